@@ -1,0 +1,214 @@
+//! The command line as typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::detect::LabelSource;
+use crate::pipeline::{Opening, Recipe};
+
+/// See what several retrievers bring up on a contentious question, and which side each passage supports.
+#[derive(Debug, Parser)]
+#[command(name = "parallax", version, about, long_about = None)]
+pub struct Args {
+    /// Options that every command understands.
+    #[command(flatten)]
+    pub common: Common,
+    /// A question to open the explorer with.
+    pub question: Vec<String>,
+    /// What to do; without one, the explorer opens.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Options that every command understands.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Common {
+    /// A corpus: BEIR corpus.jsonl, or a folder of .txt and .md files. The carried sample if not given.
+    #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
+    pub corpus: Option<PathBuf>,
+    /// A question set: BERDS or BEIR JSONL, or TSV of id and question.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
+    pub questions: Option<PathBuf>,
+    /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
+    #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
+    pub labels: Option<String>,
+    /// Which labels count.
+    #[arg(long, global = true, value_enum, value_name = "SOURCE")]
+    pub label_source: Option<LabelSource>,
+    /// A perspective of the question, instead of its own; repeat for more.
+    #[arg(long = "perspective", global = true, value_name = "TEXT")]
+    pub perspectives: Vec<String>,
+    /// A lane, such as bm25@k1=1.2,b=.75; repeat for more.
+    #[arg(long = "lane", global = true, value_name = "RECIPE")]
+    pub lane: Vec<Recipe>,
+    /// Lanes by name: bm25,minilm,hybrid.
+    #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
+    pub lanes: Vec<Recipe>,
+    /// How many passages count.
+    #[arg(short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
+    pub k: u16,
+    /// Where indices, vectors and verdicts are kept.
+    #[arg(long, global = true, value_name = "FOLDER", env = "PARALLAX_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// No colours.
+    #[arg(long, global = true)]
+    pub no_color: bool,
+    /// Plain ASCII instead of geometric marks.
+    #[arg(long, global = true)]
+    pub ascii: bool,
+}
+
+impl Common {
+    /// What to open.
+    pub fn opening(&self) -> Opening {
+        let home = directories::ProjectDirs::from("", "", "parallax");
+        let data_dir = self.data_dir.clone().or_else(|| Some(home?.cache_dir().to_owned()));
+        Opening {
+            corpus: self.corpus.clone(),
+            questions: self.questions.clone(),
+            labels: self.labels.clone(),
+            data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
+        }
+    }
+
+    /// The lanes, left to right.
+    pub fn recipes(&self) -> Vec<Recipe> {
+        let all: Vec<Recipe> = self.lanes.iter().chain(&self.lane).copied().collect();
+        if all.is_empty() { Recipe::defaults() } else { all }
+    }
+
+    /// Marks as the user wants them.
+    pub fn glyphs(&self) -> crate::report::marks::Glyphs {
+        use crate::report::marks::Glyphs;
+        if self.ascii { Glyphs::Ascii } else { Glyphs::Shapes }
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Open the explorer (the default).
+    Explore {
+        /// A question to begin with.
+        question: Vec<String>,
+    },
+    /// Rank, judge and measure without a screen.
+    Search(Search),
+    /// Turn questions into the statements of their two sides, one JSON object a line.
+    Statements(StatementsArgs),
+    /// Judge pairs of passage and statement from a file.
+    Detect(Detect),
+    /// Measure finished runs or lanes over a question set.
+    Eval(Eval),
+    /// Play keys into the explorer and print the frame.
+    Frame(Frame),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+    /// A table with a header.
+    Tsv,
+}
+
+/// `parallax search`
+#[derive(Debug, clap::Args)]
+pub struct Search {
+    /// The question.
+    pub question: String,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `parallax statements`
+#[derive(Debug, clap::Args)]
+pub struct StatementsArgs {
+    /// Questions.
+    pub question: Vec<String>,
+    /// A file of questions, one a line; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// `parallax detect`
+#[derive(Debug, clap::Args)]
+pub struct Detect {
+    /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`.
+    #[arg(long, value_name = "FILE")]
+    pub pairs: PathBuf,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t = Format::Tsv)]
+    pub format: Format,
+}
+
+/// `parallax eval`
+#[derive(Debug, clap::Args)]
+pub struct Eval {
+    /// What to measure.
+    #[arg(value_enum)]
+    pub suite: Suite,
+    /// Judgements: TREC qrels or BEIR TSV.
+    #[arg(long, value_name = "FILE")]
+    pub qrels: PathBuf,
+    /// A finished run (TREC or rank_llm JSON); repeat for more.
+    #[arg(long = "run", value_name = "FILE")]
+    pub runs: Vec<PathBuf>,
+    /// Measures by name.
+    #[arg(long, value_delimiter = ',', default_value = "nDCG@10,R@100")]
+    pub measures: Vec<String>,
+    /// Leave out a passage whose id is the question's own.
+    #[arg(long)]
+    pub ignore_identical_ids: bool,
+    /// How ties in a run are broken.
+    #[arg(long, value_enum, default_value_t)]
+    pub ties: Ties,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// What `eval` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// Graded relevance, as trec_eval does.
+    Trec,
+}
+
+/// How ties in a run are broken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Ties {
+    /// The file's own order.
+    #[default]
+    AsRead,
+    /// By score, then by id, as trec_eval does.
+    TrecEval,
+}
+
+/// `parallax frame`
+#[derive(Debug, clap::Args)]
+pub struct Frame {
+    /// Columns and rows.
+    #[arg(long, default_value = "140x40", value_name = "WxH")]
+    pub size: crate::tui::Size,
+    /// Keys in Vim's notation: `Should zoos be banned?<Enter>`.
+    #[arg(long, default_value = "")]
+    pub keys: String,
+    /// Print the styles too.
+    #[arg(long)]
+    pub style: bool,
+    /// Seconds to wait for the lanes and verdicts.
+    #[arg(long, default_value_t = 60)]
+    pub timeout: u64,
+}

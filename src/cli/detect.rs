@@ -1,0 +1,130 @@
+//! `parallax detect`: judges pairs of passage and statement from a file, and measures the verdicts where it has labels.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Context;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::args::{Detect, Format};
+use crate::corpus::Passage;
+use crate::detect::{CrossEncoder, DetectError, Detector};
+use crate::input::{InputError, lines};
+use crate::measure::detection::{Report, report};
+
+struct Pair {
+    id: String,
+    passage: Passage,
+    statement: String,
+    label: Option<bool>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The file is not such a table, or the detector cannot be loaded.
+pub fn run(args: &Detect) -> anyhow::Result<ExitCode> {
+    let pairs = read(&args.pairs)?;
+    let detector = CrossEncoder::carried().context("the carried detector")?;
+    let (done, told) = (AtomicUsize::new(0), Mutex::new(io::stderr()));
+    let verdicts: Vec<Result<f32, DetectError>> = pairs
+        .par_iter()
+        .map(|pair| {
+            let verdict = detector.judge(&pair.passage, &pair.statement);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if done.is_multiple_of(500)
+                && let Ok(mut out) = told.lock()
+            {
+                // Nobody is helped by a failure to print progress.
+                let _ = writeln!(out, "judged {done}/{}", pairs.len());
+            }
+            verdict
+        })
+        .collect();
+    let report = labelled(&pairs, &verdicts, detector.threshold());
+    print(args.format, &detector, &pairs, &verdicts, report.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figures over the pairs that have both a label and a verdict; none where no pair has.
+fn labelled(pairs: &[Pair], verdicts: &[Result<f32, DetectError>], threshold: f32) -> Option<Report> {
+    let judged = pairs.iter().zip(verdicts).filter_map(|(pair, p)| Some((*p.as_ref().ok()?, pair.label?)));
+    report(&judged.collect::<Vec<_>>(), threshold)
+}
+
+fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
+    let mut columns: Option<[Option<usize>; 5]> = None;
+    let mut pairs = Vec::new();
+    lines(path, |number, line| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let Some([document, perspective, id, title, label]) = columns else {
+            let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
+            let found = [place(&["document"]), place(&["perspective"]), place(&["id"]), place(&["title"]), place(&["label"])];
+            if found[0].is_none() || found[1].is_none() {
+                return Err("a header that names at least `document` and `perspective`, separated by tabs".into());
+            }
+            columns = Some(found);
+            return Ok(());
+        };
+        let field = |place: Option<usize>| place.and_then(|place| fields.get(place)).map(|field| (*field).to_owned());
+        let (Some(text), Some(statement)) = (field(document), field(perspective)) else {
+            return Err("as many fields as the header has".into());
+        };
+        let label = match field(label).as_deref().map(str::trim) {
+            None | Some("") => None,
+            Some("1" | "true" | "yes") => Some(true),
+            Some("0" | "false" | "no") => Some(false),
+            Some(_) => return Err("a label of 1 or 0, or none".into()),
+        };
+        let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
+        pairs.push(Pair { id: field(id).unwrap_or_else(|| number.to_string()), passage, statement, label });
+        Ok(())
+    })?;
+    if pairs.is_empty() {
+        let advice = "give it a header and at least one line";
+        return Err(InputError::Empty { path: path.into(), what: "the pairs file", advice });
+    }
+    Ok(pairs)
+}
+
+fn print(
+    format: Format,
+    detector: &CrossEncoder,
+    pairs: &[Pair],
+    verdicts: &[Result<f32, DetectError>],
+    report: Option<&Report>,
+) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let threshold = detector.threshold();
+    if format == Format::Json {
+        let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
+            Ok(p) => json!({"id": pair.id, "p": p, "supports": *p >= threshold, "error": Value::Null}),
+            Err(error) => json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()}),
+        });
+        let provenance = json!({"version": env!("CARGO_PKG_VERSION"), "experimental": detector.experimental()});
+        let all = json!({
+            "detector": detector.key(),
+            "threshold": threshold,
+            "pairs": rows.collect::<Vec<_>>(),
+            "report": report.map(Report::json),
+            "provenance": provenance,
+        });
+        return writeln!(out, "{all:#}");
+    }
+    writeln!(out, "id\tp\tsupports\terror")?;
+    for (pair, verdict) in pairs.iter().zip(verdicts) {
+        match verdict {
+            Ok(p) => writeln!(out, "{}\t{p:.4}\t{}\t", pair.id, u8::from(*p >= threshold))?,
+            Err(error) => writeln!(out, "{}\t\t\t{error}", pair.id)?,
+        }
+    }
+    out.flush()?;
+    match report {
+        Some(report) => writeln!(io::stderr(), "{}", report.text(threshold)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! `parallax [explore]`: opens the terminal interface.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::CommandFactory;
+
+use super::args::{Args, Common};
+use crate::tui;
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no terminal, or the only word is a mistyped subcommand.
+pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
+    if let [word] = question
+        && let Some(meant) = meant(word)
+    {
+        bail!("there is no command `{word}`; did you mean `{meant}`? (To ask it as a question: parallax explore {word})");
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        bail!("the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`");
+    }
+    tui::run(start(common, question))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the interface starts with.
+pub fn start(common: &Common, question: &[String]) -> tui::Start {
+    tui::Start {
+        opening: common.opening(),
+        lanes: common.recipes(),
+        k: usize::from(common.k),
+        source: common.label_source,
+        question: question.join(" "),
+        perspectives: common.perspectives.clone(),
+        glyphs: common.glyphs(),
+        colours: !common.no_color && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+    }
+}
+
+/// The subcommand that a lone word was probably meant to be.
+fn meant(word: &str) -> Option<String> {
+    let names = Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+    names.into_iter().find(|name| {
+        let (a, b) = (name.as_bytes(), word.as_bytes());
+        a.len().abs_diff(b.len()) <= 1 && distance(a, b) <= 2 && a.first() == b.first()
+    })
+}
+
+/// Edits between two short words.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (row[j + 1] + 1).min(left + 1).min(corner + usize::from(x != y));
+            corner = row[j + 1];
+            row[j] = left;
+            left = next;
+        }
+        if let Some(last) = row.last_mut() {
+            *last = left;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_subcommand_is_recognised_and_a_word_of_its_own_is_not() {
+        assert_eq!(meant("serach").as_deref(), Some("search"));
+        assert_eq!(meant("evl").as_deref(), Some("eval"));
+        assert_eq!(meant("zoos"), None);
+        assert_eq!(meant("nuclear"), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! The command line: as typed → resolved → run. Results go to standard output, everything else to standard error.
+//!
+//! Exit codes: 0 done; 1 a check failed; 2 error; 130 interrupted.
+
+mod args;
+mod detect;
+mod eval;
+mod explore;
+mod frame;
+mod progress;
+mod search;
+mod statements;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+pub use args::Args;
+use args::Command;
+
+/// Parses the command line and runs it.
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are answers, not errors.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(args) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "parallax: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Args { common, question, command } = args;
+    match command {
+        None => explore::run(&common, &question),
+        Some(Command::Explore { question }) => explore::run(&common, &question),
+        Some(Command::Search(search)) => search::run(&common, &search),
+        Some(Command::Statements(statements)) => statements::run(&statements),
+        Some(Command::Detect(detect)) => detect::run(&detect),
+        Some(Command::Eval(eval)) => eval::run(&common, &eval),
+        Some(Command::Frame(frame)) => frame::run(&common, &frame),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Args::command(), "parallax", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,91 @@
+//! `parallax search`: the explorer's plan, headless.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+
+use super::args::{Common, Format, Search};
+use super::progress::Meter;
+use crate::pipeline::{Book, LaneError, Lists, Plan, Ranking, Recipe, Setup, judge, rank, top_pairs};
+use crate::question::{self, Question};
+use crate::report::search::{LaneResult, SearchResult};
+use crate::work::Stop;
+
+/// Runs the command.
+///
+/// # Errors
+/// Something could not be opened, or the question is empty.
+pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
+    if args.question.trim().is_empty() {
+        bail!("the question is empty; try: parallax search \"Should zoos be banned?\"");
+    }
+    let (meter, stop) = (Meter::default(), Stop::never());
+    let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
+    let question = question(&args.question, &common.perspectives, &setup.questions);
+    let plan = Plan { question, lanes: common.recipes(), k: usize::from(common.k) };
+    let lanes = lanes(&setup, &plan, &meter);
+
+    let detector = setup.detector()?;
+    let source = common.label_source.unwrap_or_default();
+    let mut book = Book::new(plan.question.perspectives.len(), source, detector.threshold());
+    let rankings: Vec<Ranking> = lanes.iter().filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect();
+    let found = Mutex::new(Vec::new());
+    judge(&setup, &plan.question, &top_pairs(&rankings, plan.k, &book), &stop, &|judged| {
+        if let Ok(mut found) = found.lock() {
+            found.push(judged);
+        }
+    })?;
+    for judged in found.into_inner().context("a verdict thread died")? {
+        book.write(judged.at, judged.perspective, judged.known);
+    }
+
+    let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
+    let result = SearchResult { plan: &plan, corpus, detector: detector.key(), lanes, book };
+    let text = match args.format {
+        Format::Text => result.text(common.glyphs()),
+        Format::Json => format!("{:#}\n", result.json()),
+        Format::Tsv => result.tsv(),
+    };
+    if let Some(notice) = &setup.verdicts.not_kept {
+        writeln!(io::stderr(), "parallax: {notice}")?;
+    }
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The question as asked: with the perspectives given, else those of the question set, else those by rule.
+pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
+    let text = text.trim();
+    if !given.is_empty() {
+        let supports = (given.len() == 2).then_some(0);
+        return Question { id: String::new(), text: text.into(), perspectives: given.to_vec(), supports };
+    }
+    set.iter().find(|known| known.text.eq_ignore_ascii_case(text) || known.id == text).cloned().unwrap_or_else(|| {
+        let ruled = question::statements(text);
+        Question { id: String::new(), text: text.into(), perspectives: ruled.perspectives, supports: ruled.supports }
+    })
+}
+
+/// Ranks every lane, embedding the corpus first where a lane needs it.
+fn lanes(setup: &Setup, plan: &Plan, meter: &Meter) -> Vec<LaneResult> {
+    let mut lists = Lists::default();
+    let mut made = |recipe: Recipe| {
+        let mut once = || rank(setup, recipe, &plan.question.text, &mut lists, &Stop::never());
+        match once() {
+            Err(LaneError::NotEmbedded) => {
+                setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
+                once()
+            }
+            made => made,
+        }
+    };
+    let result = |recipe: &Recipe| {
+        let began = Instant::now();
+        let ranking = made(*recipe).map_err(|error| error.to_string());
+        LaneResult { recipe: *recipe, ranking, took_ms: began.elapsed().as_secs_f64() * 1e3 }
+    };
+    plan.lanes.iter().map(result).collect()
+}

@@ -1,0 +1,76 @@
+//! A folder of text files, cut into passages of 100 words.
+//!
+//! A passage's id is `FILE#N` (path below the folder without its ending, N from 1). Its title is the file's line in
+//! `titles.tsv` (`FILE<Tab>TITLE`) if there is one, else the first heading, else the file's stem.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::import::Sink;
+use super::{Passage, chunks};
+use crate::input::{InputError, lines};
+
+/// The text files below `folder`, in order of their paths.
+///
+/// # Errors
+/// A folder cannot be listed.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = open.pop() {
+        let listing = fs::read_dir(&next).map_err(|error| InputError::unreadable(&next, &error))?;
+        for entry in listing {
+            let path = entry.map_err(|error| InputError::unreadable(&next, &error))?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "txt" || end == "md") || is_titles(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_titles(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "titles.tsv")
+}
+
+/// Reads the files given by [`files`] into `sink`.
+///
+/// # Errors
+/// A file cannot be read or is not UTF-8 text, or a line of `titles.tsv` has no title.
+pub fn read(folder: &Path, sink: Sink<'_>) -> Result<(), InputError> {
+    let all = files(folder)?;
+    let titles = titles(&folder.join("titles.tsv"))?;
+    for file in all.iter().filter(|file| !is_titles(file)) {
+        let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
+        let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
+        let stem = inside.to_string_lossy().replace('\\', "/");
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let title = titles.get(name.as_ref()).cloned().or_else(|| heading(&text)).unwrap_or_else(|| stem.clone());
+        for (i, text) in chunks(&text).enumerate() {
+            let passage =
+                Passage { id: format!("{stem}#{}", i + 1), title: title.clone(), text, ..Passage::default() };
+            sink(passage).map_err(|reason| InputError::Unreadable { path: file.clone(), reason })?;
+        }
+    }
+    Ok(())
+}
+
+fn heading(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(line.strip_prefix('#')?.trim_start_matches('#').trim().to_owned()).filter(|title| !title.is_empty())
+}
+
+fn titles(path: &Path) -> Result<HashMap<String, String>, InputError> {
+    let mut titles = HashMap::new();
+    if path.exists() {
+        lines(path, |_, line| {
+            let (file, title) = line.split_once('\t').ok_or("FILE<Tab>TITLE")?;
+            titles.insert(file.to_owned(), title.trim().to_owned());
+            Ok(())
+        })?;
+    }
+    Ok(titles)
+}

@@ -1,0 +1,121 @@
+//! The passages of one corpus, read where they lie.
+//!
+//! The store is BEIR JSONL, one passage a line, with the byte offset of every line beside it, so that a corpus of any
+//! size opens at once and a passage costs one line.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use memmap2::Mmap;
+
+use super::{Fingerprint, Passage, PassageIx};
+
+enum Bytes {
+    Mapped(Mmap),
+    Carried(&'static [u8]),
+}
+
+enum Offsets {
+    Mapped(Mmap),
+    Counted(Vec<u64>),
+}
+
+/// Passages in a fixed order.
+pub struct Corpus {
+    /// What a person calls it.
+    pub name: String,
+    /// Identity of its content.
+    pub fingerprint: Fingerprint,
+    bytes: Bytes,
+    offsets: Offsets,
+    by_id: OnceLock<HashMap<String, PassageIx>>,
+}
+
+impl Corpus {
+    /// Passages stored as `passages.jsonl` and `offsets.u64` (little-endian starts of lines, then the end).
+    pub(super) fn mapped(name: String, fingerprint: Fingerprint, bytes: Mmap, offsets: Mmap) -> Self {
+        let (bytes, offsets) = (Bytes::Mapped(bytes), Offsets::Mapped(offsets));
+        Corpus { name, fingerprint, bytes, offsets, by_id: OnceLock::new() }
+    }
+
+    /// Passages carried in the binary as JSONL.
+    pub fn carried(name: &str, jsonl: &'static [u8]) -> Self {
+        let mut offsets = vec![0];
+        offsets.extend(jsonl.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i as u64 + 1));
+        Corpus {
+            name: name.to_owned(),
+            fingerprint: Fingerprint(blake3::hash(jsonl).to_hex()[..24].to_owned()),
+            bytes: Bytes::Carried(jsonl),
+            offsets: Offsets::Counted(offsets),
+            by_id: OnceLock::new(),
+        }
+    }
+
+    /// Number of passages.
+    pub fn len(&self) -> usize {
+        let offsets = match &self.offsets {
+            Offsets::Mapped(map) => map.len() / 8,
+            Offsets::Counted(all) => all.len(),
+        };
+        offsets.saturating_sub(1)
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn offset(&self, i: usize) -> usize {
+        match &self.offsets {
+            Offsets::Mapped(map) => {
+                let bytes = map.get(i * 8..i * 8 + 8).and_then(|b| b.try_into().ok());
+                bytes.map_or(0, u64::from_le_bytes) as usize
+            }
+            Offsets::Counted(all) => all.get(i).copied().unwrap_or(0) as usize,
+        }
+    }
+
+    fn line(&self, PassageIx(ix): PassageIx) -> &[u8] {
+        let bytes: &[u8] = match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Carried(all) => all,
+        };
+        bytes.get(self.offset(ix as usize)..self.offset(ix as usize + 1)).unwrap_or_default()
+    }
+
+    /// The passage at a place.
+    ///
+    /// # Panics
+    /// Never on a store that was built whole; a damaged line reads as a passage that says so.
+    pub fn passage(&self, ix: PassageIx) -> Passage {
+        serde_json::from_slice(self.line(ix)).unwrap_or_else(|error| Passage {
+            id: format!("damaged-{}", ix.0),
+            text: format!("This passage could not be read back ({error}). Remove the corpus from the cache and add it again."),
+            ..Passage::default()
+        })
+    }
+
+    /// A passage's id alone.
+    pub fn id(&self, ix: PassageIx) -> String {
+        #[derive(serde::Deserialize)]
+        struct Id<'a> {
+            #[serde(rename = "_id", borrow)]
+            id: Cow<'a, str>,
+        }
+        match serde_json::from_slice::<Id>(self.line(ix)) {
+            Ok(line) => line.id.into_owned(),
+            Err(_) => self.passage(ix).id,
+        }
+    }
+
+    /// Where the passage of that id lies. The first call reads all ids.
+    pub fn find(&self, id: &str) -> Option<PassageIx> {
+        self.by_id.get_or_init(|| self.places().map(|ix| (self.id(ix), ix)).collect()).get(id).copied()
+    }
+
+    /// All places in order.
+    pub fn places(&self) -> impl Iterator<Item = PassageIx> + use<> {
+        (0..self.len() as u32).map(PassageIx)
+    }
+}

@@ -1,0 +1,235 @@
+//! Labels that came with the data: which passage supports which statement.
+//!
+//! Two formats are read: a table with a header naming `id` (or `document`), `perspective` and `label`, and TREC diversity
+//! qrels (`question perspective passage label`, perspectives numbered from 1). A label is tied to the exact text of its
+//! statement.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::input::{BadLine, InputError, lines};
+use crate::question::Question;
+
+/// What a passage without a line means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// It was looked at and supports nothing: the file is `complete`.
+    No,
+    /// Nobody looked: the file holds `positives` only.
+    Unjudged,
+}
+
+/// One label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Does the passage support the statement?
+    pub supports: bool,
+    /// The sentence that shows it, where the file names one.
+    pub evidence: Option<String>,
+}
+
+/// The labels of one file.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    absent: Absent,
+    by_pair: HashMap<(String, String), Label>,
+}
+
+impl Labels {
+    /// The label of a pair, by statement and passage id.
+    pub fn supports(&self, statement: &str, id: &str) -> Option<bool> {
+        match (self.label(statement, id), self.absent) {
+            (Some(label), _) => Some(label.supports),
+            (None, Absent::No) => Some(false),
+            (None, Absent::Unjudged) => None,
+        }
+    }
+
+    /// The label itself, where a line gives one.
+    pub fn label(&self, statement: &str, id: &str) -> Option<&Label> {
+        self.by_pair.get(&(statement.to_owned(), id.to_owned()))
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.by_pair.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_pair.is_empty()
+    }
+
+    /// Reads `FILE`, `FILE:complete` or `FILE:positives`; the last is the default.
+    ///
+    /// # Errors
+    /// A line is not what its format asks for, or names a question that is not in the set.
+    pub fn read(name: &str, questions: &[Question]) -> Result<Self, InputError> {
+        let (path, absent) = match name.rsplit_once(':') {
+            Some((path, "complete")) => (path, Absent::No),
+            Some((path, "positives")) => (path, Absent::Unjudged),
+            _ => (name, Absent::Unjudged),
+        };
+        let path = Path::new(path);
+        let mut reader = Reader::new(questions);
+        lines(path, |_, line| reader.line(line))?;
+        reader.labels(path.into(), absent)
+    }
+
+    /// Reads carried labels in the table format.
+    ///
+    /// # Errors
+    /// As [`Labels::read`].
+    pub fn carried(text: &str, questions: &[Question], absent: Absent) -> Result<Self, InputError> {
+        let mut reader = Reader::new(questions);
+        for (i, line) in text.lines().enumerate() {
+            reader.line(line).map_err(|expected| {
+                let file = PathBuf::from("carried labels");
+                InputError::BadLines(vec![BadLine { file, line: i + 1, expected, found: line.into() }])
+            })?;
+        }
+        reader.labels("carried labels".into(), absent)
+    }
+}
+
+/// Columns of the table format, by place.
+struct Columns {
+    id: usize,
+    perspective: usize,
+    label: usize,
+    evidence: Option<usize>,
+}
+
+struct Reader<'a> {
+    questions: HashMap<&'a str, &'a Question>,
+    columns: Option<Columns>,
+    by_pair: HashMap<(String, String), Label>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(questions: &'a [Question]) -> Self {
+        let by_name = questions.iter().flat_map(|q| [(q.id.as_str(), q), (q.text.as_str(), q)]);
+        Reader { questions: by_name.collect(), columns: None, by_pair: HashMap::new() }
+    }
+
+    fn labels(self, path: PathBuf, absent: Absent) -> Result<Labels, InputError> {
+        if self.by_pair.is_empty() {
+            let advice = "expected a table with a header (id, perspective, label) or diversity qrels";
+            return Err(InputError::Empty { path, what: "the label file", advice });
+        }
+        Ok(Labels { absent, by_pair: self.by_pair })
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if self.columns.is_none() && self.by_pair.is_empty() && fields.contains(&"perspective") {
+            self.columns = Some(Columns::named(&fields)?);
+            return Ok(());
+        }
+        let (pair, label) = match &self.columns {
+            Some(columns) => columns.label(&fields)?,
+            None => self.qrel(line)?,
+        };
+        match self.by_pair.insert(pair, label.clone()) {
+            Some(earlier) if earlier != label => Err("the same label as on an earlier line for this pair".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn qrel(&self, line: &str) -> Result<((String, String), Label), String> {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [question, perspective, id, label] = fields.as_slice() else {
+            return Err("QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into());
+        };
+        let question = self.questions.get(question).ok_or("a question of the question set in the first column")?;
+        let number: usize = perspective.parse().map_err(|_| "the number of a perspective, from 1")?;
+        let statement = number.checked_sub(1).and_then(|i| question.perspectives.get(i));
+        let statement = statement.ok_or_else(|| format!("a perspective from 1 to {}", question.perspectives.len()))?;
+        Ok(((statement.clone(), (*id).to_owned()), Label { supports: truth(label)?, evidence: None }))
+    }
+}
+
+impl Columns {
+    fn named(header: &[&str]) -> Result<Self, String> {
+        let place = |names: &[&str]| header.iter().position(|column| names.contains(column));
+        Ok(Columns {
+            id: place(&["id", "passage", "document_id"]).ok_or("a column `id` with the passage's id")?,
+            perspective: place(&["perspective"]).ok_or("a column `perspective` with the statement's text")?,
+            label: place(&["label"]).ok_or("a column `label` with 1 or 0")?,
+            evidence: place(&["evidence"]),
+        })
+    }
+
+    fn label(&self, fields: &[&str]) -> Result<((String, String), Label), String> {
+        let field = |place: usize| fields.get(place).map(|field| unquoted(field));
+        let (Some(id), Some(perspective), Some(label)) = (field(self.id), field(self.perspective), field(self.label))
+        else {
+            return Err("as many fields as the header has".into());
+        };
+        let evidence = self.evidence.and_then(field).transpose()?.filter(|text| !text.is_empty());
+        Ok(((perspective?, id?), Label { supports: truth(&label?)?, evidence }))
+    }
+}
+
+fn truth(label: &str) -> Result<bool, String> {
+    match label.trim() {
+        "1" | "true" | "yes" => Ok(true),
+        "0" | "false" | "no" => Ok(false),
+        number => number.parse::<i64>().map(|n| n > 0).map_err(|_| "a label of 1 or 0".into()),
+    }
+}
+
+/// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled.
+fn unquoted(field: &str) -> Result<String, String> {
+    let Some(inner) = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        let unbalanced = field.starts_with('"') || (field.ends_with('"') && field.matches('"').count() % 2 == 1);
+        return if unbalanced { Err("quotes that are closed, or none".into()) } else { Ok(field.to_owned()) };
+    };
+    let single = inner.replace("\"\"", "");
+    if single.contains('"') { Err("inner quotes doubled".into()) } else { Ok(inner.replace("\"\"", "\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn questions() -> Vec<Question> {
+        let perspectives = vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()];
+        vec![Question { id: "q1".into(), text: "Should zoos be banned?".into(), perspectives, supports: Some(0) }]
+    }
+
+    fn read(text: &str, absent: Absent) -> Result<Labels, String> {
+        Labels::carried(text, &questions(), absent).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_table_and_diversity_qrels_say_the_same() {
+        let table = read("question\tid\tperspective\tlabel\nq1\td1\tZoos should not be banned.\t1\n", Absent::Unjudged);
+        let qrels = read("q1 2 d1 1\n", Absent::Unjudged);
+        for labels in [table.unwrap(), qrels.unwrap()] {
+            assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(true));
+            assert_eq!(labels.supports("Zoos should be banned.", "d1"), None);
+        }
+    }
+
+    #[test]
+    fn in_a_complete_file_what_is_absent_is_a_no() {
+        let labels = read("q1 1 d1 1", Absent::No).unwrap();
+        assert_eq!(labels.supports("Zoos should be banned.", "d2"), Some(false));
+    }
+
+    #[test]
+    fn a_bad_line_is_told_with_its_number_and_what_was_expected() {
+        for (text, expected) in [
+            ("q1 1 d1 1\nq1 3 d1 1", "carried labels:2: expected a perspective from 1 to 2"),
+            ("q9 1 d1 1", ":1: expected a question of the question set"),
+            ("id\tperspective\tlabel\nd1\tx\tmaybe", ":2: expected a label of 1 or 0"),
+            ("id\tperspective\tlabel\n\"d1\tx\t1", ":2: expected quotes that are closed"),
+            ("q1 1 d1 1\nq1 1 d1 0", ":2: expected the same label"),
+            ("", "the label file is empty"),
+        ] {
+            let error = read(text, Absent::No).unwrap_err();
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+}

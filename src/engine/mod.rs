@@ -1,0 +1,223 @@
+//! The threads that carry plans out, and how a plan is given up.
+//!
+//! | thread | does |
+//! | --- | --- |
+//! | `terms` | opens the corpus, then the term lanes of the newest plan |
+//! | `models` | the other lanes, then the verdicts, rank by rank |
+//! | `embedder` | embeds a corpus that has no vectors yet |
+//! | `reader` | finds the evidence sentence for the passage that is open |
+//! | `model-N` | one a core: runs encoder and detector for the three above |
+//!
+//! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
+//! turn that is past. Orders do not queue: the newest pending one wins.
+
+mod slot;
+mod work;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::corpus::{Passage, PassageIx};
+use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Setup};
+use crate::question::Question;
+use crate::work::{Job, Progress, Stop};
+use slot::Slot;
+
+/// Counts the plans that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn(pub u64);
+
+/// How far a plan is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Term lanes only: what every pause in typing gets.
+    Terms,
+    /// All lanes, and their verdicts.
+    All,
+}
+
+/// What the screen must know of an open corpus.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its name.
+    pub corpus: String,
+    /// How many passages it has.
+    pub passages: usize,
+    /// The question set.
+    pub questions: Vec<Question>,
+    /// Whether labels came with it.
+    pub labelled: bool,
+    /// From which probability on a verdict is a yes.
+    pub threshold: f32,
+    /// The detector is not yet better than cosine.
+    pub experimental: bool,
+    /// Something to be told, such as a cache that cannot be written.
+    pub notice: Option<String>,
+}
+
+/// What the engine tells.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// The corpus is open.
+    Opened(Box<Opened>),
+    /// The corpus could not be opened.
+    OpenFailed(String),
+    /// A long job went on.
+    Progress(Progress),
+    /// The corpus has its vectors now, or will not get them.
+    Embedded(Result<(), String>),
+    /// A lane's list.
+    LaneReady {
+        /// Of which plan.
+        turn: Turn,
+        /// Which lane, from 0.
+        lane: usize,
+        /// The list.
+        ranking: Ranking,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A lane has no list.
+    LaneFailed {
+        /// Of which plan.
+        turn: Turn,
+        /// Which lane, from 0.
+        lane: usize,
+        /// Why, to be shown in its column.
+        reason: String,
+        /// It will have one when this job has ended.
+        waits: Option<Job>,
+    },
+    /// A pair was judged.
+    Verdict {
+        /// Of which plan.
+        turn: Turn,
+        /// What is known of it now.
+        judged: Judged,
+    },
+    /// No verdicts can be made.
+    NoVerdicts {
+        /// Of which plan.
+        turn: Turn,
+        /// Why.
+        reason: String,
+    },
+    /// All that the plan asked for has been told.
+    Settled {
+        /// Of which plan.
+        turn: Turn,
+    },
+    /// The evidence in the passage that is open.
+    Evidence {
+        /// The passage.
+        at: PassageIx,
+        /// The perspective, from 0.
+        perspective: usize,
+        /// The bytes of its text, if a sentence carries the verdict.
+        sentence: Option<Range<usize>>,
+    },
+}
+
+/// One plan on its way through the threads.
+struct Order {
+    turn: Turn,
+    plan: Plan,
+    reach: Reach,
+    lists: Lists,
+    rankings: Vec<Option<Ranking>>,
+}
+
+/// A passage whose evidence is wanted, for these perspectives.
+struct Wanted {
+    at: PassageIx,
+    passage: Arc<Passage>,
+    statements: Vec<(usize, String)>,
+    stop: Stop,
+}
+
+/// What the threads share.
+struct Shared {
+    setup: OnceLock<Arc<Setup>>,
+    terms: Slot<Order>,
+    models: Slot<Order>,
+    embed: Slot<()>,
+    wanted: Slot<Wanted>,
+    now: Arc<AtomicU64>,
+    reading: Arc<AtomicU64>,
+    /// 0 while the engine lives.
+    ended: Arc<AtomicU64>,
+    embedding: AtomicBool,
+}
+
+/// Where replies go. It must not block.
+pub type Tell = Arc<dyn Fn(Reply) + Send + Sync>;
+
+/// The engine of one corpus.
+pub struct Engine {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Opens what the user named and starts the threads; everything is told through `tell`.
+    pub fn start(opening: Opening, tell: &Tell) -> Self {
+        let shared = Arc::new(Shared {
+            setup: OnceLock::new(),
+            terms: Slot::default(),
+            models: Slot::default(),
+            embed: Slot::default(),
+            wanted: Slot::default(),
+            now: Arc::default(),
+            reading: Arc::default(),
+            ended: Arc::default(),
+            embedding: AtomicBool::new(false),
+        });
+        let mut threads = Vec::new();
+        let mut start = |name: &str, run: Box<dyn FnOnce(&Shared, &Tell) + Send>| {
+            let (shared, tell) = (Arc::clone(&shared), Arc::clone(tell));
+            // Without threads there is no program: the system's refusal is shown by the panic hook.
+            let thread = thread::Builder::new().name(name.into()).spawn(move || run(&shared, &tell));
+            threads.push(thread.unwrap_or_else(|error| panic!("the system gives no thread for {name}: {error}")));
+        };
+        start("terms", Box::new(move |shared, tell| work::terms(shared, &opening, tell)));
+        start("models", Box::new(work::models));
+        start("embedder", Box::new(work::embedder));
+        start("reader", Box::new(work::reader));
+        Engine { shared, threads }
+    }
+
+    /// Carries out `plan` in place of any earlier one.
+    pub fn carry_out(&self, turn: Turn, plan: Plan, reach: Reach) {
+        self.shared.now.store(turn.0, Ordering::Relaxed);
+        let rankings = vec![None; plan.lanes.len()];
+        self.shared.terms.put(Order { turn, plan, reach, lists: Lists::default(), rankings });
+    }
+
+    /// Looks for the evidence in a passage, for the perspectives it supports.
+    pub fn find_evidence(&self, at: PassageIx, passage: Arc<Passage>, statements: Vec<(usize, String)>) {
+        let mine = self.shared.reading.fetch_add(1, Ordering::Relaxed) + 1;
+        let stop = Stop::when_past(&self.shared.reading, mine);
+        self.shared.wanted.put(Wanted { at, passage, statements, stop });
+    }
+}
+
+impl Drop for Engine {
+    /// Ends the threads; each stops within one passage, and what was embedded is kept.
+    fn drop(&mut self) {
+        let shared = &self.shared;
+        shared.now.store(u64::MAX, Ordering::Relaxed);
+        shared.reading.store(u64::MAX, Ordering::Relaxed);
+        shared.ended.store(1, Ordering::Relaxed);
+        shared.terms.close();
+        shared.models.close();
+        shared.embed.close();
+        shared.wanted.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has been told of by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}

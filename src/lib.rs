@@ -1,0 +1,33 @@
+//! Parallax shows what several retrievers bring up on a contentious question, and which side each passage supports.
+//!
+//! The library is a synchronous core with a thin shell around it. Dependencies point one way:
+//! [`tui`] and [`cli`] → [`engine`] → [`pipeline`] → everything else.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`corpus`] | passages, importers, the store |
+//! | [`question`] | questions, perspectives, question → opposite statements |
+//! | [`encode`] | text → vector |
+//! | [`retrieve`] | query → ranked passages: BM25, dense, fusion |
+//! | [`detect`] | (passage, statement) → does it support it? |
+//! | [`measure`] | rankings and labels → figures |
+//! | [`pipeline`] | a plan → rankings, verdicts, figures |
+//! | [`engine`] | threads, cancellation, progress |
+//! | [`cli`] | subcommands |
+//! | [`tui`] | the explorer |
+#![warn(missing_docs)]
+
+mod assets;
+pub mod cli;
+pub mod corpus;
+pub mod detect;
+pub mod encode;
+pub mod engine;
+pub mod input;
+pub mod measure;
+pub mod pipeline;
+pub mod question;
+pub mod report;
+pub mod retrieve;
+pub mod tui;
+pub mod work;

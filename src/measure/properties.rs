@@ -1,0 +1,210 @@
+//! What must hold for every ranking, tried on a few hundred seeded ones.
+
+use std::collections::BTreeMap;
+
+use super::alpha_ndcg::{alpha_ndcg, ideal_order};
+use super::compare::{RBO_P, jaccard, rbo};
+use super::cover::cover;
+use super::graded::{GradedRanking, average_precision, judged, precision, recall, reciprocal_rank};
+use super::mrecall::mrecall;
+use super::name::Alpha;
+use super::ndcg::ndcg;
+use super::prec::prec;
+use super::seeded::SplitMix64;
+use super::subtopic::{err_ia, precision_ia, subtopic_recall};
+use super::support::{PerspectiveCount, SupportSet, covered};
+
+const ROUNDS: usize = 300;
+const DEEPEST_K: usize = 25;
+
+fn random_set(rng: &mut SplitMix64, m: usize) -> SupportSet {
+    let density = 1 + rng.below(4);
+    let chosen: Vec<usize> = (0..m).filter(|_| rng.below(5) < density).collect();
+    SupportSet::of(chosen).unwrap()
+}
+
+struct Case {
+    m: PerspectiveCount,
+    ranked: Vec<Option<SupportSet>>,
+}
+
+fn random_cases(seed: u64) -> impl Iterator<Item = Case> {
+    let mut rng = SplitMix64::new(seed);
+    (0..ROUNDS).map(move |_| {
+        let m = if rng.below(10) == 0 {
+            128
+        } else {
+            1 + rng.below(8)
+        };
+        let length = rng.below(20);
+        let ranked = (0..length)
+            .map(|_| (rng.below(6) > 0).then(|| random_set(&mut rng, m)))
+            .collect();
+        Case {
+            m: PerspectiveCount::new(m).unwrap(),
+            ranked,
+        }
+    })
+}
+
+fn random_graded(rng: &mut SplitMix64) -> (Vec<String>, BTreeMap<String, i32>) {
+    let mut ids: Vec<String> = (0..1 + rng.below(30)).map(|i| format!("d{i}")).collect();
+    let judgements = ids
+        .iter()
+        .map(|id| (id.clone(), rng.below(6) as i32 - 2))
+        // −2 stands for unjudged.
+        .filter(|&(_, grade)| grade > -2)
+        .collect();
+    rng.shuffle(&mut ids);
+    ids.truncate(rng.below(31));
+    (ids, judgements)
+}
+
+fn never_falls(values: impl IntoIterator<Item = f64>) -> bool {
+    let values: Vec<f64> = values.into_iter().collect();
+    values.windows(2).all(|pair| pair[0] <= pair[1])
+}
+
+fn is_share(value: f64) -> bool {
+    (0.0..=1.0 + 1e-12).contains(&value)
+}
+
+#[test]
+fn coverage_and_subtopic_recall_never_fall_as_k_grows() {
+    for Case { m, ranked } in random_cases(1) {
+        let ks = 0..DEEPEST_K;
+        assert!(never_falls(
+            ks.clone()
+                .map(|k| covered(&ranked, m, k).value.len() as f64)
+        ));
+        assert!(never_falls(
+            ks.map(|k| subtopic_recall(&ranked, m, k).value)
+        ));
+    }
+}
+
+#[test]
+fn recall_never_falls_as_k_grows() {
+    let mut rng = SplitMix64::new(2);
+    for _ in 0..ROUNDS {
+        let (ids, judgements) = random_graded(&mut rng);
+        let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgements);
+        for rel in 1..=3 {
+            assert!(never_falls((0..35).map(|k| recall(&ranking, rel, k))));
+        }
+    }
+}
+
+#[test]
+fn shares_stay_between_zero_and_one() {
+    for Case { m, ranked } in random_cases(3) {
+        for k in 0..DEEPEST_K {
+            assert!(is_share(prec(&ranked, m, k).value));
+            assert!(is_share(err_ia(&ranked, m, k).value));
+            assert!(is_share(precision_ia(&ranked, m, k).value));
+            assert!(is_share(subtopic_recall(&ranked, m, k).value));
+            assert!([0.0, 1.0].contains(&mrecall(&ranked, m, k).value));
+        }
+    }
+}
+
+#[test]
+fn graded_measures_stay_between_zero_and_one() {
+    let mut rng = SplitMix64::new(4);
+    for _ in 0..ROUNDS {
+        let (ids, judgements) = random_graded(&mut rng);
+        let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgements);
+        for k in [0, 1, 5, 10, 100] {
+            assert!(is_share(ndcg(&ranking, Some(k))));
+            assert!(is_share(precision(&ranking, 1, k)));
+            assert!(is_share(recall(&ranking, 2, k)));
+            assert!(is_share(average_precision(&ranking, 1, Some(k))));
+            assert!(is_share(reciprocal_rank(&ranking, 1, Some(k))));
+            assert!(is_share(judged(&ranking, k)));
+        }
+    }
+}
+
+#[test]
+fn the_perfect_order_has_an_ndcg_of_one_at_every_cut_off() {
+    let mut rng = SplitMix64::new(5);
+    for _ in 0..ROUNDS {
+        let (_, judgements) = random_graded(&mut rng);
+        if judgements.values().all(|&grade| grade < 1) {
+            continue;
+        }
+        let mut best: Vec<(&str, i32)> = judgements
+            .iter()
+            .map(|(id, &grade)| (id.as_str(), grade))
+            .collect();
+        best.sort_by_key(|&(_, grade)| std::cmp::Reverse(grade));
+        let ranking = GradedRanking::new(best.iter().map(|&(id, _)| id), &judgements);
+        for k in (1..12).map(Some).chain([None]) {
+            assert!((ndcg(&ranking, k) - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn the_greedy_order_has_an_alpha_ndcg_of_one_at_every_cut_off() {
+    let mut rng = SplitMix64::new(6);
+    for Case { m, ranked } in random_cases(6) {
+        let ids: Vec<String> = (0..ranked.len()).map(|i| format!("d{i:02}")).collect();
+        let pool: Vec<(&str, SupportSet)> = ids
+            .iter()
+            .map(String::as_str)
+            .zip(ranked.into_iter().map(Option::unwrap_or_default))
+            .collect();
+        if pool.iter().all(|(_, set)| set.is_empty()) {
+            continue;
+        }
+        let alpha = Alpha::new(rng.below(10) as f64 / 10.0).unwrap();
+        let best: Vec<_> = ideal_order(&pool, m, alpha, pool.len())
+            .into_iter()
+            .map(|index| Some(pool[index].1))
+            .collect();
+        assert_eq!(best.len(), pool.len());
+        for k in 1..DEEPEST_K {
+            let value = alpha_ndcg(&best, &pool, m, alpha, k).value;
+            assert!((value - 1.0).abs() < 1e-12, "{value}");
+        }
+    }
+}
+
+#[test]
+fn mrecall_agrees_with_its_definition_and_cover_with_mrecall() {
+    for Case { m, ranked } in random_cases(7) {
+        let at = cover(&ranked, m).at;
+        for k in 1..DEEPEST_K {
+            let seen = covered(&ranked, m, k).value.len();
+            let success = if m.get() > k {
+                seen >= k
+            } else {
+                seen == m.get()
+            };
+            assert_eq!(mrecall(&ranked, m, k).value == 1.0, success);
+            assert_eq!(at.is_some_and(|at| at <= k), seen == m.get());
+        }
+    }
+}
+
+#[test]
+fn overlap_is_symmetric_a_share_and_one_for_a_list_with_itself() {
+    let mut rng = SplitMix64::new(8);
+    let names: Vec<String> = (0..30).map(|i| format!("d{i}")).collect();
+    for _ in 0..ROUNDS {
+        let mut draw = || {
+            let mut ids: Vec<&str> = names.iter().map(String::as_str).collect();
+            rng.shuffle(&mut ids);
+            ids.truncate(1 + rng.below(30));
+            ids
+        };
+        let (left, right) = (draw(), draw());
+        let there = rbo(&left, &right, RBO_P).unwrap();
+        let back = rbo(&right, &left, RBO_P).unwrap();
+        assert!(is_share(there) && (there - back).abs() < 1e-12, "{there}");
+        assert!((rbo(&left, &left, RBO_P).unwrap() - 1.0).abs() < 1e-12);
+        assert!(is_share(jaccard(&left, &right, 10).unwrap()));
+        assert_eq!(jaccard(&left, &left, 10), Some(1.0));
+    }
+}

@@ -1,0 +1,28 @@
+//! TREC files: runs and judgements, in and out.
+//!
+//! Readers take a name for messages and any [`std::io::BufRead`], so decompression and `-` belong to
+//! whoever opens the file. A file is read whole or not at all: every bad line is counted, the first
+//! [`lines::SHOWN`] are told, and nothing is imported by halves.
+//!
+//! | file | owns |
+//! | --- | --- |
+//! | [`lines`] | lines, and errors as `FILE:LINE: expected …, found …` |
+//! | [`run`] | a run in memory, its order, and `qid Q0 docid rank score tag` |
+//! | [`rank_llm`] | the JSON runs of rank_llm |
+//! | [`qrels`] | graded qrels, TREC and BEIR |
+//! | [`diversity`] | judgements per perspective |
+//! | [`mod@write`] | runs and both kinds of qrels, out |
+
+pub mod diversity;
+pub mod lines;
+pub mod qrels;
+pub mod rank_llm;
+pub mod run;
+pub mod write;
+
+pub use diversity::{Absent, DiversityQrels, read_diversity_qrels};
+pub use lines::{LineError, LineErrors, TrecError};
+pub use qrels::{Qrels, read_beir_qrels, read_qrels};
+pub use rank_llm::read_rank_llm;
+pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run};
+pub use write::{write_diversity_qrels, write_qrels, write_run};

@@ -1,0 +1,265 @@
+//! The JSON runs of rank_llm: `[{query, candidates|hits}]`, or the same objects one a line.
+//!
+//! `query` is the text, or `{text, qid}`; a hit is `{docid, score, rank?, qid?, …}`. Some files write ids as
+//! numbers. The passage texts the files carry are not kept.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::lines::{Problems, TrecError, quoted};
+use super::run::{Entry, Run, RunBuilder, RunOrder};
+
+/// An id, which some files write as a number.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "an id (a string or a whole number)")]
+enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl Id {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a query (a string, or {text, qid})")]
+enum Query {
+    Text(String),
+    Full { text: String, qid: Option<Id> },
+}
+
+#[derive(Deserialize)]
+struct Question<'a> {
+    query: Query,
+    qid: Option<Id>,
+    #[serde(borrow, alias = "candidates")]
+    hits: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Hit {
+    qid: Option<Id>,
+    docid: Id,
+    rank: Option<i64>,
+    score: f64,
+}
+
+/// Reads rank_llm results; the question's id is taken from the query, the object, or its hits.
+///
+/// # Errors
+/// JSON that does not parse, objects without the fields above, hits of several questions in one object,
+/// and a passage listed twice for a question. Lines are those of the JSON text.
+pub fn read_rank_llm(
+    file: &str,
+    mut reader: impl BufRead,
+    order: RunOrder,
+) -> Result<Run, TrecError> {
+    let mut text = String::new();
+    reader
+        .read_to_string(&mut text)
+        .map_err(|source| TrecError::Io {
+            file: file.to_owned(),
+            source,
+        })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut reading = Reading {
+        text: Located::new(text),
+        problems: Problems::of(file),
+        building: RunBuilder::default(),
+    };
+    for question in reading.objects(text) {
+        reading.question(question);
+    }
+    let run = reading.building.finish(order);
+    reading.problems.finish(run)
+}
+
+struct Reading<'a> {
+    text: Located<'a>,
+    problems: Problems,
+    building: RunBuilder,
+}
+
+impl<'a> Reading<'a> {
+    /// The questions, each still unread, so that one bad object does not hide the next.
+    fn objects(&mut self, text: &'a str) -> Vec<&'a RawValue> {
+        let read = if text.trim_start().starts_with('[') {
+            serde_json::from_str(text)
+        } else {
+            serde_json::Deserializer::from_str(text)
+                .into_iter()
+                .collect()
+        };
+        read.unwrap_or_else(|error| {
+            self.problems.report(
+                error.line().max(1),
+                "JSON, `[{query, candidates}]` or one object a line",
+                error.to_string(),
+            );
+            Vec::new()
+        })
+    }
+
+    fn question(&mut self, raw: &'a RawValue) {
+        let line = self.text.line_of(raw);
+        let Some(question) = self.read::<Question<'a>>(raw, "`{query, candidates}`") else {
+            return;
+        };
+        let (text, qid) = match question.query {
+            Query::Text(text) => (text, None),
+            Query::Full { text, qid } => (text, qid),
+        };
+        let mut id = qid.or(question.qid).map(Id::into_text);
+        for raw in question.hits {
+            let line = self.text.line_of(raw);
+            let Some(hit) = self.read::<Hit>(raw, "a hit `{docid, score}`") else {
+                continue;
+            };
+            if let Some(own) = hit.qid.map(Id::into_text) {
+                let id = id.get_or_insert_with(|| own.clone());
+                if *id != own {
+                    let expected = format!("hits of question {} only", quoted(id));
+                    self.problems.report(line, expected, quoted(&own));
+                    continue;
+                }
+            }
+            let Some(id) = &id else {
+                self.problems
+                    .report(line, "a `qid` in the query or in the hit", "none");
+                return;
+            };
+            let place = self.building.place_of(id);
+            let entry = Entry {
+                line,
+                rank: hit.rank,
+                id: hit.docid.into_text(),
+                score: hit.score,
+            };
+            self.building.add(&mut self.problems, place, entry);
+        }
+        match id {
+            Some(id) => {
+                // Also for a question without hits: it was asked, and found nothing.
+                let place = self.building.place_of(&id);
+                self.building.set_text(place, &text);
+            }
+            None => self
+                .problems
+                .report(line, "a `qid` in the query or in a hit", "none"),
+        }
+    }
+
+    fn read<T: Deserialize<'a>>(&mut self, raw: &'a RawValue, expected: &str) -> Option<T> {
+        serde_json::from_str(raw.get())
+            .map_err(|error| {
+                let line = self.text.line_of(raw);
+                // serde_json counts lines within the piece it was given.
+                let found = error.to_string();
+                let found = found.split(" at line ").next().unwrap_or(&found).to_owned();
+                self.problems.report(line, expected, found);
+            })
+            .ok()
+    }
+}
+
+/// Finds the line of a piece borrowed from a text.
+struct Located<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Located<'a> {
+    fn new(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        Self {
+            text,
+            starts: breaks.map(|(place, _)| place + 1).collect(),
+        }
+    }
+
+    fn line_of(&self, piece: &RawValue) -> usize {
+        let offset = (piece.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        self.starts.partition_point(|&start| start <= offset) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Run, TrecError> {
+        read_rank_llm("r.json", text.as_bytes(), RunOrder::AsGiven)
+    }
+
+    fn message(text: &str) -> String {
+        read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_older_form_has_the_question_id_in_its_hits() {
+        let run = read(
+            r#"[{"query": "who", "hits": [
+                {"content": "t", "qid": 7, "docid": "a", "rank": 1, "score": 2},
+                {"content": "t", "qid": "7", "docid": 12, "rank": 2, "score": 1.5}]}]"#,
+        )
+        .unwrap();
+        let question = run.question("7").unwrap();
+        assert_eq!(question.ids().collect::<Vec<_>>(), ["a", "12"]);
+        assert_eq!(question.text.as_deref(), Some("who"));
+    }
+
+    #[test]
+    fn the_newer_form_has_it_in_the_query_and_may_stand_one_a_line() {
+        let line = r#"{"query":{"text":"who","qid":"Q"},"candidates":[{"docid":"a","score":1.0,"doc":{"segment":"t"}}]}"#;
+        let run = read(&format!("{line}\n{}\n", line.replace("\"Q\"", "8"))).unwrap();
+        assert_eq!(run.questions().len(), 2);
+        assert_eq!(run.question("8").unwrap().passages[0].score, 1.0);
+    }
+
+    #[test]
+    fn a_question_that_found_nothing_is_still_there() {
+        let run = read(r#"[{"query":{"text":"who","qid":"q"},"candidates":[]}]"#).unwrap();
+        assert!(run.question("q").unwrap().passages.is_empty());
+    }
+
+    #[test]
+    fn order_can_be_trec_evals() {
+        let text = r#"[{"query":{"text":"w","qid":"q"},"hits":[{"docid":"a","score":1},{"docid":"b","score":1}]}]"#;
+        let run = read_rank_llm("r.json", text.as_bytes(), RunOrder::TrecEval).unwrap();
+        assert_eq!(run.questions()[0].ids().collect::<Vec<_>>(), ["b", "a"]);
+    }
+
+    #[test]
+    fn each_bad_object_is_told_with_the_line_it_starts_on() {
+        let text = "[\n{\"query\": 5, \"hits\": []},\n{\"query\": \"w\", \"hits\": [\n\
+                    {\"qid\": 1, \"docid\": \"a\", \"score\": 1},\n{\"qid\": 1, \"score\": 1},\n\
+                    {\"qid\": 2, \"docid\": \"b\", \"score\": 1},\n{\"qid\": 1, \"docid\": \"a\", \"score\": 1}]},\n\
+                    {\"query\": \"w\", \"hits\": []}]";
+        let message = message(text);
+        let lines: Vec<&str> = message.lines().collect();
+        assert!(lines[0].starts_with("r.json:2: expected `{query, candidates}`, found "));
+        assert_eq!(
+            lines[1..],
+            [
+                "r.json:5: expected a hit `{docid, score}`, found missing field `docid`",
+                "r.json:6: expected hits of question `1` only, found `2`",
+                "r.json:7: expected one line for each passage of question `1`, found `a` again (first on line 4)",
+                "r.json:8: expected a `qid` in the query or in a hit, found none",
+            ]
+        );
+    }
+
+    #[test]
+    fn json_that_breaks_off_says_where() {
+        let message = message("[{\"query\": \"w\",\n \"hits\": [");
+        assert!(message.starts_with("r.json:2: expected JSON"), "{message}");
+        assert!(read("[]").unwrap().questions().is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! All that is known of the pairs of one question.
+
+use std::collections::HashMap;
+
+use super::Ranked;
+use crate::corpus::PassageIx;
+use crate::detect::{Known, LabelSource, Verdict};
+use crate::measure::SupportSet;
+
+/// What is known of every (passage, perspective) of one question, and which of it counts.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    known: HashMap<(PassageIx, usize), Known>,
+    /// Number of perspectives.
+    pub perspectives: usize,
+    /// Which labels count.
+    pub source: LabelSource,
+    /// From which probability on a model's verdict is a yes.
+    pub threshold: f32,
+}
+
+impl Book {
+    /// An empty book.
+    pub fn new(perspectives: usize, source: LabelSource, threshold: f32) -> Self {
+        Book { known: HashMap::new(), perspectives, source, threshold }
+    }
+
+    /// Writes down what is known of a pair.
+    pub fn write(&mut self, passage: PassageIx, perspective: usize, known: Known) {
+        self.known.insert((passage, perspective), known);
+    }
+
+    /// All that is known of a pair.
+    pub fn known(&self, passage: PassageIx, perspective: usize) -> Option<&Known> {
+        self.known.get(&(passage, perspective))
+    }
+
+    /// The verdict that counts for a pair.
+    pub fn verdict(&self, passage: PassageIx, perspective: usize) -> Option<Verdict> {
+        self.known(passage, perspective)?.verdict(self.source, self.threshold)
+    }
+
+    /// Which perspectives a passage supports; none until every pair of it has a verdict that counts.
+    pub fn support(&self, passage: PassageIx) -> Option<SupportSet> {
+        (0..self.perspectives).try_fold(SupportSet::EMPTY, |set, perspective| {
+            let verdict = self.verdict(passage, perspective)?;
+            if verdict.supports { set.with(perspective).ok() } else { Some(set) }
+        })
+    }
+
+    /// [`Book::support`] down a list.
+    pub fn supports(&self, ranking: &[Ranked]) -> Vec<Option<SupportSet>> {
+        ranking.iter().map(|ranked| self.support(ranked.at)).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! The measures of one lane on one question, as the screen and the commands show them.
+
+use serde_json::{Map, Value, json};
+
+use super::{Book, Ranked};
+use crate::measure::lean::{SideShares, side_shares};
+use crate::measure::mrecall::mrecall;
+use crate::measure::prec::prec;
+use crate::measure::{PerspectiveCount, SupportSet};
+use crate::question::Question;
+
+/// Where a perspective first appears in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstRank {
+    /// At this rank, all before it being judged.
+    At(usize),
+    /// Not within the first so many, and no more are judged yet.
+    Below(usize),
+}
+
+/// What a lane's top k is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// How many passages count.
+    pub k: usize,
+    /// How many of them have a verdict on every perspective.
+    pub judged: usize,
+    /// How many the lane returned, at most k.
+    pub returned: usize,
+    /// MRecall@k.
+    pub mrecall: f64,
+    /// Prec@k.
+    pub prec: f64,
+    /// Perspectives covered by the top k.
+    pub covered: SupportSet,
+    /// Passages of the top k that support each perspective.
+    pub supporting: Vec<usize>,
+    /// Judged passages of the top k that support none.
+    pub none: usize,
+    /// First rank of each perspective.
+    pub first: Vec<FirstRank>,
+    /// Shares of the two sides, for a two-sided question.
+    pub sides: Option<SideShares>,
+}
+
+impl Figures {
+    /// Measures a list, or says nothing where the question has no perspectives.
+    pub fn of(ranking: &[Ranked], book: &Book, question: &Question, k: usize) -> Option<Self> {
+        let m = PerspectiveCount::new(book.perspectives).ok()?;
+        let supports = book.supports(ranking);
+        let top = &supports[..supports.len().min(k)];
+        let judged = supports.iter().take_while(|set| set.is_some()).count();
+        let first = (0..m.get()).map(|perspective| {
+            let at = supports[..judged].iter().position(|set| set.is_some_and(|set| set.contains(perspective)));
+            at.map_or(FirstRank::Below(judged), |i| FirstRank::At(i + 1))
+        });
+        Some(Figures {
+            k,
+            judged: top.iter().flatten().count(),
+            returned: top.len(),
+            mrecall: mrecall(&supports, m, k).value,
+            prec: prec(&supports, m, k).value,
+            covered: top.iter().flatten().fold(SupportSet::EMPTY, |all, set| all.union(*set)),
+            supporting: (0..m.get()).map(|i| top.iter().flatten().filter(|set| set.contains(i)).count()).collect(),
+            none: top.iter().flatten().filter(|set| set.is_empty()).count(),
+            first: first.collect(),
+            sides: question.supports.and_then(|i| side_shares(&supports, m, i, k).ok()).map(|shares| shares.value),
+        })
+    }
+
+    /// Whether every returned passage of the top k has its verdicts.
+    pub fn complete(&self) -> bool {
+        self.judged == self.returned
+    }
+
+    /// The measures by name, as `search --format json` prints them.
+    pub fn by_name(&self) -> Map<String, Value> {
+        let k = self.k;
+        let mut all = Map::new();
+        all.insert(format!("MRecall@{k}"), json!(self.mrecall));
+        all.insert(format!("Prec@{k}"), json!(self.prec));
+        if let Some(sides) = self.sides {
+            all.insert(format!("Lean@{k}"), json!(sides.lean()));
+        }
+        all
+    }
+}

@@ -1,0 +1,114 @@
+//! Which pairs are judged, in which order, and the judging itself.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Book, Ranked, Ranking, Setup, SetupError};
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::Known;
+use crate::measure::SupportSet;
+use crate::question::Question;
+use crate::work::Stop;
+
+/// Deeper than k, at most this many ranks of every lane are judged at once.
+const STEP: usize = 5;
+/// Questions of more perspectives are judged to k only.
+const MANY: usize = 5;
+
+/// A passage and a perspective of the question.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Where the passage lies.
+    pub at: PassageIx,
+    /// The passage.
+    pub passage: Arc<Passage>,
+    /// The perspective, from 0.
+    pub perspective: usize,
+}
+
+/// What was found out about a pair.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Where the passage lies.
+    pub at: PassageIx,
+    /// The perspective, from 0.
+    pub perspective: usize,
+    /// All that is known of the pair now.
+    pub known: Known,
+}
+
+/// The pairs of the first `k` of every lane that are not in the book, rank by rank.
+pub fn top_pairs(rankings: &[Ranking], k: usize, book: &Book) -> Vec<Pair> {
+    let mut seen = HashSet::new();
+    let ranks = (0..k).flat_map(|rank| rankings.iter().filter_map(move |ranking| ranking.get(rank)));
+    pairs(ranks, book, &mut seen)
+}
+
+/// The next pairs below `k`: a few ranks of every lane that does not cover all perspectives yet.
+pub fn deeper(rankings: &[Ranking], k: usize, book: &Book) -> Vec<Pair> {
+    if book.perspectives > MANY {
+        return Vec::new();
+    }
+    let mut seen = HashSet::new();
+    let mut next = Vec::new();
+    for ranking in rankings {
+        let open = ranking.iter().skip(k).position(|ranked| !told(ranked, book)).map(|i| i + k);
+        let Some(open) = open else { continue };
+        let covered = ranking[..open].iter().filter_map(|ranked| book.support(ranked.at)).fold(SupportSet::EMPTY, SupportSet::union);
+        if covered.len() < book.perspectives {
+            next.extend(pairs(ranking[open..].iter().take(STEP), book, &mut seen));
+        }
+    }
+    next
+}
+
+/// Whether every pair of the passage is in the book, with a verdict or without.
+fn told(ranked: &Ranked, book: &Book) -> bool {
+    (0..book.perspectives).all(|perspective| book.known(ranked.at, perspective).is_some())
+}
+
+fn pairs<'a>(
+    passages: impl Iterator<Item = &'a Ranked>,
+    book: &Book,
+    seen: &mut HashSet<(PassageIx, usize)>,
+) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for ranked in passages {
+        for perspective in 0..book.perspectives {
+            if book.known(ranked.at, perspective).is_none() && seen.insert((ranked.at, perspective)) {
+                pairs.push(Pair { at: ranked.at, passage: Arc::clone(&ranked.passage), perspective });
+            }
+        }
+    }
+    pairs
+}
+
+/// Judges pairs on all model threads, first come first told. Returns early once `stop` is set.
+///
+/// # Errors
+/// The detector could not be loaded. A pair that fails is told with its reason.
+pub fn judge(
+    setup: &Setup,
+    question: &Question,
+    pairs: &[Pair],
+    stop: &Stop,
+    told: &(dyn Fn(Judged) + Sync),
+) -> Result<(), SetupError> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let detector = setup.detector()?;
+    let next = AtomicUsize::new(0);
+    setup.models.broadcast(|_| {
+        while !stop.is_set()
+            && let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let statement = &question.perspectives[pair.perspective];
+            let model = Some(setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
+            let gold = setup.labels.as_ref().and_then(|labels| labels.supports(statement, &pair.passage.id));
+            told(Judged { at: pair.at, perspective: pair.perspective, known: Known { model, gold } });
+        }
+    });
+    Ok(())
+}

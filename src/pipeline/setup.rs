@@ -1,0 +1,252 @@
+//! What is open: the corpus, its indices, the models, the labels. Parts are made when first asked for, once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::corpus::import::Source;
+use crate::corpus::library::Library;
+use crate::corpus::{Corpus, sample};
+use crate::detect::labels::Absent;
+use crate::detect::{CrossEncoder, DetectError, Detector, Labels, cache::Cache};
+use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Vectors, embed};
+use crate::input::InputError;
+use crate::question::{self, Question};
+use crate::retrieve::{RetrieveError, TermIndex};
+use crate::work::{Stop, Tell};
+
+/// What to open, as the user named it.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// A corpus, else the carried sample.
+    pub corpus: Option<PathBuf>,
+    /// A question set, else the carried one (with the carried corpus) or none.
+    pub questions: Option<PathBuf>,
+    /// A label file with its declaration, else the carried ones or none.
+    pub labels: Option<String>,
+    /// Where indices and verdicts are kept.
+    pub data_dir: PathBuf,
+}
+
+/// Why something could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A file of the user's is not right.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The corpus could not be imported or opened.
+    #[error(transparent)]
+    Corpus(#[from] crate::corpus::library::BuildError),
+    /// The term index could not be built or read.
+    #[error(transparent)]
+    Terms(#[from] RetrieveError),
+    /// The encoder could not be loaded.
+    #[error(transparent)]
+    Encoder(#[from] EncodeError),
+    /// The corpus could not be embedded.
+    #[error(transparent)]
+    Embedding(#[from] EmbedError),
+    /// The detector could not be loaded.
+    #[error(transparent)]
+    Detector(#[from] DetectError),
+    /// The cache folder cannot be used.
+    #[error("{0}")]
+    Cache(String),
+}
+
+/// A part that is made when first asked for.
+struct Part<T: ?Sized>(Mutex<Option<Arc<T>>>);
+
+impl<T: ?Sized> Part<T> {
+    const fn new() -> Self {
+        Part(Mutex::new(None))
+    }
+
+    fn get<E>(&self, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
+        let mut part = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*part {
+            Some(made) => Ok(Arc::clone(made)),
+            None => Ok(Arc::clone(part.insert(make()?))),
+        }
+    }
+}
+
+/// Everything a plan is carried out with.
+pub struct Setup {
+    /// The passages.
+    pub corpus: Arc<Corpus>,
+    /// The question set; may be empty.
+    pub questions: Vec<Question>,
+    /// Labels that came with the data.
+    pub labels: Option<Labels>,
+    /// Verdicts made before.
+    pub verdicts: Cache,
+    /// The threads that models run on.
+    pub models: rayon::ThreadPool,
+    /// Where this corpus's indices lie; none for the carried one, which is indexed in memory.
+    folder: Option<PathBuf>,
+    library: Library,
+    terms: Part<TermIndex>,
+    encoder: Part<dyn Encoder>,
+    vectors: Part<Vectors>,
+    detector: Part<dyn Detector>,
+}
+
+impl Setup {
+    /// Opens what the user named, importing and indexing what is not known yet.
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn open(opening: &Opening, tell: Tell<'_>, stop: &Stop) -> Result<Self, SetupError> {
+        let library = Library::at(&opening.data_dir);
+        let carried = opening.corpus.is_none();
+        let questions = match &opening.questions {
+            Some(path) => question::set::read(path)?,
+            None if carried => question::set::carried(sample::QUESTIONS),
+            None => Vec::new(),
+        };
+        let labels = match &opening.labels {
+            Some(name) => Some(Labels::read(name, &questions)?),
+            None if carried => Some(Labels::carried(sample::LABELS, &questions, Absent::No)?),
+            None => None,
+        };
+        let (corpus, folder) = match &opening.corpus {
+            None => (sample::corpus(), None),
+            Some(path) => {
+                let corpus = library.open(&Source::recognise(path)?, tell, stop)?;
+                let folder = library.folder(&corpus.fingerprint);
+                (corpus, Some(folder))
+            }
+        };
+        let setup = Setup {
+            corpus: Arc::new(corpus),
+            questions,
+            labels,
+            verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
+            models: models()?,
+            folder,
+            library,
+            terms: Part::new(),
+            encoder: Part::new(),
+            vectors: Part::new(),
+            detector: Part::new(),
+        };
+        setup.index(tell, stop)?;
+        Ok(setup)
+    }
+
+    /// Builds the term index on disk if it is not there.
+    fn index(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        let Some(place) = self.folder.as_ref().map(|folder| folder.join("terms")) else { return Ok(()) };
+        if place.exists() {
+            return Ok(());
+        }
+        let _lock = self.library.lock(&self.corpus.fingerprint)?;
+        if place.exists() {
+            return Ok(());
+        }
+        let beside = place.with_extension("building");
+        let cache = |error: std::io::Error| SetupError::Cache(unwritable(&place, &error));
+        if beside.exists() {
+            fs::remove_dir_all(&beside).map_err(cache)?;
+        }
+        fs::create_dir_all(&beside).map_err(cache)?;
+        TermIndex::build(&beside, &self.corpus, tell, stop)?;
+        fs::rename(&beside, &place).map_err(cache)
+    }
+
+    /// The term index.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn terms(&self) -> Result<Arc<TermIndex>, SetupError> {
+        self.terms.get(|| {
+            Ok(Arc::new(match &self.folder {
+                Some(folder) => TermIndex::open(&folder.join("terms"))?,
+                None => TermIndex::in_memory(&self.corpus)?,
+            }))
+        })
+    }
+
+    /// The carried encoder.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    pub fn encoder(&self) -> Result<Arc<dyn Encoder>, SetupError> {
+        self.encoder.get(|| Ok(Arc::new(MiniLm::carried()?) as Arc<dyn Encoder>))
+    }
+
+    /// The detector.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
+        self.detector.get(|| Ok(Arc::new(CrossEncoder::carried()?) as Arc<dyn Detector>))
+    }
+
+    /// The corpus's vectors, if it has been embedded to its end.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn vectors(&self) -> Result<Option<Arc<Vectors>>, SetupError> {
+        let encoder = self.encoder()?;
+        let dimensions = encoder.dimensions();
+        let made = self.vectors.get(|| {
+            if self.folder.is_none()
+                && let Some(rows) = sample::VECTORS.strip_prefix(sample_key(encoder.key()).as_slice())
+            {
+                return Ok(Arc::new(Vectors::from_bytes(rows, dimensions)));
+            }
+            let place = self.vectors_place(encoder.key());
+            if !place.exists() {
+                return Err(None);
+            }
+            let cache = |error: std::io::Error| Some(SetupError::Cache(unwritable(&place, &error)));
+            Ok(Arc::new(Vectors::mapped(&place, dimensions).map_err(cache)?))
+        });
+        match made {
+            Ok(vectors) => Ok(Some(vectors)),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
+        }
+    }
+
+    /// Embeds the corpus on all model threads, going on from where an earlier call stopped.
+    ///
+    /// # Errors
+    /// The model or the disk failed, or `stop` was set; what was made is kept.
+    pub fn embed(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        let encoder = self.encoder()?;
+        let place = self.vectors_place(encoder.key());
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
+        }
+        let _lock = self.library.lock(&self.corpus.fingerprint)?;
+        if self.vectors()?.is_none() {
+            embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
+        }
+        Ok(())
+    }
+
+    fn vectors_place(&self, key: &str) -> PathBuf {
+        let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
+        folder.join(format!("{key}.f32"))
+    }
+}
+
+/// What the carried vectors begin with: they are of these passages by this encoder, or they are not used.
+pub fn sample_key(encoder: &str) -> [u8; 32] {
+    *blake3::Hasher::new().update(sample::CORPUS).update(encoder.as_bytes()).finalize().as_bytes()
+}
+
+/// One thread a core: BM25 and the screen need little, and the scheduler lets them through.
+fn models() -> Result<rayon::ThreadPool, SetupError> {
+    rayon::ThreadPoolBuilder::new()
+        .thread_name(|i| format!("model-{i}"))
+        .build()
+        .map_err(|error| SetupError::Cache(format!("no threads for the models: {error}")))
+}
+
+fn unwritable(place: &Path, error: &std::io::Error) -> String {
+    format!("{} cannot be used ({error}); make room there or name another folder with --data-dir", place.display())
+}

@@ -1,0 +1,118 @@
+//! Question sets as files: BERDS JSONL, BEIR `queries.jsonl`, or a TREC-like TSV of id and question.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Question, statements};
+use crate::input::{InputError, lines};
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(alias = "_id", alias = "qid")]
+    id: Option<serde_json::Value>,
+    #[serde(alias = "text", alias = "query")]
+    question: String,
+    #[serde(default)]
+    perspectives: Vec<String>,
+    supports: Option<usize>,
+}
+
+/// Reads a question set; questions without perspectives of their own get them by rule where one applies.
+///
+/// # Errors
+/// A line is not a question, repeats an id, or names a supporting perspective that is not there.
+pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
+    let (mut questions, mut seen) = (Vec::new(), HashSet::new());
+    let tsv = path.extension().is_some_and(|end| end == "tsv" || end == "txt");
+    lines(path, |number, line| {
+        let question = if tsv { tab_line(line)? } else { json_line(line, number)? };
+        if !seen.insert(question.id.clone()) {
+            return Err(format!("an id of its own (`{}` stood on an earlier line)", question.id));
+        }
+        questions.push(question);
+        Ok(())
+    })?;
+    if questions.is_empty() {
+        let advice = "expected a line of JSON with `question` and perhaps `perspectives`";
+        return Err(InputError::Empty { path: path.into(), what: "the question set", advice });
+    }
+    Ok(questions)
+}
+
+/// Reads a carried question set, whose lines are known to be right.
+pub fn carried(text: &str) -> Vec<Question> {
+    text.lines().enumerate().filter_map(|(i, line)| json_line(line, i + 1).ok()).collect()
+}
+
+fn json_line(line: &str, number: usize) -> Result<Question, String> {
+    let line: Line = serde_json::from_str(line)
+        .map_err(|error| format!("a JSON object with `question` and perhaps `id`, `perspectives` ({error})"))?;
+    let id = match line.id {
+        Some(serde_json::Value::String(id)) => id,
+        Some(other) => other.to_string(),
+        None => number.to_string(),
+    };
+    question(id, &line.question, line.perspectives, line.supports)
+}
+
+fn tab_line(line: &str) -> Result<Question, String> {
+    let (id, text) = line.split_once('\t').ok_or("ID<Tab>QUESTION")?;
+    question(id.to_owned(), text, Vec::new(), None)
+}
+
+fn question(id: String, text: &str, perspectives: Vec<String>, supports: Option<usize>) -> Result<Question, String> {
+    let text = text.trim().to_owned();
+    if text.is_empty() {
+        return Err("a `question` that is not empty".into());
+    }
+    if perspectives.iter().any(|statement| statement.trim().is_empty()) {
+        return Err("perspectives that are not empty".into());
+    }
+    if perspectives.is_empty() {
+        let ruled = statements(&text);
+        return Ok(Question { id, text, perspectives: ruled.perspectives, supports: ruled.supports });
+    }
+    // Two perspectives without more are a pair of sides, the supporting one first, as BERDS writes them.
+    let supports = supports.or((perspectives.len() == 2).then_some(0));
+    if supports.is_some_and(|index| index >= perspectives.len()) {
+        return Err(format!("`supports` below {}", perspectives.len()));
+    }
+    Ok(Question { id, text, perspectives, supports })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read_text(text: &str, ending: &str) -> Result<Vec<Question>, String> {
+        let mut file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        read(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_question_without_perspectives_gets_them_by_rule_and_one_with_keeps_its_own() {
+        let text = "{\"_id\":\"a\",\"text\":\"Should zoos be banned?\"}\n{\"question\":\"Who pays?\",\"perspectives\":[\"x\",\"y\",\"z\"]}\n";
+        let questions = read_text(text, ".jsonl").unwrap();
+        assert_eq!(questions[0].perspectives, ["Zoos should be banned.", "Zoos should not be banned."]);
+        assert_eq!((questions[1].id.as_str(), questions[1].perspectives.len(), questions[1].supports), ("2", 3, None));
+    }
+
+    #[test]
+    fn bad_lines_are_told_and_nothing_is_taken() {
+        for (text, ending, expected) in [
+            ("{\"question\":\"\"}", ".jsonl", ":1: expected a `question` that is not empty"),
+            ("{\"question\":\"x\",\"perspectives\":[\"a\"],\"supports\":4}", ".jsonl", ":1: expected `supports` below 1"),
+            ("{\"id\":1,\"question\":\"x\"}\n{\"id\":1,\"question\":\"y\"}", ".jsonl", ":2: expected an id of its own"),
+            ("no tab here", ".tsv", ":1: expected ID<Tab>QUESTION"),
+            ("[1,2]", ".jsonl", ":1: expected a JSON object"),
+            ("", ".jsonl", "the question set is empty"),
+        ] {
+            let error = read_text(text, ending).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The mark of a perspective: a glyph and a short label, so that colour never stands alone.
+
+use crate::measure::SupportSet;
+use crate::question::Question;
+
+/// Which characters marks are drawn with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Glyphs {
+    /// Geometric shapes.
+    #[default]
+    Shapes,
+    /// Plain ASCII, for terminals that draw shapes two columns wide.
+    Ascii,
+}
+
+/// What stands before a passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// Supports the question, or the statement itself.
+    Support,
+    /// Opposes it.
+    Oppose,
+    /// One perspective of many, from 0.
+    Other(usize),
+    /// Judged, and supports none.
+    None,
+    /// Supports more than one.
+    Several,
+    /// Not judged yet.
+    Pending,
+}
+
+impl Mark {
+    /// The mark of a perspective of a question.
+    pub fn of(perspective: usize, question: &Question) -> Self {
+        match question.supports {
+            Some(supporting) if supporting == perspective => Mark::Support,
+            Some(_) if question.perspectives.len() == 2 => Mark::Oppose,
+            _ => Mark::Other(perspective),
+        }
+    }
+
+    /// The mark of a passage that supports `set`.
+    pub fn of_set(set: Option<SupportSet>, question: &Question) -> Self {
+        let Some(set) = set else { return Mark::Pending };
+        match (set.len(), set.iter().next()) {
+            (0, _) | (_, None) => Mark::None,
+            (1, Some(perspective)) => Mark::of(perspective, question),
+            _ => Mark::Several,
+        }
+    }
+
+    /// One character for it.
+    pub fn glyph(self, glyphs: Glyphs) -> char {
+        const SHAPES: [char; 6] = ['◆', '●', '■', '★', '◇', '□'];
+        let shapes = glyphs == Glyphs::Shapes;
+        match self {
+            Mark::Support => if shapes { '▲' } else { '+' },
+            Mark::Oppose => if shapes { '▼' } else { '-' },
+            Mark::Other(i) => if shapes { SHAPES[i % SHAPES.len()] } else { '#' },
+            Mark::None => if shapes { '○' } else { 'o' },
+            Mark::Several => if shapes { '◐' } else { '*' },
+            Mark::Pending => if shapes { '·' } else { '.' },
+        }
+    }
+
+    /// Glyph and label: `▲`, `◆A`, `●B`.
+    pub fn text(self, glyphs: Glyphs) -> String {
+        match self {
+            Mark::Other(i) => format!("{}{}", self.glyph(glyphs), letter(i)),
+            mark => mark.glyph(glyphs).to_string(),
+        }
+    }
+}
+
+/// A, B, … Z, A2, B2, …
+fn letter(i: usize) -> String {
+    let letter = char::from(b'A' + (i % 26) as u8);
+    if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26 + 1) }
+}
+
+/// A probability without its leading zero: `.94`, `1.0`.
+pub fn share(p: f64) -> String {
+    let text = format!("{p:.2}");
+    match text.strip_prefix('0') {
+        Some(rest) => rest.to_owned(),
+        None => text.strip_prefix("-0").map_or_else(|| format!("{p:.1}"), |rest| format!("-{rest}")),
+    }
+}
+
+/// A signed share: `+.40`, `-.20`, ` .00`.
+pub fn signed(p: f64) -> String {
+    if p > 0.0 { format!("+{}", share(p)) } else if p < 0.0 { share(p) } else { format!(" {}", share(0.0)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_short_and_keep_their_sign() {
+        assert_eq!([share(0.944), share(1.0), share(0.0)], [".94", "1.0", ".00"]);
+        assert_eq!([signed(0.4), signed(-0.2), signed(0.0), signed(-1.0)], ["+.40", "-.20", " .00", "-1.0"]);
+    }
+
+    #[test]
+    fn two_sides_have_arrows_and_many_have_letters() {
+        let question = |m: usize, supports| Question {
+            id: String::new(),
+            text: String::new(),
+            perspectives: vec![String::new(); m],
+            supports,
+        };
+        assert_eq!(Mark::of(1, &question(2, Some(0))).text(Glyphs::Shapes), "▼");
+        assert_eq!(Mark::of(1, &question(3, None)).text(Glyphs::Shapes), "●B");
+        assert_eq!(Mark::of(27, &question(42, None)).text(Glyphs::Ascii), "#B2");
+    }
+}

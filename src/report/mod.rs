@@ -1,0 +1,8 @@
+//! What is printed: marks for perspectives, and the results of commands as text, JSON and TSV.
+//!
+//! It must not compute anything but layout.
+
+pub mod marks;
+pub mod progress;
+pub mod safe;
+pub mod search;

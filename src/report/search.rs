@@ -1,0 +1,191 @@
+//! The result of `parallax search`, as text, JSON and TSV.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::marks::{Glyphs, Mark, share, signed};
+use super::safe;
+use crate::pipeline::{Book, Figures, FirstRank, Plan, Ranking, Recipe};
+
+/// A lane as it came out.
+pub struct LaneResult {
+    /// How it was made.
+    pub recipe: Recipe,
+    /// Its list, or why there is none.
+    pub ranking: Result<Ranking, String>,
+    /// Milliseconds it took.
+    pub took_ms: f64,
+}
+
+/// All that a search found.
+pub struct SearchResult<'a> {
+    /// What was asked.
+    pub plan: &'a Plan,
+    /// The corpus's name, size and content.
+    pub corpus: (&'a str, usize, &'a str),
+    /// Name and hash of the detector.
+    pub detector: &'a str,
+    /// The lanes in order.
+    pub lanes: Vec<LaneResult>,
+    /// The verdicts.
+    pub book: Book,
+}
+
+impl SearchResult<'_> {
+    fn figures(&self, ranking: &Ranking) -> Option<Figures> {
+        Figures::of(ranking, &self.book, &self.plan.question, self.plan.k)
+    }
+
+    /// For people.
+    pub fn text(&self, glyphs: Glyphs) -> String {
+        let question = &self.plan.question;
+        let mut out = format!("{}\n", safe::line(&question.text));
+        for (i, statement) in question.perspectives.iter().enumerate() {
+            let _ = writeln!(out, "{} {}", Mark::of(i, question).text(glyphs), safe::line(statement));
+        }
+        for lane in &self.lanes {
+            let _ = writeln!(out, "\n{}  {}  {:.1} ms", lane.recipe.title(), lane.recipe, lane.took_ms);
+            match &lane.ranking {
+                Err(reason) => drop(writeln!(out, "  no list: {reason}")),
+                Ok(ranking) => self.lane_text(&mut out, lane.recipe, ranking, glyphs),
+            }
+        }
+        out
+    }
+
+    fn lane_text(&self, out: &mut String, recipe: Recipe, ranking: &Ranking, glyphs: Glyphs) {
+        let question = &self.plan.question;
+        for (i, ranked) in ranking.iter().take(self.plan.k).enumerate() {
+            let mark = Mark::of_set(self.book.support(ranked.at), question).text(glyphs);
+            let p = (0..self.book.perspectives).filter_map(|i| self.book.verdict(ranked.at, i)?.p);
+            let p = p.reduce(f32::max).map_or_else(String::new, |p| share(f64::from(p)));
+            let score = format!("{:.*}", recipe.decimals(), ranked.score);
+            let title = if ranked.passage.title.is_empty() { &ranked.passage.text } else { &ranked.passage.title };
+            let title: String = safe::line(title).chars().take(60).collect();
+            let _ = writeln!(out, "{:>3} {mark:<2} {p:>4} {score:>8}  {title}  [{}]", i + 1, safe::line(&ranked.passage.id));
+        }
+        if ranking.is_empty() {
+            out.push_str("  nothing found\n");
+        }
+        match self.figures(ranking) {
+            Some(figures) => drop(writeln!(out, "    {}", line(&figures, &self.book, self.plan, glyphs))),
+            None => out.push_str("    no measures: the question has no perspectives (give them with --perspective)\n"),
+        }
+    }
+
+    /// For programs; the shape is kept stable.
+    pub fn json(&self) -> Value {
+        let question = &self.plan.question;
+        let lanes = self.lanes.iter().map(|lane| {
+            let (ranking, error) = match &lane.ranking {
+                Ok(ranking) => (Some(ranking), None),
+                Err(reason) => (None, Some(reason)),
+            };
+            let figures = ranking.and_then(|ranking| self.figures(ranking));
+            json!({
+                "lane": lane.recipe.title(),
+                "recipe": lane.recipe.to_string(),
+                "steps": [{"step": "retrieve", "pool": Plan::DEPTH}],
+                "error": error,
+                "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking)),
+                "measures": figures.as_ref().map(Figures::by_name),
+                "judged": figures.map_or(0, |figures| figures.judged),
+            })
+        });
+        let timing = self.lanes.iter().map(|lane| (lane.recipe.to_string(), json!(lane.took_ms)));
+        let (name, passages, fingerprint) = self.corpus;
+        json!({
+            "question": question.text,
+            "perspectives": question.perspectives,
+            "supports": question.supports,
+            "corpus": {"name": name, "passages": passages},
+            "k": self.plan.k,
+            "lanes": lanes.collect::<Vec<_>>(),
+            "timing": timing.collect::<serde_json::Map<_, _>>(),
+            "provenance": {
+                "version": env!("CARGO_PKG_VERSION"),
+                "models": {"detector": self.detector, "threshold": self.book.threshold},
+                "labels": self.book.source.to_string(),
+                "corpus": fingerprint,
+                "seed": 0,
+            },
+        })
+    }
+
+    fn hits(&self, ranking: &Ranking) -> Vec<Value> {
+        let top = ranking.iter().take(self.plan.k).enumerate();
+        top.map(|(i, ranked)| {
+            let verdicts: Vec<Value> = (0..self.book.perspectives)
+                .map(|perspective| {
+                    let verdict = self.book.verdict(ranked.at, perspective);
+                    let failed = self.book.known(ranked.at, perspective).and_then(|known| match &known.model {
+                        Some(Err(error)) => Some(error.to_string()),
+                        _ => None,
+                    });
+                    json!({
+                        "perspective": perspective,
+                        "p": verdict.and_then(|verdict| verdict.p),
+                        "supports": verdict.map(|verdict| verdict.supports),
+                        "by": verdict.map(|verdict| verdict.by),
+                        "detector": self.detector,
+                        "error": failed,
+                    })
+                })
+                .collect();
+            json!({
+                "rank": i + 1,
+                "id": ranked.passage.id,
+                "title": ranked.passage.title,
+                "text": ranked.passage.text,
+                "score": ranked.score,
+                "was": Value::Null,
+                "verdicts": verdicts,
+            })
+        })
+        .collect()
+    }
+
+    /// For spreadsheets: a line a passage, the supported perspectives by number from 1.
+    pub fn tsv(&self) -> String {
+        let mut out = String::from("question\tlane\trank\tid\tscore\tsupports\n");
+        for lane in &self.lanes {
+            for (i, ranked) in lane.ranking.iter().flat_map(|ranking| ranking.iter()).take(self.plan.k).enumerate() {
+                let supports = self.book.support(ranked.at).map_or_else(
+                    || "?".to_owned(),
+                    |set| set.iter().map(|i| (i + 1).to_string()).collect::<Vec<_>>().join(","),
+                );
+                let field = |text: &str| safe::line(text);
+                let (question, id) = (field(&self.plan.question.text), field(&ranked.passage.id));
+                let _ =
+                    writeln!(out, "{question}\t{}\t{}\t{id}\t{:.4}\t{supports}", lane.recipe, i + 1, ranked.score);
+            }
+        }
+        out
+    }
+}
+
+/// The figures of a lane in one line, as the screen shows them.
+pub fn line(figures: &Figures, book: &Book, plan: &Plan, glyphs: Glyphs) -> String {
+    let question = &plan.question;
+    let k = figures.k;
+    let mut out = format!("MRecall@{k} {:.0} · {}/{} sides", figures.mrecall, figures.covered.len(), book.perspectives);
+    let _ = write!(out, " · Prec@{k} {} ·", share(figures.prec));
+    for (i, count) in figures.supporting.iter().enumerate() {
+        let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));
+    }
+    let _ = write!(out, " {}{}", Mark::None.glyph(glyphs), figures.none);
+    if let Some(sides) = figures.sides {
+        let _ = write!(out, " · lean {}", signed(sides.lean()).trim());
+    }
+    let _ = write!(out, " · first rank");
+    for (i, first) in figures.first.iter().enumerate() {
+        let mark = Mark::of(i, question).text(glyphs);
+        match first {
+            FirstRank::At(rank) => drop(write!(out, " {mark}{rank}")),
+            FirstRank::Below(judged) => drop(write!(out, " {mark}>{judged}")),
+        }
+    }
+    let _ = write!(out, " · {}/{} judged ({})", figures.judged, figures.returned, book.source);
+    out
+}

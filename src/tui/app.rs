@@ -1,0 +1,231 @@
+//! All that the interface knows. Plain data: everything that changes it is in `update`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tui_input::Input;
+
+use super::{Size, Start};
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::LabelSource;
+use crate::engine::{Opened, Turn};
+use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Recipe};
+use crate::question::{By, Question};
+use crate::report::marks::{Glyphs, Mark};
+use crate::work::{Job, Progress};
+
+/// What fills the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// The question and its lanes.
+    Explore,
+    /// One passage in full.
+    Read,
+    /// The statements being edited.
+    Statements,
+    /// The list of keys.
+    Help,
+}
+
+/// Whether there is something to search in.
+#[derive(Clone, Debug)]
+pub enum Corpus {
+    /// Being opened.
+    Opening,
+    /// Open.
+    Open(Box<Opened>),
+    /// Could not be opened.
+    Failed(String),
+}
+
+/// What a lane has to show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LaneState {
+    /// Nothing was asked yet.
+    Idle,
+    /// Its list is on the way.
+    Waiting,
+    /// Its list is there.
+    Ready,
+    /// It has no list, for this reason; it will have one when the job has ended.
+    Failed(String, Option<Job>),
+}
+
+/// One retriever's column.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// How it is made.
+    pub recipe: Recipe,
+    /// How its present list stands.
+    pub state: LaneState,
+    /// Its last list; dimmed while a new one is on the way.
+    pub ranking: Ranking,
+    /// How long the list took.
+    pub took: Duration,
+    /// The marked passage, from 0.
+    pub selected: usize,
+    /// The first passage that is shown, from 0.
+    pub top: usize,
+}
+
+/// The passage that is open.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// First line of the text that is shown.
+    pub scroll: usize,
+    /// Evidence sentences found so far, by passage and perspective; `None` where no sentence carries the verdict.
+    pub evidence: HashMap<(PassageIx, usize), Option<Range<usize>>>,
+    /// Passages whose evidence was asked for.
+    pub asked: HashMap<PassageIx, Vec<usize>>,
+}
+
+/// The statements being edited.
+#[derive(Clone, Debug, Default)]
+pub struct Editing {
+    /// One line each.
+    pub lines: Vec<Input>,
+    /// The line with the cursor.
+    pub at: usize,
+    /// Which of two is the supporting one.
+    pub supports: usize,
+}
+
+/// Everything.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Columns and rows.
+    pub size: Size,
+    /// What fills the screen.
+    pub screen: Screen,
+    /// Whether the cursor is in the question line.
+    pub typing: bool,
+    /// The question line.
+    pub line: Input,
+    /// Questions of the set that the line may become.
+    pub completions: Vec<String>,
+    /// The one that is marked.
+    pub completion: Option<usize>,
+    /// What is asked, with its statements.
+    pub question: Question,
+    /// Who made the statements.
+    pub by: By,
+    /// Counts edits and toggles.
+    pub turn: Turn,
+    /// What is searched.
+    pub corpus: Corpus,
+    /// The lanes, left to right.
+    pub lanes: Vec<Lane>,
+    /// The lane with the cursor.
+    pub lane: usize,
+    /// How many passages count.
+    pub k: usize,
+    /// What is known of the present question's pairs.
+    pub book: Book,
+    /// Long jobs that are going on, with their words.
+    pub jobs: Vec<(Progress, String)>,
+    /// Nothing more will come for the present turn.
+    pub settled: bool,
+    /// Something to be told.
+    pub notice: Option<String>,
+    /// The passage that is open.
+    pub reading: Reading,
+    /// The statements being edited.
+    pub editing: Editing,
+    /// First line of the help that is shown.
+    pub help_scroll: usize,
+    /// What marks are drawn with.
+    pub glyphs: Glyphs,
+    /// Whether the carried sample is open.
+    pub sample: bool,
+    /// Statements given on the command line for the first question.
+    pub given: Vec<String>,
+}
+
+impl App {
+    /// The interface before anything has happened.
+    pub fn new(start: &Start, size: Size) -> Self {
+        let sample = start.opening.corpus.is_none();
+        let source = start.source.unwrap_or(if sample { LabelSource::Model } else { LabelSource::Auto });
+        let lane = |recipe: &Recipe| Lane {
+            recipe: *recipe,
+            state: LaneState::Idle,
+            ranking: Arc::default(),
+            took: Duration::ZERO,
+            selected: 0,
+            top: 0,
+        };
+        App {
+            size,
+            screen: Screen::Explore,
+            typing: true,
+            line: Input::new(start.question.clone()),
+            completions: Vec::new(),
+            completion: None,
+            question: Question { id: String::new(), text: String::new(), perspectives: Vec::new(), supports: None },
+            by: By::None,
+            turn: Turn::default(),
+            corpus: Corpus::Opening,
+            lanes: start.lanes.iter().map(lane).collect(),
+            lane: 0,
+            k: start.k,
+            book: Book::new(0, source, 0.5),
+            jobs: Vec::new(),
+            settled: true,
+            notice: None,
+            reading: Reading::default(),
+            editing: Editing::default(),
+            help_scroll: 0,
+            glyphs: start.glyphs,
+            sample,
+            given: start.perspectives.clone(),
+        }
+    }
+
+    /// What is asked of the engine now.
+    pub fn plan(&self) -> Plan {
+        let lanes = self.lanes.iter().map(|lane| lane.recipe).collect();
+        Plan { question: self.question.clone(), lanes, k: self.k }
+    }
+
+    /// The marked passage of the lane with the cursor.
+    pub fn selected(&self) -> Option<&Ranked> {
+        let lane = self.lanes.get(self.lane)?;
+        lane.ranking.get(lane.selected)
+    }
+
+    /// A passage's rank in a lane, from 1.
+    pub fn rank_in(&self, lane: &Lane, at: PassageIx) -> Option<usize> {
+        lane.ranking.iter().position(|ranked| ranked.at == at).map(|i| i + 1)
+    }
+
+    /// The figures of a lane, if the question has statements and the lane a list.
+    pub fn figures(&self, lane: &Lane) -> Option<Figures> {
+        (lane.state == LaneState::Ready).then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
+    }
+
+    /// The mark of a passage.
+    pub fn mark(&self, at: PassageIx) -> Mark {
+        if self.book.perspectives == 0 {
+            return Mark::Pending;
+        }
+        Mark::of_set(self.book.support(at), &self.question)
+    }
+
+    /// The perspectives that the label that counts says a passage supports.
+    pub fn supported(&self, at: PassageIx) -> Vec<usize> {
+        let supports = |i: &usize| self.book.verdict(at, *i).is_some_and(|verdict| verdict.supports);
+        (0..self.book.perspectives).filter(supports).collect()
+    }
+
+    /// A passage that is open for reading.
+    pub fn open_passage(&self) -> Option<(PassageIx, Arc<Passage>)> {
+        self.selected().map(|ranked| (ranked.at, Arc::clone(&ranked.passage)))
+    }
+
+    /// The progress of a job, if it is going on.
+    pub fn job(&self, job: Job) -> Option<Progress> {
+        self.jobs.iter().map(|(progress, _)| *progress).find(|progress| progress.job == job)
+    }
+}

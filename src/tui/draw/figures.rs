@@ -1,0 +1,122 @@
+//! A lane's figures: coverage, counts, lean, and what they rest on.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::span;
+use crate::pipeline::{Figures, FirstRank};
+use crate::report::marks::{Glyphs, Mark, share, signed};
+use crate::tui::app::{App, Lane, LaneState};
+use crate::tui::layout::LanePanes;
+use crate::tui::theme::{Meaning, Theme};
+
+/// Draws the figures of one lane.
+pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
+    let area = pane.figures;
+    if area.height == 0 || lane.state != LaneState::Ready {
+        return;
+    }
+    let Some(figures) = app.figures(lane) else { return };
+    if area.height > 1 {
+        rule(pane, theme, frame);
+    }
+    let many = app.book.perspectives > 2;
+    let mut lines = vec![coverage(app, theme, &figures)];
+    if many {
+        lines.extend(per_perspective(app, theme, &figures, usize::from(area.width)));
+    } else {
+        lines.push(first_ranks(app, theme, &figures));
+        lines.extend(figures.sides.is_some().then(|| balance(app, theme, &figures, usize::from(area.width))));
+    }
+    lines.truncate(usize::from(area.height).saturating_sub(1).max(1));
+    if area.height > 1 {
+        lines.push(standing(app, theme, &figures));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
+    let area = Rect { y: pane.figures.y.saturating_sub(1), height: 1, ..pane.figures };
+    frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
+}
+
+/// `MRecall@5 1  ▲3 ▼1 ○1  2/2 sides`
+fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
+    let mut spans = vec![span(format!("MRecall@{} {:.0}  ", figures.k, figures.mrecall), Meaning::Title, theme)];
+    if app.book.perspectives <= 2 {
+        for (i, count) in figures.supporting.iter().enumerate() {
+            let mark = Mark::of(i, &app.question);
+            spans.push(span(format!("{}{count} ", mark.text(app.glyphs)), Meaning::Side(mark), theme));
+        }
+        spans.push(span(
+            format!("{}{}  ", Mark::None.glyph(app.glyphs), figures.none),
+            Meaning::Side(Mark::None),
+            theme,
+        ));
+    }
+    spans.push(Span::raw(format!("{}/{} sides", figures.covered.len(), app.book.perspectives)));
+    Line::from(spans)
+}
+
+fn first(first: FirstRank) -> String {
+    match first {
+        FirstRank::At(rank) => rank.to_string(),
+        FirstRank::Below(judged) => format!(">{judged}"),
+    }
+}
+
+/// `first rank ▲1 ▼9`
+fn first_ranks(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
+    let mut spans = vec![span("first rank ", Meaning::Muted, theme)];
+    for (i, at) in figures.first.iter().enumerate() {
+        let mark = Mark::of(i, &app.question);
+        spans.push(span(format!("{}{} ", mark.text(app.glyphs), first(*at)), Meaning::Side(mark), theme));
+    }
+    if !app.settled && figures.first.iter().any(|at| matches!(at, FirstRank::Below(_))) {
+        spans.push(span("so far", Meaning::Muted, theme));
+    }
+    Line::from(spans)
+}
+
+/// One count and first rank a perspective, as many in a line as fit.
+fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    const CELL: usize = 10;
+    let cells = figures.supporting.iter().zip(&figures.first).enumerate().map(|(i, (count, at))| {
+        let mark = Mark::of(i, &app.question);
+        let text = format!("{} {count}@{}", mark.text(app.glyphs), first(*at));
+        span(format!("{text:<CELL$}"), Meaning::Side(mark), theme)
+    });
+    let cells: Vec<Span<'static>> = cells.collect();
+    cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
+}
+
+/// `▲██████░░░░▼ lean +.40`: the two sides' shares of what supports either.
+fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'static> {
+    let Some(sides) = figures.sides else { return Line::default() };
+    let lean = format!(" lean {}", signed(sides.lean()).trim());
+    let bar = width.saturating_sub(lean.chars().count() + 3).min(24);
+    let both = sides.p + sides.n;
+    let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
+    let right = if both > 0.0 { bar - left } else { 0 };
+    let (full, empty) = if app.glyphs == Glyphs::Ascii { ("=", ".") } else { ("█", "·") };
+    let glyph = |mark: Mark| span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme);
+    Line::from(vec![
+        glyph(Mark::Support),
+        span(full.repeat(left), Meaning::Side(Mark::Support), theme),
+        span(empty.repeat(bar - left - right), Meaning::Muted, theme),
+        span(full.repeat(right), Meaning::Side(Mark::Oppose), theme),
+        glyph(Mark::Oppose),
+        Span::raw(lean),
+    ])
+}
+
+/// `Prec@5 .80   5/5 judged by model`
+fn standing(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
+    let meaning = if figures.complete() { Meaning::Muted } else { Meaning::Warn };
+    Line::from(vec![
+        Span::raw(format!("Prec@{} {}  ", figures.k, share(figures.prec))),
+        span(format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source), meaning, theme),
+    ])
+}

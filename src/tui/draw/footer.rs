@@ -1,0 +1,55 @@
+//! The bottom lines: progress, notices, and the keys of the present place.
+
+use std::collections::HashSet;
+
+use ratatui::Frame;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::span;
+use crate::report::marks::Glyphs;
+use crate::report::safe;
+use crate::tui::app::{App, Corpus};
+use crate::tui::keymap::{TABLE, shown};
+use crate::tui::layout::Panes;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::update::context;
+use crate::tui::wrap::fit;
+
+/// Draws both lines.
+pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
+    let (text, meaning) = match &app.notice {
+        Some(notice) => (safe::line(notice), Meaning::Warn),
+        None => (jobs(app), Meaning::Muted),
+    };
+    let text = fit(&text, usize::from(panes.status.width).saturating_sub(1));
+    frame.render_widget(span(format!(" {text}"), meaning, theme), panes.status);
+    frame.render_widget(keys(app, theme, usize::from(panes.footer.width)), panes.footer);
+}
+
+fn jobs(app: &App) -> String {
+    app.jobs.iter().map(|(_, told)| told.as_str()).collect::<Vec<_>>().join(" · ")
+}
+
+fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
+    let here = context(app);
+    let mut said = HashSet::new();
+    let mut spans = vec![Span::raw(" ")];
+    let experimental = matches!(&app.corpus, Corpus::Open(opened) if opened.experimental);
+    let warning = if experimental && app.book.perspectives > 0 { " verdicts: experimental " } else { "" };
+    let mut columns = 1 + warning.width();
+    for binding in TABLE.iter().filter(|binding| binding.context == here && !binding.short.is_empty()) {
+        if !said.insert(binding.action) {
+            continue;
+        }
+        let key = shown(binding.keys[0], app.glyphs == Glyphs::Ascii);
+        columns += key.width() + binding.short.width() + 3;
+        if columns > width {
+            break;
+        }
+        spans.push(span(key, Meaning::Key, theme));
+        spans.push(span(format!(" {}  ", binding.short), Meaning::Muted, theme));
+    }
+    spans.push(span(warning, Meaning::Warn, theme));
+    Line::from(spans)
+}

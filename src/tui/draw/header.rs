@@ -1,0 +1,124 @@
+//! The question line, the completions below it, and the statements.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+use unicode_width::UnicodeWidthStr;
+
+use super::span;
+use crate::question::By;
+use crate::report::marks::Mark;
+use crate::report::safe;
+use crate::tui::app::{App, Corpus, Screen};
+use crate::tui::layout::Panes;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::fit;
+
+const NAME: &str = " parallax  ";
+
+/// Draws question and statements.
+pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
+    question(app, theme, panes.question, frame);
+    statements(app, theme, panes.statements, frame);
+}
+
+fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let about = about(app);
+    let room = usize::from(area.width);
+    let name = if room >= 48 { NAME } else { " " };
+    // The corpus gives way before the question does.
+    let about = if name.width() + about.width() + 24 <= room { about } else { String::new() };
+    let width = room.saturating_sub(name.width() + about.width() + 2);
+    let value = safe::line(app.line.value());
+    let cursor = safe::line(&app.line.value().chars().take(app.line.cursor()).collect::<String>()).width();
+    let skipped = cursor.saturating_sub(width.saturating_sub(1));
+    let mut columns = 0;
+    let shown: String = value
+        .chars()
+        .skip_while(|c| {
+            columns += unicode_width::UnicodeWidthChar::width(*c).unwrap_or(0);
+            columns <= skipped
+        })
+        .collect();
+    let line = if value.is_empty() {
+        let hint = if app.typing { "type a question, such as: Should zoos be banned?" } else { "/ to ask a question" };
+        span(fit(hint, width), Meaning::Muted, theme)
+    } else {
+        span(fit(&shown, width), Meaning::Title, theme)
+    };
+    frame.render_widget(Line::from(vec![span(name, Meaning::Muted, theme), line]), area);
+    if !about.is_empty() {
+        let right = Rect { x: area.right() - about.width() as u16, width: about.width() as u16, ..area };
+        frame.render_widget(span(about, Meaning::Muted, theme), right);
+    }
+    if app.typing && app.screen == Screen::Explore && area.height > 0 {
+        let x = area.x + (name.width() + cursor - skipped) as u16;
+        frame.set_cursor_position((x.min(area.right().saturating_sub(1)), area.y));
+    }
+}
+
+fn about(app: &App) -> String {
+    let corpus = match &app.corpus {
+        Corpus::Open(opened) => format!("{} · {} passages   ", safe::line(&opened.corpus), opened.passages),
+        _ => String::new(),
+    };
+    format!("{corpus}k {}   labels: {} ", app.k, app.book.source)
+}
+
+fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let question = &app.question;
+    let count = question.perspectives.len();
+    if area.height == 0 || question.text.is_empty() {
+        return;
+    }
+    if count == 0 {
+        let text = " No rule turns this question into statements: press i to type the perspectives. Without them there is no colour and no measure.";
+        frame.render_widget(span(fit(text, usize::from(area.width)), Meaning::Warn, theme), area);
+        return;
+    }
+    let note = match app.by {
+        By::Rule => "  (by rule)",
+        By::User => "  (yours)",
+        _ => "",
+    };
+    let columns = count.div_ceil(usize::from(area.height).min(count));
+    let width = usize::from(area.width).saturating_sub(note.width()) / columns;
+    let mut lines = vec![vec![]; usize::from(area.height)];
+    for (i, statement) in question.perspectives.iter().enumerate() {
+        let mark = Mark::of(i, question);
+        let glyph = format!(" {} ", mark.text(app.glyphs));
+        let text = fit(&safe::line(statement), width.saturating_sub(glyph.width() + 1));
+        let pad = " ".repeat(width.saturating_sub(glyph.width() + text.width()));
+        if let Some(line) = lines.get_mut(i / columns) {
+            line.extend([span(glyph, Meaning::Side(mark), theme), Span::raw(text), Span::raw(pad)]);
+        }
+    }
+    if let Some(first) = lines.first_mut() {
+        first.push(span(note, Meaning::Muted, theme));
+    }
+    frame.render_widget(Paragraph::new(lines.into_iter().map(Line::from).collect::<Vec<_>>()), area);
+}
+
+/// The questions that the line may become, over whatever is below it.
+pub fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
+    if !app.typing || app.completions.is_empty() {
+        return;
+    }
+    let widest = app.completions.iter().map(|text| text.width() + 3).max().unwrap_or(0);
+    let left = if panes.question.width >= 48 { NAME.width() as u16 - 1 } else { 0 };
+    let area = Rect {
+        x: left,
+        y: panes.question.bottom(),
+        width: (widest as u16).min(panes.question.width - left),
+        height: (app.completions.len() as u16).min(frame.area().height.saturating_sub(panes.question.bottom() + 1)),
+    };
+    let line = |(i, text): (usize, &String)| {
+        let text = format!(" {} ", fit(&safe::line(text), usize::from(area.width).saturating_sub(2)));
+        let pad = " ".repeat(usize::from(area.width).saturating_sub(text.width()));
+        let meaning = if app.completion == Some(i) { Meaning::Selected } else { Meaning::Text };
+        Line::from(span(text + &pad, meaning, theme))
+    };
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(app.completions.iter().enumerate().map(line).collect::<Vec<_>>()), area);
+}

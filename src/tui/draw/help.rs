@@ -1,0 +1,67 @@
+//! All keys, from the same table as dispatch.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Paragraph};
+
+use super::span;
+use crate::report::marks::{Glyphs, Mark};
+use crate::tui::app::App;
+use crate::tui::keymap::{Context, TABLE, shown};
+use crate::tui::theme::{Meaning, Theme};
+
+const PLACES: [(Context, &str); 6] = [
+    (Context::Lanes, "Lanes"),
+    (Context::Question, "Question line"),
+    (Context::Read, "Reading a passage"),
+    (Context::Statements, "Editing statements"),
+    (Context::Help, "This page"),
+    (Context::Anywhere, "Everywhere"),
+];
+
+/// Draws the page.
+pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let ascii = app.glyphs == Glyphs::Ascii;
+    let mut lines = legend(app, theme);
+    for (context, name) in PLACES {
+        lines.push(Line::default());
+        lines.push(Line::from(span(name, Meaning::Title, theme)));
+        for binding in TABLE.iter().filter(|binding| binding.context == context) {
+            let keys: Vec<String> = binding.keys.iter().map(|key| shown(key, ascii)).collect();
+            lines.push(Line::from(vec![
+                span(format!("  {:<18}", keys.join(" ")), Meaning::Key, theme),
+                span(binding.help, Meaning::Text, theme),
+            ]));
+        }
+    }
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(" Keys ", Meaning::Title, theme));
+    let inner = block.inner(area);
+    let last = lines.len().saturating_sub(usize::from(inner.height));
+    let lines: Vec<Line<'_>> = lines.into_iter().skip(app.help_scroll.min(last)).collect();
+    frame.render_widget(block, area);
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
+    let marks = [
+        (Mark::Support, "supports the question's first side"),
+        (Mark::Oppose, "supports the other side"),
+        (Mark::Other(0), "supports a perspective of many, by its letter"),
+        (Mark::Several, "supports more than one"),
+        (Mark::None, "judged, supports none"),
+        (Mark::Pending, "not judged yet"),
+    ];
+    let mut lines = vec![Line::from(span("Marks", Meaning::Title, theme))];
+    lines.extend(marks.map(|(mark, means)| {
+        Line::from(vec![
+            span(format!("  {:<18}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            span(means, Meaning::Text, theme),
+        ])
+    }));
+    lines.push(Line::from(vec![
+        span(format!("  {:<18}", ".94!"), Meaning::Warn, theme),
+        span("the model's probability; ! where gold labels say otherwise", Meaning::Text, theme),
+    ]));
+    lines
+}

@@ -1,0 +1,150 @@
+//! One lane: its passages and its figures.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Paragraph};
+use unicode_width::UnicodeWidthStr;
+
+use super::{figures, say, span};
+use crate::pipeline::Ranked;
+use crate::report::marks::{Mark, share};
+use crate::report::safe;
+use crate::tui::app::{App, Lane, LaneState};
+use crate::tui::layout::LanePanes;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::{fit, wrap};
+
+/// Characters of a passage that are looked at for its lines in the list.
+const PREVIEW: usize = 600;
+
+/// The names of all lanes.
+pub fn tabs(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let names = app.lanes.iter().enumerate().flat_map(|(i, lane)| {
+        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Muted };
+        [Span::raw(" "), span(format!(" {} ", lane.recipe.title()), meaning, theme)]
+    });
+    frame.render_widget(Line::from(names.collect::<Vec<_>>()), area);
+}
+
+/// Draws one lane.
+pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
+    let Some(lane) = app.lanes.get(pane.lane) else { return };
+    let focused = pane.lane == app.lane && !app.typing;
+    let block = Block::bordered()
+        .border_type(if focused { BorderType::Thick } else { BorderType::Plain })
+        .border_style(theme.style(if focused { Meaning::Focus } else { Meaning::Muted }))
+        .title(span(format!(" {} ", lane.recipe.title()), Meaning::Title, theme))
+        .title_bottom(Line::from(span(linked_rank(app, lane, pane.lane), Meaning::Muted, theme)).alignment(Alignment::Right))
+        .title(Line::from(span(standing(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
+    frame.render_widget(block, pane.outer);
+    let stale = lane.state == LaneState::Waiting;
+    match &lane.state {
+        LaneState::Failed(reason, waits) => {
+            let meaning = if waits.is_some() { Meaning::Muted } else { Meaning::Warn };
+            say(reason, meaning, theme, pane.list, frame);
+        }
+        LaneState::Idle => say("Ask a question.", Meaning::Muted, theme, pane.list, frame),
+        LaneState::Waiting if lane.ranking.is_empty() => say("Searching …", Meaning::Muted, theme, pane.list, frame),
+        LaneState::Ready if lane.ranking.is_empty() => {
+            say("Nothing found: no word of the question stands in the corpus.", Meaning::Muted, theme, pane.list, frame);
+        }
+        _ => passages(app, theme, pane, lane, frame),
+    }
+    if !stale {
+        figures::draw(app, theme, pane, lane, frame);
+    }
+    if stale && !lane.ranking.is_empty() {
+        frame.buffer_mut().set_style(pane.list, ratatui::style::Style::default().add_modifier(Modifier::DIM));
+    }
+}
+
+fn standing(app: &App, lane: &Lane) -> String {
+    match &lane.state {
+        LaneState::Waiting => " … ".into(),
+        LaneState::Ready => format!(" {:.0} ms ", lane.took.as_secs_f64() * 1e3),
+        LaneState::Failed(_, Some(job)) => app.job(*job).filter(|progress| progress.total > 0).map_or_else(
+            || format!(" {} … ", job.name()),
+            |progress| format!(" {} {} % ", job.name(), progress.done * 100 / progress.total),
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Where the marked passage of the focused lane stands in this one.
+fn linked_rank(app: &App, lane: &Lane, index: usize) -> String {
+    match app.selected() {
+        Some(selected) if index != app.lane && !lane.ranking.is_empty() => match app.rank_in(lane, selected.at) {
+            Some(rank) => format!(" marked passage: rank {rank} "),
+            None => format!(" marked passage: not in the first {} ", lane.ranking.len()),
+        },
+        _ => String::new(),
+    }
+}
+
+fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
+    let selected = app.selected().map(|ranked| ranked.at);
+    let width = usize::from(pane.list.width);
+    let visible = lane.ranking.iter().enumerate().skip(lane.top).take(pane.shown());
+    for (row, (i, ranked)) in visible.enumerate() {
+        let marked = selected == Some(ranked.at) && !app.typing;
+        let mine = marked && pane.lane == app.lane;
+        let title_meaning = match (mine, marked) {
+            (true, _) => Meaning::Selected,
+            (_, true) => Meaning::Linked,
+            _ if i < app.k => Meaning::Title,
+            _ => Meaning::Muted,
+        };
+        let mut lines = vec![head(app, theme, lane, i, ranked, width, title_meaning)];
+        lines.extend(preview(theme, ranked, width, usize::from(pane.rows) - 1, i >= app.k));
+        let area = Rect {
+            y: pane.list.y + row as u16 * pane.rows,
+            height: pane.rows,
+            ..pane.list
+        };
+        frame.render_widget(Paragraph::new(lines), area);
+    }
+}
+
+/// Rank, mark, probability, title, score.
+fn head(
+    app: &App,
+    theme: Theme,
+    lane: &Lane,
+    i: usize,
+    ranked: &Ranked,
+    width: usize,
+    meaning: Meaning,
+) -> Line<'static> {
+    let mark = app.mark(ranked.at);
+    let p = (0..app.book.perspectives).filter_map(|i| app.book.verdict(ranked.at, i)?.p).reduce(f32::max);
+    let p = p.map_or_else(String::new, |p| share(f64::from(p)));
+    let disputed = (0..app.book.perspectives)
+        .any(|i| app.book.known(ranked.at, i).is_some_and(|known| known.disagrees(app.book.threshold)));
+    let score = format!("{:.*}", lane.recipe.decimals(), ranked.score);
+    let glyph = mark.text(app.glyphs);
+    let rank = format!("{:>2} ", i + 1);
+    let p = if app.book.perspectives > 0 { format!("{p:>3}{} ", if disputed { '!' } else { ' ' }) } else { String::new() };
+    let fixed = rank.width() + 3 + p.width() + score.width() + 1;
+    let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
+    let title = fit(&safe::line(title), width.saturating_sub(fixed));
+    let pad = " ".repeat(width.saturating_sub(fixed + title.width()) + 1);
+    Line::from(vec![
+        span(rank, Meaning::Muted, theme),
+        span(format!("{glyph:<3}"), Meaning::Side(mark), theme),
+        span(p, if disputed { Meaning::Warn } else { Meaning::Side(match mark { Mark::Pending => Mark::None, mark => mark }) }, theme),
+        span(title, meaning, theme),
+        Span::raw(pad),
+        span(score, Meaning::Muted, theme),
+    ])
+}
+
+fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool) -> Vec<Line<'static>> {
+    let end = ranked.passage.text.char_indices().nth(PREVIEW).map_or(ranked.passage.text.len(), |(i, _)| i);
+    let text = safe::line(&ranked.passage.text[..end]);
+    let lines = wrap(&text, width.saturating_sub(3), rows);
+    let meaning = if deep { Meaning::Muted } else { Meaning::Text };
+    let line = |range: std::ops::Range<usize>| Line::from(vec![Span::raw("   "), span(&text[range], meaning, theme)]);
+    lines.into_iter().map(line).collect()
+}

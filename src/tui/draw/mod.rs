@@ -1,0 +1,71 @@
+//! The frame, drawn from the state. One file a panel; nothing here changes anything.
+
+mod figures;
+mod footer;
+mod header;
+mod help;
+mod lane;
+pub mod read;
+mod statements;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::app::{App, Corpus, Screen};
+use super::layout::{Panes, arrange};
+use super::theme::{Meaning, Theme};
+use super::wrap::wrap;
+use crate::report::safe;
+
+/// Draws everything.
+pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let panes = arrange(area, app);
+    header::draw(app, theme, &panes, frame);
+    match app.screen {
+        Screen::Explore => explore(app, theme, &panes, frame),
+        Screen::Read => read::draw(app, theme, panes.body, frame),
+        Screen::Statements => statements::draw(app, theme, panes.body, frame),
+        Screen::Help => help::draw(app, theme, panes.body, frame),
+    }
+    footer::draw(app, theme, &panes, frame);
+}
+
+fn explore(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
+    match &app.corpus {
+        Corpus::Failed(reason) => {
+            let text = format!("The corpus could not be opened.\n{reason}\n\nPress q to leave.");
+            say(&text, Meaning::Warn, theme, panes.body, frame);
+        }
+        Corpus::Opening => say("Opening the corpus …", Meaning::Muted, theme, panes.body, frame),
+        Corpus::Open(_) => {
+            lane::tabs(app, theme, panes.tabs, frame);
+            for pane in &panes.lanes {
+                lane::draw(app, theme, pane, frame);
+            }
+        }
+    }
+    header::completions(app, theme, panes, frame);
+}
+
+/// Paragraphs of plain words, wrapped.
+fn say(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let area = Rect { x: area.x + u16::from(area.width > 2), width: area.width.saturating_sub(2), ..area };
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let paragraph = safe::line(paragraph);
+        let rows = wrap(&paragraph, usize::from(area.width), usize::from(area.height));
+        if rows.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.extend(rows.into_iter().map(|row| Line::from(paragraph[row].to_owned())));
+    }
+    frame.render_widget(Paragraph::new(lines).style(theme.style(meaning)), area);
+}
+
+/// A piece of text with a meaning.
+fn span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
+    Span::styled(text.into(), theme.style(meaning))
+}

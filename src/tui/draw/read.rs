@@ -1,0 +1,150 @@
+//! One passage in full: where it stands, what it supports, and which words and sentences matter.
+
+use std::ops::Range;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::span;
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::{By, DetectError};
+use crate::report::marks::{Mark, share};
+use crate::report::safe;
+use crate::retrieve::analysis::terms;
+use crate::tui::app::App;
+use crate::tui::layout::{arrange, reading_text};
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::{fit, wrap};
+
+/// Draws the open passage.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    let Some((at, passage)) = app.open_passage() else { return };
+    let heading = heading(app, theme, at, &passage, reading_text(body, 0).width);
+    let area = reading_text(body, heading.len() as u16);
+    frame.render_widget(Paragraph::new(heading), reading_text(body, 0));
+    let text = safe::line(&passage.text);
+    let marks = highlights(app, at, &passage, &text);
+    let rows = wrap(&text, usize::from(area.width), usize::MAX);
+    let visible = rows.into_iter().skip(app.reading.scroll).take(usize::from(area.height));
+    let lines: Vec<Line<'_>> = visible.map(|row| styled(&text, row, &marks, theme)).collect();
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Lines that the open passage's text takes.
+pub fn lines(app: &App) -> usize {
+    let Some((_, passage)) = app.open_passage() else { return 0 };
+    let width = text_area(app).width;
+    wrap(&safe::line(&passage.text), usize::from(width), usize::MAX).len()
+}
+
+/// Lines of it that are shown at once.
+pub fn shown_lines(app: &App) -> usize {
+    usize::from(text_area(app).height)
+}
+
+fn text_area(app: &App) -> Rect {
+    let body = arrange(Rect::new(0, 0, app.size.width, app.size.height), app).body;
+    // Title, ranks, origin, a blank line on either side, and a line a statement.
+    reading_text(body, heading_rows(app))
+}
+
+fn heading_rows(app: &App) -> u16 {
+    5 + app.book.perspectives as u16
+}
+
+fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16) -> Vec<Line<'static>> {
+    let width = usize::from(width);
+    let title = if passage.title.is_empty() { "(without a title)" } else { &passage.title };
+    let mut lines = vec![Line::from(span(fit(&safe::line(title), width), Meaning::Title, theme))];
+    let about = passage.metadata.iter().map(|(key, value)| match value.as_str() {
+        Some(text) => format!("{key}: {text}"),
+        None => format!("{key}: {value}"),
+    });
+    let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
+    lines.push(Line::from(span(fit(&safe::line(&about.join(" · ")), width), Meaning::Muted, theme)));
+    let ranks = app.lanes.iter().filter(|lane| !lane.ranking.is_empty()).map(|lane| match app.rank_in(lane, at) {
+        Some(rank) => format!("{} {rank}", lane.recipe.title()),
+        None => format!("{} –", lane.recipe.title()),
+    });
+    lines.push(Line::from(span(fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width), Meaning::Muted, theme)));
+    lines.push(Line::default());
+    for (i, statement) in app.question.perspectives.iter().enumerate() {
+        let mark = Mark::of(i, &app.question);
+        let verdict = verdict(app, at, i);
+        let room = width.saturating_sub(verdict.chars().count() + 4);
+        lines.push(Line::from(vec![
+            span(format!("{:<3} ", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            span(verdict, Meaning::Title, theme),
+            span(fit(&safe::line(statement), room), Meaning::Text, theme),
+        ]));
+    }
+    lines.push(Line::default());
+    lines.truncate(usize::from(heading_rows(app)));
+    lines
+}
+
+/// `supports  .94 (model)`, and what gold says where it says otherwise.
+fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
+    let Some(known) = app.book.known(at, perspective) else { return "not judged yet   ".into() };
+    let text = match app.book.verdict(at, perspective) {
+        None => match &known.model {
+            Some(Err(DetectError::Empty(what))) => format!("no verdict: the {what} is empty"),
+            Some(Err(error)) => format!("no verdict: {error}"),
+            _ => "no label".into(),
+        },
+        Some(verdict) => {
+            let says = if verdict.supports { "supports" } else { "does not" };
+            let p = verdict.p.map_or_else(String::new, |p| format!(" {}", share(f64::from(p))));
+            let by = match verdict.by {
+                By::Model => "model",
+                By::Gold => "gold",
+                By::Human => "human",
+            };
+            let gold = match known.gold {
+                Some(gold) if known.disagrees(app.book.threshold) && verdict.by == By::Model => {
+                    if gold { ", gold: supports" } else { ", gold: does not" }
+                }
+                _ => "",
+            };
+            format!("{says}{p} ({by}{gold})")
+        }
+    };
+    format!("{text}  ")
+}
+
+/// Evidence sentences and terms of the question, as ranges of the safe text.
+fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> Vec<(Range<usize>, Meaning)> {
+    let mut marks = Vec::new();
+    for perspective in app.supported(at) {
+        let found = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
+        if let Some(sentence) = found.and_then(|range| passage.text.get(range)).map(safe::line)
+            && let Some(start) = text.find(sentence.trim_end())
+        {
+            let mark = Mark::of(perspective, &app.question);
+            marks.push((start..start + sentence.trim_end().len(), Meaning::Evidence(mark)));
+        }
+    }
+    let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
+    marks.extend(terms(text).into_iter().filter(|term| asked.contains(&term.text)).map(|term| (term.at, Meaning::Match)));
+    marks
+}
+
+/// A row of the text, cut where a highlight begins or ends.
+fn styled(text: &str, row: Range<usize>, marks: &[(Range<usize>, Meaning)], theme: Theme) -> Line<'static> {
+    let mut cuts = vec![row.start, row.end];
+    for (range, _) in marks {
+        cuts.extend([range.start, range.end].into_iter().filter(|cut| row.contains(cut)));
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let spans = cuts.windows(2).map(|cut| {
+        let style = marks
+            .iter()
+            .filter(|(range, _)| range.start <= cut[0] && cut[1] <= range.end)
+            .fold(theme.style(Meaning::Text), |style, (_, meaning)| style.patch(theme.style(*meaning)));
+        Span::styled(text[cut[0]..cut[1]].to_owned(), style)
+    });
+    Line::from(spans.collect::<Vec<_>>())
+}

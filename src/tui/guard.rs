@@ -1,0 +1,51 @@
+//! The terminal: taken at the start, given back on every way out.
+
+use std::io::{self, Stdout};
+use std::panic;
+
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// Gives the terminal back when dropped.
+pub struct Guard;
+
+impl Guard {
+    /// Takes the terminal, and has a panic give it back before it is told.
+    ///
+    /// # Errors
+    /// The terminal cannot be set up.
+    pub fn take() -> io::Result<(Guard, Terminal<CrosstermBackend<Stdout>>)> {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            restore();
+            hook(panic);
+        }));
+        let guard = Guard;
+        enter()?;
+        Ok((guard, Terminal::new(CrosstermBackend::new(io::stdout()))?))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Takes the screen.
+///
+/// # Errors
+/// The terminal cannot be set up.
+pub fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
+}
+
+/// Gives everything back. Every step is tried, whatever became of the others.
+pub fn restore() {
+    let _ = execute!(io::stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, cursor::Show);
+    let _ = disable_raw_mode();
+}

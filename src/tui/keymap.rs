@@ -1,0 +1,230 @@
+//! One table of context, keys, action and help. Dispatch, the footer, the help screen and the README come from it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Put the cursor into the question line.
+    EditQuestion,
+    /// Put the question to all lanes.
+    Ask,
+    /// Take the completion that is marked.
+    Complete,
+    /// Mark the completion below or above.
+    NextCompletion,
+    /// Mark the completion above.
+    PreviousCompletion,
+    /// Leave the question line or the screen.
+    Back,
+    /// The lane to the right.
+    NextLane,
+    /// The lane to the left.
+    PreviousLane,
+    /// One down.
+    Down,
+    /// One up.
+    Up,
+    /// A screen down.
+    PageDown,
+    /// A screen up.
+    PageUp,
+    /// To the first.
+    First,
+    /// To the last.
+    Last,
+    /// Read the passage.
+    Read,
+    /// The passage after this one.
+    NextPassage,
+    /// The passage before this one.
+    PreviousPassage,
+    /// Let one more passage count.
+    Deeper,
+    /// Let one passage less count.
+    Shallower,
+    /// Let other labels count.
+    NextLabelSource,
+    /// Change the statements.
+    EditStatements,
+    /// Another statement.
+    AddStatement,
+    /// Drop the statement.
+    DropStatement,
+    /// Let the other of two statements be the supporting one.
+    SwapSides,
+    /// Use the statements as they stand.
+    ApplyStatements,
+    /// Show all keys.
+    Help,
+    /// Sleep in the background.
+    Suspend,
+    /// End.
+    Quit,
+}
+
+/// Where a key means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// The question line.
+    Question,
+    /// The lanes.
+    Lanes,
+    /// A passage in full.
+    Read,
+    /// The statements being edited.
+    Statements,
+    /// The list of keys.
+    Help,
+    /// Everywhere.
+    Anywhere,
+}
+
+/// One line of the table.
+pub struct Binding {
+    /// Where.
+    pub context: Context,
+    /// Keys in Vim's notation, the first one being the one that is shown.
+    pub keys: &'static [&'static str],
+    /// What.
+    pub action: Action,
+    /// A word or two for the footer; empty where it has no room.
+    pub short: &'static str,
+    /// A sentence for the help screen.
+    pub help: &'static str,
+}
+
+const fn bind(
+    context: Context,
+    keys: &'static [&'static str],
+    action: Action,
+    short: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { context, keys, action, short, help }
+}
+
+/// The table.
+pub const TABLE: &[Binding] = &[
+    bind(Context::Question, &["<Enter>"], Action::Ask, "ask", "put the question to all lanes"),
+    bind(Context::Question, &["<Tab>"], Action::Complete, "complete", "take the marked question of the set"),
+    bind(Context::Question, &["<Down>"], Action::NextCompletion, "", "mark the next question of the set"),
+    bind(Context::Question, &["<Up>"], Action::PreviousCompletion, "", "mark the one before"),
+    bind(Context::Question, &["<Esc>"], Action::Back, "to the lanes", "leave the question line"),
+    bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
+    bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
+    bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
+    bind(Context::Lanes, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "go to the lane before"),
+    bind(Context::Lanes, &["j", "<Down>"], Action::Down, "", "go to the next passage"),
+    bind(Context::Lanes, &["k", "<Up>"], Action::Up, "", "go to the passage before"),
+    bind(Context::Lanes, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
+    bind(Context::Lanes, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
+    bind(Context::Lanes, &["g", "<Home>"], Action::First, "", "go to the first passage"),
+    bind(Context::Lanes, &["G", "<End>"], Action::Last, "", "go to the last passage"),
+    bind(Context::Lanes, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
+    bind(Context::Lanes, &["-"], Action::Shallower, "", "let one passage less count (k)"),
+    bind(Context::Lanes, &["s"], Action::NextLabelSource, "labels", "let other labels count: auto, model, gold"),
+    bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
+    bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
+    bind(Context::Read, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
+    bind(Context::Read, &["k", "<Up>"], Action::Up, "", "scroll up"),
+    bind(Context::Read, &["<PageDown>", "<C-d>", "<Space>"], Action::PageDown, "", "scroll a screen down"),
+    bind(Context::Read, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll a screen up"),
+    bind(Context::Read, &["g", "<Home>"], Action::First, "", "scroll to the top"),
+    bind(Context::Read, &["G", "<End>"], Action::Last, "", "scroll to the end"),
+    bind(Context::Read, &["n", "<Right>", "l"], Action::NextPassage, "next", "read the lane's next passage"),
+    bind(Context::Read, &["p", "<Left>", "h"], Action::PreviousPassage, "previous", "read the lane's passage before"),
+    bind(Context::Read, &["<Tab>"], Action::NextLane, "lane", "read on in the next lane"),
+    bind(Context::Read, &["s"], Action::NextLabelSource, "labels", "let other labels count: auto, model, gold"),
+    bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Statements, &["<Enter>"], Action::ApplyStatements, "use them", "use the statements and ask again"),
+    bind(Context::Statements, &["<Down>", "<Tab>"], Action::Down, "choose", "go to the next statement"),
+    bind(Context::Statements, &["<Up>", "<S-Tab>"], Action::Up, "", "go to the statement before"),
+    bind(Context::Statements, &["<C-n>"], Action::AddStatement, "add", "add a statement"),
+    bind(Context::Statements, &["<C-x>"], Action::DropStatement, "drop", "drop the statement"),
+    bind(Context::Statements, &["<C-s>"], Action::SwapSides, "swap sides", "let the other of two be the supporting one"),
+    bind(Context::Statements, &["<Esc>"], Action::Back, "cancel", "leave them as they were"),
+    bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
+    bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),
+    bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
+    bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Read, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Anywhere, &["<C-z>"], Action::Suspend, "", "sleep; `fg` wakes it"),
+    bind(Context::Anywhere, &["<C-c>"], Action::Quit, "", "leave at once"),
+];
+
+/// The action of a key in a context.
+pub fn action(context: Context, key: &KeyEvent) -> Option<Action> {
+    let name = name(key)?;
+    let here = |binding: &&Binding| {
+        (binding.context == context || binding.context == Context::Anywhere) && binding.keys.contains(&name.as_str())
+    };
+    TABLE.iter().find(here).map(|binding| binding.action)
+}
+
+/// A key in Vim's notation; none for keys that have no name there.
+pub fn name(key: &KeyEvent) -> Option<String> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let special = match key.code {
+        KeyCode::Char(' ') if !control => "Space",
+        KeyCode::Char('<') if !control => "lt",
+        KeyCode::Char(c) if control => return Some(format!("<C-{}>", c.to_ascii_lowercase())),
+        KeyCode::Char(c) => return Some(c.to_string()),
+        KeyCode::Enter => "Enter",
+        KeyCode::Esc => "Esc",
+        KeyCode::Tab => "Tab",
+        KeyCode::BackTab => "S-Tab",
+        KeyCode::Backspace => "BS",
+        KeyCode::Delete => "Del",
+        KeyCode::Up => "Up",
+        KeyCode::Down => "Down",
+        KeyCode::Left => "Left",
+        KeyCode::Right => "Right",
+        KeyCode::Home => "Home",
+        KeyCode::End => "End",
+        KeyCode::PageUp => "PageUp",
+        KeyCode::PageDown => "PageDown",
+        _ => return None,
+    };
+    Some(format!("<{special}>"))
+}
+
+/// How a key is shown to people: `⏎` instead of `<Enter>`.
+pub fn shown(key: &str, ascii: bool) -> String {
+    let inner = key.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or(key);
+    match (inner, ascii) {
+        ("Enter", false) => "⏎".into(),
+        ("Up", false) => "↑".into(),
+        ("Down", false) => "↓".into(),
+        ("Left", false) => "←".into(),
+        ("Right", false) => "→".into(),
+        _ => inner.strip_prefix("C-").map_or_else(|| inner.to_owned(), |letter| format!("^{letter}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        let mut seen = HashSet::new();
+        for binding in TABLE {
+            for key in binding.keys {
+                assert!(seen.insert((binding.context, key)), "{key} in {:?}", binding.context);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_the_table_can_be_typed() {
+        for binding in TABLE {
+            for key in binding.keys {
+                let script = crate::tui::script::parse(key).unwrap();
+                let [crate::tui::script::Step::Key(event)] = script.as_slice() else { panic!("{key}") };
+                assert_eq!(name(event).as_deref(), Some(*key));
+            }
+        }
+    }
+}

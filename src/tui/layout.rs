@@ -1,0 +1,136 @@
+//! Where everything stands. Drawing and the mouse both ask here.
+
+use ratatui::layout::{Position, Rect};
+
+use super::app::App;
+
+/// Columns a lane needs.
+const NARROWEST: u16 = 32;
+/// Lanes that are shown side by side at most.
+const MOST: u16 = 6;
+
+/// The panes of the explore screen. A pane that has no room is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Panes {
+    /// The question line.
+    pub question: Rect,
+    /// The statements.
+    pub statements: Rect,
+    /// The names of all lanes, where they do not fit side by side.
+    pub tabs: Rect,
+    /// The lanes that are shown.
+    pub lanes: Vec<LanePanes>,
+    /// Progress and notices.
+    pub status: Rect,
+    /// Keys.
+    pub footer: Rect,
+    /// Everything between header and footer: what Read and Help fill.
+    pub body: Rect,
+}
+
+/// One lane's panes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LanePanes {
+    /// Which lane, from 0.
+    pub lane: usize,
+    /// With its frame.
+    pub outer: Rect,
+    /// Its passages.
+    pub list: Rect,
+    /// Its figures.
+    pub figures: Rect,
+    /// Rows a passage takes.
+    pub rows: u16,
+}
+
+impl LanePanes {
+    /// How many passages are shown at once.
+    pub fn shown(&self) -> usize {
+        usize::from(self.list.height / self.rows.max(1))
+    }
+}
+
+/// Arranges the panes of the explore screen in `area`.
+pub fn arrange(area: Rect, app: &App) -> Panes {
+    let mut rest = area;
+    let question = take_top(&mut rest, 1);
+    let footer = if area.height >= 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
+    let statements = take_top(&mut rest, statement_rows(area, app));
+    let telling = app.notice.is_some() || !app.jobs.is_empty();
+    let status = if telling && rest.height > 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
+    let body = rest;
+    let count = app.lanes.len().max(1) as u16;
+    let fits = (rest.width / NARROWEST).clamp(1, MOST.min(count));
+    let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
+    let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
+    let lanes = (0..fits).map(|i| {
+        let left = rest.x + rest.width * i / fits;
+        let right = rest.x + rest.width * (i + 1) / fits;
+        lane_panes(first + usize::from(i), Rect { x: left, width: right - left, ..rest }, app)
+    });
+    let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
+    Panes { question, statements, tabs, lanes, status, footer, body }
+}
+
+fn statement_rows(area: Rect, app: &App) -> u16 {
+    match (app.question.perspectives.len(), area.height) {
+        (_, 0..8) => 0,
+        (0..=2, _) | (_, 8..20) => 1,
+        _ => 2,
+    }
+}
+
+fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
+    let mut inner = Rect {
+        x: outer.x + 1,
+        y: outer.y + 1,
+        width: outer.width.saturating_sub(2),
+        height: outer.height.saturating_sub(2),
+    };
+    let many = app.question.perspectives.len() > 2;
+    let figures = match inner.height {
+        0..4 => 0,
+        4..12 => 1,
+        _ if many => 5,
+        _ => 4,
+    };
+    // A rule stands between passages and figures where there is room for it.
+    let ruled = u16::from(figures > 1);
+    let figures = take_bottom(&mut inner, figures);
+    take_bottom(&mut inner, ruled);
+    let rows = (inner.height / app.k.clamp(3, 8) as u16).clamp(1, 3);
+    LanePanes { lane, outer, list: inner, figures, rows }
+}
+
+fn take_top(rest: &mut Rect, rows: u16) -> Rect {
+    let rows = rows.min(rest.height);
+    let taken = Rect { height: rows, ..*rest };
+    rest.y += rows;
+    rest.height -= rows;
+    taken
+}
+
+fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
+    let rows = rows.min(rest.height);
+    rest.height -= rows;
+    Rect { y: rest.y + rest.height, height: rows, ..*rest }
+}
+
+/// The lane and the passage, from 0, that stand at a place.
+pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Option<usize>)> {
+    let pane = panes.lanes.iter().find(|pane| pane.outer.contains(at))?;
+    let row = pane.list.contains(at).then(|| usize::from((at.y - pane.list.y) / pane.rows.max(1)));
+    let passage = row.map(|row| row + app.lanes[pane.lane].top).filter(|i| *i < app.lanes[pane.lane].ranking.len());
+    Some((pane.lane, passage))
+}
+
+/// The text of an open passage, within the body: rows left after its heading.
+pub fn reading_text(body: Rect, heading: u16) -> Rect {
+    let mut rest = Rect {
+        x: body.x + u16::from(body.width > 4) * 2,
+        width: body.width.saturating_sub(4).min(100),
+        ..body
+    };
+    take_top(&mut rest, heading);
+    rest
+}

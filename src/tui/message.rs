@@ -1,0 +1,79 @@
+//! What happens to the interface ([`Msg`]) and what it orders ([`Effect`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use super::Size;
+use crate::corpus::{Passage, PassageIx};
+use crate::engine::{Reach, Reply, Turn};
+use crate::pipeline::Plan;
+use crate::work::Progress;
+
+/// Something happened.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// Text was pasted.
+    Pasted(String),
+    /// The terminal has another size.
+    Resized(Size),
+    /// Nothing was typed for a while.
+    QuietPeriodEnded {
+        /// Since this turn began.
+        turn: Turn,
+        /// What that pause is long enough for.
+        reach: Reach,
+    },
+    /// A long job went on.
+    Progressed {
+        /// How far.
+        progress: Progress,
+        /// The same in words, with a rate.
+        told: String,
+    },
+    /// The engine told something.
+    Engine(Reply),
+    /// The system asks the program to end.
+    Terminated,
+}
+
+/// An order to the shell around the interface.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send [`Msg::QuietPeriodEnded`] after this time.
+    WaitQuiet {
+        /// With this turn.
+        turn: Turn,
+        /// And this reach.
+        reach: Reach,
+        /// After this long.
+        pause: Duration,
+    },
+    /// Carry out a plan.
+    Start {
+        /// As this turn.
+        turn: Turn,
+        /// The plan.
+        plan: Plan,
+        /// How far.
+        reach: Reach,
+    },
+    /// Look for evidence in a passage.
+    FindEvidence {
+        /// Where it lies.
+        at: PassageIx,
+        /// The passage.
+        passage: Arc<Passage>,
+        /// The perspectives it supports, with their statements.
+        statements: Vec<(usize, String)>,
+    },
+    /// Give the terminal back and sleep until called to the foreground.
+    Suspend,
+    /// End.
+    Quit,
+}

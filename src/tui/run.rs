@@ -1,0 +1,160 @@
+//! The shell around the interface in a real terminal: events in, effects out, a frame after every burst.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyEventKind};
+
+use super::app::App;
+use super::draw::draw;
+use super::guard::{self, Guard};
+use super::message::{Effect, Msg};
+use super::theme::Theme;
+use super::update::update;
+use super::{Size, Start};
+use crate::engine::{Engine, Reach, Reply, Turn};
+use crate::report::progress::Rates;
+
+/// Messages taken before the next frame: a burst of keys or verdicts is drawn once.
+const BURST: usize = 256;
+
+/// A pause that is being waited for.
+type Quiet = (Instant, Turn, Reach);
+
+/// Runs the interface until the user leaves.
+///
+/// # Errors
+/// The terminal cannot be set up or drawn to.
+pub fn run(start: Start) -> io::Result<()> {
+    let (send, messages) = mpsc::channel();
+    let (guard, mut terminal) = Guard::take()?;
+    listen(send.clone());
+    signals(send.clone())?;
+    let engine = Engine::start(start.opening.clone(), &teller(send));
+    let theme = Theme { colours: start.colours };
+    let area = terminal.size()?;
+    let mut app = App::new(&start, Size { width: area.width, height: area.height });
+    let mut quiet: Vec<Quiet> = Vec::new();
+    let mut rates = Rates::default();
+    loop {
+        terminal.draw(|frame| draw(&app, theme, frame))?;
+        for msg in burst(&messages, &mut quiet) {
+            let msg = match msg {
+                Msg::Engine(Reply::Progress(progress)) => {
+                    Msg::Progressed { progress, told: rates.text(progress, Instant::now()) }
+                }
+                Msg::Resized(_) => {
+                    let area = terminal.size()?;
+                    Msg::Resized(Size { width: area.width, height: area.height })
+                }
+                msg => msg,
+            };
+            for effect in update(&mut app, msg) {
+                match effect {
+                    Effect::WaitQuiet { turn, reach, pause } => {
+                        quiet.retain(|(_, waiting, _)| *waiting == turn);
+                        quiet.push((Instant::now() + pause, turn, reach));
+                    }
+                    Effect::Suspend => {
+                        suspend()?;
+                        terminal.clear()?;
+                    }
+                    Effect::Quit => {
+                        drop(guard);
+                        drop(engine);
+                        return Ok(());
+                    }
+                    effect => carry_out(&engine, effect),
+                }
+            }
+        }
+    }
+}
+
+/// What the engine is asked to do.
+pub fn carry_out(engine: &Engine, effect: Effect) {
+    match effect {
+        Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
+        Effect::FindEvidence { at, passage, statements } => engine.find_evidence(at, passage, statements),
+        Effect::WaitQuiet { .. } | Effect::Suspend | Effect::Quit => {}
+    }
+}
+
+/// Sends what the engine tells to the interface. A screen that is gone hears nothing.
+pub fn teller(send: Sender<Msg>) -> Arc<dyn Fn(Reply) + Send + Sync> {
+    Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
+}
+
+/// Waits for a message or the end of a pause, then takes whatever else is there.
+fn burst(messages: &Receiver<Msg>, quiet: &mut Vec<Quiet>) -> Vec<Msg> {
+    let soonest = quiet.iter().map(|(at, ..)| *at).min();
+    let wait = soonest.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
+    let mut all = match messages.recv_timeout(wait) {
+        Ok(msg) => vec![msg],
+        Err(RecvTimeoutError::Timeout) => Vec::new(),
+        Err(RecvTimeoutError::Disconnected) => vec![Msg::Terminated],
+    };
+    all.extend(messages.try_iter().take(BURST));
+    let now = Instant::now();
+    let ended = quiet.extract_if(.., |(at, ..)| *at <= now);
+    all.extend(ended.map(|(_, turn, reach)| Msg::QuietPeriodEnded { turn, reach }));
+    all
+}
+
+/// Turns the terminal's events into messages, on a thread of its own that ends with the process.
+fn listen(send: Sender<Msg>) {
+    thread::spawn(move || {
+        loop {
+            let msg = match event::read() {
+                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Msg::Key(key),
+                Ok(Event::Mouse(mouse)) => Msg::Mouse(mouse),
+                Ok(Event::Paste(text)) => Msg::Pasted(text),
+                Ok(Event::Resize(width, height)) => Msg::Resized(Size { width, height }),
+                Ok(_) => continue,
+                // The terminal is gone.
+                Err(_) => Msg::Terminated,
+            };
+            let ended = matches!(msg, Msg::Terminated);
+            if send.send(msg).is_err() || ended {
+                return;
+            }
+        }
+    });
+}
+
+/// A signal to end is an end like any other: the terminal is given back.
+#[cfg(unix)]
+fn signals(send: Sender<Msg>) -> io::Result<()> {
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT])?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let msg = if signal == SIGCONT { Msg::Resized(Size { width: 0, height: 0 }) } else { Msg::Terminated };
+            if send.send(msg).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn signals(_: Sender<Msg>) -> io::Result<()> {
+    Ok(())
+}
+
+/// Gives the terminal back, sleeps, and takes it again on waking.
+#[cfg(unix)]
+fn suspend() -> io::Result<()> {
+    guard::restore();
+    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+    guard::enter()
+}
+
+#[cfg(not(unix))]
+fn suspend() -> io::Result<()> {
+    Ok(())
+}

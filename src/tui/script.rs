@@ -1,0 +1,108 @@
+//! Keys as text, written as Vim writes them: `zoos<Enter>j<Resize:80x24><Click:3,7><Wait>`.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::Size;
+
+/// One step of a key script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A key.
+    Key(KeyEvent),
+    /// The terminal changes its size.
+    Resize(Size),
+    /// A click at a column and a row, from 0.
+    Click(u16, u16),
+    /// Go on when all lanes and verdicts have settled.
+    Wait,
+}
+
+/// Why a script cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the keys, at `{at}`: expected a key such as <Enter>, <C-c>, <lt>, <Resize:80x24>, <Click:x,y> or <Wait>")]
+pub struct ScriptError {
+    at: String,
+}
+
+/// Reads a script.
+///
+/// # Errors
+/// A `<…>` is not closed or names no key.
+pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
+    let mut steps = Vec::new();
+    let mut rest = script;
+    while let Some(first) = rest.chars().next() {
+        if first == '<' {
+            let wrong = || ScriptError { at: rest.chars().take(20).collect() };
+            let (name, after) = rest[1..].split_once('>').ok_or_else(wrong)?;
+            steps.push(named(name).ok_or_else(wrong)?);
+            rest = after;
+        } else {
+            steps.push(Step::Key(KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE)));
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    Ok(steps)
+}
+
+fn named(name: &str) -> Option<Step> {
+    if let Some(size) = name.strip_prefix("Resize:") {
+        return size.parse().ok().map(Step::Resize);
+    }
+    if let Some(place) = name.strip_prefix("Click:") {
+        let (x, y) = place.split_once(',')?;
+        return Some(Step::Click(x.trim().parse().ok()?, y.trim().parse().ok()?));
+    }
+    if let Some(letter) = name.strip_prefix("C-") {
+        let mut letters = letter.chars();
+        let (letter, None) = (letters.next()?, letters.next()) else { return None };
+        return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
+    }
+    let code = match name {
+        "Wait" => return Some(Step::Wait),
+        "Space" => KeyCode::Char(' '),
+        "lt" => KeyCode::Char('<'),
+        "Enter" | "CR" => KeyCode::Enter,
+        "Esc" => KeyCode::Esc,
+        "Tab" => KeyCode::Tab,
+        "S-Tab" => return Some(Step::Key(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT))),
+        "BS" => KeyCode::Backspace,
+        "Del" => KeyCode::Delete,
+        "Up" => KeyCode::Up,
+        "Down" => KeyCode::Down,
+        "Left" => KeyCode::Left,
+        "Right" => KeyCode::Right,
+        "Home" => KeyCode::Home,
+        "End" => KeyCode::End,
+        "PageUp" => KeyCode::PageUp,
+        "PageDown" => KeyCode::PageDown,
+        _ => return None,
+    };
+    Some(Step::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_character_is_itself_and_the_space_too() {
+        let steps = parse("a <lt><Enter><C-c><Resize:80x24><Click:3,7><Wait>").unwrap();
+        assert_eq!(steps.len(), 8);
+        assert_eq!(steps[1], steps_of(' '));
+        assert_eq!(steps[2], steps_of('<'));
+        assert_eq!(steps[5], Step::Resize(Size { width: 80, height: 24 }));
+        assert_eq!(steps[6], Step::Click(3, 7));
+    }
+
+    fn steps_of(c: char) -> Step {
+        Step::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn what_is_no_key_is_told() {
+        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>"] {
+            assert!(parse(script).is_err(), "{script}");
+        }
+    }
+}

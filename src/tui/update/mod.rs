@@ -1,0 +1,118 @@
+//! What every message does to the state, and what it orders. No input or output, no clock, no locks.
+
+mod asking;
+mod moving;
+mod reading;
+mod replies;
+mod statements;
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Rect};
+
+use super::app::{App, Screen};
+use super::keymap::{self, Action, Context};
+use super::layout::{self, Panes, arrange};
+use super::message::{Effect, Msg};
+
+/// Changes the state as the message asks, and orders what follows from it.
+pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Key(key) => press(app, key),
+        Msg::Mouse(mouse) => point(app, mouse),
+        Msg::Pasted(text) => paste(app, &text),
+        Msg::Resized(size) => {
+            app.size = size;
+            moving::keep_in_view(app);
+            reading::keep_in_view(app);
+            Vec::new()
+        }
+        Msg::QuietPeriodEnded { turn, reach } => asking::quiet(app, turn, reach),
+        Msg::Progressed { progress, told } => {
+            replies::progressed(app, progress, told);
+            Vec::new()
+        }
+        Msg::Engine(reply) => replies::take(app, reply),
+        Msg::Terminated => vec![Effect::Quit],
+    }
+}
+
+/// Where the panes stand now.
+fn panes(app: &App) -> Panes {
+    arrange(Rect::new(0, 0, app.size.width, app.size.height), app)
+}
+
+/// Where keys go now.
+pub fn context(app: &App) -> Context {
+    match app.screen {
+        Screen::Explore if app.typing => Context::Question,
+        Screen::Explore => Context::Lanes,
+        Screen::Read => Context::Read,
+        Screen::Statements => Context::Statements,
+        Screen::Help => Context::Help,
+    }
+}
+
+fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let context = context(app);
+    app.notice = None;
+    match keymap::action(context, &key) {
+        Some(action) => act(app, context, action),
+        None if context == Context::Question => asking::edit(app, key),
+        None if context == Context::Statements => statements::edit(app, key),
+        None => Vec::new(),
+    }
+}
+
+fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
+    match (context, action) {
+        (_, Action::Quit) => return vec![Effect::Quit],
+        (_, Action::Suspend) => return vec![Effect::Suspend],
+        (_, Action::Help) => app.screen = Screen::Help,
+        (Context::Question, action) => return asking::act(app, action),
+        (Context::Statements, action) => return statements::act(app, action),
+        (Context::Read, action) => return reading::act(app, action),
+        (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
+        (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
+        (Context::Help, _) => (app.screen, app.help_scroll) = (Screen::Explore, 0),
+        (_, action) => return moving::act(app, action),
+    }
+    Vec::new()
+}
+
+fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    let text = crate::report::safe::line(text.trim());
+    let key = |c| KeyEvent::from(crossterm::event::KeyCode::Char(c));
+    match context(app) {
+        Context::Question => text.chars().map(|c| asking::edit(app, key(c))).last().unwrap_or_default(),
+        Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
+    let at = Position { x: mouse.column, y: mouse.row };
+    match (app.screen, mouse.kind) {
+        (Screen::Explore, MouseEventKind::Down(MouseButton::Left)) => {
+            let panes = panes(app);
+            if panes.question.contains(at) {
+                return moving::act(app, Action::EditQuestion);
+            }
+            if let Some((lane, passage)) = layout::passage_at(&panes, app, at) {
+                app.typing = false;
+                let again = app.lane == lane && passage == Some(app.lanes[lane].selected);
+                app.lane = lane;
+                if let Some(passage) = passage {
+                    app.lanes[lane].selected = passage;
+                }
+                // A second click on the marked passage opens it.
+                return if again { moving::act(app, Action::Read) } else { Vec::new() };
+            }
+        }
+        (Screen::Explore, MouseEventKind::ScrollDown) => return moving::act(app, Action::Down),
+        (Screen::Explore, MouseEventKind::ScrollUp) => return moving::act(app, Action::Up),
+        (Screen::Read, MouseEventKind::ScrollDown) => return reading::act(app, Action::Down),
+        (Screen::Read, MouseEventKind::ScrollUp) => return reading::act(app, Action::Up),
+        _ => {}
+    }
+    Vec::new()
+}

@@ -1,0 +1,79 @@
+//! The lanes: moving the mark, how many passages count, which labels count.
+
+use super::super::app::{App, Corpus, Screen};
+use super::super::keymap::Action;
+use super::super::message::Effect;
+use super::{asking, panes, reading, statements};
+
+/// No list is read deeper.
+const DEEPEST: usize = 100;
+
+/// An action on the lanes.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::EditQuestion => {
+            app.typing = true;
+            asking::complete(app);
+        }
+        Action::NextLane => app.lane = (app.lane + 1) % app.lanes.len().max(1),
+        Action::PreviousLane => app.lane = (app.lane + app.lanes.len().max(1) - 1) % app.lanes.len().max(1),
+        Action::Down => step(app, 1),
+        Action::Up => step(app, -1),
+        Action::PageDown => step(app, shown(app) as isize),
+        Action::PageUp => step(app, -(shown(app) as isize)),
+        Action::First => step(app, isize::MIN / 2),
+        Action::Last => step(app, isize::MAX / 2),
+        Action::Read if app.selected().is_some() => {
+            app.screen = Screen::Read;
+            app.typing = false;
+            return reading::open(app);
+        }
+        Action::Deeper => return count(app, app.k + 1),
+        Action::Shallower => return count(app, app.k - 1),
+        Action::NextLabelSource => next_source(app),
+        Action::EditStatements => statements::open(app),
+        _ => {}
+    }
+    keep_in_view(app);
+    Vec::new()
+}
+
+/// Lets the next labels count, passing over gold where there is none.
+pub fn next_source(app: &mut App) {
+    let labelled = matches!(&app.corpus, Corpus::Open(opened) if opened.labelled);
+    if !labelled {
+        app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());
+        return;
+    }
+    app.book.source = app.book.source.next();
+}
+
+fn count(app: &mut App, k: usize) -> Vec<Effect> {
+    if !(1..=DEEPEST).contains(&k) {
+        app.notice = Some(format!("from 1 to {DEEPEST} passages can count"));
+        return Vec::new();
+    }
+    app.k = k;
+    keep_in_view(app);
+    if app.question.text.is_empty() { Vec::new() } else { asking::restart(app) }
+}
+
+fn step(app: &mut App, by: isize) {
+    if let Some(lane) = app.lanes.get_mut(app.lane) {
+        let last = lane.ranking.len().saturating_sub(1);
+        lane.selected = lane.selected.saturating_add_signed(by).min(last);
+    }
+}
+
+fn shown(app: &App) -> usize {
+    panes(app).lanes.first().map_or(1, |pane| pane.shown()).max(1)
+}
+
+/// Moves every lane's first shown passage so that its marked one is on screen.
+pub fn keep_in_view(app: &mut App) {
+    let shown = shown(app);
+    for lane in &mut app.lanes {
+        lane.selected = lane.selected.min(lane.ranking.len().saturating_sub(1));
+        lane.top = lane.top.clamp((lane.selected + 1).saturating_sub(shown), lane.selected);
+    }
+}

@@ -1,0 +1,97 @@
+//! What the engine tells. Replies of a turn that is past are dropped.
+
+use super::super::app::{App, Corpus, LaneState};
+use super::super::message::Effect;
+use super::{asking, moving, reading};
+use crate::engine::{Reply, Turn};
+use crate::work::{Job, Progress};
+
+/// Takes one reply.
+pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
+    if turn(&reply).is_some_and(|turn| turn != app.turn) {
+        return Vec::new();
+    }
+    match reply {
+        Reply::Opened(opened) => {
+            app.jobs.clear();
+            app.notice.clone_from(&opened.notice);
+            app.book.threshold = opened.threshold;
+            app.corpus = Corpus::Open(opened);
+            if !app.line.value().trim().is_empty() {
+                return asking::ask(app);
+            }
+            asking::complete(app);
+        }
+        Reply::OpenFailed(reason) => {
+            app.jobs.clear();
+            app.settled = true;
+            app.corpus = Corpus::Failed(reason);
+        }
+        // The shell, which has a clock, turns it into words first.
+        Reply::Progress(progress) => progressed(app, progress, progress.job.name().to_owned()),
+        Reply::Embedded(done) => {
+            app.jobs.retain(|(progress, _)| progress.job != Job::Embedding);
+            match done {
+                Ok(()) => return wake(app),
+                Err(reason) => {
+                    for lane in app.lanes.iter_mut().filter(|lane| waits(&lane.state)) {
+                        lane.state = LaneState::Failed(reason.clone(), None);
+                    }
+                }
+            }
+        }
+        Reply::LaneReady { lane, ranking, took, .. } => {
+            if let Some(lane) = app.lanes.get_mut(lane) {
+                // The mark stays where it was only on a list that stayed the same.
+                if !lane.ranking.iter().map(|ranked| ranked.at).eq(ranking.iter().map(|ranked| ranked.at)) {
+                    (lane.selected, lane.top) = (0, 0);
+                }
+                (lane.ranking, lane.took, lane.state) = (ranking, took, LaneState::Ready);
+            }
+            moving::keep_in_view(app);
+        }
+        Reply::LaneFailed { lane, reason, waits, .. } => {
+            if let Some(lane) = app.lanes.get_mut(lane) {
+                lane.state = LaneState::Failed(reason, waits);
+                lane.ranking = Default::default();
+            }
+        }
+        Reply::Verdict { judged, .. } => {
+            app.book.write(judged.at, judged.perspective, judged.known);
+            return reading::evidence(app);
+        }
+        Reply::NoVerdicts { reason, .. } => app.notice = Some(reason),
+        Reply::Settled { .. } => app.settled = true,
+        Reply::Evidence { at, perspective, sentence } => {
+            app.reading.evidence.insert((at, perspective), sentence);
+        }
+    }
+    Vec::new()
+}
+
+fn turn(reply: &Reply) -> Option<Turn> {
+    match reply {
+        Reply::LaneReady { turn, .. }
+        | Reply::LaneFailed { turn, .. }
+        | Reply::Verdict { turn, .. }
+        | Reply::NoVerdicts { turn, .. }
+        | Reply::Settled { turn } => Some(*turn),
+        _ => None,
+    }
+}
+
+/// A long job went on.
+pub fn progressed(app: &mut App, progress: Progress, told: String) {
+    // One job follows another while a corpus is opened; embedding goes on beside them.
+    app.jobs.retain(|(known, _)| known.job != progress.job && known.job == Job::Embedding);
+    app.jobs.push((progress, told));
+}
+
+fn waits(state: &LaneState) -> bool {
+    matches!(state, LaneState::Failed(_, Some(_)))
+}
+
+/// The corpus has its vectors now: lanes that waited for them are asked again.
+fn wake(app: &mut App) -> Vec<Effect> {
+    if app.lanes.iter().any(|lane| waits(&lane.state)) { asking::restart(app) } else { Vec::new() }
+}

@@ -1,0 +1,115 @@
+"""ONNX export, int8 quantisation, check against f32, calibration on the development split.
+
+python export.py --base BASE --checkpoint CKPT --data pairs.jsonl --out OUT [--limit N] [--name NAME]
+Writes OUT/detector.onnx (int8), OUT/detector.json, OUT/tokenizer.json, each beside and then renamed.
+"""
+import argparse
+import hashlib
+import json
+import os
+import shutil
+
+import numpy as np
+import torch
+
+import common
+import model as M
+
+
+def session(path, threads=1):
+    import onnxruntime as ort
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = threads
+    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+
+
+def predict_onnx(path, tok, rows, max_tokens, workers=2):
+    """Logits, one unpadded sequence an inference (dynamic int8 takes its scale over the whole batch)."""
+    from concurrent.futures import ThreadPoolExecutor
+    s = session(path)
+
+    def one(r):
+        ids, typ = M.encode(tok, r["passage"], r["statement"], max_tokens)
+        a = np.array([ids], dtype=np.int64)
+        return s.run(None, {"input_ids": a, "attention_mask": np.ones_like(a),
+                            "token_type_ids": np.array([typ], dtype=np.int64)})[0][0]
+    with ThreadPoolExecutor(workers) as ex:
+        return np.array(list(ex.map(one, rows)))
+
+
+def to_onnx(m, path):
+    m = m.float().eval()
+    m.plain = True
+    n = 24
+    ids = torch.randint(1000, 2000, (1, n))
+    args = (ids, torch.ones_like(ids), torch.cat([torch.zeros(1, 16), torch.ones(1, 8)], 1).long())
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    torch.onnx.export(m, args, path, input_names=names, output_names=["logits"], opset_version=17,
+                      dynamic_axes={k: {0: "batch", 1: "tokens"} for k in names} | {"logits": {0: "batch"}},
+                      dynamo=False)
+    m.plain = False
+
+
+def quantise(src, dst):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+    pre = src + ".pre"
+    quant_pre_process(src, pre, skip_symbolic_shape=True, skip_optimization=True)
+    quantize_dynamic(pre, dst, per_channel=True, weight_type=QuantType.QInt8,
+                     op_types_to_quantize=["MatMul", "Gather"])
+    os.remove(pre)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--base", required=True)
+    a.add_argument("--checkpoint")
+    a.add_argument("--data", required=False)
+    a.add_argument("--out", required=True)
+    a.add_argument("--name", default="parallax-minilm-l6")
+    a.add_argument("--max-tokens", type=int, default=256)
+    a.add_argument("--limit", type=int, default=0, help="at most so many development pairs")
+    a.add_argument("--trained-on", default="")
+    a = a.parse_args()
+    os.makedirs(a.out, exist_ok=True)
+    m = M.load(a.checkpoint, a.base) if a.checkpoint else M.from_base(a.base)
+    f32, i8 = os.path.join(a.out, "f32.onnx.new"), os.path.join(a.out, "detector.onnx.new")
+    to_onnx(m, f32)
+    quantise(f32, i8)
+    out = {"name": a.name, "classes": M.CLASSES, "threshold": 0.5, "temperature": 1.0, "max_tokens": a.max_tokens,
+           "input": "[CLS] passage text, then title [SEP] statement [SEP]",
+           "trained_on": [s for s in a.trained_on.split(",") if s], "metrics": {}}
+    import onnx
+    g = onnx.load(i8)
+    ops = sorted({n.op_type for n in g.graph.node})
+    print("ops", ops, "MB", os.path.getsize(i8) / 1e6)
+    tok = M.tokenizer(a.base)
+    if a.data:
+        rows = common.labels_rows(a.data, "dev")
+        if a.limit:
+            rows = rows[:a.limit]
+        l8 = predict_onnx(i8, tok, rows, a.max_tokens)
+        l32 = predict_onnx(f32, tok, rows, a.max_tokens)
+        y3 = np.array([common.CLASSES.index(r["label"]) for r in rows])
+        t = common.fit_temperature(l8, y3)
+        p8, p32 = common.softmax(l8 / t)[:, 0], common.softmax(l32 / t)[:, 0]
+        y = (y3 == 0).astype(int)
+        th, f1 = common.best_threshold(y, p8)
+        d = np.abs(p8 - p32)
+        th32, f132 = common.best_threshold(y, p32)
+        out["threshold"], out["temperature"] = round(float(th), 4), round(float(t), 4)
+        out["metrics"] = {"dev_pairs": len(rows), "dev_f1_int8": round(float(f1), 4), "dev_f1_f32": round(float(f132), 4),
+                          "int8_vs_f32_mean_abs_dp": round(float(d.mean()), 4),
+                          "int8_vs_f32_max_abs_dp": round(float(d.max()), 4),
+                          "int8_same_verdict": round(float(((p8 >= th) == (p32 >= th)).mean()), 4)}
+    out["sha256"] = hashlib.sha256(open(i8, "rb").read()).hexdigest()
+    json.dump(out, open(os.path.join(a.out, "detector.json.new"), "w"), indent=1)
+    shutil.copy(os.path.join(a.base, "tokenizer.json"), os.path.join(a.out, "tokenizer.json.new"))
+    for f in ("detector.onnx", "detector.json", "tokenizer.json"):
+        os.replace(os.path.join(a.out, f + ".new"), os.path.join(a.out, f))
+    os.replace(f32, os.path.join(a.out, "f32.onnx"))
+    print(json.dumps(out, indent=1))
+
+
+if __name__ == "__main__":
+    main()

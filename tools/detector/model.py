@@ -1,0 +1,131 @@
+"""The cross-encoder: a BERT encoder (MiniLM) written out plainly, with a three-class head.
+
+Only ordinary operations are used, so that the exported ONNX graph has nothing fused or custom in it.
+Classes: 0 supports, 1 opposes, 2 neither.
+"""
+import json
+import os
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+CLASSES = ["supports", "opposes", "neither"]
+
+
+class Layer(nn.Module):
+    def __init__(self, d, heads, ff, eps, dropout):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(d, d) for _ in range(4))
+        self.ln1, self.ln2 = nn.LayerNorm(d, eps), nn.LayerNorm(d, eps)
+        self.up, self.down = nn.Linear(d, ff), nn.Linear(ff, d)
+        self.drop = nn.Dropout(dropout)
+        self.p = dropout
+
+    def forward(self, x, bias, plain):
+        b, l, d = x.shape
+        q, k, v = (f(x).view(b, l, self.heads, d // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
+        if plain:
+            w = torch.softmax(q @ k.transpose(-1, -2) * ((d // self.heads) ** -0.5) + bias, -1)
+            y = w @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
+        x = self.ln1(x + self.drop(self.o(y.transpose(1, 2).reshape(b, l, d))))
+        return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
+
+
+class Detector(nn.Module):
+    def __init__(self, cfg, dropout=0.1):
+        super().__init__()
+        d, eps = cfg["hidden_size"], cfg["layer_norm_eps"]
+        self.cfg = cfg
+        self.word = nn.Embedding(cfg["vocab_size"], d)
+        self.pos = nn.Embedding(cfg["max_position_embeddings"], d)
+        self.typ = nn.Embedding(cfg["type_vocab_size"], d)
+        self.ln = nn.LayerNorm(d, eps)
+        self.drop = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            Layer(d, cfg["num_attention_heads"], cfg["intermediate_size"], eps, dropout)
+            for _ in range(cfg["num_hidden_layers"]))
+        self.pool = nn.Linear(5 * d, d)
+        self.head = nn.Linear(d, 3)
+        self.plain = False
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        l = input_ids.shape[1]
+        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[:l]
+        x = self.drop(self.ln(x))
+        mask = attention_mask.to(x.dtype)
+        bias = (1.0 - mask)[:, None, None, :] * -1e4
+        for layer in self.layers:
+            x = layer(x, bias, self.plain)
+        # passage and statement pooled apart, and their product: the side is the sign of a product
+        seg = token_type_ids.to(x.dtype)
+        ps, st = (mask * (1.0 - seg))[:, :, None], (mask * seg)[:, :, None]
+        u = (x * ps).sum(1) / ps.sum(1)
+        v = (x * st).sum(1) / st.sum(1)
+        h = F.gelu(self.pool(torch.cat([x[:, 0], u, v, u * v, (u - v).abs()], -1)))
+        return self.head(self.drop(h))
+
+
+def from_base(folder, dropout=0.1, seed=0):
+    """The detector with the encoder's weights from a BERT folder (config.json, model.safetensors) and a new head."""
+    torch.manual_seed(seed)
+    cfg = json.load(open(os.path.join(folder, "config.json")))
+    m = Detector(cfg, dropout)
+    w = load_file(os.path.join(folder, "model.safetensors"))
+    w = {k[5:] if k.startswith("bert.") else k: v for k, v in w.items()}
+    e = "embeddings."
+    names = {"word": e + "word_embeddings", "pos": e + "position_embeddings", "typ": e + "token_type_embeddings",
+             "ln": e + "LayerNorm"}
+    for i in range(cfg["num_hidden_layers"]):
+        p, a = f"layers.{i}.", f"encoder.layer.{i}."
+        names.update({p + "q": a + "attention.self.query", p + "k": a + "attention.self.key",
+                      p + "v": a + "attention.self.value", p + "o": a + "attention.output.dense",
+                      p + "ln1": a + "attention.output.LayerNorm", p + "up": a + "intermediate.dense",
+                      p + "down": a + "output.dense", p + "ln2": a + "output.LayerNorm"})
+    own = m.state_dict()
+    for k in own:
+        base, part = k.rsplit(".", 1)
+        if base in names:
+            own[k] = w[names[base] + "." + part]
+    m.load_state_dict(own)
+    return m
+
+
+def load(path, base):
+    m = Detector(json.load(open(os.path.join(base, "config.json"))), 0.0)
+    s = torch.load(path, map_location="cpu", weights_only=False)
+    m.load_state_dict(s["model"] if "model" in s else s)
+    return m.eval()
+
+
+def encode(tok, passage, statement, max_tokens):
+    """[CLS] passage [SEP] statement [SEP]; the passage is cut, the statement is kept (to 64 tokens)."""
+    p = tok.encode(passage, add_special_tokens=False).ids
+    s = tok.encode(statement, add_special_tokens=False).ids[:64]
+    p = p[:max_tokens - 3 - len(s)]
+    ids = [101] + p + [102] + s + [102]
+    return ids, [0] * (len(p) + 2) + [1] * (len(s) + 1)
+
+
+def tokenizer(base):
+    from tokenizers import Tokenizer
+    t = Tokenizer.from_file(os.path.join(base, "tokenizer.json"))
+    t.no_truncation()
+    t.no_padding()
+    return t
+
+
+def collate(rows):
+    n = max(len(r[0]) for r in rows)
+    ids = torch.zeros(len(rows), n, dtype=torch.long)
+    typ = torch.zeros(len(rows), n, dtype=torch.long)
+    mask = torch.zeros(len(rows), n, dtype=torch.long)
+    for i, (a, t) in enumerate(rows):
+        ids[i, :len(a)] = torch.tensor(a)
+        typ[i, :len(a)] = torch.tensor(t)
+        mask[i, :len(a)] = 1
+    return ids, mask, typ
