@@ -10,9 +10,7 @@ use std::io::BufReader;
 
 use parallax::measure::graded::GradedRanking;
 use parallax::measure::score::{Evidence, SupportEvidence, score};
-use parallax::measure::trec::{
-    Absent, RunOrder, read_diversity_qrels, read_qrels, read_run,
-};
+use parallax::measure::trec::{Absent, RunOrder, read_diversity_qrels, read_qrels, read_run};
 use parallax::measure::{Measure, PerspectiveCount};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -70,10 +70,7 @@ impl InputError {
             io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
             _ => error.to_string(),
         };
-        InputError::Unreadable {
-            path: path.into(),
-            reason,
-        }
+        InputError::Unreadable { path: path.into(), reason }
     }
 }
 

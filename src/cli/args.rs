@@ -78,6 +78,12 @@ impl Common {
         if all.is_empty() { Recipe::defaults() } else { all }
     }
 
+    /// Which labels count: the carried sample starts on the model's, everything else on the most trusted.
+    pub fn source(&self) -> LabelSource {
+        let default = if self.corpus.is_none() { LabelSource::Model } else { LabelSource::Auto };
+        self.label_source.unwrap_or(default)
+    }
+
     /// Marks as the user wants them.
     pub fn glyphs(&self) -> crate::report::marks::Glyphs {
         use crate::report::marks::Glyphs;

@@ -63,14 +63,23 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
         let fields: Vec<&str> = line.split('\t').collect();
         let Some([document, perspective, id, title, label]) = columns else {
             let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
-            let found = [place(&["document"]), place(&["perspective"]), place(&["id"]), place(&["title"]), place(&["label"])];
+            let found = [
+                place(&["document"]),
+                place(&["perspective"]),
+                place(&["id"]),
+                place(&["title"]),
+                place(&["label"]),
+            ];
             if found[0].is_none() || found[1].is_none() {
-                return Err("a header that names at least `document` and `perspective`, separated by tabs".into());
+                return Err(
+                    "a header that names at least `document` and `perspective`, separated by tabs".into()
+                );
             }
             columns = Some(found);
             return Ok(());
         };
-        let field = |place: Option<usize>| place.and_then(|place| fields.get(place)).map(|field| (*field).to_owned());
+        let field =
+            |place: Option<usize>| place.and_then(|place| fields.get(place)).map(|field| (*field).to_owned());
         let (Some(text), Some(statement)) = (field(document), field(perspective)) else {
             return Err("as many fields as the header has".into());
         };
@@ -103,9 +112,12 @@ fn print(
     if format == Format::Json {
         let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
             Ok(p) => json!({"id": pair.id, "p": p, "supports": *p >= threshold, "error": Value::Null}),
-            Err(error) => json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()}),
+            Err(error) => {
+                json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()})
+            }
         });
-        let provenance = json!({"version": env!("CARGO_PKG_VERSION"), "experimental": detector.experimental()});
+        let provenance =
+            json!({"version": env!("CARGO_PKG_VERSION"), "experimental": detector.experimental()});
         let all = json!({
             "detector": detector.key(),
             "threshold": threshold,

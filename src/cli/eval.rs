@@ -12,11 +12,11 @@ use serde_json::json;
 
 use super::args::{Common, Eval, Format, Suite, Ties};
 use super::progress::Meter;
+use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
 use crate::measure::score::{Evidence, score};
 use crate::measure::significance::bootstrap_interval;
 use crate::measure::trec::{Qrels, RunOrder, read_beir_qrels, read_qrels, read_rank_llm, read_run};
-use crate::measure::Measure;
 use crate::pipeline::{LaneError, Lists, Plan, Recipe, Setup, rank};
 use crate::work::Stop;
 
@@ -79,8 +79,10 @@ fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
     };
     let name = path.display().to_string();
     let json = path.extension().is_some_and(|end| end == "json" || end == "jsonl");
-    let run = if json { read_rank_llm(&name, open(path)?, order)? } else { read_run(&name, open(path)?, order)? };
-    let ranked = |question: &crate::measure::trec::RankedQuestion| question.ids().map(str::to_owned).collect();
+    let run =
+        if json { read_rank_llm(&name, open(path)?, order)? } else { read_run(&name, open(path)?, order)? };
+    let ranked =
+        |question: &crate::measure::trec::RankedQuestion| question.ids().map(str::to_owned).collect();
     Ok(run.questions().iter().map(|question| (question.id.clone(), ranked(question))).collect())
 }
 
@@ -163,12 +165,15 @@ fn print(args: &Eval, measures: &[Measure], rows: &[Row]) -> anyhow::Result<()> 
             for row in rows {
                 for (measure, mean, low, high) in &row.measures {
                     let (lane, n, failed) = (&row.lane, row.questions, row.failed.len());
-                    writeln!(out, "trec\t{lane}\t{measure}\t{mean:.4}\t{low:.4}\t{high:.4}\t{n}\t{failed}\tqrels")?;
+                    writeln!(
+                        out,
+                        "trec\t{lane}\t{measure}\t{mean:.4}\t{low:.4}\t{high:.4}\t{n}\t{failed}\tqrels"
+                    )?;
                 }
             }
         }
         Format::Text => {
-            let heads: Vec<String> = measures.iter().map(|measure| format!("{measure:>22}")).collect();
+            let heads: Vec<String> = measures.iter().map(|measure| format!("{:>22}", measure.to_string())).collect();
             writeln!(out, "{:<24}{}  questions", "lane", heads.concat())?;
             for row in rows {
                 write!(out, "{:<24}", row.lane)?;
@@ -176,7 +181,11 @@ fn print(args: &Eval, measures: &[Measure], rows: &[Row]) -> anyhow::Result<()> 
                     write!(out, "{:>22}", format!("{mean:.4} ({low:.3}–{high:.3})"))?;
                 }
                 let failed = row.failed.len();
-                let note = if failed > 0 { format!(", {failed} without a list (counted as 0)") } else { String::new() };
+                let note = if failed > 0 {
+                    format!(", {failed} without a list (counted as 0)")
+                } else {
+                    String::new()
+                };
                 writeln!(out, "  {}{note}", row.questions)?;
             }
         }

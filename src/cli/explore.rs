@@ -17,10 +17,14 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
     if let [word] = question
         && let Some(meant) = meant(word)
     {
-        bail!("there is no command `{word}`; did you mean `{meant}`? (To ask it as a question: parallax explore {word})");
+        bail!(
+            "there is no command `{word}`; did you mean `{meant}`? (To ask it as a question: parallax explore {word})"
+        );
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!("the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`");
+        bail!(
+            "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
+        );
     }
     tui::run(start(common, question))?;
     Ok(ExitCode::SUCCESS)
@@ -32,7 +36,7 @@ pub fn start(common: &Common, question: &[String]) -> tui::Start {
         opening: common.opening(),
         lanes: common.recipes(),
         k: usize::from(common.k),
-        source: common.label_source,
+        source: common.source(),
         question: question.join(" "),
         perspectives: common.perspectives.clone(),
         glyphs: common.glyphs(),
@@ -42,7 +46,8 @@ pub fn start(common: &Common, question: &[String]) -> tui::Start {
 
 /// The subcommand that a lone word was probably meant to be.
 fn meant(word: &str) -> Option<String> {
-    let names = Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+    let names =
+        Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
     names.into_iter().find(|name| {
         let (a, b) = (name.as_bytes(), word.as_bytes());
         a.len().abs_diff(b.len()) <= 1 && distance(a, b) <= 2 && a.first() == b.first()

@@ -29,9 +29,9 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let lanes = lanes(&setup, &plan, &meter);
 
     let detector = setup.detector()?;
-    let source = common.label_source.unwrap_or_default();
-    let mut book = Book::new(plan.question.perspectives.len(), source, detector.threshold());
-    let rankings: Vec<Ranking> = lanes.iter().filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect();
+    let mut book = Book::new(plan.question.perspectives.len(), common.source(), detector.threshold());
+    let rankings: Vec<Ranking> =
+        lanes.iter().filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect();
     let found = Mutex::new(Vec::new());
     judge(&setup, &plan.question, &top_pairs(&rankings, plan.k, &book), &stop, &|judged| {
         if let Ok(mut found) = found.lock() {
@@ -63,10 +63,18 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
         let supports = (given.len() == 2).then_some(0);
         return Question { id: String::new(), text: text.into(), perspectives: given.to_vec(), supports };
     }
-    set.iter().find(|known| known.text.eq_ignore_ascii_case(text) || known.id == text).cloned().unwrap_or_else(|| {
-        let ruled = question::statements(text);
-        Question { id: String::new(), text: text.into(), perspectives: ruled.perspectives, supports: ruled.supports }
-    })
+    set.iter()
+        .find(|known| known.text.eq_ignore_ascii_case(text) || known.id == text)
+        .cloned()
+        .unwrap_or_else(|| {
+            let ruled = question::statements(text);
+            Question {
+                id: String::new(),
+                text: text.into(),
+                perspectives: ruled.perspectives,
+                supports: ruled.supports,
+            }
+        })
 }
 
 /// Ranks every lane, embedding the corpus first where a lane needs it.

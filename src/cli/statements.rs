@@ -34,7 +34,9 @@ pub fn run(args: &StatementsArgs) -> anyhow::Result<ExitCode> {
             })?;
             failed.map_or(Ok(()), Err)?;
         }
-        None if args.question.is_empty() => bail!("no question; try: parallax statements \"Should zoos be banned?\""),
+        None if args.question.is_empty() => {
+            bail!("no question; try: parallax statements \"Should zoos be banned?\"")
+        }
         None => {}
     }
     out.flush()?;

@@ -18,7 +18,9 @@ pub enum BuildError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The store could not be written.
-    #[error("the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir")]
+    #[error(
+        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir"
+    )]
     Cache {
         /// Where it was to be.
         folder: String,

@@ -48,7 +48,8 @@ pub fn read(folder: &Path, sink: Sink<'_>) -> Result<(), InputError> {
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
         let stem = inside.to_string_lossy().replace('\\', "/");
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let title = titles.get(name.as_ref()).cloned().or_else(|| heading(&text)).unwrap_or_else(|| stem.clone());
+        let title =
+            titles.get(name.as_ref()).cloned().or_else(|| heading(&text)).unwrap_or_else(|| stem.clone());
         for (i, text) in chunks(&text).enumerate() {
             let passage =
                 Passage { id: format!("{stem}#{}", i + 1), title: title.clone(), text, ..Passage::default() };

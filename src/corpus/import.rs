@@ -45,7 +45,8 @@ impl Source {
             Some("jsonl" | "json" | "ndjson") => Ok(Source::Jsonl(path)),
             _ => Err(InputError::Unreadable {
                 path,
-                reason: "expected a corpus in BEIR's format (.jsonl) or a folder of .txt and .md files".into(),
+                reason: "expected a corpus in BEIR's format (.jsonl) or a folder of .txt and .md files"
+                    .into(),
             }),
         }
     }

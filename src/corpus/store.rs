@@ -42,7 +42,8 @@ impl Corpus {
     /// Passages carried in the binary as JSONL.
     pub fn carried(name: &str, jsonl: &'static [u8]) -> Self {
         let mut offsets = vec![0];
-        offsets.extend(jsonl.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i as u64 + 1));
+        offsets
+            .extend(jsonl.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i as u64 + 1));
         Corpus {
             name: name.to_owned(),
             fingerprint: Fingerprint(blake3::hash(jsonl).to_hex()[..24].to_owned()),

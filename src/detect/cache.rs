@@ -63,14 +63,20 @@ impl Cache {
     ///
     /// # Errors
     /// The detector failed; nothing is kept then.
-    pub fn judge(&self, detector: &dyn Detector, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
+    pub fn judge(
+        &self,
+        detector: &dyn Detector,
+        passage: &Passage,
+        statement: &str,
+    ) -> Result<f32, DetectError> {
         let key = key(detector.key(), passage, statement);
         if let Some(p) = self.get(&key) {
             return Ok(p);
         }
         let p = detector.judge(passage, statement)?;
         // A verdict that cannot be kept is still a verdict.
-        let _ = self.lock().execute("INSERT OR IGNORE INTO verdicts (pair, p) VALUES (?1, ?2)", params![key, p]);
+        let _ =
+            self.lock().execute("INSERT OR IGNORE INTO verdicts (pair, p) VALUES (?1, ?2)", params![key, p]);
         Ok(p)
     }
 

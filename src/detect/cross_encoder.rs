@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn windows_overlap_by_half_and_leave_no_token_out() {
-        assert_eq!(windows(10, 10).collect::<Vec<_>>(), [0..10]);
+        assert!(windows(10, 10).eq(std::iter::once(0..10)));
         assert_eq!(windows(25, 10).collect::<Vec<_>>(), [0..10, 5..15, 10..20, 15..25]);
     }
 }

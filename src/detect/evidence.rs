@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn the_sentence_that_matters_is_found_and_silence_has_none() {
-        let passage = Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
+        let passage =
+            Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
         let found = |word| evidence(&Word, &passage, word, &Stop::never()).unwrap().unwrap();
         assert_eq!(found("paced").map(|range| &passage.text[range]), Some("The bears paced."));
         assert_eq!(found("lions"), None);

@@ -131,7 +131,9 @@ impl<'a> Reader<'a> {
             None => self.qrel(line)?,
         };
         match self.by_pair.insert(pair, label.clone()) {
-            Some(earlier) if earlier != label => Err("the same label as on an earlier line for this pair".into()),
+            Some(earlier) if earlier != label => {
+                Err("the same label as on an earlier line for this pair".into())
+            }
             _ => Ok(()),
         }
     }
@@ -139,12 +141,16 @@ impl<'a> Reader<'a> {
     fn qrel(&self, line: &str) -> Result<((String, String), Label), String> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [question, perspective, id, label] = fields.as_slice() else {
-            return Err("QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into());
+            return Err(
+                "QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into(),
+            );
         };
-        let question = self.questions.get(question).ok_or("a question of the question set in the first column")?;
+        let question =
+            self.questions.get(question).ok_or("a question of the question set in the first column")?;
         let number: usize = perspective.parse().map_err(|_| "the number of a perspective, from 1")?;
         let statement = number.checked_sub(1).and_then(|i| question.perspectives.get(i));
-        let statement = statement.ok_or_else(|| format!("a perspective from 1 to {}", question.perspectives.len()))?;
+        let statement =
+            statement.ok_or_else(|| format!("a perspective from 1 to {}", question.perspectives.len()))?;
         Ok(((statement.clone(), (*id).to_owned()), Label { supports: truth(label)?, evidence: None }))
     }
 }
@@ -162,7 +168,8 @@ impl Columns {
 
     fn label(&self, fields: &[&str]) -> Result<((String, String), Label), String> {
         let field = |place: usize| fields.get(place).map(|field| unquoted(field));
-        let (Some(id), Some(perspective), Some(label)) = (field(self.id), field(self.perspective), field(self.label))
+        let (Some(id), Some(perspective), Some(label)) =
+            (field(self.id), field(self.perspective), field(self.label))
         else {
             return Err("as many fields as the header has".into());
         };
@@ -182,7 +189,8 @@ fn truth(label: &str) -> Result<bool, String> {
 /// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled.
 fn unquoted(field: &str) -> Result<String, String> {
     let Some(inner) = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        let unbalanced = field.starts_with('"') || (field.ends_with('"') && field.matches('"').count() % 2 == 1);
+        let unbalanced =
+            field.starts_with('"') || (field.ends_with('"') && field.matches('"').count() % 2 == 1);
         return if unbalanced { Err("quotes that are closed, or none".into()) } else { Ok(field.to_owned()) };
     };
     let single = inner.replace("\"\"", "");
@@ -195,7 +203,12 @@ mod tests {
 
     fn questions() -> Vec<Question> {
         let perspectives = vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()];
-        vec![Question { id: "q1".into(), text: "Should zoos be banned?".into(), perspectives, supports: Some(0) }]
+        vec![Question {
+            id: "q1".into(),
+            text: "Should zoos be banned?".into(),
+            perspectives,
+            supports: Some(0),
+        }]
     }
 
     fn read(text: &str, absent: Absent) -> Result<Labels, String> {
@@ -204,7 +217,10 @@ mod tests {
 
     #[test]
     fn a_table_and_diversity_qrels_say_the_same() {
-        let table = read("question\tid\tperspective\tlabel\nq1\td1\tZoos should not be banned.\t1\n", Absent::Unjudged);
+        let table = read(
+            "question\tid\tperspective\tlabel\nq1\td1\tZoos should not be banned.\t1\n",
+            Absent::Unjudged,
+        );
         let qrels = read("q1 2 d1 1\n", Absent::Unjudged);
         for labels in [table.unwrap(), qrels.unwrap()] {
             assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(true));

@@ -24,7 +24,9 @@ pub enum EmbedError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// The rows could not be written.
-    #[error("the vectors cannot be written ({0}); make room or name another folder with --data-dir, what was made so far is kept")]
+    #[error(
+        "the vectors cannot be written ({0}); make room or name another folder with --data-dir, what was made so far is kept"
+    )]
     Write(#[from] std::io::Error),
     /// Stopped on request.
     #[error(transparent)]
@@ -60,7 +62,9 @@ pub fn embed(
         let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
         let rows: Result<Vec<Vec<f32>>, EncodeError> = models.install(|| {
             let places = (done as u32..end as u32).into_par_iter().with_max_len(1);
-            places.map(|at| encoder.encode(&corpus.passage(PassageIx(at)).contents(), Role::Passage)).collect()
+            places
+                .map(|at| encoder.encode(&corpus.passage(PassageIx(at)).contents(), Role::Passage))
+                .collect()
         });
         let bytes: Vec<u8> = rows?.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
         file.write_all(&bytes)?;

@@ -42,7 +42,8 @@ impl Graph {
         let model = options.load_static_slice(bytes).map_err(|error| said(&error))?;
         let inputs = inputs.iter().map(|name| model.node_id(name)).collect::<Result<_, _>>();
         let inputs = inputs.map_err(|error| said(&error))?;
-        let output = *model.output_ids().first().ok_or_else(|| EncodeError("the graph has no output".into()))?;
+        let output =
+            *model.output_ids().first().ok_or_else(|| EncodeError("the graph has no output".into()))?;
         Ok(Graph { model, inputs, output })
     }
 
@@ -59,7 +60,8 @@ impl Graph {
         let options = ONE_THREAD.with(|pool| RunOptions::default().with_thread_pool(Some(Arc::clone(pool))));
         let [out] =
             self.model.run_n(inputs.collect(), [self.output], Some(options)).map_err(|error| said(&error))?;
-        let out: NdTensor<f32, 2> = out.try_into().map_err(|_| EncodeError("the graph gave no row of numbers".into()))?;
+        let out: NdTensor<f32, 2> =
+            out.try_into().map_err(|_| EncodeError("the graph gave no row of numbers".into()))?;
         Ok(out.to_vec())
     }
 }

@@ -31,7 +31,8 @@ impl Vectors {
 
     /// Rows from little-endian bytes.
     pub fn from_bytes(bytes: &[u8], dimensions: usize) -> Self {
-        let rows = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+        let rows =
+            bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
         Vectors { rows: Rows::Owned(rows), dimensions }
     }
 

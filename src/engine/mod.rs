@@ -155,6 +155,9 @@ struct Shared {
 /// Where replies go. It must not block.
 pub type Tell = Arc<dyn Fn(Reply) + Send + Sync>;
 
+/// What a thread does for as long as the engine lives.
+type Run = Box<dyn FnOnce(&Shared, &Tell) + Send>;
+
 /// The engine of one corpus.
 pub struct Engine {
     shared: Arc<Shared>,
@@ -176,11 +179,13 @@ impl Engine {
             embedding: AtomicBool::new(false),
         });
         let mut threads = Vec::new();
-        let mut start = |name: &str, run: Box<dyn FnOnce(&Shared, &Tell) + Send>| {
+        let mut start = |name: &str, run: Run| {
             let (shared, tell) = (Arc::clone(&shared), Arc::clone(tell));
             // Without threads there is no program: the system's refusal is shown by the panic hook.
             let thread = thread::Builder::new().name(name.into()).spawn(move || run(&shared, &tell));
-            threads.push(thread.unwrap_or_else(|error| panic!("the system gives no thread for {name}: {error}")));
+            threads.push(
+                thread.unwrap_or_else(|error| panic!("the system gives no thread for {name}: {error}")),
+            );
         };
         start("terms", Box::new(move |shared, tell| work::terms(shared, &opening, tell)));
         start("models", Box::new(work::models));

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::{Opened, Order, Reach, Reply, Shared, Tell, Wanted};
 use crate::detect::evidence::evidence;
-use crate::pipeline::{Book, LaneError, Opening, Pair, Ranking, Setup, SetupError, deeper, judge, rank, top_pairs};
+use crate::pipeline::{
+    Book, LaneError, Opening, Pair, Ranking, Setup, SetupError, deeper, judge, rank, top_pairs,
+};
 use crate::work::{Job, Stop};
 
 /// Opens the corpus, then ranks the term lanes of one order after another.
@@ -55,7 +57,9 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
 fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, vectors: bool, tell: &Tell) {
     let stop = Stop::when_past(&shared.now, order.turn.0);
     let turn = order.turn;
-    for (lane, recipe) in order.plan.lanes.iter().enumerate().filter(|(_, recipe)| recipe.needs_vectors() == vectors) {
+    for (lane, recipe) in
+        order.plan.lanes.iter().enumerate().filter(|(_, recipe)| recipe.needs_vectors() == vectors)
+    {
         let began = Instant::now();
         let reply = match rank(setup, *recipe, &order.plan.question.text, &mut order.lists, &stop) {
             Ok(ranking) => {
@@ -99,7 +103,8 @@ fn settled(order: &Order, tell: &Tell) {
 fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<(), SetupError> {
     let rankings: Vec<Ranking> = order.rankings.iter().flatten().cloned().collect();
     let detector = setup.detector()?;
-    let mut book = Book::new(order.plan.question.perspectives.len(), Default::default(), detector.threshold());
+    let mut book =
+        Book::new(order.plan.question.perspectives.len(), Default::default(), detector.threshold());
     let mut pairs: Vec<Pair> = top_pairs(&rankings, order.plan.k, &book);
     while !pairs.is_empty() && !stop.is_set() {
         let found = std::sync::Mutex::new(Vec::new());

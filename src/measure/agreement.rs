@@ -68,13 +68,8 @@ pub fn krippendorff_alpha<L: Ord, I: AsRef<[Option<L>]>>(items: &[I]) -> Agreeme
 }
 
 /// The items two annotators both labelled, as [`cohen_kappa`] wants them.
-pub fn doubly_labelled<L: Copy>(
-    left: &BTreeMap<String, L>,
-    right: &BTreeMap<String, L>,
-) -> Vec<(L, L)> {
-    left.iter()
-        .filter_map(|(id, &label)| Some((label, *right.get(id)?)))
-        .collect()
+pub fn doubly_labelled<L: Copy>(left: &BTreeMap<String, L>, right: &BTreeMap<String, L>) -> Vec<(L, L)> {
+    left.iter().filter_map(|(id, &label)| Some((label, *right.get(id)?))).collect()
 }
 
 #[cfg(test)]
@@ -90,9 +85,7 @@ mod tests {
     }
 
     fn close(agreement: Agreement, expected: f64, tolerance: f64) -> bool {
-        agreement
-            .value
-            .is_some_and(|value| (value - expected).abs() < tolerance)
+        agreement.value.is_some_and(|value| (value - expected).abs() < tolerance)
     }
 
     #[test]
@@ -119,11 +112,7 @@ mod tests {
     /// One row an annotator, `.` for no label, as Krippendorff prints his data.
     fn items(rows: &[&str]) -> Vec<Vec<Option<char>>> {
         (0..rows[0].len())
-            .map(|item| {
-                rows.iter()
-                    .map(|row| row.chars().nth(item).filter(|&label| label != '.'))
-                    .collect()
-            })
+            .map(|item| rows.iter().map(|row| row.chars().nth(item).filter(|&label| label != '.')).collect())
             .collect()
     }
 
@@ -142,12 +131,8 @@ mod tests {
 
     #[test]
     fn alpha_of_krippendorffs_four_observers_with_gaps_is_743() {
-        let alpha = krippendorff_alpha(&items(&[
-            "123321412...",
-            "1233224125.3",
-            ".3332342251.",
-            "12332441251.",
-        ]));
+        let alpha =
+            krippendorff_alpha(&items(&["123321412...", "1233224125.3", ".3332342251.", "12332441251."]));
         assert!(close(alpha, 0.743, 5e-4), "{alpha:?}");
         assert_eq!(alpha.doubly_labelled, 11);
     }

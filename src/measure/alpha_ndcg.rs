@@ -21,36 +21,21 @@ pub fn alpha_ndcg(
     alpha: Alpha,
     k: usize,
 ) -> Measured<f64> {
-    let ideal: Vec<Option<SupportSet>> = ideal_order(pool, m, alpha, k)
-        .into_iter()
-        .map(|index| Some(pool[index].1))
-        .collect();
+    let ideal: Vec<Option<SupportSet>> =
+        ideal_order(pool, m, alpha, k).into_iter().map(|index| Some(pool[index].1)).collect();
     let best = discounted(&ideal, m, alpha);
-    let value = if best > 0.0 {
-        discounted(top(ranked, k), m, alpha) / best
-    } else {
-        0.0
-    };
+    let value = if best > 0.0 { discounted(top(ranked, k), m, alpha) / best } else { 0.0 };
     Measured::over(ranked, k, value)
 }
 
 fn discounted(ranked: &[Option<SupportSet>], m: PerspectiveCount, alpha: Alpha) -> f64 {
-    gains(ranked, m, alpha.get())
-        .iter()
-        .enumerate()
-        .map(|(index, gain)| gain * discount(index))
-        .sum()
+    gains(ranked, m, alpha.get()).iter().enumerate().map(|(index, gain)| gain * discount(index)).sum()
 }
 
 /// Indices into `pool` of the first `depth` passages of the greedy ideal order.
 ///
 /// Ties go to the greater id in byte order: ndeval's rule, which decides later gains and so the value.
-pub fn ideal_order(
-    pool: &[Pooled<'_>],
-    m: PerspectiveCount,
-    alpha: Alpha,
-    depth: usize,
-) -> Vec<usize> {
+pub fn ideal_order(pool: &[Pooled<'_>], m: PerspectiveCount, alpha: Alpha, depth: usize) -> Vec<usize> {
     let mut worth = vec![1.0; m.get()];
     let mut left: Vec<usize> = (0..pool.len()).collect();
     let mut order = Vec::with_capacity(depth.min(pool.len()));
@@ -61,9 +46,7 @@ pub fn ideal_order(
         };
         let best = (0..left.len()).max_by(|&one, &other| {
             let (one, other) = (left[one], left[other]);
-            gain(one)
-                .total_cmp(&gain(other))
-                .then_with(|| pool[one].0.cmp(pool[other].0))
+            gain(one).total_cmp(&gain(other)).then_with(|| pool[one].0.cmp(pool[other].0))
         });
         let Some(best) = best else { break };
         let index = left.swap_remove(best);
@@ -94,12 +77,7 @@ mod tests {
 
     #[test]
     fn the_readme_of_pyndeval_is_reproduced() {
-        let pool = [
-            ("A", set(&[1])),
-            ("B", set(&[2])),
-            ("D", set(&[2])),
-            ("C", set(&[3])),
-        ];
+        let pool = [("A", set(&[1])), ("B", set(&[2])), ("D", set(&[2])), ("C", set(&[3]))];
         let ranked = labels(&[&[1], &[2], &[], &[2]]);
         let value = alpha_ndcg(&ranked, &pool, count(3), half(), 5).value;
         // The README cuts its digits off instead of rounding them.
@@ -118,14 +96,8 @@ mod tests {
         assert!((value - WORKED_VALUE).abs() < 1e-6, "{value}");
     }
 
-    const WORKED: [(&str, &[usize]); 6] = [
-        ("d1", &[1, 2]),
-        ("d2", &[1]),
-        ("d3", &[3]),
-        ("d4", &[2, 3]),
-        ("d5", &[1]),
-        ("d6", &[]),
-    ];
+    const WORKED: [(&str, &[usize]); 6] =
+        [("d1", &[1, 2]), ("d2", &[1]), ("d3", &[3]), ("d4", &[2, 3]), ("d5", &[1]), ("d6", &[])];
     const WORKED_VALUE: f64 = 0.726_713_054_700_848_1;
 
     #[test]
@@ -145,11 +117,7 @@ mod tests {
 
     #[test]
     fn an_order_cleverer_than_the_greedy_one_exceeds_one() {
-        let pool = [
-            ("x", set(&[2, 3, 4, 5])),
-            ("y", set(&[1, 2, 3])),
-            ("z", set(&[4, 5, 6])),
-        ];
+        let pool = [("x", set(&[2, 3, 4, 5])), ("y", set(&[1, 2, 3])), ("z", set(&[4, 5, 6]))];
         let all = Alpha::new(1.0).unwrap();
         let ranked = labels(&[&[1, 2, 3], &[4, 5, 6]]);
         assert!(alpha_ndcg(&ranked, &pool, count(6), all, 2).value > 1.0);

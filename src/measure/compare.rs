@@ -26,11 +26,7 @@ pub fn rbo(left: &[&str], right: &[&str], p: f64) -> Option<f64> {
     if !(p > 0.0 && p < 1.0) || (left.is_empty() && right.is_empty()) {
         return None;
     }
-    let (short, long) = if left.len() <= right.len() {
-        (left, right)
-    } else {
-        (right, left)
-    };
+    let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
     if short.is_empty() {
         return Some(0.0);
     }
@@ -88,39 +84,22 @@ impl RankMove<'_> {
 /// Ranks are looked up in the whole lists, so that a passage that came up from rank 40 says so.
 pub fn rank_moves<'a>(before: &[&'a str], after: &[&'a str], k: usize) -> Vec<RankMove<'a>> {
     let (was, is) = (ranks(before), ranks(after));
-    let fell_out = top(before, k)
-        .iter()
-        .filter(|id| is.get(*id).is_none_or(|&rank| rank > k));
+    let fell_out = top(before, k).iter().filter(|id| is.get(*id).is_none_or(|&rank| rank > k));
     top(after, k)
         .iter()
         .chain(fell_out)
-        .map(|&id| RankMove {
-            id,
-            before: was.get(id).copied(),
-            after: is.get(id).copied(),
-        })
+        .map(|&id| RankMove { id, before: was.get(id).copied(), after: is.get(id).copied() })
         .collect()
 }
 
 /// Passages of the top `k` of `lane` that the top `k` of none of the `others` holds, in rank order.
 pub fn only_in<'a>(lane: &[&'a str], others: &[&[&str]], k: usize) -> Vec<&'a str> {
-    let elsewhere: HashSet<&str> = others
-        .iter()
-        .flat_map(|other| top(other, k).iter().copied())
-        .collect();
-    top(lane, k)
-        .iter()
-        .copied()
-        .filter(|id| !elsewhere.contains(id))
-        .collect()
+    let elsewhere: HashSet<&str> = others.iter().flat_map(|other| top(other, k).iter().copied()).collect();
+    top(lane, k).iter().copied().filter(|id| !elsewhere.contains(id)).collect()
 }
 
 fn ranks<'a>(ranking: &[&'a str]) -> HashMap<&'a str, usize> {
-    ranking
-        .iter()
-        .enumerate()
-        .map(|(index, &id)| (id, index + 1))
-        .collect()
+    ranking.iter().enumerate().map(|(index, &id)| (id, index + 1)).collect()
 }
 
 #[cfg(test)]
@@ -129,10 +108,7 @@ mod tests {
 
     #[test]
     fn jaccard_counts_shared_over_all_within_the_cut() {
-        assert_eq!(
-            jaccard(&["a", "b", "c"], &["b", "a", "d"], 3),
-            Some(2.0 / 4.0)
-        );
+        assert_eq!(jaccard(&["a", "b", "c"], &["b", "a", "d"], 3), Some(2.0 / 4.0));
         assert_eq!(jaccard(&["a", "b"], &["b", "a"], 1), Some(0.0));
         assert_eq!(jaccard(&[], &["a"], 5), Some(0.0));
         assert_eq!(jaccard(&[], &[], 5), None);
@@ -140,10 +116,7 @@ mod tests {
 
     #[test]
     fn the_overlaps_of_webbers_table_one_come_out() {
-        let overlap = overlaps(
-            &["a", "b", "c", "d", "e", "f", "g"],
-            &["z", "c", "a", "v", "w", "x", "y"],
-        );
+        let overlap = overlaps(&["a", "b", "c", "d", "e", "f", "g"], &["z", "c", "a", "v", "w", "x", "y"]);
         assert_eq!(overlap, [0, 0, 2, 2, 2, 2, 2]);
     }
 
@@ -171,9 +144,8 @@ mod tests {
 
     #[test]
     fn rbo_equals_the_rbo_package_of_pypi() {
-        let letters = |text: &'static str| -> Vec<&str> {
-            text.split("").filter(|l| !l.is_empty()).collect()
-        };
+        let letters =
+            |text: &'static str| -> Vec<&str> { text.split("").filter(|l| !l.is_empty()).collect() };
         for (left, right, expected) in [
             ("abcdefg", "zcavwxy", 0.288_217_285_714_285_7),
             ("abcde", "bacfghij", 0.619_335),
@@ -195,17 +167,10 @@ mod tests {
     #[test]
     fn moves_tell_up_down_new_and_fallen_out() {
         let moves = rank_moves(&["a", "b", "c"], &["c", "a", "d"], 2);
-        let told: Vec<_> = moves
-            .iter()
-            .map(|m| (m.id, m.before, m.after, m.places()))
-            .collect();
+        let told: Vec<_> = moves.iter().map(|m| (m.id, m.before, m.after, m.places())).collect();
         assert_eq!(
             told,
-            [
-                ("c", Some(3), Some(1), Some(2)),
-                ("a", Some(1), Some(2), Some(-1)),
-                ("b", Some(2), None, None),
-            ]
+            [("c", Some(3), Some(1), Some(2)), ("a", Some(1), Some(2), Some(-1)), ("b", Some(2), None, None),]
         );
         assert_eq!(rank_moves(&["a"], &["d"], 1)[0].places(), None);
     }

@@ -20,7 +20,9 @@ pub struct Report {
 /// Measures `(probability, label)` pairs at a threshold; none over no pairs.
 pub fn report(judged: &[(f32, bool)], threshold: f32) -> Option<Report> {
     let n = judged.len();
-    let count = |yes: bool, label: bool| judged.iter().filter(|(p, l)| (*p >= threshold) == yes && *l == label).count();
+    let count = |yes: bool, label: bool| {
+        judged.iter().filter(|(p, l)| (*p >= threshold) == yes && *l == label).count()
+    };
     let (hits, alarms, misses) = (count(true, true), count(true, false), count(false, true));
     let right = hits + count(false, false);
     let wrong_or_found = 2 * hits + alarms + misses;

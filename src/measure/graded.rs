@@ -16,19 +16,10 @@ pub struct GradedRanking {
 
 impl GradedRanking {
     /// Looks the passages up in the question's judgements. The ranking must not repeat an id.
-    pub fn new<'a>(
-        ranking: impl IntoIterator<Item = &'a str>,
-        judgements: &BTreeMap<String, i32>,
-    ) -> Self {
+    pub fn new<'a>(ranking: impl IntoIterator<Item = &'a str>, judgements: &BTreeMap<String, i32>) -> Self {
         let mut judged: Vec<i32> = judgements.values().copied().collect();
         judged.sort_unstable_by(|left, right| right.cmp(left));
-        Self {
-            grades: ranking
-                .into_iter()
-                .map(|id| judgements.get(id).copied())
-                .collect(),
-            judged,
-        }
+        Self { grades: ranking.into_iter().map(|id| judgements.get(id).copied()).collect(), judged }
     }
 
     /// Grades in rank order; `None` is unjudged.
@@ -47,20 +38,12 @@ impl GradedRanking {
     }
 
     fn relevant_in_top(&self, rel: i32, k: usize) -> usize {
-        top(&self.grades, k)
-            .iter()
-            .flatten()
-            .filter(|&&grade| grade >= rel)
-            .count()
+        top(&self.grades, k).iter().flatten().filter(|&&grade| grade >= rel).count()
     }
 }
 
 fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// P@k: relevant passages of the top `k`, over `k`, however many were returned.
@@ -112,9 +95,8 @@ mod tests {
     use super::*;
 
     fn ranking(ids: &[&str]) -> GradedRanking {
-        let judgements = [("a", 3), ("b", 1), ("c", 0), ("d", 2)]
-            .map(|(id, grade)| (id.to_owned(), grade))
-            .into();
+        let judgements =
+            [("a", 3), ("b", 1), ("c", 0), ("d", 2)].map(|(id, grade)| (id.to_owned(), grade)).into();
         GradedRanking::new(ids.iter().copied(), &judgements)
     }
 

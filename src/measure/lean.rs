@@ -57,17 +57,10 @@ pub fn side_shares(
         return Err(LeanError::NoSuchSide(supports));
     }
     let share = |side: usize| {
-        let on_side = top(ranked, k)
-            .iter()
-            .flatten()
-            .filter(|set| set.contains(side))
-            .count();
+        let on_side = top(ranked, k).iter().flatten().filter(|set| set.contains(side)).count();
         on_side as f64 / k.max(1) as f64
     };
-    let shares = SideShares {
-        p: share(supports),
-        n: share(1 - supports),
-    };
+    let shares = SideShares { p: share(supports), n: share(1 - supports) };
     Ok(Measured::over(ranked, k, shares))
 }
 
@@ -138,10 +131,7 @@ mod tests {
     #[test]
     fn three_perspectives_have_no_lean() {
         let three = PerspectiveCount::new(3).unwrap();
-        assert_eq!(
-            side_shares(&[], three, 0, 5),
-            Err(LeanError::NotTwoSided(3))
-        );
+        assert_eq!(side_shares(&[], three, 0, 5), Err(LeanError::NotTwoSided(3)));
         assert_eq!(side_shares(&[], two(), 2, 5), Err(LeanError::NoSuchSide(2)));
     }
 

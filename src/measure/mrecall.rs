@@ -18,11 +18,7 @@ pub fn mrecall(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> 
 /// Union MRecall (BERDS Table 6): 1 if the top `depth` of several lanes together cover all m.
 ///
 /// `judged` and `of` are sums over the lanes, so a passage two lanes share counts twice there.
-pub fn union_mrecall(
-    lanes: &[&[Option<SupportSet>]],
-    m: PerspectiveCount,
-    depth: usize,
-) -> Measured<f64> {
+pub fn union_mrecall(lanes: &[&[Option<SupportSet>]], m: PerspectiveCount, depth: usize) -> Measured<f64> {
     let mut union = SupportSet::EMPTY;
     let (mut judged, mut of) = (0, 0);
     for ranked in lanes {
@@ -31,11 +27,7 @@ pub fn union_mrecall(
         judged += seen.judged;
         of += seen.of;
     }
-    Measured {
-        value: f64::from(u8::from(union.len() == m.get())),
-        judged,
-        of,
-    }
+    Measured { value: f64::from(u8::from(union.len() == m.get())), judged, of }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use written::Written;
 /// A measure with its parameters. `rel` is the lowest grade that counts as relevant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[allow(missing_docs, reason = "the parameters are `rel`, `k` and `alpha`, as the names write them")]
 pub enum Measure {
     /// `nDCG`, `nDCG@10`: linear gains, as trec_eval.
     NDcg { k: Option<NonZeroUsize> },
@@ -80,9 +81,7 @@ impl Measure {
     /// The cut-off, where the measure has one.
     pub fn cutoff(self) -> Option<usize> {
         match self {
-            Self::NDcg { k }
-            | Self::AveragePrecision { k, .. }
-            | Self::ReciprocalRank { k, .. } => k,
+            Self::NDcg { k } | Self::AveragePrecision { k, .. } | Self::ReciprocalRank { k, .. } => k,
             Self::Precision { k, .. }
             | Self::Recall { k, .. }
             | Self::Judged { k }
@@ -144,27 +143,12 @@ impl FromStr for Measure {
         let needed = || written.needed_cutoff();
         let measure = match written.name {
             "nDCG" => Self::NDcg { k: written.cutoff },
-            "P" => Self::Precision {
-                rel: written.rel()?,
-                k: needed()?,
-            },
-            "R" => Self::Recall {
-                rel: written.rel()?,
-                k: needed()?,
-            },
-            "AP" => Self::AveragePrecision {
-                rel: written.rel()?,
-                k: written.cutoff,
-            },
-            "RR" => Self::ReciprocalRank {
-                rel: written.rel()?,
-                k: written.cutoff,
-            },
+            "P" => Self::Precision { rel: written.rel()?, k: needed()? },
+            "R" => Self::Recall { rel: written.rel()?, k: needed()? },
+            "AP" => Self::AveragePrecision { rel: written.rel()?, k: written.cutoff },
+            "RR" => Self::ReciprocalRank { rel: written.rel()?, k: written.cutoff },
             "Judged" => Self::Judged { k: needed()? },
-            "alpha_nDCG" => Self::AlphaNDcg {
-                alpha: written.alpha()?,
-                k: needed()?,
-            },
+            "alpha_nDCG" => Self::AlphaNDcg { alpha: written.alpha()?, k: needed()? },
             "ERR_IA" => Self::ErrIa { k: needed()? },
             "StRecall" => Self::SubtopicRecall { k: needed()? },
             "P_IA" => Self::PrecisionIa { k: needed()? },
@@ -233,6 +217,7 @@ impl Hash for Alpha {
 
 /// Why a name is not one of a measure, with what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are what the messages show")]
 pub enum MeasureNameError {
     /// No measure is called so, but one nearly is.
     #[error("unknown measure `{given}`: did you mean `{nearest}`?")]
@@ -257,11 +242,7 @@ pub enum MeasureNameError {
     UnknownParameter { name: String, parameter: String },
     /// The parameter is outside its range.
     #[error("expected {expected} for `{parameter}`, found `{found}`")]
-    BadParameter {
-        parameter: &'static str,
-        expected: &'static str,
-        found: String,
-    },
+    BadParameter { parameter: &'static str, expected: &'static str, found: String },
 }
 
 #[cfg(test)]

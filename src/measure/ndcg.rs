@@ -9,10 +9,7 @@ pub(super) fn discount(index: usize) -> f64 {
 }
 
 fn dcg(grades: impl Iterator<Item = i32>) -> f64 {
-    grades
-        .enumerate()
-        .map(|(index, grade)| f64::from(grade.max(0)) * discount(index))
-        .sum()
+    grades.enumerate().map(|(index, grade)| f64::from(grade.max(0)) * discount(index)).sum()
 }
 
 /// nDCG@k (Järvelin & Kekäläinen 2002, with trec_eval's linear gains); over all ranks if `k` is `None`.
@@ -25,9 +22,7 @@ pub fn ndcg(ranking: &GradedRanking, k: Option<usize>) -> f64 {
     if ideal == 0.0 {
         return 0.0;
     }
-    let gained = top(ranking.grades(), k)
-        .iter()
-        .map(|grade| grade.unwrap_or(0));
+    let gained = top(ranking.grades(), k).iter().map(|grade| grade.unwrap_or(0));
     dcg(gained) / ideal
 }
 
@@ -38,10 +33,7 @@ mod tests {
     use super::*;
 
     fn judgements(grades: &[(&str, i32)]) -> BTreeMap<String, i32> {
-        grades
-            .iter()
-            .map(|&(id, grade)| (id.to_owned(), grade))
-            .collect()
+        grades.iter().map(|&(id, grade)| (id.to_owned(), grade)).collect()
     }
 
     #[test]

@@ -6,16 +6,8 @@ use super::support::{Measured, PerspectiveCount, SupportSet, top};
 ///
 /// Passages that were not returned, and passages not judged, count as supporting none. `k = 0` gives 0.
 pub fn prec(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
-    let supporting = top(ranked, k)
-        .iter()
-        .flatten()
-        .filter(|&&set| !m.within(set).is_empty())
-        .count();
-    let share = if k == 0 {
-        0.0
-    } else {
-        supporting as f64 / k as f64
-    };
+    let supporting = top(ranked, k).iter().flatten().filter(|&&set| !m.within(set).is_empty()).count();
+    let share = if k == 0 { 0.0 } else { supporting as f64 / k as f64 };
     Measured::over(ranked, k, share)
 }
 

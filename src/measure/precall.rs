@@ -62,10 +62,7 @@ fn finds(ranking: &[&str], gold: &[&str], k: usize) -> bool {
 }
 
 fn mean_success(rows: &[&QueryRow<'_>], k: usize) -> f64 {
-    let successes = rows
-        .iter()
-        .filter(|row| finds(row.ranking, row.gold, k))
-        .count();
+    let successes = rows.iter().filter(|row| finds(row.ranking, row.gold, k)).count();
     successes as f64 / rows.len() as f64
 }
 
@@ -77,11 +74,8 @@ fn notebook_success(rows: &[&QueryRow<'_>], k: usize) -> f64 {
         return 0.0;
     }
     let first_finds_any = rows.iter().any(|row| finds(first.ranking, row.gold, k));
-    let successes = usize::from(first_finds_any)
-        + others
-            .iter()
-            .filter(|row| finds(row.ranking, row.gold, k))
-            .count();
+    let successes =
+        usize::from(first_finds_any) + others.iter().filter(|row| finds(row.ranking, row.gold, k)).count();
     successes as f64 / rows.len() as f64
 }
 
@@ -92,11 +86,7 @@ mod tests {
     const RANKING: &[&str] = &["a", "b", "c"];
 
     fn row(root: &'static str, gold: &'static [&'static str]) -> QueryRow<'static> {
-        QueryRow {
-            root,
-            ranking: RANKING,
-            gold,
-        }
+        QueryRow { root, ranking: RANKING, gold }
     }
 
     fn mean(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> f64 {
@@ -105,12 +95,7 @@ mod tests {
 
     #[test]
     fn rows_are_averaged_within_a_root_before_roots_are_averaged() {
-        let rows = [
-            row("r", &["a"]),
-            row("r", &["z"]),
-            row("r", &["z"]),
-            row("s", &["b", "z"]),
-        ];
+        let rows = [row("r", &["a"]), row("r", &["z"]), row("r", &["z"]), row("s", &["b", "z"])];
         let found = p_recall(&rows, 2, Reading::Paper).unwrap();
         assert!((found.mean - (1.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12);
         assert_eq!((found.roots, found.rows), (2, 4));

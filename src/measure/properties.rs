@@ -31,19 +31,10 @@ struct Case {
 fn random_cases(seed: u64) -> impl Iterator<Item = Case> {
     let mut rng = SplitMix64::new(seed);
     (0..ROUNDS).map(move |_| {
-        let m = if rng.below(10) == 0 {
-            128
-        } else {
-            1 + rng.below(8)
-        };
+        let m = if rng.below(10) == 0 { 128 } else { 1 + rng.below(8) };
         let length = rng.below(20);
-        let ranked = (0..length)
-            .map(|_| (rng.below(6) > 0).then(|| random_set(&mut rng, m)))
-            .collect();
-        Case {
-            m: PerspectiveCount::new(m).unwrap(),
-            ranked,
-        }
+        let ranked = (0..length).map(|_| (rng.below(6) > 0).then(|| random_set(&mut rng, m))).collect();
+        Case { m: PerspectiveCount::new(m).unwrap(), ranked }
     })
 }
 
@@ -73,13 +64,8 @@ fn is_share(value: f64) -> bool {
 fn coverage_and_subtopic_recall_never_fall_as_k_grows() {
     for Case { m, ranked } in random_cases(1) {
         let ks = 0..DEEPEST_K;
-        assert!(never_falls(
-            ks.clone()
-                .map(|k| covered(&ranked, m, k).value.len() as f64)
-        ));
-        assert!(never_falls(
-            ks.map(|k| subtopic_recall(&ranked, m, k).value)
-        ));
+        assert!(never_falls(ks.clone().map(|k| covered(&ranked, m, k).value.len() as f64)));
+        assert!(never_falls(ks.map(|k| subtopic_recall(&ranked, m, k).value)));
     }
 }
 
@@ -133,10 +119,7 @@ fn the_perfect_order_has_an_ndcg_of_one_at_every_cut_off() {
         if judgements.values().all(|&grade| grade < 1) {
             continue;
         }
-        let mut best: Vec<(&str, i32)> = judgements
-            .iter()
-            .map(|(id, &grade)| (id.as_str(), grade))
-            .collect();
+        let mut best: Vec<(&str, i32)> = judgements.iter().map(|(id, &grade)| (id.as_str(), grade)).collect();
         best.sort_by_key(|&(_, grade)| std::cmp::Reverse(grade));
         let ranking = GradedRanking::new(best.iter().map(|&(id, _)| id), &judgements);
         for k in (1..12).map(Some).chain([None]) {
@@ -150,19 +133,14 @@ fn the_greedy_order_has_an_alpha_ndcg_of_one_at_every_cut_off() {
     let mut rng = SplitMix64::new(6);
     for Case { m, ranked } in random_cases(6) {
         let ids: Vec<String> = (0..ranked.len()).map(|i| format!("d{i:02}")).collect();
-        let pool: Vec<(&str, SupportSet)> = ids
-            .iter()
-            .map(String::as_str)
-            .zip(ranked.into_iter().map(Option::unwrap_or_default))
-            .collect();
+        let pool: Vec<(&str, SupportSet)> =
+            ids.iter().map(String::as_str).zip(ranked.into_iter().map(Option::unwrap_or_default)).collect();
         if pool.iter().all(|(_, set)| set.is_empty()) {
             continue;
         }
         let alpha = Alpha::new(rng.below(10) as f64 / 10.0).unwrap();
-        let best: Vec<_> = ideal_order(&pool, m, alpha, pool.len())
-            .into_iter()
-            .map(|index| Some(pool[index].1))
-            .collect();
+        let best: Vec<_> =
+            ideal_order(&pool, m, alpha, pool.len()).into_iter().map(|index| Some(pool[index].1)).collect();
         assert_eq!(best.len(), pool.len());
         for k in 1..DEEPEST_K {
             let value = alpha_ndcg(&best, &pool, m, alpha, k).value;
@@ -177,11 +155,7 @@ fn mrecall_agrees_with_its_definition_and_cover_with_mrecall() {
         let at = cover(&ranked, m).at;
         for k in 1..DEEPEST_K {
             let seen = covered(&ranked, m, k).value.len();
-            let success = if m.get() > k {
-                seen >= k
-            } else {
-                seen == m.get()
-            };
+            let success = if m.get() > k { seen >= k } else { seen == m.get() };
             assert_eq!(mrecall(&ranked, m, k).value == 1.0, success);
             assert_eq!(at.is_some_and(|at| at <= k), seen == m.get());
         }

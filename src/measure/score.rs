@@ -57,7 +57,10 @@ pub enum ScoreError {
     Lean(#[from] LeanError),
     /// Cover only: the first 100 passages do not cover.
     #[error("no cover within {looked_at} passages")]
-    NotCovered { looked_at: usize },
+    NotCovered {
+        /// How many were looked at.
+        looked_at: usize,
+    },
 }
 
 /// The value of `measure` for one question, with the number of judged passages it rests on.
@@ -76,9 +79,7 @@ pub fn score(measure: Measure, evidence: &Evidence<'_>) -> Result<Measured<f64>,
             .graded
             .map(|ranking| score_graded(measure, ranking))
             .ok_or(ScoreError::NeedsGrades(measure))?,
-        Measure::Shift { .. } | Measure::PRecall { .. } => {
-            Err(ScoreError::NeedsSeveralRankings(measure))
-        }
+        Measure::Shift { .. } | Measure::PRecall { .. } => Err(ScoreError::NeedsSeveralRankings(measure)),
         _ => {
             let support = evidence.support.ok_or(ScoreError::NeedsSupport(measure))?;
             score_support(measure, support)
@@ -97,17 +98,10 @@ fn score_graded(measure: Measure, ranking: &GradedRanking) -> Result<Measured<f6
         _ => return Err(ScoreError::NeedsSupport(measure)),
     };
     let returned = top(ranking.grades(), measure.cutoff().unwrap_or(usize::MAX));
-    Ok(Measured {
-        value,
-        judged: returned.iter().flatten().count(),
-        of: returned.len(),
-    })
+    Ok(Measured { value, judged: returned.iter().flatten().count(), of: returned.len() })
 }
 
-fn score_support(
-    measure: Measure,
-    evidence: SupportEvidence<'_>,
-) -> Result<Measured<f64>, ScoreError> {
+fn score_support(measure: Measure, evidence: SupportEvidence<'_>) -> Result<Measured<f64>, ScoreError> {
     let SupportEvidence { ranked, m, .. } = evidence;
     let alpha_ndcg_at = |alpha: Alpha, k: usize| alpha_ndcg(ranked, evidence.pool, m, alpha, k);
     Ok(match measure {
@@ -120,22 +114,12 @@ fn score_support(
         Measure::Lean { k } => {
             let supports = evidence.supports.ok_or(ScoreError::NeedsSides(measure))?;
             let shares = side_shares(ranked, m, supports, k.get())?;
-            Measured {
-                value: shares.value.lean(),
-                judged: shares.judged,
-                of: shares.of,
-            }
+            Measured { value: shares.value.lean(), judged: shares.judged, of: shares.of }
         }
         Measure::Cover => {
             let found = cover(ranked, m);
-            let at = found.at.ok_or(ScoreError::NotCovered {
-                looked_at: found.looked_at,
-            })?;
-            Measured {
-                value: at as f64,
-                judged: found.judged,
-                of: found.looked_at,
-            }
+            let at = found.at.ok_or(ScoreError::NotCovered { looked_at: found.looked_at })?;
+            Measured { value: at as f64, judged: found.judged, of: found.looked_at }
         }
         _ => return Err(ScoreError::NeedsSeveralRankings(measure)),
     })
@@ -151,27 +135,18 @@ mod tests {
     }
 
     fn graded() -> GradedRanking {
-        let judgements = [("a", 1), ("b", 0)]
-            .map(|(id, grade)| (id.to_owned(), grade))
-            .into();
+        let judgements = [("a", 1), ("b", 0)].map(|(id, grade)| (id.to_owned(), grade)).into();
         GradedRanking::new(["a", "b", "x"], &judgements)
     }
 
     #[test]
     fn a_graded_name_reads_the_grades_and_counts_the_judged() {
         let graded = graded();
-        let evidence = Evidence {
-            graded: Some(&graded),
-            support: None,
-        };
+        let evidence = Evidence { graded: Some(&graded), support: None };
         let found = score(measure("P@5"), &evidence).unwrap();
         assert_eq!((found.value, found.judged, found.of), (0.2, 2, 3));
         for name in ["nDCG@10", "nDCG", "R@1", "AP", "RR", "RR@10"] {
-            assert_eq!(
-                score(measure(name), &evidence).unwrap().value,
-                1.0,
-                "{name}"
-            );
+            assert_eq!(score(measure(name), &evidence).unwrap().value, 1.0, "{name}");
         }
         assert_eq!(
             score(measure("MRecall@5"), &evidence),
@@ -200,10 +175,7 @@ mod tests {
         assert_eq!(value("Lean@2"), 0.5);
         assert_eq!(value("Cover"), 3.0);
         assert!(value("alpha_nDCG@3") < 1.0 && value("ERR_IA@3") > 0.0);
-        assert_eq!(
-            score(measure("nDCG@10"), &evidence),
-            Err(ScoreError::NeedsGrades(measure("nDCG@10")))
-        );
+        assert_eq!(score(measure("nDCG@10"), &evidence), Err(ScoreError::NeedsGrades(measure("nDCG@10"))));
     }
 
     #[test]
@@ -216,30 +188,15 @@ mod tests {
             supports: None,
         };
         let error = |support, name: &str| {
-            let evidence = Evidence {
-                graded: None,
-                support: Some(support),
-            };
+            let evidence = Evidence { graded: None, support: Some(support) };
             score(measure(name), &evidence).unwrap_err()
         };
-        assert_eq!(
-            error(support, "Cover"),
-            ScoreError::NotCovered { looked_at: 1 }
-        );
-        assert_eq!(
-            error(support, "Lean@5"),
-            ScoreError::NeedsSides(measure("Lean@5"))
-        );
+        assert_eq!(error(support, "Cover"), ScoreError::NotCovered { looked_at: 1 });
+        assert_eq!(error(support, "Lean@5"), ScoreError::NeedsSides(measure("Lean@5")));
         support.supports = Some(0);
-        assert_eq!(
-            error(support, "Lean@5"),
-            ScoreError::Lean(LeanError::NotTwoSided(3))
-        );
+        assert_eq!(error(support, "Lean@5"), ScoreError::Lean(LeanError::NotTwoSided(3)));
         for name in ["Shift@5", "pRecall@5"] {
-            assert_eq!(
-                error(support, name),
-                ScoreError::NeedsSeveralRankings(measure(name))
-            );
+            assert_eq!(error(support, name), ScoreError::NeedsSeveralRankings(measure(name)));
         }
     }
 }

@@ -14,7 +14,12 @@ pub const DRAWS: usize = 10_000;
 pub enum SignificanceError {
     /// The lists are over different questions.
     #[error("a paired test needs the same questions on both sides, found {left} and {right}")]
-    Unpaired { left: usize, right: usize },
+    Unpaired {
+        /// Questions of the one.
+        left: usize,
+        /// Questions of the other.
+        right: usize,
+    },
     /// There is nothing to test.
     #[error("expected at least one question, found none")]
     Empty,
@@ -43,10 +48,7 @@ pub fn paired_randomisation(
     seed: u64,
 ) -> Result<f64, SignificanceError> {
     if left.len() != right.len() {
-        return Err(SignificanceError::Unpaired {
-            left: left.len(),
-            right: right.len(),
-        });
+        return Err(SignificanceError::Unpaired { left: left.len(), right: right.len() });
     }
     let differences: Vec<f64> = left.iter().zip(right).map(|(l, r)| l - r).collect();
     check(&differences, draws)?;
@@ -56,10 +58,7 @@ pub fn paired_randomisation(
     let mut rng = SplitMix64::new(seed);
     let as_extreme = (0..draws)
         .filter(|_| {
-            let sum: f64 = differences
-                .iter()
-                .map(|&d| if rng.coin() { d } else { -d })
-                .sum();
+            let sum: f64 = differences.iter().map(|&d| if rng.coin() { d } else { -d }).sum();
             sum.abs() >= observed - slack
         })
         .count();
@@ -177,15 +176,9 @@ mod tests {
     #[test]
     fn unusable_lists_say_why() {
         use SignificanceError::*;
-        assert_eq!(
-            paired_randomisation(&[1.0], &[1.0, 2.0], 10, 1),
-            Err(Unpaired { left: 1, right: 2 })
-        );
+        assert_eq!(paired_randomisation(&[1.0], &[1.0, 2.0], 10, 1), Err(Unpaired { left: 1, right: 2 }));
         assert_eq!(paired_randomisation(&[], &[], 10, 1), Err(Empty));
-        assert_eq!(
-            paired_randomisation(&[1.0, f64::NAN], &[0.0; 2], 10, 1),
-            Err(NotFinite(1))
-        );
+        assert_eq!(paired_randomisation(&[1.0, f64::NAN], &[0.0; 2], 10, 1), Err(NotFinite(1)));
         assert_eq!(paired_randomisation(&[1.0], &[0.0], 0, 1), Err(NoDraws));
         assert_eq!(bootstrap_interval(&[1.0], 1.0, 10, 1), Err(BadLevel));
         assert_eq!(bootstrap_interval(&[], 0.95, 10, 1), Err(Empty));

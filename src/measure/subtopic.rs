@@ -9,11 +9,7 @@ use super::support::{Measured, PerspectiveCount, SupportSet, covered, top};
 const ERR_SATISFACTION: f64 = 0.5;
 
 /// StRecall@k (Zhai, Cohen & Lafferty 2003): |V| / m.
-pub fn subtopic_recall(
-    ranked: &[Option<SupportSet>],
-    m: PerspectiveCount,
-    k: usize,
-) -> Measured<f64> {
+pub fn subtopic_recall(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
     let seen = covered(ranked, m, k).value.len();
     Measured::over(ranked, k, seen as f64 / m.get() as f64)
 }
@@ -22,11 +18,7 @@ pub fn subtopic_recall(
 ///
 /// Passages not returned count as nothing. `k = 0` gives 0.
 pub fn precision_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
-    let supports: usize = top(ranked, k)
-        .iter()
-        .flatten()
-        .map(|&set| m.within(set).len())
-        .sum();
+    let supports: usize = top(ranked, k).iter().flatten().map(|&set| m.within(set).len()).sum();
     let places = (k.max(1) * m.get()) as f64;
     Measured::over(ranked, k, supports as f64 / places)
 }
@@ -38,11 +30,7 @@ pub fn precision_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize
 pub fn err_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
     let reading = |index: usize| 1.0 / (index as f64 + 1.0);
     let gains = gains(top(ranked, k), m, ERR_SATISFACTION);
-    let gained: f64 = gains
-        .iter()
-        .enumerate()
-        .map(|(index, gain)| gain * reading(index))
-        .sum();
+    let gained: f64 = gains.iter().enumerate().map(|(index, gain)| gain * reading(index)).sum();
     let mut unmet = m.get() as f64;
     let mut best = 0.0;
     for index in 0..k {

@@ -127,11 +127,7 @@ impl<T> Measured<T> {
     /// `value` with the judged passages of the top `k` counted.
     pub fn over(ranked: &[Option<SupportSet>], k: usize, value: T) -> Self {
         let top = top(ranked, k);
-        Self {
-            value,
-            judged: top.iter().flatten().count(),
-            of: top.len(),
-        }
+        Self { value, judged: top.iter().flatten().count(), of: top.len() }
     }
 
     /// Whether no verdict is missing.
@@ -146,15 +142,8 @@ pub(super) fn top<T>(ranked: &[T], k: usize) -> &[T] {
 }
 
 /// V: the perspectives supported by at least one of the top `k` (BERDS §3); \|V\| is its `len()`.
-pub fn covered(
-    ranked: &[Option<SupportSet>],
-    m: PerspectiveCount,
-    k: usize,
-) -> Measured<SupportSet> {
-    let union = top(ranked, k)
-        .iter()
-        .flatten()
-        .fold(SupportSet::EMPTY, |seen, &set| seen.union(set));
+pub fn covered(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<SupportSet> {
+    let union = top(ranked, k).iter().flatten().fold(SupportSet::EMPTY, |seen, &set| seen.union(set));
     Measured::over(ranked, k, m.within(union))
 }
 
@@ -173,10 +162,7 @@ pub fn first_ranks(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Vec<Op
 /// Shorthand for tests: `[&[1], &[], &[2]]` as the worked cases of the specification write them, from 1.
 #[cfg(test)]
 pub(super) fn labels(passages: &[&[usize]]) -> Vec<Option<SupportSet>> {
-    passages
-        .iter()
-        .map(|set| Some(SupportSet::of(set.iter().map(|p| p - 1)).unwrap()))
-        .collect()
+    passages.iter().map(|set| Some(SupportSet::of(set.iter().map(|p| p - 1)).unwrap())).collect()
 }
 
 #[cfg(test)]
@@ -193,24 +179,15 @@ mod tests {
 
     #[test]
     fn a_perspective_beyond_the_last_is_refused_and_never_contained() {
-        assert_eq!(
-            SupportSet::of([128]),
-            Err(PerspectiveError::OutOfRange(128))
-        );
+        assert_eq!(SupportSet::of([128]), Err(PerspectiveError::OutOfRange(128)));
         assert!(!SupportSet::of([0]).unwrap().contains(128));
     }
 
     #[test]
     fn a_question_has_between_one_and_128_perspectives() {
-        assert_eq!(
-            PerspectiveCount::new(0),
-            Err(PerspectiveError::NoPerspectives)
-        );
+        assert_eq!(PerspectiveCount::new(0), Err(PerspectiveError::NoPerspectives));
         assert_eq!(PerspectiveCount::new(128).unwrap().get(), 128);
-        assert_eq!(
-            PerspectiveCount::new(129),
-            Err(PerspectiveError::TooMany(129))
-        );
+        assert_eq!(PerspectiveCount::new(129), Err(PerspectiveError::TooMany(129)));
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Figures {
         let top = &supports[..supports.len().min(k)];
         let judged = supports.iter().take_while(|set| set.is_some()).count();
         let first = (0..m.get()).map(|perspective| {
-            let at = supports[..judged].iter().position(|set| set.is_some_and(|set| set.contains(perspective)));
+            let at =
+                supports[..judged].iter().position(|set| set.is_some_and(|set| set.contains(perspective)));
             at.map_or(FirstRank::Below(judged), |i| FirstRank::At(i + 1))
         });
         Some(Figures {
@@ -61,10 +62,15 @@ impl Figures {
             mrecall: mrecall(&supports, m, k).value,
             prec: prec(&supports, m, k).value,
             covered: top.iter().flatten().fold(SupportSet::EMPTY, |all, set| all.union(*set)),
-            supporting: (0..m.get()).map(|i| top.iter().flatten().filter(|set| set.contains(i)).count()).collect(),
+            supporting: (0..m.get())
+                .map(|i| top.iter().flatten().filter(|set| set.contains(i)).count())
+                .collect(),
             none: top.iter().flatten().filter(|set| set.is_empty()).count(),
             first: first.collect(),
-            sides: question.supports.and_then(|i| side_shares(&supports, m, i, k).ok()).map(|shares| shares.value),
+            sides: question
+                .supports
+                .and_then(|i| side_shares(&supports, m, i, k).ok())
+                .map(|shares| shares.value),
         })
     }
 

@@ -55,7 +55,10 @@ pub fn deeper(rankings: &[Ranking], k: usize, book: &Book) -> Vec<Pair> {
     for ranking in rankings {
         let open = ranking.iter().skip(k).position(|ranked| !told(ranked, book)).map(|i| i + k);
         let Some(open) = open else { continue };
-        let covered = ranking[..open].iter().filter_map(|ranked| book.support(ranked.at)).fold(SupportSet::EMPTY, SupportSet::union);
+        let covered = ranking[..open]
+            .iter()
+            .filter_map(|ranked| book.support(ranked.at))
+            .fold(SupportSet::EMPTY, SupportSet::union);
         if covered.len() < book.perspectives {
             next.extend(pairs(ranking[open..].iter().take(STEP), book, &mut seen));
         }

@@ -248,5 +248,8 @@ fn models() -> Result<rayon::ThreadPool, SetupError> {
 }
 
 fn unwritable(place: &Path, error: &std::io::Error) -> String {
-    format!("{} cannot be used ({error}); make room there or name another folder with --data-dir", place.display())
+    format!(
+        "{} cannot be used ({error}); make room there or name another folder with --data-dir",
+        place.display()
+    )
 }

@@ -42,19 +42,10 @@ impl Clause {
         let mut rest = polarity::affirmative(self);
         let finite = match &self.finite {
             Finite::Auxiliary(word) => vec![Word::plain(word)],
-            Finite::Lexical {
-                adverbs,
-                base,
-                form,
-            } => {
+            Finite::Lexical { adverbs, base, form } => {
                 rest = self.agreeing(rest, *form);
                 let verb = self.conjugated(base, *form);
-                adverbs
-                    .iter()
-                    .filter(|adverb| adverb.key != "ever")
-                    .cloned()
-                    .chain([verb])
-                    .collect()
+                adverbs.iter().filter(|adverb| adverb.key != "ever").cloned().chain([verb]).collect()
             }
         };
         self.said(&self.subject, &finite, &rest)
@@ -80,11 +71,7 @@ impl Clause {
                 let (adverb, rest) = contrast::negator(&self.rest);
                 (self.with_negator(word, adverb), rest)
             }
-            Finite::Lexical {
-                adverbs,
-                base,
-                form,
-            } => {
+            Finite::Lexical { adverbs, base, form } => {
                 let (adverb, kept) = contrast::negator(adverbs);
                 let mut finite = match adverb {
                     "not" => vec![not(verbs::support(*form)), not("not")],
@@ -115,11 +102,7 @@ impl Clause {
         [auxiliary]
             .into_iter()
             .map(Word::plain)
-            .chain(
-                negator
-                    .split(' ')
-                    .map(|word| Word::plain(&in_case(word, self.case))),
-            )
+            .chain(negator.split(' ').map(|word| Word::plain(&in_case(word, self.case))))
             .collect()
     }
 
@@ -131,15 +114,9 @@ impl Clause {
     pub(super) fn finite_words(&self) -> Vec<Word> {
         match &self.finite {
             Finite::Auxiliary(word) => vec![Word::plain(word)],
-            Finite::Lexical {
-                adverbs,
-                base,
-                form,
-            } => adverbs
-                .iter()
-                .cloned()
-                .chain([self.conjugated(base, *form)])
-                .collect(),
+            Finite::Lexical { adverbs, base, form } => {
+                adverbs.iter().cloned().chain([self.conjugated(base, *form)]).collect()
+            }
         }
     }
 
@@ -179,13 +156,10 @@ impl Clause {
                 continue;
             }
             let sure = verbs::is_sure_base(&word.key)
-                && tags
-                    .get(at + 1)
-                    .is_some_and(|next| *next != parts::Part::Preposition)
+                && tags.get(at + 1).is_some_and(|next| *next != parts::Part::Preposition)
                 || (direct && (verbs::is_sure_base(&word.key) || verbs::is_either_base(&word.key)));
             if sure && form != Form::Base {
-                agreed[at] =
-                    word.with_core(&in_case(&verbs::conjugate(&word.key, form), self.case));
+                agreed[at] = word.with_core(&in_case(&verbs::conjugate(&word.key, form), self.case));
             }
         }
         agreed

@@ -77,54 +77,34 @@ fn compared(clause: &Clause) -> Option<String> {
         })
         .unwrap_or(other.len());
     // `right to vote`: an infinitive belongs to its noun.
-    let end = if other.get(end).is_some_and(|word| word.key == "to") {
-        other.len()
-    } else {
-        end
-    };
+    let end = if other.get(end).is_some_and(|word| word.key == "to") { other.len() } else { end };
     let (other, trailing) = other.split_at(end);
     // What trails may belong to both sides: `… with China on trade than … with China on trade`.
     if clause.subject.len() > 5 && !trailing.is_empty() {
         return None;
     }
     if !is_nominal(other)
-        || other
-            .iter()
-            .any(|word| word.ends_phrase() && !std::ptr::eq(word, &other[other.len() - 1]))
+        || other.iter().any(|word| word.ends_phrase() && !std::ptr::eq(word, &other[other.len() - 1]))
     {
         return None;
     }
     let was_plural = matches!(finite_key.as_str(), "are" | "were");
     let becomes_plural = phrase_is_plural(other);
     if was_plural != becomes_plural
-        && measure
-            .iter()
-            .any(|word| word.key == "a" || word.key == "an" || is_plural(&word.key))
+        && measure.iter().any(|word| word.key == "a" || word.key == "an" || is_plural(&word.key))
     {
         return None;
     }
-    let finite = Word::plain(&in_case(
-        agree(&finite_key, becomes_plural),
-        case_like(finite, clause.case),
-    ));
+    let finite = Word::plain(&in_case(agree(&finite_key, becomes_plural), case_like(finite, clause.case)));
     let mut subject = other.to_vec();
     let mut object = clause.subject.clone();
     close(&mut subject, "");
     if let (Some(last), Some(first)) = (object.last_mut(), other.last()) {
-        last.after.push_str(if trailing.is_empty() {
-            ""
-        } else {
-            &first.after
-        });
+        last.after.push_str(if trailing.is_empty() { "" } else { &first.after });
     }
     lower_first(&mut object, clause.case, clause.opener.is_empty());
-    let rest: Vec<Word> = measure
-        .iter()
-        .chain([&clause.rest[than]])
-        .chain(&object)
-        .chain(trailing)
-        .cloned()
-        .collect();
+    let rest: Vec<Word> =
+        measure.iter().chain([&clause.rest[than]]).chain(&object).chain(trailing).cloned().collect();
     Some(clause.said(&subject, &[finite], &rest))
 }
 
@@ -145,23 +125,20 @@ fn is_comparative(measure: &[Word]) -> bool {
             && !matches!(first, "other" | "rather" | "never" | "either"));
     graded
         && measure.len() <= start + 4
-        && !measure
-            .iter()
-            .any(|word| word.ends_phrase() || word.key == "likely")
+        && !measure.iter().any(|word| word.ends_phrase() || word.key == "likely")
 }
 
 /// True for a phrase that can change places: no pronoun, no clause.
 fn is_nominal(words: &[Word]) -> bool {
     const REFUSED: [&str; 34] = [
-        "it", "he", "she", "they", "we", "i", "you", "them", "him", "us", "me", "there", "this",
-        "that", "these", "those", "which", "who", "ever", "before", "what", "others", "any", "not",
-        "ones", "one", "people", "its", "their", "all", "most", "some", "every", "or",
+        "it", "he", "she", "they", "we", "i", "you", "them", "him", "us", "me", "there", "this", "that",
+        "these", "those", "which", "who", "ever", "before", "what", "others", "any", "not", "ones", "one",
+        "people", "its", "their", "all", "most", "some", "every", "or",
     ];
     !words.is_empty()
         && !words.iter().any(|word| {
             lex::is_auxiliary(&word.key)
-                || (REFUSED.contains(&word.key.as_str())
-                    && !(word.key == "people" && words.len() > 1))
+                || (REFUSED.contains(&word.key.as_str()) && !(word.key == "people" && words.len() > 1))
         })
 }
 
@@ -173,13 +150,10 @@ pub(super) fn phrase_is_plural(words: &[Word]) -> bool {
     }
     let head_end = words
         .iter()
-        .position(|word| {
-            lex::is_preposition(&word.key) || lex::is_relative(&word.key) || word.key == "to"
-        })
+        .position(|word| lex::is_preposition(&word.key) || lex::is_relative(&word.key) || word.key == "to")
         .unwrap_or(words.len());
     let head = &words[..head_end];
-    head.iter().any(|word| word.key == "and")
-        || head.last().is_some_and(|last| is_plural(&last.key))
+    head.iter().any(|word| word.key == "and") || head.last().is_some_and(|last| is_plural(&last.key))
 }
 
 fn agree(finite: &str, plural: bool) -> &str {
@@ -194,20 +168,13 @@ fn agree(finite: &str, plural: bool) -> &str {
 
 fn case_like(written: &str, case: Case) -> Case {
     let capital = written.chars().next().is_some_and(char::is_uppercase);
-    if case == Case::Title && !capital {
-        Case::Sentence
-    } else {
-        case
-    }
+    if case == Case::Title && !capital { Case::Sentence } else { case }
 }
 
 fn close(words: &mut [Word], mark: &str) {
     if let Some(last) = words.last_mut() {
-        let keep: String = last
-            .after
-            .chars()
-            .filter(|c| matches!(c, ')' | ']' | '"' | '”' | '\'' | '’'))
-            .collect();
+        let keep: String =
+            last.after.chars().filter(|c| matches!(c, ')' | ']' | '"' | '”' | '\'' | '’')).collect();
         last.after = keep + mark;
     }
 }
@@ -221,11 +188,7 @@ pub(super) fn lower_first(words: &mut [Word], case: Case, opened: bool) {
     let Some(first) = words.first_mut() else {
         return;
     };
-    let rest_is_lower = first
-        .core
-        .chars()
-        .skip(1)
-        .all(|c| !c.is_uppercase() && !c.is_ascii_digit());
+    let rest_is_lower = first.core.chars().skip(1).all(|c| !c.is_uppercase() && !c.is_ascii_digit());
     let key = first.key.as_str();
     let common = lex::is_determiner(key)
         || lex::is_preposition(key)
@@ -233,11 +196,9 @@ pub(super) fn lower_first(words: &mut [Word], case: Case, opened: bool) {
         || lex::is_pronoun(key) && key != "i"
         || verbs::is_any_form(key)
         || is_plural(key)
-        || [
-            "ing", "tion", "ism", "ment", "ness", "ity", "ship", "ence", "ance", "ogy", "omy",
-        ]
-        .iter()
-        .any(|end| key.ends_with(end));
+        || ["ing", "tion", "ism", "ment", "ness", "ity", "ship", "ence", "ance", "ogy", "omy"]
+            .iter()
+            .any(|end| key.ends_with(end));
     let article = matches!(key, "the" | "a" | "an" | "our" | "this" | "these");
     if rest_is_lower && common && (article || !next_is_name) {
         *first = first.with_core(&first.core.to_lowercase());

@@ -19,10 +19,8 @@ pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<W
     let gerund = tail.iter().take(2).any(|word| word.key.ends_with("ing"));
     let second = tail.first().map_or("", |word| word.key.as_str());
     let put = |core: &str, tail: &[Word]| {
-        let mut subject: Vec<Word> = core
-            .split(' ')
-            .map(|word| Word::plain(&in_case(word, clause.case)))
-            .collect();
+        let mut subject: Vec<Word> =
+            core.split(' ').map(|word| Word::plain(&in_case(word, clause.case))).collect();
         if let (Some(start), true) = (subject.first_mut(), first.before.len() <= 2) {
             start.before = first.before.clone();
         }
@@ -54,9 +52,7 @@ pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<W
         {
             Some(Some((tail.to_vec(), clause.rest.clone())))
         }
-        "any" | "anyone" | "anybody" | "anything" | "neither" | "few" | "hardly" | "nor" => {
-            Some(None)
-        }
+        "any" | "anyone" | "anybody" | "anything" | "neither" | "few" | "hardly" | "nor" => Some(None),
         _ => None,
     }
 }
@@ -64,10 +60,7 @@ pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<W
 /// The rest of the opposite where the object is already negative: `has no use` → `has some use`.
 pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
     let at = clause.rest.iter().take(4).position(|word| {
-        matches!(
-            word.key.as_str(),
-            "no" | "nothing" | "nobody" | "never" | "nowhere"
-        ) && !word.ends_phrase()
+        matches!(word.key.as_str(), "no" | "nothing" | "nobody" | "never" | "nowhere") && !word.ends_phrase()
     })?;
     let replace = |word: &str| {
         let mut rest = clause.rest.clone();
@@ -76,10 +69,7 @@ pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
     };
     let after = clause.rest.get(at + 1).map_or("", |word| word.key.as_str());
     let before = &clause.rest[..at];
-    if before
-        .iter()
-        .any(|word| lex::is_preposition(&word.key) || lex::is_conjunction(&word.key))
-    {
+    if before.iter().any(|word| lex::is_preposition(&word.key) || lex::is_conjunction(&word.key)) {
         return None;
     }
     Some(match (clause.rest[at].key.as_str(), after) {
@@ -105,11 +95,7 @@ pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
                 rest.remove(at);
                 rest
             } else {
-                replace(if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-                    "an"
-                } else {
-                    "a"
-                })
+                replace(if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
             }
         }
         ("no", _) => replace("some"),
@@ -158,13 +144,12 @@ pub(super) fn nothing_there(mut rest: Vec<Word>, case: Case) -> Vec<Word> {
     let key = first.key.clone();
     match key.as_str() {
         "any" | "some" => rest[0] = first.with_core(&in_case("no", case)),
-        "a" | "an" | "the" | "enough" | "too" | "more" | "much" | "many" | "such" | "only"
-        | "always" | "one" | "sufficient" | "anything" | "something" | "necessarily" | "really"
-        | "actually" | "still" | "currently" | "just" | "also" | "less" | "this" | "that" => {}
+        "a" | "an" | "the" | "enough" | "too" | "more" | "much" | "many" | "such" | "only" | "always"
+        | "one" | "sufficient" | "anything" | "something" | "necessarily" | "really" | "actually"
+        | "still" | "currently" | "just" | "also" | "less" | "this" | "that" => {}
         "been" | "being" => {}
-        _ if lex::is_adverb(&key)
-            || lex::is_preposition(&key)
-            || key.chars().any(|c| c.is_ascii_digit()) => {}
+        _ if lex::is_adverb(&key) || lex::is_preposition(&key) || key.chars().any(|c| c.is_ascii_digit()) => {
+        }
         _ => rest.insert(0, Word::plain(&in_case("no", case))),
     }
     rest
@@ -172,8 +157,7 @@ pub(super) fn nothing_there(mut rest: Vec<Word>, case: Case) -> Vec<Word> {
 
 /// `is cheap and is safe`: a second auxiliary of the same subject is denied like the first.
 pub(super) fn denied_again(rest: Vec<Word>, case: Case) -> Vec<Word> {
-    let third =
-        |word: &Word| verbs::base_of_third(&word.key).filter(|base| verbs::is_sure_base(base));
+    let third = |word: &Word| verbs::base_of_third(&word.key).filter(|base| verbs::is_sure_base(base));
     let at = rest.windows(3).position(|three| {
         three[0].key == "and"
             && (lex::is_auxiliary(&three[1].key) || third(&three[1]).is_some())
@@ -190,11 +174,7 @@ pub(super) fn denied_again(rest: Vec<Word>, case: Case) -> Vec<Word> {
         Some(base) => {
             denied.splice(
                 at + 1..tail,
-                [
-                    Word::plain(&in_case("does", case)),
-                    not,
-                    second.with_core(&in_case(&base, case)),
-                ],
+                [Word::plain(&in_case("does", case)), not, second.with_core(&in_case(&base, case))],
             );
         }
         None => denied.insert(tail, not),
@@ -209,25 +189,20 @@ pub(super) fn joins_clauses(rest: &[Word], case: Case) -> bool {
         let splice = word.after.contains([',', ';'])
             && matches!(tags.get(at + 1), Some(Part::Pronoun))
             && matches!(tags.get(at + 2), Some(Part::Auxiliary));
-        let joined =
-            matches!(word.key.as_str(), "and" | "but") && !has_inner_clause(&rest[..at]) && {
-                let tail = tags.get(at + 1..).unwrap_or(&[]);
-                let verb = tail.iter().position(|part| *part == Part::Auxiliary);
-                verb.is_some_and(|verb| {
-                    verb > 0
-                        && !tail[..verb].iter().any(|part| {
-                            matches!(
-                                part,
-                                Part::Relative
-                                    | Part::Subordinator
-                                    | Part::Adverb
-                                    | Part::Preposition
-                                    | Part::To
-                            )
-                        })
-                        && !rest[at + 1..=at + 1 + verb].iter().any(Word::ends_phrase)
-                })
-            };
+        let joined = matches!(word.key.as_str(), "and" | "but") && !has_inner_clause(&rest[..at]) && {
+            let tail = tags.get(at + 1..).unwrap_or(&[]);
+            let verb = tail.iter().position(|part| *part == Part::Auxiliary);
+            verb.is_some_and(|verb| {
+                verb > 0
+                    && !tail[..verb].iter().any(|part| {
+                        matches!(
+                            part,
+                            Part::Relative | Part::Subordinator | Part::Adverb | Part::Preposition | Part::To
+                        )
+                    })
+                    && !rest[at + 1..=at + 1 + verb].iter().any(Word::ends_phrase)
+            })
+        };
         (splice && !has_inner_clause(&rest[..=at])) || joined
     })
 }

@@ -18,11 +18,7 @@ pub(super) fn finite_at(tagged: Tagged<'_>) -> Option<usize> {
         let owed = relatives.owes(tagged, at);
         let part = tagged.part(at)?;
         let auxiliary = part == Part::Auxiliary && tagged.part(at - 1) != Some(Part::To);
-        let score = if auxiliary {
-            4.0
-        } else {
-            lexical_score(tagged, at)
-        };
+        let score = if auxiliary { 4.0 } else { lexical_score(tagged, at) };
         if owed {
             if (score > 0.5 || opens_relative(tagged, at)) && part != Part::Relative {
                 relatives.paid();
@@ -43,11 +39,7 @@ pub(super) fn finite_at(tagged: Tagged<'_>) -> Option<usize> {
             best = Some((score, at));
         }
     }
-    let enough = if tagged.parts.contains(&Part::Auxiliary) {
-        ENOUGH
-    } else {
-        ENOUGH_ALONE
-    };
+    let enough = if tagged.parts.contains(&Part::Auxiliary) { ENOUGH } else { ENOUGH_ALONE };
     best.filter(|(score, _)| *score >= enough).map(|(_, at)| at)
 }
 
@@ -59,23 +51,17 @@ fn lexical_score(tagged: Tagged<'_>, at: usize) -> f32 {
     if key == "be" || tagged.key(at - 1) == "be" {
         return 0.0;
     }
-    if tagged.words[at].is_capitalised()
-        && tagged.words[at - 1].is_capitalised()
-        && part == Part::Noun
-    {
+    if tagged.words[at].is_capitalised() && tagged.words[at - 1].is_capitalised() && part == Part::Noun {
         return 0.0;
     }
     let start = tagged.adverbs_before(at);
     let before = tagged.part(start - 1);
     // `the choices people make contribute`: the verb of a bare relative clause stands before the finite verb.
-    let nested = before == Some(Part::Verb)
-        && start == at
-        && !verbs::takes_bare_infinitive(tagged.key(at - 1));
+    let nested =
+        before == Some(Part::Verb) && start == at && !verbs::takes_bare_infinitive(tagged.key(at - 1));
     // `the rich pay`, `the poor suffer`
     let class = before == Some(Part::Adjective) && start > 1 && tagged.key(start - 2) == "the";
-    if !(before.is_some_and(Part::ends_phrase) || nested || class)
-        || tagged.words[at - 1].ends_phrase()
-    {
+    if !(before.is_some_and(Part::ends_phrase) || nested || class) || tagged.words[at - 1].ends_phrase() {
         return 0.0;
     }
     let plural = class

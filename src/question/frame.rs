@@ -11,26 +11,17 @@ const MOST_WORDS: usize = 150;
 
 /// True for texts that no rule may touch: empty, endless, or not English.
 pub(super) fn is_beyond_rules(words: &[Word]) -> bool {
-    let letters = words
-        .iter()
-        .take(MOST_WORDS)
-        .flat_map(|word| word.core.chars())
-        .filter(|c| c.is_alphabetic());
-    let (ascii, other) = letters.fold((0usize, 0usize), |(ascii, other), c| {
-        if c.is_ascii() {
-            (ascii + 1, other)
-        } else {
-            (ascii, other + 1)
-        }
-    });
-    let foreign = words
-        .iter()
-        .filter(|word| lex::is_foreign(&word.key))
-        .count();
-    let english = words
-        .iter()
-        .filter(|word| lex::is_english(&word.key))
-        .count();
+    let letters =
+        words.iter().take(MOST_WORDS).flat_map(|word| word.core.chars()).filter(|c| c.is_alphabetic());
+    let (ascii, other) =
+        letters.fold(
+            (0usize, 0usize),
+            |(ascii, other), c| {
+                if c.is_ascii() { (ascii + 1, other) } else { (ascii, other + 1) }
+            },
+        );
+    let foreign = words.iter().filter(|word| lex::is_foreign(&word.key)).count();
+    let english = words.iter().filter(|word| lex::is_english(&word.key)).count();
     let inverted_marks = words.iter().any(|word| word.before.contains(['¿', '¡']));
     words.len() < 2
         || words.len() > MOST_WORDS
@@ -43,12 +34,7 @@ pub(super) fn is_beyond_rules(words: &[Word]) -> bool {
 
 /// Cuts tags at the end: `, isn't it?`, `, right?`, `or not?`.
 pub(super) fn without_tag(words: &[Word]) -> &[Word] {
-    let keys: Vec<&str> = words
-        .iter()
-        .rev()
-        .take(4)
-        .map(|word| word.key.as_str())
-        .collect();
+    let keys: Vec<&str> = words.iter().rev().take(4).map(|word| word.key.as_str()).collect();
     let comma_before = |length: usize| {
         words
             .len()
@@ -62,8 +48,7 @@ pub(super) fn without_tag(words: &[Word]) -> &[Word] {
         ["disagree", "or", "agree", ..] if comma_before(3) => 3,
         ["not" | "why", "why", "or", "why", ..] => 4,
         [
-            "right" | "correct" | "no" | "yes" | "agree" | "agreed" | "huh" | "eh" | "true" | "ok"
-            | "okay",
+            "right" | "correct" | "no" | "yes" | "agree" | "agreed" | "huh" | "eh" | "true" | "ok" | "okay",
             ..,
         ] if comma_before(1) => 1,
         ["think" | "agree", "you", "don't", ..] if comma_before(3) => 3,
@@ -72,20 +57,12 @@ pub(super) fn without_tag(words: &[Word]) -> &[Word] {
         _ => 0,
     };
     // A tag alone is a question of its own.
-    if cut + 1 < words.len() {
-        &words[..words.len() - cut]
-    } else {
-        words
-    }
+    if cut + 1 < words.len() { &words[..words.len() - cut] } else { words }
 }
 
 fn is_tag(auxiliary: &str, pronoun: &str) -> bool {
     let known = lex::is_auxiliary(auxiliary) || lex::contracted_negative(auxiliary).is_some();
-    known
-        && matches!(
-            pronoun,
-            "it" | "they" | "we" | "he" | "she" | "you" | "i" | "there"
-        )
+    known && matches!(pronoun, "it" | "they" | "we" | "he" | "she" | "you" | "i" | "there")
 }
 
 /// Cuts what only introduces: `So,`, `In your opinion,`, `CMV:`, `True or false:`.
@@ -124,11 +101,7 @@ pub(super) fn without_label(words: &[Word]) -> &[Word] {
         return &words[end..];
     }
     match words.first().map(|word| word.key.as_str()) {
-        Some("so" | "and" | "but")
-            if words
-                .get(1)
-                .is_some_and(|next| lex::is_auxiliary(&next.key)) =>
-        {
+        Some("so" | "and" | "but") if words.get(1).is_some_and(|next| lex::is_auxiliary(&next.key)) => {
             &words[1..]
         }
         _ => words,
@@ -154,10 +127,7 @@ pub(super) fn framed(words: &[Word]) -> Option<(&[Word], Strictness)> {
         };
         return words.get(at..).map(|rest| (rest, Strictness::AnyVerb));
     }
-    let asks = matches!(
-        key(0),
-        "do" | "don't" | "would" | "wouldn't" | "did" | "can" | "could"
-    );
+    let asks = matches!(key(0), "do" | "don't" | "would" | "wouldn't" | "did" | "can" | "could");
     let person = matches!(key(1), "you" | "we")
         && !(key(1) == "we" && matches!(key(0), "do" | "don't" | "did" | "would"));
     if !asks || !person {
@@ -167,8 +137,7 @@ pub(super) fn framed(words: &[Word]) -> Option<(&[Word], Strictness)> {
     let (start, has_that) = that(verb + 1);
     let strictness = match key(verb) {
         "think" | "believe" if key(1) == "you" => Strictness::AnyVerb,
-        "feel" | "say" | "argue" | "expect" | "suppose" | "consider" | "find" | "agree"
-        | "accept"
+        "feel" | "say" | "argue" | "expect" | "suppose" | "consider" | "find" | "agree" | "accept"
             if has_that =>
         {
             Strictness::AnyVerb
@@ -210,46 +179,32 @@ pub(super) fn one_sentence(words: &[Word]) -> Option<&[Word]> {
     let asks = |sentence: &&&[Word]| sentence.last().is_some_and(|last| last.after.contains('?'));
     let invites = |sentence: &&&[Word]| {
         sentence.len() <= 4
-            && sentence.iter().any(|word| {
-                matches!(
-                    word.key.as_str(),
-                    "why" | "explain" | "discuss" | "thoughts"
-                )
-            })
+            && sentence
+                .iter()
+                .any(|word| matches!(word.key.as_str(), "why" | "explain" | "discuss" | "thoughts"))
     };
-    let mut questions = sentences
-        .iter()
-        .filter(asks)
-        .filter(|sentence| !invites(sentence));
+    let mut questions = sentences.iter().filter(asks).filter(|sentence| !invites(sentence));
     let question = *questions.next()?;
     // `Zoos are old. Should they close?` leans on what went before.
-    let leans = question.iter().take(3).any(|word| {
-        matches!(
-            word.key.as_str(),
-            "they" | "he" | "she" | "this" | "these" | "those"
-        )
-    }) || question.get(1).is_some_and(|word| word.key == "it")
-        && question
-            .first()
-            .is_some_and(|first| !lex::is_be(&first.key));
-    let leans = leans
-        && !sentences
-            .first()
-            .is_some_and(|first| std::ptr::eq(*first, question));
-    let opens = question.first().is_some_and(|first| {
-        lex::is_auxiliary(&first.key) || lex::contracted_negative(&first.key).is_some()
-    });
+    let leans = question
+        .iter()
+        .take(3)
+        .any(|word| matches!(word.key.as_str(), "they" | "he" | "she" | "this" | "these" | "those"))
+        || question.get(1).is_some_and(|word| word.key == "it")
+            && question.first().is_some_and(|first| !lex::is_be(&first.key));
+    let leans = leans && !sentences.first().is_some_and(|first| std::ptr::eq(*first, question));
+    let opens = question
+        .first()
+        .is_some_and(|first| lex::is_auxiliary(&first.key) || lex::contracted_negative(&first.key).is_some());
     (questions.next().is_none() && opens && !leans).then_some(question)
 }
 
 fn ends_sentence(words: &[Word], at: usize) -> bool {
-    const SHORT: [&str; 13] = [
-        "mr", "mrs", "ms", "dr", "st", "vs", "etc", "e.g", "i.e", "jr", "sr", "prof", "gov",
-    ];
+    const SHORT: [&str; 13] =
+        ["mr", "mrs", "ms", "dr", "st", "vs", "etc", "e.g", "i.e", "jr", "sr", "prof", "gov"];
     let (word, next) = (&words[at], words.get(at + 1));
-    let stop = word.after.ends_with(['.', '!', '?'])
-        || word.after.ends_with(".\"")
-        || word.after.ends_with("?\"");
+    let stop =
+        word.after.ends_with(['.', '!', '?']) || word.after.ends_with(".\"") || word.after.ends_with("?\"");
     let short = word.after.ends_with('.')
         && (SHORT.contains(&word.key.as_str()) || word.key.contains('.') || word.key.len() < 2);
     let name = word.key == "u.s" || word.key == "u.k";
@@ -269,20 +224,13 @@ pub(super) fn untitled(words: &[Word]) -> Option<Vec<Word>> {
     if !lex::is_auxiliary(&first.key) && lex::contracted_negative(&first.key).is_none() {
         return None;
     }
-    if title
-        .first()
-        .is_some_and(|first| lex::is_auxiliary(&first.key) || lex::is_wh(&first.key))
-    {
+    if title.first().is_some_and(|first| lex::is_auxiliary(&first.key) || lex::is_wh(&first.key)) {
         return None;
     }
-    let pronoun = body
-        .get(1)
-        .filter(|word| matches!(word.key.as_str(), "it" | "they"));
+    let pronoun = body.get(1).filter(|word| matches!(word.key.as_str(), "it" | "they"));
     if pronoun.is_none()
         || lex::is_adjective(body.get(2).map_or("", |word| &word.key))
-            && body
-                .iter()
-                .any(|word| matches!(word.key.as_str(), "to" | "that"))
+            && body.iter().any(|word| matches!(word.key.as_str(), "to" | "that"))
     {
         return Some(body.to_vec());
     }

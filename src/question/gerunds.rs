@@ -11,9 +11,7 @@ screening schooling funding trafficking bullying gambling planning painting buil
 mapping editing accounting bombing policing publishing branding betting warming listing labeling labelling tracking \
 tipping swimming running walking dancing counseling counselling healing whaling crossing filing dumping lobbying \
 fighting bargaining binding computing outsourcing piercing vaping texting driving licensing hiring rating pricing polling living";
-    ACTIVITIES
-        .split_ascii_whitespace()
-        .any(|activity| activity == key)
+    ACTIVITIES.split_ascii_whitespace().any(|activity| activity == key)
 }
 
 /// Participles that are nearly always the verb after a subject: `Is China doing …`.
@@ -46,14 +44,7 @@ pub(super) fn is_progressive(key: &str) -> bool {
 pub(super) fn takes_complement(key: &str) -> bool {
     matches!(
         key,
-        "making"
-            | "keeping"
-            | "leaving"
-            | "holding"
-            | "rendering"
-            | "considering"
-            | "getting"
-            | "being"
+        "making" | "keeping" | "leaving" | "holding" | "rendering" | "considering" | "getting" | "being"
     )
 }
 

@@ -24,19 +24,15 @@ pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
     let body = person::answered(body, case);
     let body = without_not(&auxiliary, body);
     let tags = parts::parts(&body, case);
-    let tagged = Tagged {
-        words: &body,
-        parts: &tags,
-    };
+    let tagged = Tagged { words: &body, parts: &tags };
     let end = predicate_at(&auxiliary, tagged)?;
     let (mut subject, mut rest) = (body[..end].to_vec(), body[end..].to_vec());
     drop_trailing_not(&auxiliary, &subject, &mut rest);
     if choice::offers_choice(&auxiliary, &subject, &rest) || starts_with_any(&subject) {
         return None;
     }
-    if let Some(last) = subject
-        .last_mut()
-        .filter(|_| rest.first().is_some_and(|word| !word.before.contains('(')))
+    if let Some(last) =
+        subject.last_mut().filter(|_| rest.first().is_some_and(|word| !word.before.contains('(')))
     {
         // The comma of an aside before the verb stays only if the aside was opened by one.
         let opened = body[..end - 1].iter().any(Word::ends_phrase);
@@ -44,31 +40,17 @@ pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
             last.after.retain(|c| c != ',');
         }
     }
-    let finite =
-        if lex::is_do(&auxiliary) || (lex::is_have(&auxiliary) && subject::possesses(tagged)) {
-            lexical(&auxiliary, &mut rest)?
-        } else {
-            let agreed = agreed(&auxiliary, &subject);
-            let written = match case {
-                Case::Sentence => agreed.to_owned(),
-                _ => in_case(
-                    agreed,
-                    if first.is_capitalised() {
-                        case
-                    } else {
-                        Case::Sentence
-                    },
-                ),
-            };
-            Finite::Auxiliary(written)
+    let finite = if lex::is_do(&auxiliary) || (lex::is_have(&auxiliary) && subject::possesses(tagged)) {
+        lexical(&auxiliary, &mut rest)?
+    } else {
+        let agreed = agreed(&auxiliary, &subject);
+        let written = match case {
+            Case::Sentence => agreed.to_owned(),
+            _ => in_case(agreed, if first.is_capitalised() { case } else { Case::Sentence }),
         };
-    Some(Clause {
-        opener,
-        subject,
-        finite,
-        rest,
-        case,
-    })
+        Finite::Auxiliary(written)
+    };
+    Some(Clause { opener, subject, finite, rest, case })
 }
 
 /// The place of the auxiliary that opens the question, after an opener such as `In the long run,`.
@@ -93,9 +75,9 @@ pub(super) fn auxiliary_at(words: &[Word]) -> Option<usize> {
         (after..words.len().min(40)).find(|&at| words[at - 1].ends_phrase() && opens(&words[at]))?
     };
     let opener = &words[..after];
-    let asks = opener.iter().any(|word| {
-        lex::is_wh(&word.key) && word.key != "which" && word.key != "who" && word.key != "where"
-    });
+    let asks = opener
+        .iter()
+        .any(|word| lex::is_wh(&word.key) && word.key != "which" && word.key != "who" && word.key != "where");
     (!asks && !holds_statement(opener)).then_some(after)
 }
 
@@ -107,10 +89,7 @@ fn holds_statement(opener: &[Word]) -> bool {
     let adverbial = lex::is_subordinator(&first.key)
         || lex::is_preposition(&first.key)
         || lex::is_adverb(&first.key)
-        || matches!(
-            first.key.as_str(),
-            "given" | "assuming" | "considering" | "to" | "supposing" | "when"
-        );
+        || matches!(first.key.as_str(), "given" | "assuming" | "considering" | "to" | "supposing" | "when");
     !adverbial && opener.iter().any(|word| lex::is_auxiliary(&word.key))
 }
 
@@ -118,11 +97,7 @@ fn predicate_at(auxiliary: &str, tagged: Tagged<'_>) -> Option<usize> {
     if lex::is_be(auxiliary) {
         predicate::before_predicate(tagged)
     } else if lex::is_have(auxiliary) {
-        if subject::possesses(tagged) {
-            Some(1)
-        } else {
-            subject::before_participle(tagged)
-        }
+        if subject::possesses(tagged) { Some(1) } else { subject::before_participle(tagged) }
     } else if auxiliary == "ought" {
         (1..tagged.words.len()).find(|&at| tagged.part(at) == Some(Part::To))
     } else {
@@ -155,12 +130,9 @@ fn drop_trailing_not(auxiliary: &str, subject: &[Word], rest: &mut Vec<Word>) {
 }
 
 fn starts_with_any(subject: &[Word]) -> bool {
-    subject.first().is_some_and(|first| {
-        matches!(
-            first.key.as_str(),
-            "any" | "anyone" | "anybody" | "anything"
-        )
-    })
+    subject
+        .first()
+        .is_some_and(|first| matches!(first.key.as_str(), "any" | "anyone" | "anybody" | "anything"))
 }
 
 /// The verb of a *do* question, taken out of what follows the subject.
@@ -171,22 +143,14 @@ fn lexical(auxiliary: &str, rest: &mut Vec<Word>) -> Option<Finite> {
             "had" => "did",
             _ => "do",
         });
-        return Some(Finite::Lexical {
-            adverbs: Vec::new(),
-            base: Word::plain("have"),
-            form,
-        });
+        return Some(Finite::Lexical { adverbs: Vec::new(), base: Word::plain("have"), form });
     }
-    let at = rest.iter().position(|word| {
-        !lex::is_adverb(&word.key) && !matches!(word.key.as_str(), "all" | "both")
-    })?;
+    let at = rest
+        .iter()
+        .position(|word| !lex::is_adverb(&word.key) && !matches!(word.key.as_str(), "all" | "both"))?;
     let verb = rest.get(at)?.clone();
     let adverbs = rest.drain(..=at).take(at).collect();
-    Some(Finite::Lexical {
-        adverbs,
-        base: verb.with_core(&verb.key),
-        form: verbs::form_of_do(auxiliary),
-    })
+    Some(Finite::Lexical { adverbs, base: verb.with_core(&verb.key), form: verbs::form_of_do(auxiliary) })
 }
 
 fn agreed<'a>(auxiliary: &'a str, subject: &[Word]) -> &'a str {

@@ -37,14 +37,12 @@ static PRONOUNS: List = LazyLock::new(|| {
          nothing anything me us them him one none",
     )
 });
-static WH: List = LazyLock::new(|| {
-    list("what why how who whom whose which where what's who's how's where's when")
-});
+static WH: List =
+    LazyLock::new(|| list("what why how who whom whose which where what's who's how's where's when"));
 static BE: List = LazyLock::new(|| list("is are was were am"));
 static HAVE: List = LazyLock::new(|| list("has have had"));
 static DO: List = LazyLock::new(|| list("does do did"));
-static MODALS: List =
-    LazyLock::new(|| list("should would could can will might may must shall ought"));
+static MODALS: List = LazyLock::new(|| list("should would could can will might may must shall ought"));
 static ADVERBS: List = LazyLock::new(|| {
     list(
         "always never ever often sometimes still already also just only even really actually truly very too quite \
@@ -213,18 +211,16 @@ pub(super) fn is_trailing_adverb(key: &str) -> bool {
 
 /// An adjective by list or by its ending.
 pub(super) fn is_adjective(key: &str) -> bool {
-    const ENDINGS: [&str; 12] = [
-        "able", "ible", "ful", "less", "ous", "ive", "ical", "ial", "onal", "ary", "ic", "ish",
-    ];
+    const ENDINGS: [&str; 12] =
+        ["able", "ible", "ful", "less", "ous", "ive", "ical", "ial", "onal", "ary", "ic", "ish"];
     if ADJECTIVES.contains(key) {
         return true;
     }
     if NOT_ADJECTIVES.contains(key) {
         return false;
     }
-    let prefixed = ["anti-", "pro-", "non-", "over-", "under-"]
-        .iter()
-        .find_map(|prefix| key.strip_prefix(prefix));
+    let prefixed =
+        ["anti-", "pro-", "non-", "over-", "under-"].iter().find_map(|prefix| key.strip_prefix(prefix));
     if prefixed.is_some_and(|stem| ADJECTIVES.contains(stem) || stem.ends_with("ist")) {
         return true;
     }

@@ -108,13 +108,9 @@ fn pair(question: &str) -> Option<[String; 2]> {
         return None;
     }
     let case = tokens::case_of(&words);
-    let words = frame::without_label(frame::without_tag(frame::without_label(
-        frame::one_sentence(&words)?,
-    )));
+    let words = frame::without_label(frame::without_tag(frame::without_label(frame::one_sentence(&words)?)));
     let untitled = frame::untitled(words).and_then(|words| asked(&words, case));
-    let [first, second] = untitled
-        .or_else(|| asked(words, case))
-        .or_else(|| stated(words, case))?;
+    let [first, second] = untitled.or_else(|| asked(words, case)).or_else(|| stated(words, case))?;
     (first != second).then_some([first, second])
 }
 
@@ -131,18 +127,11 @@ fn asked(words: &[Word], case: Case) -> Option<[String; 2]> {
 }
 
 /// The statements of the clause behind `Do you think that`.
-fn believed(
-    opener: &[Word],
-    inner: &[Word],
-    strictness: Strictness,
-    case: Case,
-) -> Option<[String; 2]> {
+fn believed(opener: &[Word], inner: &[Word], strictness: Strictness, case: Case) -> Option<[String; 2]> {
     let words: Vec<Word> = opener.iter().chain(inner).cloned().collect();
     let words = person::believed(&words, case);
     let read = negate::read(&words, case)?;
-    if strictness == Strictness::Auxiliary
-        && !matches!(read.clause.finite, clause::Finite::Auxiliary(_))
-    {
+    if strictness == Strictness::Auxiliary && !matches!(read.clause.finite, clause::Finite::Auxiliary(_)) {
         return None;
     }
     if choice::offers_choice("", &read.clause.subject, &read.clause.rest) {
@@ -154,37 +143,24 @@ fn believed(
 /// A plain statement and its opposite.
 fn stated(words: &[Word], case: Case) -> Option<[String; 2]> {
     let first = words.first()?;
-    let when = first.key == "when"
-        && !words
-            .get(1)
-            .is_some_and(|next| lexicon::is_auxiliary(&next.key));
+    let when = first.key == "when" && !words.get(1).is_some_and(|next| lexicon::is_auxiliary(&next.key));
     if (lexicon::is_wh(&first.key) && !when)
         || lexicon::is_auxiliary(&first.key)
         || lexicon::contracted_negative(&first.key).is_some()
     {
         return None;
     }
-    if lexicon::is_preposition(&first.key)
-        && words.get(1).is_some_and(|next| lexicon::is_wh(&next.key))
-    {
+    if lexicon::is_preposition(&first.key) && words.get(1).is_some_and(|next| lexicon::is_wh(&next.key)) {
         return None;
     }
     let titled = words.windows(2).any(|two| {
-        two[0].ends_phrase()
-            && matches!(
-                two[1].key.as_str(),
-                "which" | "who" | "what" | "how" | "why"
-            )
+        two[0].ends_phrase() && matches!(two[1].key.as_str(), "which" | "who" | "what" | "how" | "why")
     });
     let questioned = words.last().is_some_and(|last| last.after.contains('?'));
     if questioned && titled {
         return None;
     }
-    if questioned
-        && words
-            .iter()
-            .any(|word| lexicon::is_wh(&word.key) && !lexicon::is_relative(&word.key))
-    {
+    if questioned && words.iter().any(|word| lexicon::is_wh(&word.key) && !lexicon::is_relative(&word.key)) {
         return None;
     }
     let read = negate::read(words, case)?;

@@ -20,11 +20,7 @@ pub(super) struct Read {
 impl Read {
     /// The opposite of the statement that was read.
     pub(super) fn opposite(&self) -> Option<String> {
-        if self.negative {
-            Some(self.clause.affirmed())
-        } else {
-            self.clause.denied()
-        }
+        if self.negative { Some(self.clause.affirmed()) } else { self.clause.denied() }
     }
 }
 
@@ -42,10 +38,7 @@ pub(super) fn read(words: &[Word], case: Case) -> Option<Read> {
     }
     let (opener, body) = words.split_at(start);
     let tags = parts::parts(body, case);
-    let tagged = Tagged {
-        words: body,
-        parts: &tags,
-    };
+    let tagged = Tagged { words: body, parts: &tags };
     let ordered = imperative(opener, tagged, case);
     match finite::finite_at(tagged) {
         Some(at) if ordered.is_some() && tagged.part(at) != Some(Part::Auxiliary) => ordered,
@@ -56,26 +49,15 @@ pub(super) fn read(words: &[Word], case: Case) -> Option<Read> {
 
 /// The statement as a sentence, with the words of questions and denials replaced where it came from a question.
 pub(super) fn restated(words: &[Word], read: &Read) -> String {
-    let polar = words
-        .iter()
-        .any(|word| matches!(word.key.as_str(), "ever" | "any" | "yet"));
-    if polar && !read.negative {
-        read.clause.affirmed()
-    } else {
-        sentence(words)
-    }
+    let polar = words.iter().any(|word| matches!(word.key.as_str(), "ever" | "any" | "yet"));
+    if polar && !read.negative { read.clause.affirmed() } else { sentence(words) }
 }
 
 /// Splits `it's` into `it is`, so that *not* has a place.
 fn expanded(words: &[Word]) -> Vec<Word> {
     let mut expanded = Vec::with_capacity(words.len() + 2);
     for word in words {
-        let cut = word
-            .core
-            .char_indices()
-            .rev()
-            .find(|(_, c)| matches!(c, '\'' | '’'))
-            .map(|(at, _)| at);
+        let cut = word.core.char_indices().rev().find(|(_, c)| matches!(c, '\'' | '’')).map(|(at, _)| at);
         let verb = match word.key.as_str() {
             "it's" | "that's" | "there's" | "he's" | "she's" => "is",
             "i'm" => "am",
@@ -105,36 +87,16 @@ fn opener_end(words: &[Word]) -> usize {
     let opens = (lex::is_preposition(key) && key != "like")
         || lex::is_subordinator(key)
         || lex::is_adverb(key)
-            && !matches!(
-                key,
-                "most" | "more" | "less" | "not" | "only" | "just" | "better"
-            )
+            && !matches!(key, "most" | "more" | "less" | "not" | "only" | "just" | "better")
         || matches!(
             key,
-            "to" | "given"
-                | "assuming"
-                | "considering"
-                | "today"
-                | "overall"
-                | "so"
-                | "well"
-                | "nowadays"
+            "to" | "given" | "assuming" | "considering" | "today" | "overall" | "so" | "well" | "nowadays"
         )
-        || (verbs::is_participle(key)
-            && !words
-                .iter()
-                .take(4)
-                .any(|word| lex::is_auxiliary(&word.key)))
+        || (verbs::is_participle(key) && !words.iter().take(4).any(|word| lex::is_auxiliary(&word.key)))
         || first.ends_phrase();
-    let comma = words
-        .iter()
-        .take(30)
-        .position(Word::ends_phrase)
-        .map_or(0, |comma| comma + 1);
+    let comma = words.iter().take(30).position(Word::ends_phrase).map_or(0, |comma| comma + 1);
     let clause = words.get(comma).is_some_and(|next| {
-        !lex::is_preposition(&next.key)
-            && !lex::is_conjunction(&next.key)
-            && !lex::is_relative(&next.key)
+        !lex::is_preposition(&next.key) && !lex::is_conjunction(&next.key) && !lex::is_relative(&next.key)
     });
     if opens && clause { comma } else { 0 }
 }
@@ -149,11 +111,8 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
     let mut rest = body[at + 1..].to_vec();
     let contracted = lex::contracted_negative(&verb.key);
     let auxiliary = contracted.unwrap_or(&verb.key).to_owned();
-    let denied = rest
-        .iter()
-        .take(3)
-        .position(|word| word.key == "not")
-        .filter(|at| {
+    let denied =
+        rest.iter().take(3).position(|word| word.key == "not").filter(|at| {
             rest[..*at].iter().all(|word| lex::is_adverb(&word.key)) && !is_not_only(&rest, *at)
         });
     let negative = contracted.is_some() || denied.is_some();
@@ -165,19 +124,13 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
     if auxiliary == "ought" && rest.first().is_some_and(|first| first.key != "to") {
         rest.insert(0, Word::plain("to"));
     }
-    let next_verb = rest
-        .iter()
-        .position(|word| !lex::is_adverb(&word.key))
-        .filter(|at| {
-            let key = rest[*at].key.as_str();
-            verbs::is_sure_base(key) || verbs::is_either_base(key) || (negative && *at < 2)
-        });
+    let next_verb = rest.iter().position(|word| !lex::is_adverb(&word.key)).filter(|at| {
+        let key = rest[*at].key.as_str();
+        verbs::is_sure_base(key) || verbs::is_either_base(key) || (negative && *at < 2)
+    });
     let obliges = rest.first().is_some_and(|first| first.key == "to");
-    let perfect = !obliges
-        && rest
-            .iter()
-            .take(3)
-            .any(|word| verbs::is_participle(&word.key) || word.key == "been");
+    let perfect =
+        !obliges && rest.iter().take(3).any(|word| verbs::is_participle(&word.key) || word.key == "been");
     let subject = body[..at].to_vec();
     let clause = |subject: Vec<Word>, finite: Finite, rest: Vec<Word>| Clause {
         opener: opener.to_vec(),
@@ -205,26 +158,11 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
             } else {
                 Form::Base
             };
-            clause(
-                subject,
-                Finite::Lexical {
-                    adverbs: Vec::new(),
-                    base: verb.with_core("have"),
-                    form,
-                },
-                rest,
-            )
+            clause(subject, Finite::Lexical { adverbs: Vec::new(), base: verb.with_core("have"), form }, rest)
         }
         key if lex::is_auxiliary(key) && !lex::is_do(key) => {
             let written = if contracted.is_some() {
-                super::tokens::in_case(
-                    key,
-                    if verb.is_capitalised() {
-                        case
-                    } else {
-                        Case::Sentence
-                    },
-                )
+                super::tokens::in_case(key, if verb.is_capitalised() { case } else { Case::Sentence })
             } else {
                 verb.core.clone()
             };
@@ -233,22 +171,9 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
         key => {
             let (base, form) = lexical(key);
             let base = verb.with_core(&base);
-            let start = at
-                - body[..at]
-                    .iter()
-                    .rev()
-                    .take_while(|word| lex::is_adverb(&word.key))
-                    .count();
+            let start = at - body[..at].iter().rev().take_while(|word| lex::is_adverb(&word.key)).count();
             let adverbs = body[start.max(1)..at].to_vec();
-            clause(
-                body[..start.max(1)].to_vec(),
-                Finite::Lexical {
-                    adverbs,
-                    base,
-                    form,
-                },
-                rest,
-            )
+            clause(body[..start.max(1)].to_vec(), Finite::Lexical { adverbs, base, form }, rest)
         }
     };
     unless_never(clause, negative)
@@ -269,10 +194,7 @@ fn unless_never(mut clause: Clause, negative: bool) -> Read {
         } else {
             adverbs[at] = adverbs[at].with_core("sometimes");
         }
-        return Read {
-            clause,
-            negative: true,
-        };
+        return Read { clause, negative: true };
     }
     let length = clause.subject.len();
     if let Finite::Lexical { adverbs, .. } = &mut clause.finite
@@ -282,10 +204,7 @@ fn unless_never(mut clause: Clause, negative: bool) -> Read {
     {
         let longer = clause.subject.split_off(length - 2);
         adverbs.extend(longer.first().map(|no| no.with_core("still")));
-        return Read {
-            clause,
-            negative: true,
-        };
+        return Read { clause, negative: true };
     }
     Read { clause, negative }
 }
@@ -339,11 +258,7 @@ fn imperative(opener: &[Word], tagged: Tagged<'_>, case: Case) -> Option<Read> {
     if !object || first.ends_phrase() || tagged.words.len() > 20 {
         return None;
     }
-    let finite = Finite::Lexical {
-        adverbs: Vec::new(),
-        base: first.with_core(&first.key),
-        form: Form::Base,
-    };
+    let finite = Finite::Lexical { adverbs: Vec::new(), base: first.with_core(&first.key), form: Form::Base };
     let clause = Clause {
         opener: opener.to_vec(),
         subject: Vec::new(),
@@ -351,8 +266,5 @@ fn imperative(opener: &[Word], tagged: Tagged<'_>, case: Case) -> Option<Read> {
         rest: tagged.words[1..].to_vec(),
         case,
     };
-    Some(Read {
-        clause,
-        negative: false,
-    })
+    Some(Read { clause, negative: false })
 }

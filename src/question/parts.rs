@@ -44,10 +44,7 @@ impl Part {
     /// True for words that a noun phrase can end in.
     pub(super) fn ends_phrase(self) -> bool {
         use Part::{Aside, Either, Gerund, Noun, Plural, Pronoun, Trailing};
-        matches!(
-            self,
-            Noun | Plural | Pronoun | Either | Aside | Trailing | Gerund
-        )
+        matches!(self, Noun | Plural | Pronoun | Either | Aside | Trailing | Gerund)
     }
 
     /// True for words that open a noun phrase after a verb.
@@ -84,40 +81,26 @@ fn part(word: &Word, before: Option<Part>, next: Option<&str>, proper: bool) -> 
     if let Some(part) = closed_class(key, before, next) {
         return part;
     }
-    if proper
-        && lex::is_adjective(key)
-        && (next.is_empty() || matches!(next, "with" | "for" | "to" | "than"))
+    if proper && lex::is_adjective(key) && (next.is_empty() || matches!(next, "with" | "for" | "to" | "than"))
     {
         return Part::Adjective;
     }
     if proper || key.chars().any(|c| c.is_ascii_digit()) {
-        return if is_plural(key) {
-            Part::Plural
-        } else {
-            Part::Noun
-        };
+        return if is_plural(key) { Part::Plural } else { Part::Noun };
     }
     let human_right = key == "right" && before == Some(Part::Noun) && next.is_empty();
-    if human_right {
-        Part::Noun
-    } else {
-        open_class(key, before)
-    }
+    if human_right { Part::Noun } else { open_class(key, before) }
 }
 
 fn closed_class(key: &str, before: Option<Part>, next: &str) -> Option<Part> {
     let possessive = (key.ends_with("'s") || key.ends_with("s'"))
-        && !matches!(
-            key,
-            "it's" | "that's" | "there's" | "he's" | "she's" | "what's" | "let's" | "here's"
-        );
+        && !matches!(key, "it's" | "that's" | "there's" | "he's" | "she's" | "what's" | "let's" | "here's");
     let after_noun = before.is_some_and(Part::ends_phrase);
     Some(match key {
         _ if possessive => Part::Determiner,
         "that" if after_noun => Part::Relative,
         "this" | "that" | "these" | "those" if stands_alone(next) => Part::Pronoun,
-        "no" | "some" | "any" | "all" | "most" | "many" | "few" | "both" | "each" | "either"
-        | "such"
+        "no" | "some" | "any" | "all" | "most" | "many" | "few" | "both" | "each" | "either" | "such"
             if next == "of" =>
         {
             Part::Pronoun
@@ -162,11 +145,7 @@ fn stands_alone(next: &str) -> bool {
 fn open_class(key: &str, before: Option<Part>) -> Part {
     let after_noun = before.is_some_and(Part::ends_phrase);
     if matches!(key, "be" | "been" | "being") {
-        return if key == "be" {
-            Part::Verb
-        } else {
-            Part::Participle
-        };
+        return if key == "be" { Part::Verb } else { Part::Participle };
     }
     if lex::is_adverb(key) {
         return Part::Adverb;
@@ -190,11 +169,7 @@ fn open_class(key: &str, before: Option<Part>) -> Part {
     if verbs::is_participle(key) {
         return Part::Participle;
     }
-    if is_plural(key) {
-        Part::Plural
-    } else {
-        Part::Noun
-    }
+    if is_plural(key) { Part::Plural } else { Part::Noun }
 }
 
 fn is_gerund(key: &str) -> bool {
@@ -274,8 +249,6 @@ pub(super) fn is_plural(key: &str) -> bool {
     IRREGULAR.contains(&key)
         || (key.len() > 2
             && key.ends_with('s')
-            && !["ss", "us", "is", "'s"]
-                .iter()
-                .any(|end| key.ends_with(end))
+            && !["ss", "us", "is", "'s"].iter().any(|end| key.ends_with(end))
             && !SINGULAR.contains(&key))
 }

@@ -54,24 +54,17 @@ fn addresses_answerer(words: &[Word]) -> bool {
     if first.key.starts_with("you") {
         return true;
     }
-    let before = |at: usize| {
-        at.checked_sub(1)
-            .and_then(|at| words.get(at))
-            .map_or("", |word| word.key.as_str())
-    };
+    let before =
+        |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.key.as_str());
     let object = words.iter().enumerate().any(|(at, word)| {
         word.key == "you"
-            && (lex::is_preposition(before(at))
-                || before(at) == "to"
-                || verbs::is_any_form(before(at)))
+            && (lex::is_preposition(before(at)) || before(at) == "to" || verbs::is_any_form(before(at)))
     });
     let own = words.windows(3).any(|three| {
         three[0].key == "your"
-            && three[1..].iter().any(|noun| {
-                PERSONAL
-                    .split(' ')
-                    .any(|own| own == noun.key.trim_end_matches("'s"))
-            })
+            && three[1..]
+                .iter()
+                .any(|noun| PERSONAL.split(' ').any(|own| own == noun.key.trim_end_matches("'s")))
     });
     object || own
 }
@@ -86,10 +79,9 @@ fn is_subject(words: &[Word], tags: &[Part], at: usize) -> bool {
     ) {
         return false;
     }
-    let opens_clause = matches!(
-        tags.get(before),
-        Some(Part::Relative | Part::Subordinator | Part::Auxiliary)
-    ) || matches!(words[before].key.as_str(), "that" | "than" | "as");
+    let opens_clause =
+        matches!(tags.get(before), Some(Part::Relative | Part::Subordinator | Part::Auxiliary))
+            || matches!(words[before].key.as_str(), "that" | "than" | "as");
     let acts = words.get(at + 1).is_some_and(|next| {
         lex::is_auxiliary(&next.key) || lex::is_adverb(&next.key) || verbs::is_any_form(&next.key)
     });

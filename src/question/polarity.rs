@@ -20,25 +20,15 @@ pub(super) fn affirmative(clause: &Clause) -> Vec<Word> {
             "any"
                 if expletive
                     || words.peek().is_some_and(|next| {
-                        matches!(
-                            next.key.as_str(),
-                            "good" | "better" | "worse" | "different" | "easier"
-                        )
+                        matches!(next.key.as_str(), "good" | "better" | "worse" | "different" | "easier")
                     }) => {}
-            "any"
-                if words
-                    .peek()
-                    .is_some_and(|next| matches!(next.key.as_str(), "longer" | "more")) =>
-            {
+            "any" if words.peek().is_some_and(|next| matches!(next.key.as_str(), "longer" | "more")) => {
                 rest.push(word.with_core(&in_case("still", clause.case)));
                 words.next();
             }
             "any"
                 if is_modal(clause)
-                    && !matches!(
-                        rest.last().map_or("", |word: &Word| word.key.as_str()),
-                        "have" | "be"
-                    ) =>
+                    && !matches!(rest.last().map_or("", |word: &Word| word.key.as_str()), "have" | "be") =>
             {
                 rest.push(word.clone());
             }
@@ -50,9 +40,7 @@ pub(super) fn affirmative(clause: &Clause) -> Vec<Word> {
                         "than" | "for" | "in" | "at" | "by" | "as" | "from" | "without"
                     )
                 }) || words.peek().is_some_and(|next| next.key == "other")
-                    || rest
-                        .iter()
-                        .any(|word: &Word| matches!(word.key.as_str(), "no" | "not" | "never")) =>
+                    || rest.iter().any(|word: &Word| matches!(word.key.as_str(), "no" | "not" | "never")) =>
             {
                 rest.push(word.clone());
             }

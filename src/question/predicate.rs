@@ -51,16 +51,9 @@ pub(super) fn before_predicate(tagged: Tagged<'_>) -> Option<usize> {
 fn last_noun(tagged: Tagged<'_>) -> Option<usize> {
     use Part::{Either, Noun, Plural};
     let last = tagged.words.len().checked_sub(1).filter(|last| *last > 0)?;
-    let fits = |at: usize| {
-        matches!(
-            tagged.part(at),
-            Some(Noun | Plural | Either | Part::Gerund | Part::Aside)
-        )
-    };
-    let before = matches!(
-        tagged.part(last - 1),
-        Some(Noun | Plural | Either | Part::Gerund)
-    );
+    let fits =
+        |at: usize| matches!(tagged.part(at), Some(Noun | Plural | Either | Part::Gerund | Part::Aside));
+    let before = matches!(tagged.part(last - 1), Some(Noun | Plural | Either | Part::Gerund));
     (fits(last) && before && last <= 3).then_some(last)
 }
 
@@ -68,12 +61,8 @@ fn ends_in_unknown(tagged: Tagged<'_>) -> bool {
     let Some(last) = tagged.words.len().checked_sub(1).filter(|last| *last > 0) else {
         return true;
     };
-    let vague = |part: Option<Part>| {
-        matches!(
-            part,
-            Some(Part::Noun | Part::Either | Part::Plural | Part::Gerund)
-        )
-    };
+    let vague =
+        |part: Option<Part>| matches!(part, Some(Part::Noun | Part::Either | Part::Plural | Part::Gerund));
     vague(tagged.part(last)) && vague(tagged.part(last - 1)) && !tagged.words[last].is_capitalised()
 }
 
@@ -97,9 +86,7 @@ fn predicate_score(tagged: Tagged<'_>, at: usize) -> f32 {
         Gerund if is_verbal_gerund(tagged, at - 1) && part != Adjective => 2.5,
         Gerund if takes_complement(tagged.key(at - 1)) => 2.5,
         Part::Trailing
-            if at > 1
-                && tagged.part(at - 2) == Some(Gerund)
-                && is_verbal_gerund(tagged, at - 2) =>
+            if at > 1 && tagged.part(at - 2) == Some(Gerund) && is_verbal_gerund(tagged, at - 2) =>
         {
             2.5
         }
@@ -150,12 +137,7 @@ fn predicate_score(tagged: Tagged<'_>, at: usize) -> f32 {
         _ if names_part(tagged, at) => 2.9,
         Part::Trailing if key == "here" && next == Some(To) => 3.0,
         Part::Either if verbs::is_participle(key) && next == Some(Preposition) => 2.5,
-        Preposition
-            if matches!(
-                key,
-                "of" | "with" | "for" | "between" | "from" | "by" | "as" | "than"
-            ) =>
-        {
+        Preposition if matches!(key, "of" | "with" | "for" | "between" | "from" | "by" | "as" | "than") => {
             0.0
         }
         Preposition if key == "due" => 2.4,
@@ -196,39 +178,26 @@ fn names_time(key: &str) -> bool {
 
 fn is_verbal_gerund(tagged: Tagged<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|at| tagged.part(at));
-    matches!(
-        before,
-        None | Some(Part::Preposition | Part::Conjunction | Part::Adverb | Part::To)
-    )
+    matches!(before, None | Some(Part::Preposition | Part::Conjunction | Part::Adverb | Part::To))
 }
 
 /// True while the subject holds no preposition that an -ing word could belong to.
 fn is_bare_so_far(tagged: Tagged<'_>, at: usize) -> bool {
-    !tagged.parts[..at]
-        .iter()
-        .any(|part| matches!(part, Part::Preposition | Part::Relative | Part::Gerund))
+    !tagged.parts[..at].iter().any(|part| matches!(part, Part::Preposition | Part::Relative | Part::Gerund))
 }
 
 /// Participles with an adjective behind them: `considered harmful`.
 fn names_judgement(key: &str) -> bool {
     matches!(
         key,
-        "deemed"
-            | "considered"
-            | "made"
-            | "kept"
-            | "left"
-            | "called"
-            | "declared"
-            | "rendered"
-            | "seen"
+        "deemed" | "considered" | "made" | "kept" | "left" | "called" | "declared" | "rendered" | "seen"
     )
 }
 
 fn adjective_score(tagged: Tagged<'_>, at: usize) -> f32 {
     use Part::{
-        Adjective, Adverb, Aside, Conjunction, Noun, Participle, Plural, Preposition, Relative,
-        Subordinator, To,
+        Adjective, Adverb, Aside, Conjunction, Noun, Participle, Plural, Preposition, Relative, Subordinator,
+        To,
     };
     if tagged.words[at].ends_phrase() {
         return 3.0;
@@ -310,10 +279,8 @@ const AIMS: [&str; 18] = [
 
 /// `Is doubt part of faith`: nouns that open a predicate without an article.
 fn names_part(tagged: Tagged<'_>, at: usize) -> bool {
-    const NOUNS: [&str; 9] = [
-        "part", "evidence", "proof", "examples", "example", "forms", "sources", "victims",
-        "symbols",
-    ];
+    const NOUNS: [&str; 9] =
+        ["part", "evidence", "proof", "examples", "example", "forms", "sources", "victims", "symbols"];
     NOUNS.contains(&tagged.key(at)) && matches!(tagged.key(at + 1), "of" | "that")
 }
 

@@ -47,8 +47,9 @@ pub fn carried(text: &str) -> Vec<Question> {
 }
 
 fn json_line(line: &str, number: usize) -> Result<Question, String> {
-    let line: Line = serde_json::from_str(line)
-        .map_err(|error| format!("a JSON object with `question` and perhaps `id`, `perspectives` ({error})"))?;
+    let line: Line = serde_json::from_str(line).map_err(|error| {
+        format!("a JSON object with `question` and perhaps `id`, `perspectives` ({error})")
+    })?;
     let id = match line.id {
         Some(serde_json::Value::String(id)) => id,
         Some(other) => other.to_string(),
@@ -62,7 +63,12 @@ fn tab_line(line: &str) -> Result<Question, String> {
     question(id.to_owned(), text, Vec::new(), None)
 }
 
-fn question(id: String, text: &str, perspectives: Vec<String>, supports: Option<usize>) -> Result<Question, String> {
+fn question(
+    id: String,
+    text: &str,
+    perspectives: Vec<String>,
+    supports: Option<usize>,
+) -> Result<Question, String> {
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err("a `question` that is not empty".into());
@@ -98,15 +104,26 @@ mod tests {
         let text = "{\"_id\":\"a\",\"text\":\"Should zoos be banned?\"}\n{\"question\":\"Who pays?\",\"perspectives\":[\"x\",\"y\",\"z\"]}\n";
         let questions = read_text(text, ".jsonl").unwrap();
         assert_eq!(questions[0].perspectives, ["Zoos should be banned.", "Zoos should not be banned."]);
-        assert_eq!((questions[1].id.as_str(), questions[1].perspectives.len(), questions[1].supports), ("2", 3, None));
+        assert_eq!(
+            (questions[1].id.as_str(), questions[1].perspectives.len(), questions[1].supports),
+            ("2", 3, None)
+        );
     }
 
     #[test]
     fn bad_lines_are_told_and_nothing_is_taken() {
         for (text, ending, expected) in [
             ("{\"question\":\"\"}", ".jsonl", ":1: expected a `question` that is not empty"),
-            ("{\"question\":\"x\",\"perspectives\":[\"a\"],\"supports\":4}", ".jsonl", ":1: expected `supports` below 1"),
-            ("{\"id\":1,\"question\":\"x\"}\n{\"id\":1,\"question\":\"y\"}", ".jsonl", ":2: expected an id of its own"),
+            (
+                "{\"question\":\"x\",\"perspectives\":[\"a\"],\"supports\":4}",
+                ".jsonl",
+                ":1: expected `supports` below 1",
+            ),
+            (
+                "{\"id\":1,\"question\":\"x\"}\n{\"id\":1,\"question\":\"y\"}",
+                ".jsonl",
+                ":2: expected an id of its own",
+            ),
             ("no tab here", ".tsv", ":1: expected ID<Tab>QUESTION"),
             ("[1,2]", ".jsonl", ":1: expected a JSON object"),
             ("", ".jsonl", "the question set is empty"),

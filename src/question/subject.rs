@@ -30,9 +30,7 @@ impl Tagged<'_> {
 
     /// The part before `at`, looking through adverbs.
     fn anchor(&self, at: usize) -> Option<Part> {
-        self.adverbs_before(at)
-            .checked_sub(1)
-            .and_then(|before| self.part(before))
+        self.adverbs_before(at).checked_sub(1).and_then(|before| self.part(before))
     }
 
     /// The first word of a run of adverbs that ends before `at`.
@@ -64,10 +62,8 @@ impl Relatives {
     /// Takes in the word at `at`; true if a verb there would belong to a relative clause.
     pub(super) fn owes(&mut self, tagged: Tagged<'_>, at: usize) -> bool {
         // `the skills they need`: a clause without its `that`.
-        let bare = matches!(
-            tagged.key(at),
-            "they" | "we" | "you" | "i" | "he" | "she" | "others"
-        ) && at > 0
+        let bare = matches!(tagged.key(at), "they" | "we" | "you" | "i" | "he" | "she" | "others")
+            && at > 0
             && matches!(tagged.part(at - 1), Some(Part::Noun | Part::Plural));
         if bare || (tagged.part(at) == Some(Part::Relative) && at > 0) {
             self.owed = true;
@@ -88,10 +84,7 @@ pub(super) fn pronoun_subject(tagged: Tagged<'_>) -> Option<usize> {
             "some" | "any" | "all" | "most" | "many" | "few" | "both" | "each" | "either" | "such"
         );
     // `everyone in the room`, `those without work` go on.
-    let personal = matches!(
-        tagged.key(0),
-        "i" | "you" | "we" | "they" | "he" | "she" | "it" | "there"
-    );
+    let personal = matches!(tagged.key(0), "i" | "you" | "we" | "they" | "he" | "she" | "it" | "there");
     let goes_on = match tagged.part(1) {
         Some(Part::Conjunction | Part::Relative) => true,
         Some(Part::Preposition) => !personal || tagged.key(1) == "of",
@@ -110,18 +103,16 @@ pub(super) fn before_base_verb(tagged: Tagged<'_>) -> Option<usize> {
     let mut relatives = Relatives::default();
     for at in 1..tagged.words.len() {
         let owed = relatives.owes(tagged, at);
-        if tagged.part(at) == Some(Part::Subordinator) && best.is_some_and(|(top, _)| top >= ENOUGH)
-        {
+        if tagged.part(at) == Some(Part::Subordinator) && best.is_some_and(|(top, _)| top >= ENOUGH) {
             break;
         }
         let score = base_verb_score(tagged, at);
         if owed {
-            let finite = tagged.part(at) == Some(Part::Auxiliary)
-                || score > 1.0
-                || opens_relative(tagged, at);
+            let finite =
+                tagged.part(at) == Some(Part::Auxiliary) || score > 1.0 || opens_relative(tagged, at);
             // A bare `be` is never the verb of a relative clause.
-            let bare = tagged.key(at) == "be"
-                && !matches!(tagged.part(at - 1), Some(Part::To | Part::Auxiliary));
+            let bare =
+                tagged.key(at) == "be" && !matches!(tagged.part(at - 1), Some(Part::To | Part::Auxiliary));
             if finite && tagged.part(at) != Some(Part::Relative) {
                 relatives.paid();
             }
@@ -136,17 +127,13 @@ pub(super) fn before_base_verb(tagged: Tagged<'_>) -> Option<usize> {
             break;
         }
     }
-    best.filter(|(score, _)| *score >= ENOUGH)
-        .map(|(_, at)| tagged.adverbs_before(at))
+    best.filter(|(score, _)| *score >= ENOUGH).map(|(_, at)| tagged.adverbs_before(at))
 }
 
 /// True for the verb of a relative clause: by its form, or because it follows `who`, `that` or their adverb.
 pub(super) fn opens_relative(tagged: Tagged<'_>, at: usize) -> bool {
     let follows = tagged.part(tagged.adverbs_before(at) - 1) == Some(Part::Relative);
-    let verbal = matches!(
-        tagged.part(at),
-        Some(Part::Noun | Part::Either | Part::Verb | Part::Participle)
-    );
+    let verbal = matches!(tagged.part(at), Some(Part::Noun | Part::Either | Part::Verb | Part::Participle));
     (follows && verbal) || is_third(tagged, at)
 }
 
@@ -188,9 +175,7 @@ fn base_verb_score(tagged: Tagged<'_>, at: usize) -> f32 {
         Some(To | Adverb | Plural | Part::Gerund | Part::Trailing) => score += 0.5,
         Some(Preposition) if tagged.key(at + 1) != "of" => score += 0.5,
         Some(Preposition) => score -= 1.5,
-        Some(Verb) if tagged.key(at) != "be" && !verbs::takes_bare_infinitive(tagged.key(at)) => {
-            score -= 2.0
-        }
+        Some(Verb) if tagged.key(at) != "be" && !verbs::takes_bare_infinitive(tagged.key(at)) => score -= 2.0,
         Some(Either) if part == Either && tagged.part(at - 1) != Some(Plural) => score -= 0.5,
         Some(Part::Relative) if tagged.key(at + 1) == "that" => score += 1.5,
         Some(Part::Auxiliary) if matches!(tagged.key(at + 1), "have" | "do") => score -= 2.0,

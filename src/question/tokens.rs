@@ -61,8 +61,7 @@ impl Word {
     }
 
     fn split(raw: &str) -> Self {
-        let is_core =
-            |c: char| c.is_alphanumeric() || matches!(c, '$' | '€' | '£' | '%' | '#' | '&' | '@');
+        let is_core = |c: char| c.is_alphanumeric() || matches!(c, '$' | '€' | '£' | '%' | '#' | '&' | '@');
         let (start, end) = match (raw.find(is_core), raw.rfind(is_core)) {
             (Some(start), Some(last)) => {
                 let width = raw[last..].chars().next().map_or(1, char::len_utf8);
@@ -92,17 +91,10 @@ impl Word {
 /// Cuts a text at white space and control characters, and marks what stands in brackets or double quotes.
 pub(super) fn words(text: &str) -> Vec<Word> {
     let ignorable = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let clean: String = text
-        .chars()
-        .filter(|&c| !ignorable(c))
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let clean: String =
+        text.chars().filter(|&c| !ignorable(c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut words: Vec<Word> = clean.split_whitespace().map(Word::split).collect();
-    mark_asides(
-        &mut words,
-        |c| matches!(c, '(' | '[' | '“'),
-        |c| matches!(c, ')' | ']' | '”'),
-    );
+    mark_asides(&mut words, |c| matches!(c, '(' | '[' | '“'), |c| matches!(c, ')' | ']' | '”'));
     mark_asides(&mut words, |c| c == '"', |c| c == '"');
     words
 }
@@ -129,30 +121,14 @@ fn mark_asides(words: &mut [Word], opens: impl Fn(char) -> bool, closes: impl Fn
 pub(super) fn case_of(words: &[Word]) -> Case {
     let letters = |word: &&Word| word.core.chars().filter(|c| c.is_alphabetic()).count();
     let all: Vec<&Word> = words.iter().filter(|word| letters(word) > 1).collect();
-    if all.len() > 1
-        && all
-            .iter()
-            .all(|word| !word.core.chars().any(char::is_lowercase))
-    {
+    if all.len() > 1 && all.iter().all(|word| !word.core.chars().any(char::is_lowercase)) {
         return Case::Upper;
     }
-    let long: Vec<&Word> = words
-        .iter()
-        .skip(1)
-        .filter(|word| letters(word) > 3 && !word.aside)
-        .collect();
+    let long: Vec<&Word> = words.iter().skip(1).filter(|word| letters(word) > 3 && !word.aside).collect();
     let capital = long.iter().filter(|word| word.is_capitalised()).count();
     // Names alone must not make a title: `Should Oslo be renamed by South Norway`.
-    let titled = if long.len() < 5 {
-        capital == long.len()
-    } else {
-        capital * 5 >= long.len() * 4
-    };
-    if long.len() > 1 && titled {
-        Case::Title
-    } else {
-        Case::Sentence
-    }
+    let titled = if long.len() < 5 { capital == long.len() } else { capital * 5 >= long.len() * 4 };
+    if long.len() > 1 && titled { Case::Title } else { Case::Sentence }
 }
 
 /// Writes an inserted word in the case of its surroundings.
@@ -168,10 +144,7 @@ pub(super) fn in_case(word: &str, case: Case) -> String {
 pub(super) fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     match letters.next() {
-        Some(first)
-            if first.is_lowercase()
-                && !letters.as_str().chars().take(2).any(char::is_uppercase) =>
-        {
+        Some(first) if first.is_lowercase() && !letters.as_str().chars().take(2).any(char::is_uppercase) => {
             first.to_uppercase().chain(letters).collect()
         }
         _ => word.to_owned(),

@@ -139,8 +139,7 @@ static PASTS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
         .map(|(base, (past, _))| (*past, *base))
         .collect()
 });
-static SURE_SET: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| SURE.split_ascii_whitespace().collect());
+static SURE_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| SURE.split_ascii_whitespace().collect());
 static EITHER_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     EITHER
         .split_ascii_whitespace()
@@ -167,15 +166,8 @@ pub(super) fn is_sure_base(key: &str) -> bool {
     SURE_SET.contains(key)
         || (key.len() > 6
             && ["ise", "ize", "ify"].iter().any(|end| key.ends_with(end))
-            && ![
-                "exercise",
-                "franchise",
-                "enterprise",
-                "expertise",
-                "merchandise",
-                "otherwise",
-            ]
-            .contains(&key))
+            && !["exercise", "franchise", "enterprise", "expertise", "merchandise", "otherwise"]
+                .contains(&key))
 }
 
 /// True for a bare form that is a verb as often as a noun or adjective.
@@ -251,21 +243,15 @@ pub(super) fn base_of_past(key: &str) -> Option<String> {
     if let Some(last) = stem.chars().last() {
         bases.push(stem[..stem.len() - last.len_utf8()].to_owned());
     }
-    bases
-        .into_iter()
-        .find(|base| known(base) && past(base) == key)
+    bases.into_iter().find(|base| known(base) && past(base) == key)
 }
 
 /// True for a past participle by table or by its ending.
 pub(super) fn is_participle(key: &str) -> bool {
-    const NOUNS: [&str; 10] = [
-        "need", "speed", "seed", "feed", "breed", "weed", "greed", "hundred", "indeed", "deed",
-    ];
+    const NOUNS: [&str; 10] =
+        ["need", "speed", "seed", "feed", "breed", "weed", "greed", "hundred", "indeed", "deed"];
     PARTICIPLES.contains(key)
-        && ![
-            "cost", "cut", "set", "put", "let", "read", "hit", "bet", "run",
-        ]
-        .contains(&key)
+        && !["cost", "cut", "set", "put", "let", "read", "hit", "bet", "run"].contains(&key)
         || (key.len() > 3 && key.ends_with("ed") && !NOUNS.contains(&key))
 }
 
@@ -276,10 +262,7 @@ pub(super) fn third_person(base: &str) -> String {
         "have" => return "has".into(),
         _ => {}
     }
-    if ["s", "x", "z", "ch", "sh", "o"]
-        .iter()
-        .any(|end| base.ends_with(end))
-    {
+    if ["s", "x", "z", "ch", "sh", "o"].iter().any(|end| base.ends_with(end)) {
         return format!("{base}es");
     }
     match consonant_y(base) {

@@ -55,12 +55,48 @@ impl Mark {
         const SHAPES: [char; 6] = ['◆', '●', '■', '★', '◇', '□'];
         let shapes = glyphs == Glyphs::Shapes;
         match self {
-            Mark::Support => if shapes { '▲' } else { '+' },
-            Mark::Oppose => if shapes { '▼' } else { '-' },
-            Mark::Other(i) => if shapes { SHAPES[i % SHAPES.len()] } else { '#' },
-            Mark::None => if shapes { '○' } else { 'o' },
-            Mark::Several => if shapes { '◐' } else { '*' },
-            Mark::Pending => if shapes { '·' } else { '.' },
+            Mark::Support => {
+                if shapes {
+                    '▲'
+                } else {
+                    '+'
+                }
+            }
+            Mark::Oppose => {
+                if shapes {
+                    '▼'
+                } else {
+                    '-'
+                }
+            }
+            Mark::Other(i) => {
+                if shapes {
+                    SHAPES[i % SHAPES.len()]
+                } else {
+                    '#'
+                }
+            }
+            Mark::None => {
+                if shapes {
+                    '○'
+                } else {
+                    'o'
+                }
+            }
+            Mark::Several => {
+                if shapes {
+                    '◐'
+                } else {
+                    '*'
+                }
+            }
+            Mark::Pending => {
+                if shapes {
+                    '·'
+                } else {
+                    '.'
+                }
+            }
         }
     }
 
@@ -90,7 +126,13 @@ pub fn share(p: f64) -> String {
 
 /// A signed share: `+.40`, `-.20`, ` .00`.
 pub fn signed(p: f64) -> String {
-    if p > 0.0 { format!("+{}", share(p)) } else if p < 0.0 { share(p) } else { format!(" {}", share(0.0)) }
+    if p > 0.0 {
+        format!("+{}", share(p))
+    } else if p < 0.0 {
+        share(p)
+    } else {
+        format!(" {}", share(0.0))
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ pub struct Rates(Vec<(Job, Instant, u64)>);
 impl Rates {
     /// A step of a job in words, with its rate since this process began it.
     pub fn text(&mut self, progress: Progress, now: Instant) -> String {
-        let known = self.0.iter().find(|(job, _, first)| *job == progress.job && *first <= progress.done).copied();
+        let known =
+            self.0.iter().find(|(job, _, first)| *job == progress.job && *first <= progress.done).copied();
         let (_, began, first) = known.unwrap_or_else(|| {
             self.0.retain(|(job, ..)| *job != progress.job);
             self.0.push((progress.job, now, progress.done));

@@ -18,7 +18,12 @@ pub fn line(text: &str) -> String {
             '\u{7f}' => out.push('␡'),
             '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
             // Zero-width and direction marks: they hide text or turn it round. The joiner stays, emoji need it.
-            '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+            '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{61c}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
             | '\u{feff}' => {}
             c => out.push(c),
         }

@@ -61,16 +61,24 @@ impl SearchResult<'_> {
             let p = (0..self.book.perspectives).filter_map(|i| self.book.verdict(ranked.at, i)?.p);
             let p = p.reduce(f32::max).map_or_else(String::new, |p| share(f64::from(p)));
             let score = format!("{:.*}", recipe.decimals(), ranked.score);
-            let title = if ranked.passage.title.is_empty() { &ranked.passage.text } else { &ranked.passage.title };
+            let title =
+                if ranked.passage.title.is_empty() { &ranked.passage.text } else { &ranked.passage.title };
             let title: String = safe::line(title).chars().take(60).collect();
-            let _ = writeln!(out, "{:>3} {mark:<2} {p:>4} {score:>8}  {title}  [{}]", i + 1, safe::line(&ranked.passage.id));
+            let _ = writeln!(
+                out,
+                "{:>3} {mark:<2} {p:>4} {score:>8}  {title}  [{}]",
+                i + 1,
+                safe::line(&ranked.passage.id)
+            );
         }
         if ranking.is_empty() {
             out.push_str("  nothing found\n");
         }
         match self.figures(ranking) {
             Some(figures) => drop(writeln!(out, "    {}", line(&figures, &self.book, self.plan, glyphs))),
-            None => out.push_str("    no measures: the question has no perspectives (give them with --perspective)\n"),
+            None => out.push_str(
+                "    no measures: the question has no perspectives (give them with --perspective)\n",
+            ),
         }
     }
 
@@ -119,10 +127,11 @@ impl SearchResult<'_> {
             let verdicts: Vec<Value> = (0..self.book.perspectives)
                 .map(|perspective| {
                     let verdict = self.book.verdict(ranked.at, perspective);
-                    let failed = self.book.known(ranked.at, perspective).and_then(|known| match &known.model {
-                        Some(Err(error)) => Some(error.to_string()),
-                        _ => None,
-                    });
+                    let failed =
+                        self.book.known(ranked.at, perspective).and_then(|known| match &known.model {
+                            Some(Err(error)) => Some(error.to_string()),
+                            _ => None,
+                        });
                     json!({
                         "perspective": perspective,
                         "p": verdict.and_then(|verdict| verdict.p),
@@ -150,15 +159,22 @@ impl SearchResult<'_> {
     pub fn tsv(&self) -> String {
         let mut out = String::from("question\tlane\trank\tid\tscore\tsupports\n");
         for lane in &self.lanes {
-            for (i, ranked) in lane.ranking.iter().flat_map(|ranking| ranking.iter()).take(self.plan.k).enumerate() {
+            for (i, ranked) in
+                lane.ranking.iter().flat_map(|ranking| ranking.iter()).take(self.plan.k).enumerate()
+            {
                 let supports = self.book.support(ranked.at).map_or_else(
                     || "?".to_owned(),
                     |set| set.iter().map(|i| (i + 1).to_string()).collect::<Vec<_>>().join(","),
                 );
                 let field = |text: &str| safe::line(text);
                 let (question, id) = (field(&self.plan.question.text), field(&ranked.passage.id));
-                let _ =
-                    writeln!(out, "{question}\t{}\t{}\t{id}\t{:.4}\t{supports}", lane.recipe, i + 1, ranked.score);
+                let _ = writeln!(
+                    out,
+                    "{question}\t{}\t{}\t{id}\t{:.4}\t{supports}",
+                    lane.recipe,
+                    i + 1,
+                    ranked.score
+                );
             }
         }
         out
@@ -169,7 +185,8 @@ impl SearchResult<'_> {
 pub fn line(figures: &Figures, book: &Book, plan: &Plan, glyphs: Glyphs) -> String {
     let question = &plan.question;
     let k = figures.k;
-    let mut out = format!("MRecall@{k} {:.0} · {}/{} sides", figures.mrecall, figures.covered.len(), book.perspectives);
+    let mut out =
+        format!("MRecall@{k} {:.0} · {}/{} sides", figures.mrecall, figures.covered.len(), book.perspectives);
     let _ = write!(out, " · Prec@{k} {} ·", share(figures.prec));
     for (i, count) in figures.supporting.iter().enumerate() {
         let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));

@@ -8,8 +8,9 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 const STOP: [&str; 33] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on",
-    "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
+    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
+    "was", "will", "with",
 ];
 
 /// Lucene cuts longer words into pieces of this many characters.
@@ -102,18 +103,27 @@ mod tests {
 
     #[test]
     fn words_are_lowered_stemmed_and_stopped_as_in_lucene() {
-        assert_eq!(texts("The keepers' animals were NOT relational; it's Zoo's"), ["keeper", "anim", "were", "relat", "zoo"]);
+        assert_eq!(
+            texts("The keepers' animals were NOT relational; it's Zoo's"),
+            ["keeper", "anim", "were", "relat", "zoo"]
+        );
     }
 
     #[test]
     fn the_later_departures_of_porters_stemmer_are_lucenes_too() {
-        assert_eq!(texts("possibly possible archaeology archaeological"), ["possibl", "possibl", "archaeolog", "archaeolog"]);
+        assert_eq!(
+            texts("possibly possible archaeology archaeological"),
+            ["possibl", "possibl", "archaeolog", "archaeolog"]
+        );
     }
 
     #[test]
     fn a_term_knows_where_its_word_stands() {
         let text = "wide Züge running";
-        assert_eq!(terms(text).iter().map(|t| &text[t.at.clone()]).collect::<Vec<_>>(), ["wide", "Züge", "running"]);
+        assert_eq!(
+            terms(text).iter().map(|t| &text[t.at.clone()]).collect::<Vec<_>>(),
+            ["wide", "Züge", "running"]
+        );
     }
 
     #[test]

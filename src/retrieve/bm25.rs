@@ -76,7 +76,12 @@ impl TermRetriever {
     }
 
     /// Calls `each` with every posting of a term and what it is worth.
-    fn postings(&self, term: &str, times: f32, mut each: impl FnMut(PassageIx, f32)) -> Result<(), RetrieveError> {
+    fn postings(
+        &self,
+        term: &str,
+        times: f32,
+        mut each: impl FnMut(PassageIx, f32),
+    ) -> Result<(), RetrieveError> {
         let term = tantivy::Term::from_field_text(self.index.contents, term);
         let mut frequency = 0u32;
         let mut found = Vec::new();

@@ -36,7 +36,11 @@ impl DenseRetriever {
             let end = (start + BATCH).min(self.corpus.len());
             scores.extend((start..end).map(|i| dot(query, self.vectors.get(PassageIx(i as u32)))));
         }
-        Ok(top(&self.corpus, depth, scores.into_iter().enumerate().map(|(i, score)| (PassageIx(i as u32), score))))
+        Ok(top(
+            &self.corpus,
+            depth,
+            scores.into_iter().enumerate().map(|(i, score)| (PassageIx(i as u32), score)),
+        ))
     }
 }
 

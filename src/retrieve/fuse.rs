@@ -28,8 +28,13 @@ mod tests {
 
     #[test]
     fn a_passage_that_two_lists_hold_stands_above_the_head_of_either() {
-        let corpus = Corpus::carried("t", b"{\"_id\":\"a\",\"text\":\"\"}\n{\"_id\":\"b\",\"text\":\"\"}\n{\"_id\":\"c\",\"text\":\"\"}\n");
-        let list = |places: &[u32]| -> Vec<Hit> { places.iter().map(|i| Hit { passage: PassageIx(*i), score: 9.0 }).collect() };
+        let corpus = Corpus::carried(
+            "t",
+            b"{\"_id\":\"a\",\"text\":\"\"}\n{\"_id\":\"b\",\"text\":\"\"}\n{\"_id\":\"c\",\"text\":\"\"}\n",
+        );
+        let list = |places: &[u32]| -> Vec<Hit> {
+            places.iter().map(|i| Hit { passage: PassageIx(*i), score: 9.0 }).collect()
+        };
         let fused = fuse(&corpus, &[list(&[0, 2]), list(&[1, 2])], 10);
         let order: Vec<u32> = fused.iter().map(|hit| hit.passage.0).collect();
         assert_eq!(order, [2, 0, 1]);

@@ -59,7 +59,8 @@ impl TermIndex {
     /// # Errors
     /// The folder cannot be written, or `stop` was set; the folder is then of no use.
     pub fn build(folder: &Path, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(), RetrieveError> {
-        let directory = MmapDirectory::open(folder).map_err(|error| RetrieveError::Index(error.to_string()))?;
+        let directory =
+            MmapDirectory::open(folder).map_err(|error| RetrieveError::Index(error.to_string()))?;
         fill(&Index::create(directory, schema(), IndexSettings::default())?, corpus, tell, stop)
     }
 
@@ -73,7 +74,8 @@ impl TermIndex {
 
     fn read(index: &Index) -> Result<Self, RetrieveError> {
         let contents = index.schema().get_field("contents")?;
-        let searcher = index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?.searcher();
+        let searcher =
+            index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?.searcher();
         let segments = searcher.segment_readers().iter().map(|reader| {
             let first = reader.fast_fields().u64("passage")?.first(0).unwrap_or_default();
             Ok(Segment { reader: reader.clone(), first: PassageIx(first as u32) })

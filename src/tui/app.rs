@@ -9,7 +9,6 @@ use tui_input::Input;
 
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::LabelSource;
 use crate::engine::{Opened, Turn};
 use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Recipe};
 use crate::question::{By, Question};
@@ -137,8 +136,6 @@ pub struct App {
     pub help_scroll: usize,
     /// What marks are drawn with.
     pub glyphs: Glyphs,
-    /// Whether the carried sample is open.
-    pub sample: bool,
     /// Statements given on the command line for the first question.
     pub given: Vec<String>,
 }
@@ -146,8 +143,6 @@ pub struct App {
 impl App {
     /// The interface before anything has happened.
     pub fn new(start: &Start, size: Size) -> Self {
-        let sample = start.opening.corpus.is_none();
-        let source = start.source.unwrap_or(if sample { LabelSource::Model } else { LabelSource::Auto });
         let lane = |recipe: &Recipe| Lane {
             recipe: *recipe,
             state: LaneState::Idle,
@@ -163,14 +158,19 @@ impl App {
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,
-            question: Question { id: String::new(), text: String::new(), perspectives: Vec::new(), supports: None },
+            question: Question {
+                id: String::new(),
+                text: String::new(),
+                perspectives: Vec::new(),
+                supports: None,
+            },
             by: By::None,
             turn: Turn::default(),
             corpus: Corpus::Opening,
             lanes: start.lanes.iter().map(lane).collect(),
             lane: 0,
             k: start.k,
-            book: Book::new(0, source, 0.5),
+            book: Book::new(0, start.source, 0.5),
             jobs: Vec::new(),
             settled: true,
             notice: None,
@@ -178,7 +178,6 @@ impl App {
             editing: Editing::default(),
             help_scroll: 0,
             glyphs: start.glyphs,
-            sample,
             given: start.perspectives.clone(),
         }
     }
@@ -202,7 +201,8 @@ impl App {
 
     /// The figures of a lane, if the question has statements and the lane a list.
     pub fn figures(&self, lane: &Lane) -> Option<Figures> {
-        (lane.state == LaneState::Ready).then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
+        (lane.state == LaneState::Ready)
+            .then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
     }
 
     /// The mark of a passage.

@@ -77,6 +77,8 @@ fn name(cell: &Cell) -> String {
         (Modifier::REVERSED, "reversed"),
         (Modifier::ITALIC, "italic"),
     ];
-    parts.extend(modifiers.iter().filter(|(one, _)| cell.modifier.contains(*one)).map(|(_, name)| (*name).to_owned()));
+    parts.extend(
+        modifiers.iter().filter(|(one, _)| cell.modifier.contains(*one)).map(|(_, name)| (*name).to_owned()),
+    );
     if parts.is_empty() { "plain".into() } else { parts.join(" ") }
 }

@@ -123,7 +123,13 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Lanes, &["G", "<End>"], Action::Last, "", "go to the last passage"),
     bind(Context::Lanes, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
     bind(Context::Lanes, &["-"], Action::Shallower, "", "let one passage less count (k)"),
-    bind(Context::Lanes, &["s"], Action::NextLabelSource, "labels", "let other labels count: auto, model, gold"),
+    bind(
+        Context::Lanes,
+        &["s"],
+        Action::NextLabelSource,
+        "labels",
+        "let other labels count: auto, model, gold",
+    ),
     bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
     bind(Context::Read, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
@@ -133,16 +139,40 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Read, &["g", "<Home>"], Action::First, "", "scroll to the top"),
     bind(Context::Read, &["G", "<End>"], Action::Last, "", "scroll to the end"),
     bind(Context::Read, &["n", "<Right>", "l"], Action::NextPassage, "next", "read the lane's next passage"),
-    bind(Context::Read, &["p", "<Left>", "h"], Action::PreviousPassage, "previous", "read the lane's passage before"),
+    bind(
+        Context::Read,
+        &["p", "<Left>", "h"],
+        Action::PreviousPassage,
+        "previous",
+        "read the lane's passage before",
+    ),
     bind(Context::Read, &["<Tab>"], Action::NextLane, "lane", "read on in the next lane"),
-    bind(Context::Read, &["s"], Action::NextLabelSource, "labels", "let other labels count: auto, model, gold"),
+    bind(
+        Context::Read,
+        &["s"],
+        Action::NextLabelSource,
+        "labels",
+        "let other labels count: auto, model, gold",
+    ),
     bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
-    bind(Context::Statements, &["<Enter>"], Action::ApplyStatements, "use them", "use the statements and ask again"),
+    bind(
+        Context::Statements,
+        &["<Enter>"],
+        Action::ApplyStatements,
+        "use them",
+        "use the statements and ask again",
+    ),
     bind(Context::Statements, &["<Down>", "<Tab>"], Action::Down, "choose", "go to the next statement"),
     bind(Context::Statements, &["<Up>", "<S-Tab>"], Action::Up, "", "go to the statement before"),
     bind(Context::Statements, &["<C-n>"], Action::AddStatement, "add", "add a statement"),
     bind(Context::Statements, &["<C-x>"], Action::DropStatement, "drop", "drop the statement"),
-    bind(Context::Statements, &["<C-s>"], Action::SwapSides, "swap sides", "let the other of two be the supporting one"),
+    bind(
+        Context::Statements,
+        &["<C-s>"],
+        Action::SwapSides,
+        "swap sides",
+        "let the other of two be the supporting one",
+    ),
     bind(Context::Statements, &["<Esc>"], Action::Back, "cancel", "leave them as they were"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),
@@ -157,7 +187,8 @@ pub const TABLE: &[Binding] = &[
 pub fn action(context: Context, key: &KeyEvent) -> Option<Action> {
     let name = name(key)?;
     let here = |binding: &&Binding| {
-        (binding.context == context || binding.context == Context::Anywhere) && binding.keys.contains(&name.as_str())
+        (binding.context == context || binding.context == Context::Anywhere)
+            && binding.keys.contains(&name.as_str())
     };
     TABLE.iter().find(here).map(|binding| binding.action)
 }

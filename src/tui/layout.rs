@@ -120,7 +120,8 @@ fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
 pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Option<usize>)> {
     let pane = panes.lanes.iter().find(|pane| pane.outer.contains(at))?;
     let row = pane.list.contains(at).then(|| usize::from((at.y - pane.list.y) / pane.rows.max(1)));
-    let passage = row.map(|row| row + app.lanes[pane.lane].top).filter(|i| *i < app.lanes[pane.lane].ranking.len());
+    let passage =
+        row.map(|row| row + app.lanes[pane.lane].top).filter(|i| *i < app.lanes[pane.lane].ranking.len());
     Some((pane.lane, passage))
 }
 

@@ -5,8 +5,8 @@
 //! terminal. Nothing outside this folder knows ratatui or crossterm.
 
 pub mod app;
-mod dump;
 pub mod draw;
+mod dump;
 mod guard;
 pub mod keymap;
 pub mod layout;
@@ -37,8 +37,8 @@ pub struct Start {
     pub lanes: Vec<Recipe>,
     /// How many passages count.
     pub k: usize,
-    /// Which labels count; the carried sample starts on the model's, everything else on the most trusted.
-    pub source: Option<LabelSource>,
+    /// Which labels count.
+    pub source: LabelSource,
     /// A question to begin with; may be empty.
     pub question: String,
     /// Its perspectives, if not its own.

@@ -46,7 +46,8 @@ struct Player {
 pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
     let (send, messages) = mpsc::channel();
     let engine = Engine::start(start.opening.clone(), &teller(send));
-    let mut player = Player { app: App::new(&start, size), engine, messages, quiet: Vec::new(), ended: false };
+    let mut player =
+        Player { app: App::new(&start, size), engine, messages, quiet: Vec::new(), ended: false };
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
     for step in script.iter().chain([&Step::Wait]) {
@@ -87,7 +88,9 @@ impl Player {
     fn take(&mut self, msg: Msg) {
         for effect in update(&mut self.app, msg) {
             match effect {
-                Effect::WaitQuiet { turn, reach, .. } => self.quiet.push(Msg::QuietPeriodEnded { turn, reach }),
+                Effect::WaitQuiet { turn, reach, .. } => {
+                    self.quiet.push(Msg::QuietPeriodEnded { turn, reach })
+                }
                 Effect::Quit => self.ended = true,
                 effect => carry_out(&self.engine, effect),
             }

@@ -132,7 +132,8 @@ fn signals(send: Sender<Msg>) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT])?;
     thread::spawn(move || {
         for signal in signals.forever() {
-            let msg = if signal == SIGCONT { Msg::Resized(Size { width: 0, height: 0 }) } else { Msg::Terminated };
+            let msg =
+                if signal == SIGCONT { Msg::Resized(Size { width: 0, height: 0 }) } else { Msg::Terminated };
             if send.send(msg).is_err() {
                 return;
             }

@@ -19,7 +19,9 @@ pub enum Step {
 
 /// Why a script cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the keys, at `{at}`: expected a key such as <Enter>, <C-c>, <lt>, <Resize:80x24>, <Click:x,y> or <Wait>")]
+#[error(
+    "the keys, at `{at}`: expected a key such as <Enter>, <C-c>, <lt>, <Resize:80x24>, <Click:x,y> or <Wait>"
+)]
 pub struct ScriptError {
     at: String,
 }

@@ -47,12 +47,13 @@ pub fn wrap(text: &str, width: usize, most: usize) -> Vec<Range<usize>> {
 }
 
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.split(' ').scan(0, |at, word| {
-        let start = *at;
-        *at += word.len() + 1;
-        Some((start, word))
-    })
-    .filter(|(_, word)| !word.is_empty())
+    text.split(' ')
+        .scan(0, |at, word| {
+            let start = *at;
+            *at += word.len() + 1;
+            Some((start, word))
+        })
+        .filter(|(_, word)| !word.is_empty())
 }
 
 /// The beginning of `text` that fits `width` columns, ending in `…` if anything was cut.

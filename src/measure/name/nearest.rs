@@ -35,14 +35,8 @@ pub(super) fn unknown(written: &Written<'_>) -> MeasureNameError {
         .min_by_key(|&(_, distance)| distance)
         .filter(|&(example, distance)| distance <= bare(example).len() / 2);
     match near {
-        Some((example, _)) => MeasureNameError::Unknown {
-            given,
-            nearest: suggestion(example, written),
-        },
-        None => MeasureNameError::Unheard {
-            given,
-            known: EXAMPLES.join(", "),
-        },
+        Some((example, _)) => MeasureNameError::Unknown { given, nearest: suggestion(example, written) },
+        None => MeasureNameError::Unheard { given, known: EXAMPLES.join(", ") },
     }
 }
 

@@ -36,10 +36,7 @@ fn a_default_parameter_makes_no_other_measure() {
     assert_eq!(written, parsed("alpha_nDCG@5"));
     assert_eq!(written.to_string(), "alpha_nDCG@5");
     assert_eq!(parsed("R( rel = 1 )@5").to_string(), "R@5");
-    assert_eq!(
-        parsed("alpha_nDCG(alpha=0)@5"),
-        parsed("alpha_nDCG(alpha=-0.0)@5")
-    );
+    assert_eq!(parsed("alpha_nDCG(alpha=0)@5"), parsed("alpha_nDCG(alpha=-0.0)@5"));
     assert_eq!(HashSet::from([written, parsed("alpha_nDCG@5")]).len(), 1);
 }
 
@@ -58,17 +55,11 @@ fn an_unknown_name_suggests_the_nearest_with_its_own_cut_off() {
     assert_eq!(nearest("nDGC@10"), "nDCG@10");
     assert_eq!(nearest("MRecal@5"), "MRecall@5");
     assert_eq!(nearest("st_recall@5"), "StRecall@5");
-    assert_eq!(
-        nearest("alpha-nDCG(alpha=0.3)@5"),
-        "alpha_nDCG(alpha=0.3)@5"
-    );
+    assert_eq!(nearest("alpha-nDCG(alpha=0.3)@5"), "alpha_nDCG(alpha=0.3)@5");
     assert_eq!(nearest("ap"), "AP");
     assert_eq!(nearest("Covers@5"), "Cover");
     assert_eq!(nearest("p@0005"), "P@5");
-    assert_eq!(
-        message("ndcg@7"),
-        "unknown measure `ndcg@7`: did you mean `nDCG@7`?"
-    );
+    assert_eq!(message("ndcg@7"), "unknown measure `ndcg@7`: did you mean `nDCG@7`?");
 }
 
 #[test]
@@ -82,50 +73,24 @@ fn a_missing_superfluous_or_impossible_cut_off_says_so() {
     assert_eq!(message("P"), "`P` needs a cut-off, as in `P@5`");
     assert_eq!(message("Cover@5"), "`Cover` takes no cut-off, found `@5`");
     for text in ["P@0", "P@", "P@-1", "P@+5", "P@five", "P@1.5"] {
-        assert!(
-            matches!(
-                text.parse::<Measure>(),
-                Err(MeasureNameError::BadCutoff { .. })
-            ),
-            "{text}"
-        );
+        assert!(matches!(text.parse::<Measure>(), Err(MeasureNameError::BadCutoff { .. })), "{text}");
     }
 }
 
 #[test]
 fn parameters_are_checked_for_name_and_range() {
     assert_eq!(message("nDCG(rel=2)@10"), "`nDCG` takes no parameter `rel`");
-    assert_eq!(
-        message("R(rel=0)@10"),
-        "expected a grade from 1 for `rel`, found `0`"
-    );
-    assert_eq!(
-        message("alpha_nDCG(alpha=1.5)@5"),
-        "expected a number from 0 to 1 for `alpha`, found `1.5`"
-    );
+    assert_eq!(message("R(rel=0)@10"), "expected a grade from 1 for `rel`, found `0`");
+    assert_eq!(message("alpha_nDCG(alpha=1.5)@5"), "expected a number from 0 to 1 for `alpha`, found `1.5`");
     assert!(message("alpha_nDCG(alpha=NaN)@5").contains("found `NaN`"));
 }
 
 #[test]
 fn broken_writing_is_refused() {
-    for text in [
-        "",
-        "@5",
-        "P(rel=2",
-        "P)@5",
-        "P(rel)@5",
-        "(rel=2)@5",
-        "P((rel=2))@5",
-        "P(rel=2,rel=3)@5",
-        "P@5@5",
-    ] {
-        assert!(
-            matches!(
-                text.parse::<Measure>(),
-                Err(MeasureNameError::Malformed { .. })
-            ),
-            "{text}"
-        );
+    for text in
+        ["", "@5", "P(rel=2", "P)@5", "P(rel)@5", "(rel=2)@5", "P((rel=2))@5", "P(rel=2,rel=3)@5", "P@5@5"]
+    {
+        assert!(matches!(text.parse::<Measure>(), Err(MeasureNameError::Malformed { .. })), "{text}");
     }
 }
 

@@ -14,9 +14,7 @@ pub(super) struct Written<'a> {
 
 impl<'a> Written<'a> {
     pub fn split(whole: &'a str) -> Result<Self, MeasureNameError> {
-        let malformed = || MeasureNameError::Malformed {
-            given: whole.to_owned(),
-        };
+        let malformed = || MeasureNameError::Malformed { given: whole.to_owned() };
         let (head, cutoff) = match whole.rsplit_once('@') {
             Some((head, digits)) => (head, Some(read_cutoff(whole, digits)?)),
             None => (whole, None),
@@ -36,12 +34,7 @@ impl<'a> Written<'a> {
                 Ok((key.trim(), value.trim()))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self {
-            whole,
-            name,
-            parameters,
-            cutoff,
-        })
+        Ok(Self { whole, name, parameters, cutoff })
     }
 
     /// What follows the name: `(alpha=0.3)@5`.
@@ -50,18 +43,15 @@ impl<'a> Written<'a> {
     }
 
     pub fn needed_cutoff(&self) -> Result<NonZeroUsize, MeasureNameError> {
-        self.cutoff.ok_or_else(|| MeasureNameError::NoCutoff {
-            given: self.whole.to_owned(),
-        })
+        self.cutoff.ok_or_else(|| MeasureNameError::NoCutoff { given: self.whole.to_owned() })
     }
 
     pub fn refuse_cutoff(&self) -> Result<(), MeasureNameError> {
         match self.cutoff {
             None => Ok(()),
-            Some(k) => Err(MeasureNameError::TakesNoCutoff {
-                name: self.name.to_owned(),
-                found: k.to_string(),
-            }),
+            Some(k) => {
+                Err(MeasureNameError::TakesNoCutoff { name: self.name.to_owned(), found: k.to_string() })
+            }
         }
     }
 
@@ -69,37 +59,26 @@ impl<'a> Written<'a> {
         let Some(found) = self.parameter("rel") else {
             return Ok(DEFAULT_REL);
         };
-        found
-            .parse()
-            .ok()
-            .filter(|&rel| rel >= 1)
-            .ok_or_else(|| MeasureNameError::BadParameter {
-                parameter: "rel",
-                expected: "a grade from 1",
-                found: found.to_owned(),
-            })
+        found.parse().ok().filter(|&rel| rel >= 1).ok_or_else(|| MeasureNameError::BadParameter {
+            parameter: "rel",
+            expected: "a grade from 1",
+            found: found.to_owned(),
+        })
     }
 
     pub fn alpha(&self) -> Result<Alpha, MeasureNameError> {
         let Some(found) = self.parameter("alpha") else {
             return Ok(Alpha::default());
         };
-        found
-            .parse()
-            .ok()
-            .and_then(Alpha::new)
-            .ok_or_else(|| MeasureNameError::BadParameter {
-                parameter: "alpha",
-                expected: "a number from 0 to 1",
-                found: found.to_owned(),
-            })
+        found.parse().ok().and_then(Alpha::new).ok_or_else(|| MeasureNameError::BadParameter {
+            parameter: "alpha",
+            expected: "a number from 0 to 1",
+            found: found.to_owned(),
+        })
     }
 
     fn parameter(&self, name: &str) -> Option<&'a str> {
-        self.parameters
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map(|&(_, value)| value)
+        self.parameters.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
     /// An ignored parameter would print a number under a name it does not deserve.
@@ -114,9 +93,7 @@ impl<'a> Written<'a> {
         };
         let repeated = self.parameters.get(1);
         match self.parameters.iter().find(|(key, _)| *key != known) {
-            None if repeated.is_some() => Err(MeasureNameError::Malformed {
-                given: self.whole.to_owned(),
-            }),
+            None if repeated.is_some() => Err(MeasureNameError::Malformed { given: self.whole.to_owned() }),
             None => Ok(()),
             Some((parameter, _)) => Err(MeasureNameError::UnknownParameter {
                 name: self.name.to_owned(),
@@ -131,8 +108,5 @@ fn read_cutoff(whole: &str, digits: &str) -> Result<NonZeroUsize, MeasureNameErr
     Some(digits)
         .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| MeasureNameError::BadCutoff {
-            given: whole.to_owned(),
-            found: digits.to_owned(),
-        })
+        .ok_or_else(|| MeasureNameError::BadCutoff { given: whole.to_owned(), found: digits.to_owned() })
 }

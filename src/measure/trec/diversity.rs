@@ -37,22 +37,14 @@ impl DiversityQrels {
 
     /// Every judgement of one question: passage, perspective from 0, grade; in order.
     pub fn judgements(&self, question: &str) -> impl Iterator<Item = (&str, usize, i32)> {
-        self.questions
-            .get(question)
-            .into_iter()
-            .flatten()
-            .flat_map(|(passage, grades)| {
-                grades
-                    .iter()
-                    .map(|(&perspective, &grade)| (passage.as_str(), perspective, grade))
-            })
+        self.questions.get(question).into_iter().flatten().flat_map(|(passage, grades)| {
+            grades.iter().map(|(&perspective, &grade)| (passage.as_str(), perspective, grade))
+        })
     }
 
     /// The highest perspective judged, from 0: a lower bound of m, never m itself.
     pub fn highest_perspective(&self, question: &str) -> Option<usize> {
-        self.judgements(question)
-            .map(|(_, perspective, _)| perspective)
-            .max()
+        self.judgements(question).map(|(_, perspective, _)| perspective).max()
     }
 
     /// Every judged passage with the perspectives it supports at a grade of at least `rel`; in order.
@@ -129,9 +121,7 @@ fn supported(grades: &ByPerspective, rel: i32) -> SupportSet {
         .iter()
         .filter(|&(_, &grade)| grade >= rel)
         // `insert` lets no other perspective in.
-        .fold(SupportSet::EMPTY, |set, (&perspective, _)| {
-            set.with(perspective).unwrap_or(set)
-        })
+        .fold(SupportSet::EMPTY, |set, (&perspective, _)| set.with(perspective).unwrap_or(set))
 }
 
 /// Reads `qid perspective docid rel`, the perspective counted from 1.
@@ -163,10 +153,7 @@ pub fn read_diversity_qrels(file: &str, reader: impl BufRead) -> Result<Diversit
         let triple = (question.to_owned(), passage.to_owned(), from_one);
         let first = *lines.entry(triple).or_insert(number);
         if first != number {
-            let what = format!(
-                "passage of question {}, perspective {from_one}",
-                quoted(question)
-            );
+            let what = format!("passage of question {}, perspective {from_one}", quoted(question));
             problems.report_repeated(number, &what, passage, first);
         } else if let Err(error) = qrels.insert(question, passage, from_one - 1, grade) {
             problems.report(number, "a perspective", error.to_string());
@@ -192,18 +179,8 @@ mod tests {
         let both = SupportSet::of([0, 1]).unwrap();
         let second = SupportSet::of([1]).unwrap();
         let qrels = sample();
-        assert_eq!(
-            qrels.pool("q", 1),
-            [("a", both), ("b", SupportSet::EMPTY), ("c", second)]
-        );
-        assert_eq!(
-            qrels.pool("q", 2),
-            [
-                ("a", SupportSet::EMPTY),
-                ("b", SupportSet::EMPTY),
-                ("c", second)
-            ]
-        );
+        assert_eq!(qrels.pool("q", 1), [("a", both), ("b", SupportSet::EMPTY), ("c", second)]);
+        assert_eq!(qrels.pool("q", 2), [("a", SupportSet::EMPTY), ("b", SupportSet::EMPTY), ("c", second)]);
         assert_eq!(qrels.highest_perspective("q"), Some(1));
         assert_eq!(qrels.highest_perspective("other"), None);
     }
@@ -213,10 +190,7 @@ mod tests {
         let qrels = sample();
         let ranked = |absent| qrels.ranked("q", ["b", "x"], 1, absent);
         assert_eq!(ranked(Absent::Unjudged), [Some(SupportSet::EMPTY), None]);
-        assert_eq!(
-            ranked(Absent::SupportsNothing),
-            [Some(SupportSet::EMPTY); 2]
-        );
+        assert_eq!(ranked(Absent::SupportsNothing), [Some(SupportSet::EMPTY); 2]);
     }
 
     #[test]
@@ -228,9 +202,8 @@ mod tests {
 
     #[test]
     fn bad_lines_and_repeated_triples_are_told() {
-        let message = read("q 0 a 1\nq 129 a 1\nq 1 a x\nq 1 a\nq 1 a 1\nq 2 a 1\nq 1 a 0\n")
-            .unwrap_err()
-            .to_string();
+        let message =
+            read("q 0 a 1\nq 129 a 1\nq 1 a x\nq 1 a\nq 1 a 1\nq 2 a 1\nq 1 a 0\n").unwrap_err().to_string();
         assert_eq!(
             message,
             "d.qrels:1: expected a perspective from 1 to 128 (column 2), found `0`\n\

@@ -26,12 +26,7 @@ pub struct LineError {
 
 impl Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            expected,
-            found,
-        } = self;
+        let Self { file, line, expected, found } = self;
         write!(f, "{file}:{line}: expected {expected}, found {found}")
     }
 }
@@ -64,7 +59,9 @@ pub enum TrecError {
     /// The bytes could not be had.
     #[error("{file}: {source}")]
     Io {
+        /// As the user named it.
         file: String,
+        /// What the system said.
         #[source]
         source: io::Error,
     },
@@ -82,11 +79,7 @@ pub(super) struct Problems {
 
 impl Problems {
     pub fn of(file: &str) -> Self {
-        Self {
-            file: file.to_owned(),
-            first: Vec::new(),
-            total: 0,
-        }
+        Self { file: file.to_owned(), first: Vec::new(), total: 0 }
     }
 
     pub fn report(&mut self, line: usize, expected: impl Into<String>, found: impl Into<String>) {
@@ -111,10 +104,7 @@ impl Problems {
         if self.total == 0 {
             return Ok(value);
         }
-        Err(TrecError::Lines(LineErrors {
-            first: self.first,
-            total: self.total,
-        }))
+        Err(TrecError::Lines(LineErrors { first: self.first, total: self.total }))
     }
 }
 
@@ -149,10 +139,7 @@ pub(super) fn each_line(
         bytes.clear();
         let read = reader
             .read_until(b'\n', &mut bytes)
-            .map_err(|source| TrecError::Io {
-                file: problems.file.clone(),
-                source,
-            })?;
+            .map_err(|source| TrecError::Io { file: problems.file.clone(), source })?;
         if read == 0 {
             break;
         }
@@ -231,11 +218,7 @@ mod tests {
                 Err(io::Error::other("disk gone"))
             }
         }
-        let result = each_line(
-            io::BufReader::new(Broken),
-            &mut Problems::of("f"),
-            |_, _, _| {},
-        );
+        let result = each_line(io::BufReader::new(Broken), &mut Problems::of("f"), |_, _, _| {});
         assert_eq!(result.unwrap_err().to_string(), "f: disk gone");
     }
 }

@@ -15,9 +15,7 @@ pub struct Qrels {
 impl Qrels {
     /// Questions with their judgements, ordered by id.
     pub fn questions(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, i32>)> {
-        self.questions
-            .iter()
-            .map(|(id, judged)| (id.as_str(), judged))
+        self.questions.iter().map(|(id, judged)| (id.as_str(), judged))
     }
 
     /// The judgements of one question.
@@ -37,10 +35,7 @@ impl Qrels {
 
     /// Sets one grade, and gives back the one it replaces.
     pub fn insert(&mut self, question: &str, passage: &str, grade: i32) -> Option<i32> {
-        self.questions
-            .entry(question.to_owned())
-            .or_default()
-            .insert(passage.to_owned(), grade)
+        self.questions.entry(question.to_owned()).or_default().insert(passage.to_owned(), grade)
     }
 }
 
@@ -93,8 +88,7 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
         // Without a header no column is known; one error tells more than one for every line.
         let Some(places) = known else { return };
         let columns: Vec<&str> = line.split('\t').collect();
-        let [Some(question), Some(passage), Some(grade)] =
-            places.map(|place| columns.get(place).copied())
+        let [Some(question), Some(passage), Some(grade)] = places.map(|place| columns.get(place).copied())
         else {
             let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
             problems.report(number, "3 columns separated by tabs", found);
@@ -174,9 +168,7 @@ mod tests {
 
     #[test]
     fn bad_and_repeated_lines_of_qrels_are_told() {
-        let message = trec("1 0 a 2\n1 0 a\n1 0 b 1.5\n1 1 a 2\n")
-            .unwrap_err()
-            .to_string();
+        let message = trec("1 0 a 2\n1 0 a\n1 0 b 1.5\n1 1 a 2\n").unwrap_err().to_string();
         assert_eq!(
             message,
             "q.qrels:2: expected 4 columns (qid iter docid rel), found 3 columns in `1 0 a`\n\
@@ -196,10 +188,7 @@ mod tests {
     #[test]
     fn beir_without_its_header_is_one_error() {
         let message = beir("q\ta\t1\nq\tb\t1\n").unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "q.tsv:1: expected the header `query-id\\tcorpus-id\\tscore`, found `q\\ta\\t1`"
-        );
+        assert_eq!(message, "q.tsv:1: expected the header `query-id\\tcorpus-id\\tscore`, found `q\\ta\\t1`");
     }
 
     #[test]
@@ -208,21 +197,14 @@ mod tests {
         let qrels = beir(&format!("{header}\"a \"\"b\"\"\"\td\"x\t1\n")).unwrap();
         assert_eq!(qrels.question("a \"b\"").unwrap()["d\"x"], 1);
         for field in ["\"a", "\"a\"b\"", "\""] {
-            let message = beir(&format!("{header}{field}\td\t1\n"))
-                .unwrap_err()
-                .to_string();
-            assert!(
-                message.starts_with("q.tsv:2: expected balanced quotes"),
-                "{message}"
-            );
+            let message = beir(&format!("{header}{field}\td\t1\n")).unwrap_err().to_string();
+            assert!(message.starts_with("q.tsv:2: expected balanced quotes"), "{message}");
         }
     }
 
     #[test]
     fn short_lines_and_grades_that_are_no_numbers_are_told() {
-        let message = beir("query-id\tcorpus-id\tscore\nq\ta\nq\ta\tyes\n")
-            .unwrap_err()
-            .to_string();
+        let message = beir("query-id\tcorpus-id\tscore\nq\ta\nq\ta\tyes\n").unwrap_err().to_string();
         assert_eq!(
             message,
             "q.tsv:2: expected 3 columns separated by tabs, found 2 columns in `q\\ta`\n\

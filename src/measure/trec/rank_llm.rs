@@ -56,24 +56,12 @@ struct Hit {
 /// # Errors
 /// JSON that does not parse, objects without the fields above, hits of several questions in one object,
 /// and a passage listed twice for a question. Lines are those of the JSON text.
-pub fn read_rank_llm(
-    file: &str,
-    mut reader: impl BufRead,
-    order: RunOrder,
-) -> Result<Run, TrecError> {
+pub fn read_rank_llm(file: &str, mut reader: impl BufRead, order: RunOrder) -> Result<Run, TrecError> {
     let mut text = String::new();
-    reader
-        .read_to_string(&mut text)
-        .map_err(|source| TrecError::Io {
-            file: file.to_owned(),
-            source,
-        })?;
+    reader.read_to_string(&mut text).map_err(|source| TrecError::Io { file: file.to_owned(), source })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut reading = Reading {
-        text: Located::new(text),
-        problems: Problems::of(file),
-        building: RunBuilder::default(),
-    };
+    let mut reading =
+        Reading { text: Located::new(text), problems: Problems::of(file), building: RunBuilder::default() };
     for question in reading.objects(text) {
         reading.question(question);
     }
@@ -93,9 +81,7 @@ impl<'a> Reading<'a> {
         let read = if text.trim_start().starts_with('[') {
             serde_json::from_str(text)
         } else {
-            serde_json::Deserializer::from_str(text)
-                .into_iter()
-                .collect()
+            serde_json::Deserializer::from_str(text).into_iter().collect()
         };
         read.unwrap_or_else(|error| {
             self.problems.report(
@@ -131,17 +117,11 @@ impl<'a> Reading<'a> {
                 }
             }
             let Some(id) = &id else {
-                self.problems
-                    .report(line, "a `qid` in the query or in the hit", "none");
+                self.problems.report(line, "a `qid` in the query or in the hit", "none");
                 return;
             };
             let place = self.building.place_of(id);
-            let entry = Entry {
-                line,
-                rank: hit.rank,
-                id: hit.docid.into_text(),
-                score: hit.score,
-            };
+            let entry = Entry { line, rank: hit.rank, id: hit.docid.into_text(), score: hit.score };
             self.building.add(&mut self.problems, place, entry);
         }
         match id {
@@ -150,9 +130,7 @@ impl<'a> Reading<'a> {
                 let place = self.building.place_of(&id);
                 self.building.set_text(place, &text);
             }
-            None => self
-                .problems
-                .report(line, "a `qid` in the query or in a hit", "none"),
+            None => self.problems.report(line, "a `qid` in the query or in a hit", "none"),
         }
     }
 
@@ -178,10 +156,7 @@ struct Located<'a> {
 impl<'a> Located<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        Self {
-            text,
-            starts: breaks.map(|(place, _)| place + 1).collect(),
-        }
+        Self { text, starts: breaks.map(|(place, _)| place + 1).collect() }
     }
 
     fn line_of(&self, piece: &RawValue) -> usize {
@@ -231,7 +206,8 @@ mod tests {
 
     #[test]
     fn order_can_be_trec_evals() {
-        let text = r#"[{"query":{"text":"w","qid":"q"},"hits":[{"docid":"a","score":1},{"docid":"b","score":1}]}]"#;
+        let text =
+            r#"[{"query":{"text":"w","qid":"q"},"hits":[{"docid":"a","score":1},{"docid":"b","score":1}]}]"#;
         let run = read_rank_llm("r.json", text.as_bytes(), RunOrder::TrecEval).unwrap();
         assert_eq!(run.questions()[0].ids().collect::<Vec<_>>(), ["b", "a"]);
     }

@@ -93,12 +93,7 @@ pub fn read_run(file: &str, reader: impl BufRead, order: RunOrder) -> Result<Run
             building.run.tag = tag.to_owned();
         }
         let place = building.place_of(question);
-        let entry = Entry {
-            line: number,
-            rank: Some(rank),
-            id: id.to_owned(),
-            score,
-        };
+        let entry = Entry { line: number, rank: Some(rank), id: id.to_owned(), score };
         building.add(problems, place, entry);
     })?;
     problems.finish(building.finish(order))
@@ -139,11 +134,7 @@ impl RunBuilder {
         }
         let place = self.run.questions.len();
         self.run.places.insert(question.to_owned(), place);
-        self.run.questions.push(RankedQuestion {
-            id: question.to_owned(),
-            text: None,
-            passages: Vec::new(),
-        });
+        self.run.questions.push(RankedQuestion { id: question.to_owned(), text: None, passages: Vec::new() });
         self.ranks.push(Vec::new());
         self.seen.push(HashMap::new());
         place
@@ -155,19 +146,13 @@ impl RunBuilder {
 
     pub fn add(&mut self, problems: &mut Problems, place: usize, entry: Entry) {
         if let Some(&first) = self.seen[place].get(&entry.id) {
-            let what = format!(
-                "passage of question {}",
-                quoted(&self.run.questions[place].id)
-            );
+            let what = format!("passage of question {}", quoted(&self.run.questions[place].id));
             problems.report_repeated(entry.line, &what, &entry.id, first);
             return;
         }
         self.seen[place].insert(entry.id.clone(), entry.line);
         self.ranks[place].push(entry.rank);
-        self.run.questions[place].passages.push(RankedPassage {
-            id: entry.id,
-            score: entry.score,
-        });
+        self.run.questions[place].passages.push(RankedPassage { id: entry.id, score: entry.score });
     }
 
     pub fn finish(mut self, order: RunOrder) -> Run {
@@ -206,17 +191,11 @@ mod tests {
     }
 
     fn ids(run: &Run, question: &str) -> Vec<String> {
-        run.question(question)
-            .unwrap()
-            .ids()
-            .map(str::to_owned)
-            .collect()
+        run.question(question).unwrap().ids().map(str::to_owned).collect()
     }
 
     fn message(text: &str) -> String {
-        read_run("r.trec", text.as_bytes(), RunOrder::AsGiven)
-            .unwrap_err()
-            .to_string()
+        read_run("r.trec", text.as_bytes(), RunOrder::AsGiven).unwrap_err().to_string()
     }
 
     #[test]
@@ -234,10 +213,7 @@ mod tests {
     #[test]
     fn scores_a_32_bit_float_cannot_tell_apart_are_ties() {
         let text = "q Q0 a 1 0.100000001 t\nq Q0 b 2 0.1 t\nq Q0 c 3 0 t\nq Q0 d 4 -0.0 t\n";
-        assert_eq!(
-            ids(&read(text, RunOrder::TrecEval), "q"),
-            ["b", "a", "d", "c"]
-        );
+        assert_eq!(ids(&read(text, RunOrder::TrecEval), "q"), ["b", "a", "d", "c"]);
     }
 
     #[test]
@@ -250,10 +226,7 @@ mod tests {
 
     #[test]
     fn questions_may_interleave_and_the_first_tag_names_the_run() {
-        let run = read(
-            "q1\tQ0\ta\t1\t3\tx\nq2 Q0 a 1 3 x\nq1 Q0 b 2 2 x\n",
-            RunOrder::AsGiven,
-        );
+        let run = read("q1\tQ0\ta\t1\t3\tx\nq2 Q0 a 1 3 x\nq1 Q0 b 2 2 x\n", RunOrder::AsGiven);
         assert_eq!(run.tag, "x");
         assert_eq!(ids(&run, "q1"), ["a", "b"]);
         let order: Vec<_> = run.questions().iter().map(|q| q.id.as_str()).collect();

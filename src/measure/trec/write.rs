@@ -90,13 +90,7 @@ mod tests {
     use super::*;
 
     fn passages(given: &[(&str, f64)]) -> Vec<RankedPassage> {
-        given
-            .iter()
-            .map(|&(id, score)| RankedPassage {
-                id: id.to_owned(),
-                score,
-            })
-            .collect()
+        given.iter().map(|&(id, score)| RankedPassage { id: id.to_owned(), score }).collect()
     }
 
     fn written(given: &[(&str, f64)]) -> io::Result<String> {
@@ -115,28 +109,14 @@ mod tests {
 
     #[test]
     fn ties_and_rises_are_nudged_so_that_trec_eval_keeps_the_order() {
-        let given = [
-            ("a", 1.0),
-            ("b", 1.0),
-            ("z", 1.000_000_001),
-            ("c", 7.0),
-            ("d", 0.0),
-            ("e", 0.0),
-        ];
+        let given = [("a", 1.0), ("b", 1.0), ("z", 1.000_000_001), ("c", 7.0), ("d", 0.0), ("e", 0.0)];
         let text = written(&given).unwrap();
         for order in [RunOrder::AsGiven, RunOrder::TrecEval] {
             let run = read_run("r", text.as_bytes(), order).unwrap();
             let ids: Vec<&str> = run.questions()[0].ids().collect();
             assert_eq!(ids, ["a", "b", "z", "c", "d", "e"]);
-            let scores: Vec<f64> = run.questions()[0]
-                .passages
-                .iter()
-                .map(|p| p.score)
-                .collect();
-            assert!(
-                scores.windows(2).all(|pair| pair[0] > pair[1]),
-                "{scores:?}"
-            );
+            let scores: Vec<f64> = run.questions()[0].passages.iter().map(|p| p.score).collect();
+            assert!(scores.windows(2).all(|pair| pair[0] > pair[1]), "{scores:?}");
         }
     }
 
@@ -162,10 +142,7 @@ mod tests {
         let any = qrels.any_perspective();
         let mut out = Vec::new();
         write_qrels(&mut out, &any).unwrap();
-        assert_eq!(
-            String::from_utf8(out.clone()).unwrap(),
-            "q 0 a 1\nq 0 b 0\nr 0 c 3\n"
-        );
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), "q 0 a 1\nq 0 b 0\nr 0 c 3\n");
         assert_eq!(read_qrels("q", out.as_slice()).unwrap(), any);
     }
 }

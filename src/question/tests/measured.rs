@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use crate::question::{By, invert, statements, tokens};
 
 fn normal(text: &str) -> String {
-    text.trim()
-        .trim_end_matches(['.', ' '])
-        .replace('’', "'")
-        .to_lowercase()
+    text.trim().trim_end_matches(['.', ' ']).replace('’', "'").to_lowercase()
 }
 
 #[test]
@@ -17,9 +14,7 @@ fn nearly_all_two_sided_yes_no_questions_get_statements_by_rule() {
         println!("skipped: no data");
         return;
     };
-    let file = PathBuf::from(folder)
-        .join("berds-dev")
-        .join("berds.dev.jsonl");
+    let file = PathBuf::from(folder).join("berds-dev").join("berds.dev.jsonl");
     let Ok(text) = std::fs::read_to_string(&file) else {
         println!("skipped: no data");
         return;

@@ -5,16 +5,8 @@ use crate::question::{By, opposite, statements};
 fn expect(rows: &[(&str, &str, &str)]) {
     for (question, supporting, opposing) in rows {
         let made = statements(question);
-        assert_eq!(
-            made.perspectives,
-            [*supporting, *opposing],
-            "for {question:?}"
-        );
-        assert_eq!(
-            (made.by, made.supports),
-            (By::Rule, Some(0)),
-            "for {question:?}"
-        );
+        assert_eq!(made.perspectives, [*supporting, *opposing], "for {question:?}");
+        assert_eq!((made.by, made.supports), (By::Rule, Some(0)), "for {question:?}");
     }
 }
 
@@ -31,21 +23,13 @@ fn questions_with_be_find_where_the_subject_ends() {
             "Storing grain for emergencies is wasteful.",
             "Storing grain for emergencies is not wasteful.",
         ),
-        (
-            "Is chess a sport?",
-            "Chess is a sport.",
-            "Chess is not a sport.",
-        ),
+        ("Is chess a sport?", "Chess is a sport.", "Chess is not a sport."),
         (
             "Are bees that live in cities healthy?",
             "Bees that live in cities are healthy.",
             "Bees that live in cities are not healthy.",
         ),
-        (
-            "Is taxation theft?",
-            "Taxation is theft.",
-            "Taxation is not theft.",
-        ),
+        ("Is taxation theft?", "Taxation is theft.", "Taxation is not theft."),
         (
             "Is Norway doing enough for its fjords?",
             "Norway is doing enough for its fjords.",
@@ -61,27 +45,15 @@ fn questions_with_be_find_where_the_subject_ends() {
             "The death penalty is sometimes justified.",
             "The death penalty is never justified.",
         ),
-        (
-            "Is Wikipedia still reliable?",
-            "Wikipedia is still reliable.",
-            "Wikipedia is no longer reliable.",
-        ),
+        ("Is Wikipedia still reliable?", "Wikipedia is still reliable.", "Wikipedia is no longer reliable."),
     ]);
 }
 
 #[test]
 fn there_is_denied_with_no_or_not() {
     expect(&[
-        (
-            "Is there a pay gap?",
-            "There is a pay gap.",
-            "There is not a pay gap.",
-        ),
-        (
-            "Are there limits to growth?",
-            "There are limits to growth.",
-            "There are no limits to growth.",
-        ),
+        ("Is there a pay gap?", "There is a pay gap.", "There is not a pay gap."),
+        ("Are there limits to growth?", "There are limits to growth.", "There are no limits to growth."),
         (
             "Is there any evidence for ghosts?",
             "There is evidence for ghosts.",
@@ -103,11 +75,7 @@ fn questions_with_do_give_their_form_to_the_verb() {
             "Tea with milk leads to calm.",
             "Tea with milk does not lead to calm.",
         ),
-        (
-            "Do schools kill creativity?",
-            "Schools kill creativity.",
-            "Schools do not kill creativity.",
-        ),
+        ("Do schools kill creativity?", "Schools kill creativity.", "Schools do not kill creativity."),
         (
             "Did the Romans build better roads?",
             "The Romans built better roads.",
@@ -139,11 +107,7 @@ fn modals_and_have_keep_their_auxiliary() {
             "Parents who smoke indoors should be fined.",
             "Parents who smoke indoors should not be fined.",
         ),
-        (
-            "Can machines be creative?",
-            "Machines can be creative.",
-            "Machines cannot be creative.",
-        ),
+        ("Can machines be creative?", "Machines can be creative.", "Machines cannot be creative."),
         (
             "Would a shorter week help workers?",
             "A shorter week would help workers.",
@@ -154,16 +118,8 @@ fn modals_and_have_keep_their_auxiliary() {
             "The telephone has made us lonelier.",
             "The telephone has not made us lonelier.",
         ),
-        (
-            "Ought we to eat less salt?",
-            "We ought to eat less salt.",
-            "We ought not to eat less salt.",
-        ),
-        (
-            "Should all maps be free?",
-            "All maps should be free.",
-            "Not all maps should be free.",
-        ),
+        ("Ought we to eat less salt?", "We ought to eat less salt.", "We ought not to eat less salt."),
+        ("Should all maps be free?", "All maps should be free.", "Not all maps should be free."),
     ]);
 }
 
@@ -175,11 +131,7 @@ fn comparisons_change_sides() {
             "Robots will do more harm than good.",
             "Robots will do more good than harm.",
         ),
-        (
-            "Are cats better than dogs?",
-            "Cats are better than dogs.",
-            "Dogs are better than cats.",
-        ),
+        ("Are cats better than dogs?", "Cats are better than dogs.", "Dogs are better than cats."),
         (
             "Is tea healthier than energy drinks?",
             "Tea is healthier than energy drinks.",
@@ -196,11 +148,7 @@ fn the_person_asked_answers_in_the_first_person() {
             "I am content with how my landlord treats me.",
             "I am not content with how my landlord treats me.",
         ),
-        (
-            "Do you trust your dentist?",
-            "I trust my dentist.",
-            "I do not trust my dentist.",
-        ),
+        ("Do you trust your dentist?", "I trust my dentist.", "I do not trust my dentist."),
         (
             "Is smoking bad for your lungs?",
             "Smoking is bad for your lungs.",
@@ -217,52 +165,20 @@ fn an_opinion_asked_for_is_the_claim_itself() {
             "The rich pay enough tax.",
             "The rich do not pay enough tax.",
         ),
-        (
-            "Don't you think zoos are cruel?",
-            "Zoos are cruel.",
-            "Zoos are not cruel.",
-        ),
-        (
-            "Is it true that sugar causes gout?",
-            "Sugar causes gout.",
-            "Sugar does not cause gout.",
-        ),
-        (
-            "Do you believe in fate?",
-            "I believe in fate.",
-            "I do not believe in fate.",
-        ),
+        ("Don't you think zoos are cruel?", "Zoos are cruel.", "Zoos are not cruel."),
+        ("Is it true that sugar causes gout?", "Sugar causes gout.", "Sugar does not cause gout."),
+        ("Do you believe in fate?", "I believe in fate.", "I do not believe in fate."),
     ]);
 }
 
 #[test]
 fn negative_questions_tags_and_openers_ask_about_the_affirmative() {
     expect(&[
-        (
-            "Shouldn't we ban fireworks?",
-            "We should ban fireworks.",
-            "We should not ban fireworks.",
-        ),
-        (
-            "Isn’t it wrong to lie?",
-            "It is wrong to lie.",
-            "It is not wrong to lie.",
-        ),
-        (
-            "Is it not time to rest?",
-            "It is time to rest.",
-            "It is not time to rest.",
-        ),
-        (
-            "Homework is useless, isn't it?",
-            "Homework is useless.",
-            "Homework is not useless.",
-        ),
-        (
-            "Should voting be secret or not?",
-            "Voting should be secret.",
-            "Voting should not be secret.",
-        ),
+        ("Shouldn't we ban fireworks?", "We should ban fireworks.", "We should not ban fireworks."),
+        ("Isn’t it wrong to lie?", "It is wrong to lie.", "It is not wrong to lie."),
+        ("Is it not time to rest?", "It is time to rest.", "It is not time to rest."),
+        ("Homework is useless, isn't it?", "Homework is useless.", "Homework is not useless."),
+        ("Should voting be secret or not?", "Voting should be secret.", "Voting should not be secret."),
         (
             "In the long run, is remote work good for cities?",
             "In the long run, remote work is good for cities.",
@@ -273,32 +189,16 @@ fn negative_questions_tags_and_openers_ask_about_the_affirmative() {
             "If a child is ill, parents should decide.",
             "If a child is ill, parents should not decide.",
         ),
-        (
-            "The metro: was it worth it?",
-            "The metro was worth it.",
-            "The metro was not worth it.",
-        ),
+        ("The metro: was it worth it?", "The metro was worth it.", "The metro was not worth it."),
     ]);
 }
 
 #[test]
 fn letter_case_and_white_space_are_kept_in_order() {
     expect(&[
-        (
-            "Should We Abolish The Penny?",
-            "We Should Abolish The Penny.",
-            "We Should Not Abolish The Penny.",
-        ),
-        (
-            "SHOULD WE BAN KARAOKE?",
-            "WE SHOULD BAN KARAOKE.",
-            "WE SHOULD NOT BAN KARAOKE.",
-        ),
-        (
-            "  should\tNATO \n expand ",
-            "NATO should expand.",
-            "NATO should not expand.",
-        ),
+        ("Should We Abolish The Penny?", "We Should Abolish The Penny.", "We Should Not Abolish The Penny."),
+        ("SHOULD WE BAN KARAOKE?", "WE SHOULD BAN KARAOKE.", "WE SHOULD NOT BAN KARAOKE."),
+        ("  should\tNATO \n expand ", "NATO should expand.", "NATO should not expand."),
         (
             "Should Oslo be renamed by South Norway?",
             "Oslo should be renamed by South Norway.",
@@ -310,52 +210,31 @@ fn letter_case_and_white_space_are_kept_in_order() {
 #[test]
 fn statements_are_denied_and_denials_are_lifted() {
     expect(&[
-        (
-            "Birds aren't real dinosaurs.",
-            "Birds aren't real dinosaurs.",
-            "Birds are real dinosaurs.",
-        ),
+        ("Birds aren't real dinosaurs.", "Birds aren't real dinosaurs.", "Birds are real dinosaurs."),
         (
             "Robots Will Not Replace Painters",
             "Robots Will Not Replace Painters.",
             "Robots Will Replace Painters.",
         ),
-        (
-            "Cats don't love their owners.",
-            "Cats don't love their owners.",
-            "Cats love their owners.",
-        ),
+        ("Cats don't love their owners.", "Cats don't love their owners.", "Cats love their owners."),
         (
             "The monarchy no longer serves a purpose.",
             "The monarchy no longer serves a purpose.",
             "The monarchy still serves a purpose.",
         ),
-        (
-            "Ban plastic bags.",
-            "Ban plastic bags.",
-            "Do not ban plastic bags.",
-        ),
+        ("Ban plastic bags.", "Ban plastic bags.", "Do not ban plastic bags."),
     ]);
     assert_eq!(
         opposite("Nobody should be above the law.").as_deref(),
         Some("Somebody should be above the law.")
     );
-    assert_eq!(
-        opposite("Astrology has no value").as_deref(),
-        Some("Astrology has some value.")
-    );
+    assert_eq!(opposite("Astrology has no value").as_deref(), Some("Astrology has some value."));
     assert_eq!(
         opposite("The tools we need would cost money").as_deref(),
         Some("The tools we need would not cost money.")
     );
-    assert_eq!(
-        opposite("We ought not shout").as_deref(),
-        Some("We ought to shout.")
-    );
-    assert_eq!(
-        opposite("We have to go.").as_deref(),
-        Some("We do not have to go.")
-    );
+    assert_eq!(opposite("We ought not shout").as_deref(), Some("We ought to shout."));
+    assert_eq!(opposite("We have to go.").as_deref(), Some("We do not have to go."));
 }
 
 #[test]
@@ -399,9 +278,5 @@ fn statements_are_written_as_the_output_format_says() {
         line,
         r#"{"question":"Is chess a sport?","perspectives":["Chess is a sport.","Chess is not a sport."],"supports":0,"by":"rule"}"#
     );
-    assert!(
-        serde_json::to_string(&statements("Why?"))
-            .unwrap()
-            .ends_with(r#""supports":null,"by":"none"}"#)
-    );
+    assert!(serde_json::to_string(&statements("Why?")).unwrap().ends_with(r#""supports":null,"by":"none"}"#));
 }

@@ -44,7 +44,8 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
 
 /// `MRecall@5 1  ▲3 ▼1 ○1  2/2 sides`
 fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
-    let mut spans = vec![span(format!("MRecall@{} {:.0}  ", figures.k, figures.mrecall), Meaning::Title, theme)];
+    let mut spans =
+        vec![span(format!("MRecall@{} {:.0}  ", figures.k, figures.mrecall), Meaning::Title, theme)];
     if app.book.perspectives <= 2 {
         for (i, count) in figures.supporting.iter().enumerate() {
             let mark = Mark::of(i, &app.question);

@@ -24,15 +24,15 @@ pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
 }
 
 fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let about = about(app);
     let room = usize::from(area.width);
     let name = if room >= 48 { NAME } else { " " };
-    // The corpus gives way before the question does.
-    let about = if name.width() + about.width() + 24 <= room { about } else { String::new() };
-    let width = room.saturating_sub(name.width() + about.width() + 2);
     let value = safe::line(app.line.value());
+    // What is said of the corpus gives way before the question does.
+    let fits = |about: &String| name.width() + value.width().max(24) + 3 + about.width() <= room;
+    let about = about(app).into_iter().find(fits).unwrap_or_default();
+    let width = room.saturating_sub(name.width() + about.width() + 2);
     let cursor = safe::line(&app.line.value().chars().take(app.line.cursor()).collect::<String>()).width();
-    let skipped = cursor.saturating_sub(width.saturating_sub(1));
+    let skipped = if app.typing { cursor.saturating_sub(width.saturating_sub(1)) } else { 0 };
     let mut columns = 0;
     let shown: String = value
         .chars()
@@ -42,7 +42,11 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         })
         .collect();
     let line = if value.is_empty() {
-        let hint = if app.typing { "type a question, such as: Should zoos be banned?" } else { "/ to ask a question" };
+        let hint = if app.typing {
+            "type a question, such as: Should zoos be banned?"
+        } else {
+            "/ to ask a question"
+        };
         span(fit(hint, width), Meaning::Muted, theme)
     } else {
         span(fit(&shown, width), Meaning::Title, theme)
@@ -58,18 +62,23 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-fn about(app: &App) -> String {
+/// What is searched and how, the longest form first.
+fn about(app: &App) -> [String; 3] {
+    let (k, source) = (app.k, app.book.source);
     let corpus = match &app.corpus {
         Corpus::Open(opened) => format!("{} · {} passages   ", safe::line(&opened.corpus), opened.passages),
         _ => String::new(),
     };
-    format!("{corpus}k {}   labels: {} ", app.k, app.book.source)
+    [format!("{corpus}k {k}   labels: {source} "), format!("k {k}   labels: {source} "), format!("k {k} ")]
 }
 
 fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let question = &app.question;
     let count = question.perspectives.len();
     if area.height == 0 || question.text.is_empty() {
+        return;
+    }
+    if count == 0 && app.typing {
         return;
     }
     if count == 0 {
@@ -111,7 +120,8 @@ pub fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>
         x: left,
         y: panes.question.bottom(),
         width: (widest as u16).min(panes.question.width - left),
-        height: (app.completions.len() as u16).min(frame.area().height.saturating_sub(panes.question.bottom() + 1)),
+        height: (app.completions.len() as u16)
+            .min(frame.area().height.saturating_sub(panes.question.bottom() + 1)),
     };
     let line = |(i, text): (usize, &String)| {
         let text = format!(" {} ", fit(&safe::line(text), usize::from(area.width).saturating_sub(2)));
@@ -120,5 +130,8 @@ pub fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>
         Line::from(span(text + &pad, meaning, theme))
     };
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(app.completions.iter().enumerate().map(line).collect::<Vec<_>>()), area);
+    frame.render_widget(
+        Paragraph::new(app.completions.iter().enumerate().map(line).collect::<Vec<_>>()),
+        area,
+    );
 }

@@ -35,7 +35,11 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             ]));
         }
     }
-    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(" Keys ", Meaning::Title, theme));
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        " Keys ",
+        Meaning::Title,
+        theme,
+    ));
     let inner = block.inner(area);
     let last = lines.len().saturating_sub(usize::from(inner.height));
     let lines: Vec<Line<'_>> = lines.into_iter().skip(app.help_scroll.min(last)).collect();
@@ -59,9 +63,16 @@ fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
             span(means, Meaning::Text, theme),
         ])
     }));
-    lines.push(Line::from(vec![
-        span(format!("  {:<18}", ".94!"), Meaning::Warn, theme),
-        span("the model's probability; ! where gold labels say otherwise", Meaning::Text, theme),
-    ]));
+    let figures = [
+        (".94!", "the model's probability; ! where gold labels say otherwise"),
+        (">23", "first rank: not within the 23 passages judged"),
+        ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
+    ];
+    lines.extend(figures.map(|(figure, means)| {
+        Line::from(vec![
+            span(format!("  {figure:<18}"), Meaning::Key, theme),
+            span(means, Meaning::Text, theme),
+        ])
+    }));
     lines
 }

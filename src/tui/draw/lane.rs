@@ -36,7 +36,10 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
         .border_type(if focused { BorderType::Thick } else { BorderType::Plain })
         .border_style(theme.style(if focused { Meaning::Focus } else { Meaning::Muted }))
         .title(span(format!(" {} ", lane.recipe.title()), Meaning::Title, theme))
-        .title_bottom(Line::from(span(linked_rank(app, lane, pane.lane), Meaning::Muted, theme)).alignment(Alignment::Right))
+        .title_bottom(
+            Line::from(span(linked_rank(app, lane, pane.lane), Meaning::Muted, theme))
+                .alignment(Alignment::Right),
+        )
         .title(Line::from(span(standing(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
     frame.render_widget(block, pane.outer);
     let stale = lane.state == LaneState::Waiting;
@@ -46,9 +49,17 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             say(reason, meaning, theme, pane.list, frame);
         }
         LaneState::Idle => say("Ask a question.", Meaning::Muted, theme, pane.list, frame),
-        LaneState::Waiting if lane.ranking.is_empty() => say("Searching …", Meaning::Muted, theme, pane.list, frame),
+        LaneState::Waiting if lane.ranking.is_empty() => {
+            say("Searching …", Meaning::Muted, theme, pane.list, frame)
+        }
         LaneState::Ready if lane.ranking.is_empty() => {
-            say("Nothing found: no word of the question stands in the corpus.", Meaning::Muted, theme, pane.list, frame);
+            say(
+                "Nothing found: no word of the question stands in the corpus.",
+                Meaning::Muted,
+                theme,
+                pane.list,
+                frame,
+            );
         }
         _ => passages(app, theme, pane, lane, frame),
     }
@@ -75,10 +86,12 @@ fn standing(app: &App, lane: &Lane) -> String {
 /// Where the marked passage of the focused lane stands in this one.
 fn linked_rank(app: &App, lane: &Lane, index: usize) -> String {
     match app.selected() {
-        Some(selected) if index != app.lane && !lane.ranking.is_empty() => match app.rank_in(lane, selected.at) {
-            Some(rank) => format!(" marked passage: rank {rank} "),
-            None => format!(" marked passage: not in the first {} ", lane.ranking.len()),
-        },
+        Some(selected) if index != app.lane && !lane.ranking.is_empty() => {
+            match app.rank_in(lane, selected.at) {
+                Some(rank) => format!(" marked passage: rank {rank} "),
+                None => format!(" marked passage: not in the first {} ", lane.ranking.len()),
+            }
+        }
         _ => String::new(),
     }
 }
@@ -98,11 +111,7 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         };
         let mut lines = vec![head(app, theme, lane, i, ranked, width, title_meaning)];
         lines.extend(preview(theme, ranked, width, usize::from(pane.rows) - 1, i >= app.k));
-        let area = Rect {
-            y: pane.list.y + row as u16 * pane.rows,
-            height: pane.rows,
-            ..pane.list
-        };
+        let area = Rect { y: pane.list.y + row as u16 * pane.rows, height: pane.rows, ..pane.list };
         frame.render_widget(Paragraph::new(lines), area);
     }
 }
@@ -125,7 +134,11 @@ fn head(
     let score = format!("{:.*}", lane.recipe.decimals(), ranked.score);
     let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
-    let p = if app.book.perspectives > 0 { format!("{p:>3}{} ", if disputed { '!' } else { ' ' }) } else { String::new() };
+    let p = if app.book.perspectives > 0 {
+        format!("{p:>3}{} ", if disputed { '!' } else { ' ' })
+    } else {
+        String::new()
+    };
     let fixed = rank.width() + 3 + p.width() + score.width() + 1;
     let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
     let title = fit(&safe::line(title), width.saturating_sub(fixed));
@@ -133,7 +146,18 @@ fn head(
     Line::from(vec![
         span(rank, Meaning::Muted, theme),
         span(format!("{glyph:<3}"), Meaning::Side(mark), theme),
-        span(p, if disputed { Meaning::Warn } else { Meaning::Side(match mark { Mark::Pending => Mark::None, mark => mark }) }, theme),
+        span(
+            p,
+            if disputed {
+                Meaning::Warn
+            } else {
+                Meaning::Side(match mark {
+                    Mark::Pending => Mark::None,
+                    mark => mark,
+                })
+            },
+            theme,
+        ),
         span(title, meaning, theme),
         Span::raw(pad),
         span(score, Meaning::Muted, theme),
@@ -145,6 +169,8 @@ fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool)
     let text = safe::line(&ranked.passage.text[..end]);
     let lines = wrap(&text, width.saturating_sub(3), rows);
     let meaning = if deep { Meaning::Muted } else { Meaning::Text };
-    let line = |range: std::ops::Range<usize>| Line::from(vec![Span::raw("   "), span(&text[range], meaning, theme)]);
+    let line = |range: std::ops::Range<usize>| {
+        Line::from(vec![Span::raw("   "), span(&text[range], meaning, theme)])
+    };
     lines.into_iter().map(line).collect()
 }

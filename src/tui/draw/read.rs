@@ -64,11 +64,16 @@ fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16
     });
     let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
     lines.push(Line::from(span(fit(&safe::line(&about.join(" · ")), width), Meaning::Muted, theme)));
-    let ranks = app.lanes.iter().filter(|lane| !lane.ranking.is_empty()).map(|lane| match app.rank_in(lane, at) {
-        Some(rank) => format!("{} {rank}", lane.recipe.title()),
-        None => format!("{} –", lane.recipe.title()),
-    });
-    lines.push(Line::from(span(fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width), Meaning::Muted, theme)));
+    let ranks =
+        app.lanes.iter().filter(|lane| !lane.ranking.is_empty()).map(|lane| match app.rank_in(lane, at) {
+            Some(rank) => format!("{} {rank}", lane.recipe.title()),
+            None => format!("{} –", lane.recipe.title()),
+        });
+    lines.push(Line::from(span(
+        fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width),
+        Meaning::Muted,
+        theme,
+    )));
     lines.push(Line::default());
     for (i, statement) in app.question.perspectives.iter().enumerate() {
         let mark = Mark::of(i, &app.question);
@@ -104,7 +109,11 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
             };
             let gold = match known.gold {
                 Some(gold) if known.disagrees(app.book.threshold) && verdict.by == By::Model => {
-                    if gold { ", gold: supports" } else { ", gold: does not" }
+                    if gold {
+                        ", gold: supports"
+                    } else {
+                        ", gold: does not"
+                    }
                 }
                 _ => "",
             };
@@ -127,7 +136,12 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> Vec<(R
         }
     }
     let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
-    marks.extend(terms(text).into_iter().filter(|term| asked.contains(&term.text)).map(|term| (term.at, Meaning::Match)));
+    marks.extend(
+        terms(text)
+            .into_iter()
+            .filter(|term| asked.contains(&term.text))
+            .map(|term| (term.at, Meaning::Match)),
+    );
     marks
 }
 

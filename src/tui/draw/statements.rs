@@ -20,9 +20,11 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let texts: Vec<String> = editing.lines.iter().map(|line| line.value().to_owned()).collect();
     let supports = (texts.len() == 2).then_some(editing.supports);
     let question = Question { perspectives: texts.clone(), supports, ..app.question.clone() };
-    let block = Block::bordered()
-        .border_style(theme.style(Meaning::Focus))
-        .title(span(" Statements of the question, one sentence each ", Meaning::Title, theme));
+    let block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
+        " Statements of the question, one sentence each ",
+        Meaning::Title,
+        theme,
+    ));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width).saturating_sub(5);
@@ -33,7 +35,8 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let meaning = if i == editing.at { Meaning::Title } else { Meaning::Text };
         // The end of a long statement is what is being typed.
         let text = safe::line(text);
-        let cursor = safe::line(&editing.lines[i].value().chars().take(editing.lines[i].cursor()).collect::<String>());
+        let cursor =
+            safe::line(&editing.lines[i].value().chars().take(editing.lines[i].cursor()).collect::<String>());
         let hidden = if i == editing.at { cursor.width().saturating_sub(width.saturating_sub(1)) } else { 0 };
         let shown: String = text.chars().skip(hidden).collect();
         if i == editing.at && inner.height > 0 {

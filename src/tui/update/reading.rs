@@ -55,7 +55,9 @@ pub fn keep_in_view(app: &mut App) {
 
 /// Orders the evidence for the perspectives that the open passage supports, once each.
 pub fn evidence(app: &mut App) -> Vec<Effect> {
-    let Some((at, passage)) = app.open_passage().filter(|_| app.screen == Screen::Read) else { return Vec::new() };
+    let Some((at, passage)) = app.open_passage().filter(|_| app.screen == Screen::Read) else {
+        return Vec::new();
+    };
     let supported = app.supported(at);
     if supported.is_empty() || app.reading.asked.get(&at) == Some(&supported) {
         return Vec::new();

@@ -1,0 +1,319 @@
+//! Prints every figure of speed, memory and size that the documents claim.
+//!
+//! ```text
+//! cargo bench                                   # on the carried sample
+//! PARALLAX_DATA=FOLDER cargo bench              # also on contentious-wiki below that folder
+//! ```
+//!
+//! Indices and vectors of the large corpus are kept in `target/claims`, so that the second run measures and does not build.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use parallax::detect::LabelSource;
+use parallax::encode::{Encoder, MiniLm, Role};
+use parallax::engine::Engine;
+use parallax::pipeline::{Book, Lists, Opening, Plan, Recipe, Setup, judge, rank, top_pairs};
+use parallax::report::marks::Glyphs;
+use parallax::tui::app::App;
+use parallax::tui::draw::draw;
+use parallax::tui::message::{Effect, Msg};
+use parallax::tui::theme::Theme;
+use parallax::tui::update::update;
+use parallax::tui::{Size, Start};
+use parallax::work::Stop;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use rayon::prelude::*;
+
+const QUESTION: &str = "Should wolves be brought back to the countryside?";
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // `cargo test --benches` only asks whether this builds.
+    if std::env::args().any(|arg| arg == "--test") {
+        return Ok(());
+    }
+    println!("{:<58} {:>22}   goal", "figure", "measured");
+    size()?;
+    first_frame()?;
+    key_to_frame()?;
+    encoding()?;
+    verdicts()?;
+    memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")?;
+    match std::env::var_os("PARALLAX_DATA") {
+        Some(data) => wiki(&PathBuf::from(data).join("contentious-wiki"))?,
+        None => println!("contentious-wiki: skipped: no data (PARALLAX_DATA is not set)"),
+    }
+    Ok(())
+}
+
+fn told(figure: &str, measured: &str, goal: &str) {
+    println!("{figure:<58} {measured:>22}   {goal}");
+}
+
+fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_parallax")
+}
+
+fn size() -> std::io::Result<()> {
+    let bytes = std::fs::metadata(binary())?.len();
+    told("binary", &format!("{:.1} MB", bytes as f64 / 1e6), "≤ 90 MB");
+    Ok(())
+}
+
+fn percentile(times: &mut [Duration], share: f64) -> f64 {
+    times.sort_unstable();
+    let place = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len());
+    times[place - 1].as_secs_f64() * 1e3
+}
+
+/// From the start of the process to its first output in a pseudo-terminal, the whole first frame included.
+fn first_frame() -> Result<(), Box<dyn std::error::Error>> {
+    use std::io::Read;
+    let mut times = Vec::new();
+    for _ in 0..11 {
+        let folder = tempfile::tempdir()?;
+        let size = portable_pty::PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 };
+        let pair = portable_pty::native_pty_system().openpty(size)?;
+        let mut command = portable_pty::CommandBuilder::new(binary());
+        command.arg("--data-dir");
+        command.arg(folder.path());
+        command.env("TERM", "xterm-256color");
+        let began = Instant::now();
+        let mut child = pair.slave.spawn_command(command)?;
+        let mut reader = pair.master.try_clone_reader()?;
+        let mut screen = vt100::Parser::new(40, 140, 0);
+        let mut bytes = [0; 65_536];
+        // The footer is drawn last.
+        while !screen.screen().contents().contains("to the lanes") {
+            let read = reader.read(&mut bytes)?;
+            screen.process(&bytes[..read]);
+        }
+        times.push(began.elapsed());
+        child.kill()?;
+        child.wait()?;
+    }
+    told(
+        "first frame after start, sample (median of 11)",
+        &format!("{:.0} ms", percentile(&mut times, 0.5)),
+        "≤ 100 ms",
+    );
+    Ok(())
+}
+
+fn opening(folder: &Path) -> Opening {
+    Opening { data_dir: folder.into(), ..Opening::default() }
+}
+
+/// Keys every 15 ms while all lanes and the detector work on one new question after another.
+fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
+    enum Event {
+        Key(Instant, KeyEvent),
+        Other(Msg),
+        End,
+    }
+    let folder = tempfile::tempdir()?;
+    let start = Start {
+        opening: opening(folder.path()),
+        lanes: Recipe::defaults(),
+        k: 5,
+        source: LabelSource::Model,
+        question: QUESTION.into(),
+        perspectives: Vec::new(),
+        glyphs: Glyphs::Shapes,
+        colours: true,
+    };
+    let (send, receive) = mpsc::channel();
+    let replies = send.clone();
+    let engine = Engine::start(
+        start.opening.clone(),
+        &(std::sync::Arc::new(move |reply| drop(replies.send(Event::Other(Msg::Engine(reply)))))
+            as parallax::engine::Tell),
+    );
+    let questions: Vec<String> = parallax::question::set::carried(parallax::corpus::sample::QUESTIONS)
+        .into_iter()
+        .map(|question| question.text)
+        .collect();
+    std::thread::spawn(move || {
+        // The first question is asked when the corpus opens; then a new one every 40 keys.
+        for turn in 0..questions.len() {
+            for i in 0..40 {
+                std::thread::sleep(Duration::from_millis(15));
+                let key = KeyCode::Char(if i % 2 == 0 { 'j' } else { 'k' });
+                let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(key)));
+            }
+            let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(KeyCode::Char('/'))));
+            let _ = send.send(Event::Other(Msg::Key(KeyEvent::new(
+                KeyCode::Char('u'),
+                crossterm::event::KeyModifiers::CONTROL,
+            ))));
+            let _ = send.send(Event::Other(Msg::Pasted(questions[turn].clone())));
+            let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(KeyCode::Enter)));
+        }
+        let _ = send.send(Event::End);
+    });
+    let mut app = App::new(&start, Size { width: 140, height: 40 });
+    let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
+    let mut times = Vec::new();
+    let mut verdicts = 0;
+    'events: while let Ok(first) = receive.recv() {
+        let mut pressed = Vec::new();
+        for event in std::iter::once(first).chain(receive.try_iter().take(255)) {
+            let msg = match event {
+                Event::Key(at, key) => {
+                    pressed.push(at);
+                    Msg::Key(key)
+                }
+                Event::Other(msg) => msg,
+                Event::End => break 'events,
+            };
+            verdicts += usize::from(matches!(msg, Msg::Engine(parallax::engine::Reply::Verdict { .. })));
+            for effect in update(&mut app, msg) {
+                match effect {
+                    Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
+                    Effect::FindEvidence { at, passage, statements } => {
+                        engine.find_evidence(at, passage, statements)
+                    }
+                    _ => {}
+                }
+            }
+        }
+        terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+        times.extend(pressed.iter().map(Instant::elapsed));
+    }
+    let figures = format!("{:.1} / {:.1} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
+    told(
+        &format!("key to frame p50 / p99 ({} keys beside {verdicts} verdicts)", times.len()),
+        &figures,
+        "p99 ≤ 16 ms",
+    );
+    Ok(())
+}
+
+/// Passages cut to 128 tokens, one sequence an inference, on all cores.
+fn encoding() -> Result<(), Box<dyn std::error::Error>> {
+    let encoder = MiniLm::carried()?;
+    // Some 128 tokens with the two special ones.
+    let text = "the keeper walked from one gate to the next and wrote down what she saw ".repeat(9);
+    encoder.encode(&text, Role::Passage)?;
+    let texts: Vec<String> = (0..256).map(|_| text[..text.len() - 80].to_owned()).collect();
+    let began = Instant::now();
+    texts.par_iter().map(|text| encoder.encode(text, Role::Passage)).collect::<Result<Vec<_>, _>>()?;
+    let rate = texts.len() as f64 / began.elapsed().as_secs_f64();
+    told("MiniLM, texts of some 128 tokens", &format!("{rate:.0} texts/s"), "≥ 75 texts/s");
+    Ok(())
+}
+
+/// Ranking and judging the top 5 of three lanes, nothing cached.
+fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let setup = Setup::open(&opening(folder.path()), &|_| (), &Stop::never())?;
+    setup.detector()?;
+    setup.vectors()?;
+    let (mut times, mut pairs, mut spent) = (Vec::new(), 0, Duration::ZERO);
+    for question in &setup.questions {
+        let began = Instant::now();
+        let mut lists = Lists::default();
+        let plan = Plan { question: question.clone(), lanes: Recipe::defaults(), k: 5 };
+        let lanes =
+            plan.lanes.iter().map(|lane| rank(&setup, *lane, &question.text, &mut lists, &Stop::never()));
+        let rankings = lanes.collect::<Result<Vec<_>, _>>()?;
+        let book = Book::new(question.perspectives.len(), LabelSource::Model, 0.5);
+        let asked = top_pairs(&rankings, 5, &book);
+        let judging = Instant::now();
+        judge(&setup, question, &asked, &Stop::never(), &|_| ())?;
+        (pairs, spent) = (pairs + asked.len(), spent + judging.elapsed());
+        if question.perspectives.len() == 2 {
+            times.push(began.elapsed());
+        }
+    }
+    let figures = format!("{:.0} / {:.0} ms", percentile(&mut times, 0.5), percentile(&mut times, 1.0));
+    told("question → all verdicts of 3 lanes × 5, cold, p50 / max", &figures, "≤ 1000 ms");
+    let rate = pairs as f64 / spent.as_secs_f64();
+    told("detector, sample passages", &format!("{rate:.0} pairs/s"), "≥ 60 pairs/s");
+    Ok(())
+}
+
+/// The highest resident set, mapped pages included, of the explorer answering one question.
+fn memory(figure: &str, args: &[&std::ffi::OsStr], question: &str, goal: &str) -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new(binary());
+    command
+        .arg("frame")
+        .arg("--timeout")
+        .arg("600")
+        .arg("--keys")
+        .arg(format!("{question}<Enter><Wait><Enter>"));
+    command.args(args);
+    if args.is_empty() {
+        command.arg("--data-dir").arg(folder.path());
+    }
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut peak = 0u64;
+    while child.try_wait()?.is_none() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        peak = peak.max(kilobytes.unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let measured =
+        if peak > 0 { format!("{:.0} MB", peak as f64 * 1024.0 / 1e6) } else { "not on this system".into() };
+    told(figure, &measured, goal);
+    Ok(())
+}
+
+fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/claims");
+    let opening = Opening {
+        corpus: Some(folder.join("articles")),
+        questions: Some(folder.join("questions.jsonl")),
+        labels: None,
+        data_dir: home.clone(),
+    };
+    let began = Instant::now();
+    let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
+    let opened = began.elapsed();
+    let passages = setup.corpus.len();
+    told(
+        &format!("open {passages} wiki passages (import and index if new)"),
+        &format!("{:.2} s", opened.as_secs_f64()),
+        "",
+    );
+    let began = Instant::now();
+    setup.embed(&|_| (), &Stop::never())?;
+    told("embed them (nothing to do if done before)", &format!("{:.1} s", began.elapsed().as_secs_f64()), "");
+    for (recipe, goal) in Recipe::defaults().into_iter().zip(["p50 ≤ 2, p99 ≤ 10 ms", "", ""]) {
+        let mut times = lane_times(&setup, recipe)?;
+        let figures = format!("{:.2} / {:.2} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
+        told(&format!("{recipe} over the wiki passages p50 / p99"), &figures, goal);
+    }
+    drop(setup);
+    let question = "Should violent video games be banned?";
+    let args: Vec<&std::ffi::OsStr> = vec![
+        "--corpus".as_ref(),
+        opening.corpus.as_deref().map(Path::as_os_str).unwrap_or_default(),
+        "--data-dir".as_ref(),
+        home.as_os_str(),
+    ];
+    memory("peak memory, one question on the wiki passages", &args, question, "≤ 600 MB")?;
+    Ok(())
+}
+
+fn lane_times(setup: &Setup, recipe: Recipe) -> Result<Vec<Duration>, Box<dyn std::error::Error>> {
+    let mut times = Vec::new();
+    for round in 0..6 {
+        for question in &setup.questions {
+            let began = Instant::now();
+            rank(setup, recipe, &question.text, &mut Lists::default(), &Stop::never())?;
+            // The first round warms the page cache.
+            if round > 0 {
+                times.push(began.elapsed());
+            }
+        }
+    }
+    Ok(times)
+}
