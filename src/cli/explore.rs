@@ -9,18 +9,27 @@ use clap::CommandFactory;
 use super::args::{Args, Common};
 use crate::tui;
 
-/// Runs the command.
+/// Runs the command where no subcommand was named.
 ///
 /// # Errors
-/// There is no terminal, or the only word is a mistyped subcommand.
-pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
-    if let [word] = question
+/// As [`run`], or the first word is a mistyped subcommand: it stands alone or before something quoted.
+pub fn run_unnamed(common: &Common, words: &[String]) -> anyhow::Result<ExitCode> {
+    if let [word, rest @ ..] = words
+        && (rest.is_empty() || rest.iter().any(|argument| argument.contains(' ')))
         && let Some(meant) = meant(word)
     {
         bail!(
             "there is no command `{word}`; did you mean `{meant}`? (To ask it as a question: parallax explore {word})"
         );
     }
+    run(common, words)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no terminal.
+pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"

@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { common, question, command } = args;
     match command {
-        None => explore::run(&common, &question),
+        None => explore::run_unnamed(&common, &question),
         Some(Command::Explore { question }) => explore::run(&common, &question),
         Some(Command::Search(search)) => search::run(&common, &search),
         Some(Command::Statements(statements)) => statements::run(&statements),
@@ -51,12 +51,17 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Args::command(), "parallax", &mut io::stdout());
+            // It panics where it cannot write, so it writes to memory.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "parallax", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    let written = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let serialised = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    written.or(serialised) == Some(io::ErrorKind::BrokenPipe)
 }

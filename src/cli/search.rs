@@ -80,20 +80,17 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
 /// Ranks every lane, embedding the corpus first where a lane needs it.
 fn lanes(setup: &Setup, plan: &Plan, meter: &Meter) -> Vec<LaneResult> {
     let mut lists = Lists::default();
-    let mut made = |recipe: Recipe| {
-        let mut once = || rank(setup, recipe, &plan.question.text, &mut lists, &Stop::never());
-        match once() {
-            Err(LaneError::NotEmbedded) => {
-                setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
-                once()
-            }
-            made => made,
+    let mut made = |recipe: Recipe| -> Result<(Ranking, f64), LaneError> {
+        if recipe.needs_vectors() && setup.vectors()?.is_none() {
+            setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
         }
-    };
-    let result = |recipe: &Recipe| {
         let began = Instant::now();
-        let ranking = made(*recipe).map_err(|error| error.to_string());
-        LaneResult { recipe: *recipe, ranking, took_ms: began.elapsed().as_secs_f64() * 1e3 }
+        let ranking = rank(setup, recipe, &plan.question.text, &mut lists, &Stop::never())?;
+        Ok((ranking, began.elapsed().as_secs_f64() * 1e3))
+    };
+    let result = |recipe: &Recipe| match made(*recipe) {
+        Ok((ranking, took_ms)) => LaneResult { recipe: *recipe, ranking: Ok(ranking), took_ms },
+        Err(error) => LaneResult { recipe: *recipe, ranking: Err(error.to_string()), took_ms: 0.0 },
     };
     plan.lanes.iter().map(result).collect()
 }

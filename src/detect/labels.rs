@@ -1,6 +1,6 @@
 //! Labels that came with the data: which passage supports which statement.
 //!
-//! Two formats are read: a table with a header naming `id` (or `document`), `perspective` and `label`, and TREC diversity
+//! Two formats are read: a table with a header naming `id` (the passage's), `perspective` and `label`, and TREC diversity
 //! qrels (`question perspective passage label`, perspectives numbered from 1). A label is tied to the exact text of its
 //! statement.
 

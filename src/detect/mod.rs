@@ -58,7 +58,7 @@ pub enum By {
 /// Which labels are let count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabelSource {
-    /// The most trusted there is: human, then gold, then model.
+    /// The most trusted there is: gold, else the model.
     #[default]
     Auto,
     /// The detector alone.

@@ -6,7 +6,7 @@
 //! | `models` | the other lanes, then the verdicts, rank by rank |
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | finds the evidence sentence for the passage that is open |
-//! | `model-N` | one a core: runs encoder and detector for the three above |
+//! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
 //! turn that is past. Orders do not queue: the newest pending one wins.

@@ -146,7 +146,7 @@ pub fn reader(shared: &Shared, tell: &Tell) {
         for (perspective, statement) in statements {
             // No evidence is shown where none was found, for whatever reason.
             let found = evidence(detector.as_ref(), &passage, &statement, &stop);
-            let Ok(Ok(sentence)) = found else { break };
+            let Ok(sentence) = found.unwrap_or(Ok(None)) else { break };
             tell(Reply::Evidence { at, perspective, sentence });
         }
     }

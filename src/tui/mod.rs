@@ -25,7 +25,7 @@ use crate::pipeline::{Opening, Recipe};
 use crate::report::marks::Glyphs;
 
 pub use dump::Dump;
-pub use play::{PlayError, play};
+pub use play::{PlayError, frame, play};
 pub use run::run;
 
 /// What the interface starts with.

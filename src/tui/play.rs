@@ -8,7 +8,7 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::app::{App, Corpus};
+use super::app::{App, Corpus, LaneState};
 use super::draw::draw;
 use super::dump::Dump;
 use super::message::{Effect, Msg};
@@ -106,13 +106,19 @@ impl Player {
                 self.take(pause);
             }
             let opening = matches!(self.app.corpus, Corpus::Opening);
-            if self.ended || (!opening && self.app.settled && self.app.jobs.is_empty() && self.read()) {
+            let still = opening || !self.app.settled || !self.app.jobs.is_empty() || self.waits();
+            if self.ended || (!still && self.read()) {
                 return Some(());
             }
             let left = late.checked_duration_since(Instant::now())?;
             let msg = self.messages.recv_timeout(left).ok()?;
             self.take(msg);
         }
+    }
+
+    /// Whether a lane will be asked again when a job ends, which may not have told of itself yet.
+    fn waits(&self) -> bool {
+        self.app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))))
     }
 
     /// Whether all evidence that was asked for has come.

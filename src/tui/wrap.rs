@@ -5,13 +5,19 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+/// Columns that a terminal gives a text: cluster by cluster, as it is drawn. The width of a whole string is smaller where
+/// letters of two clusters could be joined (Arabic lam and alef).
+pub fn columns_of(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
 /// The lines of `text`, broken at spaces, and inside words that are wider than a line. Never more than `most` lines.
 pub fn wrap(text: &str, width: usize, most: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let (mut start, mut end, mut columns) = (0, 0, 0);
     for (at, word) in words(text) {
-        let wide = word.width();
+        let wide = columns_of(word);
         let gap = usize::from(columns > 0);
         if columns + gap + wide <= width {
             if columns == 0 {
@@ -58,7 +64,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The beginning of `text` that fits `width` columns, ending in `…` if anything was cut.
 pub fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
+    if columns_of(text) <= width {
         return text.to_owned();
     }
     let mut out = String::new();

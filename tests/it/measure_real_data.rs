@@ -77,10 +77,8 @@ fn a_real_run_written_and_read_with_trec_evals_ties_keeps_its_order() {
     let path = folder.join("trec-dl19/dl19.repllama.json");
     let run = read_rank_llm("repllama", open(&path), RunOrder::AsGiven).unwrap();
     let mut out = Vec::new();
-    let rankings = run
-        .questions()
-        .iter()
-        .map(|question| (question.id.as_str(), question.passages.as_slice()));
+    let rankings =
+        run.questions().iter().map(|question| (question.id.as_str(), question.passages.as_slice()));
     write_run(&mut out, "repllama", rankings).unwrap();
     let back = read_run("written", out.as_slice(), RunOrder::TrecEval).unwrap();
     for question in run.questions() {

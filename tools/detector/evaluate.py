@@ -40,7 +40,7 @@ def figures(y, p, th, right):
             "auc": auc(y, p), "right_side": float(np.mean(right)) if len(right) else float("nan")}
 
 
-def measure(rows, p, th, boot=1000, seed=7):
+def measure(rows, p, th, boot=600, seed=7):
     y = np.array([r["label"] == "supports" for r in rows]).astype(int)
     prs = [(i, j) for i, j in pairs_of(rows) if rows[i]["two"] in ("A", "B")]
     side = {i: float(p[i] > p[j]) if rows[i]["label"] == "supports" else float(p[j] > p[i]) for i, j in prs}

@@ -139,7 +139,7 @@ def main():
     ap.add_argument("--mirror", type=float, default=0.3)
     ap.add_argument("--smooth", type=float, default=0.03)
     ap.add_argument("--save-every", type=float, default=180)
-    ap.add_argument("--eval-every", type=float, default=600)
+    ap.add_argument("--eval-every", type=float, default=300)
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--device", default="cpu")
     a = ap.parse_args()
@@ -197,6 +197,14 @@ def main():
                     "log": log, "rng": torch.get_rng_state(), "args": vars(a)}, last + ".new")
         os.replace(last + ".new", last)
 
+    def keep_best():
+        """best.pt: the best development figures so far (AUC, F1 and right side, summed)."""
+        def value(x):
+            return x["auc"] + x["f1"] + x["right_side"]
+        if value(log[-1]) >= max(value(x) for x in log):
+            torch.save({"model": m.state_dict(), "step": step, "dev": log[-1]}, os.path.join(a.out, "best.pt.new"))
+            os.replace(os.path.join(a.out, "best.pt.new"), os.path.join(a.out, "best.pt"))
+
     m.train()
     saved = ev = spent
     t = time.time()
@@ -239,11 +247,13 @@ def main():
         if spent - ev > a.eval_every:
             log.append({"step": step, "spent": round(spent), **report(m, dev)})
             print(json.dumps(log[-1]), flush=True)
+            keep_best()
             ev = spent
             t = time.time()
     log.append({"step": step, "spent": round(spent), "seen": seen, **report(m, dev)})
     print(json.dumps(log[-1]), flush=True)
     save()
+    keep_best()
     print("finished", flush=True)
 
 

@@ -42,7 +42,7 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
 }
 
-/// `MRecall@5 1  ▲3 ▼1 ○1  2/2 sides`
+/// `MRecall@5 1  ▲3 ▼1 ○1  2/2`
 fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
     let mut spans =
         vec![span(format!("MRecall@{} {:.0}  ", figures.k, figures.mrecall), Meaning::Title, theme)];
@@ -57,7 +57,7 @@ fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
             theme,
         ));
     }
-    spans.push(Span::raw(format!("{}/{} sides", figures.covered.len(), app.book.perspectives)));
+    spans.push(Span::raw(format!("{}/{}", figures.covered.len(), app.book.perspectives)));
     Line::from(spans)
 }
 

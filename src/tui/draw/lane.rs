@@ -14,7 +14,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::wrap::{fit, wrap};
+use crate::tui::wrap::{columns_of, fit, wrap};
 
 /// Characters of a passage that are looked at for its lines in the list.
 const PREVIEW: usize = 600;
@@ -142,7 +142,7 @@ fn head(
     let fixed = rank.width() + 3 + p.width() + score.width() + 1;
     let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
     let title = fit(&safe::line(title), width.saturating_sub(fixed));
-    let pad = " ".repeat(width.saturating_sub(fixed + title.width()) + 1);
+    let pad = " ".repeat(width.saturating_sub(fixed + columns_of(&title)) + 1);
     Line::from(vec![
         span(rank, Meaning::Muted, theme),
         span(format!("{glyph:<3}"), Meaning::Side(mark), theme),

@@ -63,6 +63,9 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let statements = supported.iter().map(|i| (*i, app.question.perspectives[*i].clone())).collect();
-    app.reading.asked.insert(at, supported);
+    // The order takes the place of an earlier one: what that did not find in time is asked for again on return.
+    let reading = &mut app.reading;
+    reading.asked.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
+    reading.asked.insert(at, supported);
     vec![Effect::FindEvidence { at, passage, statements }]
 }

@@ -1,0 +1,342 @@
+//! What is drawn: snapshots of glyphs and styles, and every size without a panic.
+
+use parallax::corpus::PassageIx;
+use parallax::detect::{DetectError, Known};
+use parallax::question::{By, Question};
+use parallax::report::marks::Glyphs;
+use parallax::tui::app::{App, Corpus, LaneState, Screen};
+use parallax::tui::frame;
+use parallax::tui::message::Msg;
+use parallax::tui::theme::Theme;
+use parallax::tui::update::update;
+use parallax::work::{Job, Progress};
+use tui_input::Input;
+
+use crate::stage::{
+    self, FOREIGN, PASSAGES, QUESTION, asked, empty, many_sided, press, said, size, with_lists,
+};
+
+const COLOURED: Theme = Theme { colours: true };
+
+fn looks(name: &str, app: &App, theme: Theme) {
+    let text = frame(app, theme).unwrap().dump(true);
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+fn job(job: Job, done: u64, total: u64, told: &str) -> (Progress, String) {
+    (Progress { job, done, total }, told.to_owned())
+}
+
+fn foreign(width: u16, height: u16) -> App {
+    let mut app = with_lists(empty(width, height), &FOREIGN, stage::question());
+    for at in 0..4 {
+        app.book.write(PassageIx(at), 0, said(0.9 - at as f32 / 5.0));
+        app.book.write(PassageIx(at), 1, said(0.1));
+    }
+    app
+}
+
+fn reading(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    app.book.write(PassageIx(0), 1, Known { model: Some(Ok(0.02)), gold: Some(true) });
+    press(&mut app, "<Enter>");
+    let text = PASSAGES[0].2;
+    let start = text.find("Zoos should be closed").unwrap();
+    app.reading.evidence.insert((PassageIx(0), 0), Some(start..text.len()));
+    app.reading.evidence.insert((PassageIx(0), 1), None);
+    app
+}
+
+fn editing(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "i<Down><End><BS> at all.");
+    app
+}
+
+fn typing(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    app.typing = true;
+    app.line = Input::new("zoos".into());
+    app.completions =
+        vec![QUESTION.into(), "Are zoos good for children?".into(), "動物園は必要か、zoos?".into()];
+    app.completion = Some(1);
+    app
+}
+
+fn loading(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    app.settled = false;
+    app.lanes[1].state = LaneState::Waiting;
+    app.lanes[2].state = LaneState::Waiting;
+    app.lanes[2].ranking = Default::default();
+    app
+}
+
+fn failed(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    app.lanes[1].state = LaneState::Failed("the model could not be run: the graph refused it".into(), None);
+    app.lanes[1].ranking = Default::default();
+    app.lanes[2].state =
+        LaneState::Failed("the passages are still being embedded".into(), Some(Job::Embedding));
+    app.lanes[2].ranking = Default::default();
+    app.jobs = vec![job(Job::Embedding, 12_000, 36_000, "embedding 12,000/36,000 · 81/s · 4 min 56 s left")];
+    app
+}
+
+fn failed_corpus(width: u16, height: u16) -> App {
+    let mut app = App::new(&stage::start(), size(width, height));
+    let reason = "corpus.jsonl:3: expected a JSON object with `_id`, `text` and perhaps `title` and `metadata`, found `\u{1b}[31m{`\nnothing was taken from it; mend the lines above and try again";
+    app.corpus = Corpus::Failed(reason.into());
+    app
+}
+
+fn opening(width: u16, height: u16) -> App {
+    let mut app = App::new(&stage::start(), size(width, height));
+    app.jobs = vec![job(Job::Importing, 4_000, 0, "importing 4,000 · 60,000/s")];
+    app
+}
+
+fn help(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "?");
+    app
+}
+
+/// No rule turns it into statements.
+fn without_statements(width: u16, height: u16) -> App {
+    let question = Question {
+        id: String::new(),
+        text: "Who pays for zoos?".into(),
+        perspectives: Vec::new(),
+        supports: None,
+    };
+    let mut app = with_lists(empty(width, height), &PASSAGES, question);
+    app.by = By::None;
+    app
+}
+
+#[test]
+fn the_lanes_side_by_side() {
+    looks("lanes-140x40", &asked(140, 40), COLOURED);
+}
+
+#[test]
+fn the_lanes_on_100_columns() {
+    looks("lanes-100x30", &asked(100, 30), COLOURED);
+}
+
+#[test]
+fn the_lanes_on_80_columns() {
+    looks("lanes-80x24", &asked(80, 24), COLOURED);
+}
+
+#[test]
+fn one_lane_on_40_columns() {
+    looks("lanes-40x12", &asked(40, 12), COLOURED);
+}
+
+#[test]
+fn without_colours_weight_and_glyphs_remain() {
+    looks("mono", &asked(100, 30), Theme { colours: false });
+    let text = frame(&reading(100, 30), Theme { colours: false }).unwrap().dump(true);
+    for colour in ["cyan", "magenta", "yellow", "green", "red", "blue"] {
+        let (_, legend) = text.rsplit_once("\n\n").unwrap();
+        assert!(!legend.contains(colour), "{legend}");
+    }
+}
+
+#[test]
+fn in_ascii_no_mark_needs_a_shape() {
+    let mut app = asked(100, 30);
+    app.glyphs = Glyphs::Ascii;
+    looks("ascii", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    for shape in ['▲', '▼', '◆', '●', '○', '◐', '█', '⏎', '↑', '↓', '←', '→'] {
+        assert!(!text.contains(shape), "{shape}");
+    }
+}
+
+#[test]
+fn foreign_scripts_and_escape_sequences_in_the_lanes() {
+    let app = foreign(140, 40);
+    looks("foreign", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(true);
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(!text.contains(['\u{202e}', '\u{202c}', '\u{200b}']));
+}
+
+#[test]
+fn foreign_scripts_and_escape_sequences_in_full() {
+    let mut app = foreign(60, 16);
+    press(&mut app, "<Enter>");
+    looks("foreign-read-cjk", &app, COLOURED);
+    press(&mut app, "nn");
+    looks("foreign-read-rtl", &app, COLOURED);
+    press(&mut app, "n");
+    looks("foreign-read-escapes", &app, COLOURED);
+}
+
+#[test]
+fn old_results_stay_dimmed_while_new_ones_are_on_the_way() {
+    looks("loading", &loading(140, 40), COLOURED);
+}
+
+#[test]
+fn a_failed_lane_shows_its_reason_and_a_waiting_one_what_it_waits_for() {
+    looks("failed-lane", &failed(140, 40), COLOURED);
+}
+
+#[test]
+fn a_failed_corpus_fills_the_screen_with_its_reason() {
+    looks("failed-corpus", &failed_corpus(80, 24), COLOURED);
+}
+
+#[test]
+fn a_corpus_on_its_way_shows_how_far_it_is() {
+    looks("opening", &opening(80, 24), COLOURED);
+}
+
+#[test]
+fn a_passage_in_full_with_ranks_verdicts_and_evidence() {
+    looks("read-100x30", &reading(100, 30), COLOURED);
+    looks("read-40x12", &reading(40, 12), COLOURED);
+    let mut app = asked(80, 24);
+    app.book.write(PassageIx(0), 0, Known { model: Some(Err(DetectError::Empty("passage"))), gold: None });
+    press(&mut app, "<Enter>");
+    looks("read-failed-verdict", &app, COLOURED);
+}
+
+#[test]
+fn the_statements_being_edited() {
+    looks("statements", &editing(80, 24), COLOURED);
+}
+
+#[test]
+fn all_keys_and_marks() {
+    looks("help", &help(80, 72), COLOURED);
+}
+
+#[test]
+fn completions_lie_over_the_lanes() {
+    looks("typing", &typing(100, 30), COLOURED);
+}
+
+#[test]
+fn a_question_of_many_sides_has_letters() {
+    looks("many-sided", &many_sided(140, 40), COLOURED);
+    let mut app = many_sided(80, 24);
+    press(&mut app, "<Enter>");
+    looks("many-sided-read", &app, COLOURED);
+}
+
+#[test]
+fn a_question_without_statements_says_how_to_give_some() {
+    let mut app = without_statements(100, 30);
+    app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());
+    looks("without-statements", &app, COLOURED);
+}
+
+/// All of 1..=20 × 1..=12, then in steps up to 200 × 60.
+fn sizes() -> impl Iterator<Item = (u16, u16)> {
+    let small = (1..=20).flat_map(|width| (1..=12).map(move |height| (width, height)));
+    let large =
+        (1..=200).step_by(13).flat_map(|width| (1..=60).step_by(9).map(move |height| (width, height)));
+    let edges =
+        [(200, 60), (200, 1), (1, 60), (31, 13), (32, 13), (64, 20), (96, 20), (128, 20), (47, 8), (48, 8)];
+    small.chain(large).chain(edges)
+}
+
+fn draws_every_size(stage: impl Fn(u16, u16) -> App) {
+    for glyphs in [Glyphs::Shapes, Glyphs::Ascii] {
+        let mut resized = stage(80, 24);
+        resized.glyphs = glyphs;
+        for (width, height) in sizes() {
+            update(&mut resized, Msg::Resized(size(width, height)));
+            let dump = frame(&resized, COLOURED).unwrap().dump(false);
+            assert_eq!(dump.lines().count(), usize::from(height), "{width}x{height}");
+        }
+    }
+    for (width, height) in sizes().step_by(7) {
+        frame(&stage(width, height), COLOURED).unwrap();
+    }
+}
+
+#[test]
+fn the_lanes_are_drawn_in_every_size() {
+    draws_every_size(asked);
+    draws_every_size(|width, height| {
+        let mut app = asked(width, height);
+        press(&mut app, "<Tab>G");
+        app
+    });
+}
+
+#[test]
+fn foreign_scripts_are_drawn_in_every_size() {
+    draws_every_size(foreign);
+    for at in 0..FOREIGN.len() {
+        draws_every_size(|width, height| {
+            let mut app = foreign(width, height);
+            app.lanes[0].selected = at;
+            press(&mut app, "<Enter>");
+            app
+        });
+    }
+}
+
+#[test]
+fn a_passage_is_drawn_in_every_size_also_at_its_end() {
+    draws_every_size(reading);
+    draws_every_size(|width, height| {
+        let mut app = reading(width, height);
+        press(&mut app, "G");
+        app
+    });
+}
+
+#[test]
+fn every_other_screen_is_drawn_in_every_size() {
+    let stages: [fn(u16, u16) -> App; 9] =
+        [editing, typing, loading, failed, failed_corpus, opening, help, without_statements, many_sided];
+    for stage in stages {
+        draws_every_size(stage);
+    }
+    draws_every_size(|width, height| {
+        let mut app = many_sided(width, height);
+        press(&mut app, "<Enter>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = editing(width, height);
+        press(&mut app, "<C-n>動物園は必要か、動物園は必要か、動物園は必要か。<C-n><C-n><C-n>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = help(width, height);
+        app.help_scroll = 40;
+        app.screen = Screen::Help;
+        app
+    });
+}
+
+#[test]
+fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
+    let keys: Vec<&str> = parallax::tui::keymap::TABLE
+        .iter()
+        .flat_map(|binding| binding.keys)
+        .copied()
+        .chain(["é", "動"])
+        .collect();
+    let stages: [fn(u16, u16) -> App; 7] = [asked, typing, reading, editing, help, many_sided, failed_corpus];
+    for stage in stages {
+        for first in &keys {
+            let mut app = stage(40, 12);
+            for key in [first, &keys[0], first] {
+                press(&mut app, key);
+                frame(&app, COLOURED).unwrap();
+            }
+        }
+    }
+}

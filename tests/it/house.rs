@@ -1,0 +1,110 @@
+//! The rules of the house, read from the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use parallax::tui::keymap::{Context, TABLE};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Rust files below a folder of `src`, by their path there.
+fn sources(below: &str) -> Vec<(String, String)> {
+    let (mut found, mut open) = (Vec::new(), vec![root().join("src").join(below)]);
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "src/{below} holds no Rust file");
+    found
+}
+
+/// The code of a line, without its comment.
+fn code(line: &str) -> &str {
+    line.split_once("//").map_or(line, |(code, _)| code)
+}
+
+/// Every line of code that names one of the crates, in a file that may not.
+fn trespasses(crates: &[&str], may: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in sources("").into_iter().filter(|(name, _)| !may(name)) {
+        for (i, line) in text.lines().enumerate() {
+            let words = code(line).split(|c: char| !c.is_alphanumeric() && c != '_');
+            if words.into_iter().any(|word| crates.contains(&word)) {
+                found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+fn none(found: &[String]) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_interface_knows_the_terminal() {
+    none(&trespasses(&["ratatui", "crossterm", "tui_input"], |name| name.starts_with("src/tui/")));
+}
+
+#[test]
+fn only_bm25_and_its_indexer_know_tantivy() {
+    let may = ["src/retrieve/bm25.rs", "src/retrieve/index.rs"];
+    none(&trespasses(&["tantivy"], |name| may.contains(&name)));
+}
+
+#[test]
+fn only_the_graph_knows_rten_and_nothing_knows_candle() {
+    none(&trespasses(&["rten", "rten_tensor"], |name| name == "src/encode/graph.rs"));
+    none(&trespasses(&["candle", "candle_core", "candle_nn"], |_| false));
+}
+
+#[test]
+fn the_core_never_looks_up_at_interface_engine_or_commands() {
+    let mut found = Vec::new();
+    for room in ["measure", "retrieve", "corpus", "detect", "encode", "question"] {
+        for (name, text) in sources(room) {
+            for (i, line) in text.lines().enumerate() {
+                let above = ["crate::tui", "crate::engine", "crate::cli"];
+                if above.iter().any(|module| code(line).contains(module)) {
+                    found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+                }
+            }
+        }
+    }
+    none(&found);
+}
+
+fn key_table() -> String {
+    let mut table = String::from("| where | keys | does |\n| --- | --- | --- |\n");
+    for binding in TABLE {
+        let place = match binding.context {
+            Context::Question => "question line",
+            Context::Lanes => "lanes",
+            Context::Read => "reading",
+            Context::Statements => "statements",
+            Context::Help => "help",
+            Context::Anywhere => "everywhere",
+        };
+        let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{key}`")).collect();
+        table.push_str(&format!("| {place} | {} | {} |\n", keys.join(" "), binding.help));
+    }
+    table
+}
+
+#[test]
+fn the_key_table_of_the_readme_is_the_one_that_keys_are_dispatched_by() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let inside = readme.split_once("<!-- keys -->").and_then(|(_, rest)| rest.split_once("<!-- /keys -->"));
+    let (inside, _) = inside.expect("README.md holds <!-- keys --> and <!-- /keys -->");
+    let table = key_table();
+    assert!(inside.trim() == table.trim(), "between the two comments of README.md belongs:\n\n{table}");
+}

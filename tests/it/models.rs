@@ -1,0 +1,122 @@
+//! The carried models: near their originals, and deaf to whatever runs beside them.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use parallax::corpus::{Passage, sample};
+use parallax::detect::{CrossEncoder, Detector};
+use parallax::encode::{Encoder, MiniLm, Role};
+use parallax::pipeline::sample_key;
+use serde::Deserialize;
+
+static MINILM: LazyLock<MiniLm> = LazyLock::new(|| MiniLm::carried().unwrap());
+static DETECTOR: LazyLock<CrossEncoder> = LazyLock::new(|| CrossEncoder::carried().unwrap());
+
+const TEXTS: [&str; 4] = [
+    "Should zoos be banned?",
+    "Elephants in captivity live half as long as wild ones.",
+    "動物園",
+    "A much longer text about nothing in particular, which goes on and on so that its length is not that of the others, and then goes on for a little longer still.",
+];
+
+fn vector(text: &str) -> Vec<f32> {
+    MINILM.encode(text, Role::Passage).unwrap()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// Bits, so that not even a sign of zero may differ.
+fn bits(vector: &[f32]) -> Vec<u32> {
+    vector.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Does `work` while two other threads keep doing `noise`.
+fn beside<T>(noise: impl Fn(usize) + Sync, work: impl FnOnce() -> T) -> T {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for first in 0..2 {
+            let (ended, noise) = (&ended, &noise);
+            scope.spawn(move || {
+                let mut turn = first;
+                while !ended.load(Ordering::Relaxed) {
+                    noise(turn);
+                    turn += 1;
+                }
+            });
+        }
+        let made = work();
+        ended.store(true, Ordering::Relaxed);
+        made
+    })
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    text: String,
+    embedding: Vec<f32>,
+}
+
+#[test]
+fn vectors_are_near_those_of_the_original_weights() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/minilm/reference.json");
+    let all: Vec<Reference> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(!all.is_empty());
+    let cosines: Vec<f64> = all.iter().map(|one| cosine(&vector(&one.text), &one.embedding)).collect();
+    for (one, cosine) in all.iter().zip(&cosines) {
+        assert!(*cosine > 0.97, "{cosine} for {:?}", one.text);
+    }
+    let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
+    assert!(mean > 0.985, "mean {mean}");
+}
+
+#[test]
+fn a_vector_has_unit_length_even_of_no_words() {
+    for text in TEXTS.into_iter().chain([""]) {
+        let vector = vector(text);
+        let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        assert!(vector.len() == MINILM.dimensions() && (length - 1.0).abs() < 1e-3, "{text:?}: {length}");
+    }
+}
+
+#[test]
+fn a_text_has_the_same_bytes_twice_and_while_other_threads_encode() {
+    let alone: Vec<Vec<u32>> = TEXTS.iter().map(|text| bits(&vector(text))).collect();
+    let again: Vec<Vec<u32>> = TEXTS.iter().map(|text| bits(&vector(text))).collect();
+    let noise = |turn: usize| drop(vector(TEXTS[turn % TEXTS.len()]));
+    let among: Vec<Vec<u32>> = beside(noise, || TEXTS.iter().map(|text| bits(&vector(text))).collect());
+    assert_eq!(alone, again);
+    assert_eq!(alone, among);
+}
+
+#[test]
+fn the_sample_s_vectors_are_those_of_its_passages_by_this_encoder() {
+    let key = sample_key(MINILM.key());
+    assert!(
+        sample::VECTORS.starts_with(&key),
+        "sample_data/minilm.f32 is of other passages or another encoder: cargo run --release --example embed_sample"
+    );
+    let rows = (sample::VECTORS.len() - key.len()) / (4 * MINILM.dimensions());
+    assert_eq!(rows, sample::corpus().len());
+}
+
+#[test]
+fn a_probability_has_the_same_bytes_alone_and_beside_others() {
+    let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
+    let judge = |text: &str| DETECTOR.judge(&passage(text), "Zoos should be banned.").unwrap();
+    let all = || TEXTS.iter().map(|text| judge(text).to_bits()).collect::<Vec<u32>>();
+    let alone = all();
+    assert!(alone.iter().all(|p| (0.0..=1.0).contains(&f32::from_bits(*p))));
+    assert_eq!(alone, all());
+    assert_eq!(alone, beside(|turn| assert!(judge(TEXTS[turn % TEXTS.len()]) <= 1.0), all));
+}
+
+#[test]
+fn an_empty_passage_or_statement_has_no_probability() {
+    let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
+    assert!(DETECTOR.judge(&passage(" "), "Zoos should be banned.").is_err());
+    assert!(DETECTOR.judge(&passage("Zoos."), "").is_err());
+}

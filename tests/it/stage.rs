@@ -1,0 +1,224 @@
+//! A set stage: an interface with hand-made passages and verdicts, so that no model is run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax::corpus::{Passage, PassageIx};
+use parallax::detect::{Known, LabelSource};
+use parallax::engine::{Opened, Turn};
+use parallax::pipeline::{Book, Opening, Ranked, Ranking, Recipe};
+use parallax::question::{By, Question};
+use parallax::report::marks::Glyphs;
+use parallax::tui::app::{App, Corpus, LaneState};
+use parallax::tui::message::{Effect, Msg};
+use parallax::tui::script::{Step, parse};
+use parallax::tui::update::update;
+use parallax::tui::{Size, Start};
+use serde_json::json;
+use tui_input::Input;
+
+pub const QUESTION: &str = "Should zoos be banned?";
+
+/// Id, title, text.
+type Written = (&'static str, &'static str, &'static str);
+
+pub const PASSAGES: [Written; 8] = [
+    (
+        "zoos-01",
+        "Captivity is not conservation",
+        "Most zoos keep animals that are in no danger at all. The bears pace. Elephants in captivity live half as long as wild ones. Zoos should be closed and their money given to reserves.",
+    ),
+    (
+        "zoos-02",
+        "What a licence buys",
+        "Strict licensing protects animals better than an outright ban would, because it keeps veterinary research in one place. A ban on zoos would drive the trade into back yards.",
+    ),
+    ("zoos-03", "Opening times", "The zoo opens at nine and closes at six. Children under four pay nothing."),
+    (
+        "zoos-04",
+        "Two letters to the editor",
+        "Ban them, writes one reader: no cage is kind. Keep them, writes another: my daughter became a vet because of one.",
+    ),
+    (
+        "zoos-05",
+        "",
+        "A passage without a title, about the breeding of condors in zoos and their return to the hills.",
+    ),
+    (
+        "zoos-06",
+        "The condor that came back from twenty-two birds and what it cost the county of Ventura over thirty years",
+        "Without zoos there would be no condors.",
+    ),
+    ("zoos-07", "A keeper's diary", "We closed the old house. I do not miss the bars, and nor do the apes."),
+    (
+        "zoos-08",
+        "Circuses",
+        "A ban on wild animals in circuses passed; a ban on zoos did not come to a vote.",
+    ),
+];
+
+/// Passages that a terminal must be protected from.
+pub const FOREIGN: [Written; 6] = [
+    (
+        "動物園-1",
+        "動物園は教育の場である",
+        "子どもたちは動物園で初めて本物の象に会う。禁止すればその機会は失われる。",
+    ),
+    ("emoji-1", "👩‍🚀 🦁 Lions 🇫🇷 say no", "🦁🦁🦁 A pride of lions 👨‍👩‍👧‍👦 and a family. ✊🏽"),
+    ("rtl-1", "حديقة الحيوان", "يجب حظر حدائق الحيوان \u{202e}desrever si siht\u{202c} لأن الحيوانات تعاني."),
+    (
+        "esc-1",
+        "\u{1b}[31mRed\u{1b}[0m title",
+        "\u{1b}]0;owned\u{7}Text\r\nwith \u{1b}[2J escapes \u{9b}31m and \u{0}nul.",
+    ),
+    (
+        "comb-1",
+        "e\u{301}le\u{301}phants et ze\u{300}bres",
+        "Z\u{310}a\u{30a}l\u{337}g\u{34f}o and zero\u{200b}width.",
+    ),
+    (
+        "long-1",
+        "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihung",
+        "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ),
+];
+
+/// What the interface of these tests starts with.
+pub fn start() -> Start {
+    Start {
+        opening: Opening::default(),
+        lanes: Recipe::defaults(),
+        k: 5,
+        source: LabelSource::Auto,
+        question: String::new(),
+        perspectives: Vec::new(),
+        glyphs: Glyphs::Shapes,
+        colours: true,
+    }
+}
+
+pub fn size(width: u16, height: u16) -> Size {
+    Size { width, height }
+}
+
+/// The two-sided question of these tests.
+pub fn question() -> Question {
+    Question {
+        id: "zoos".into(),
+        text: QUESTION.into(),
+        perspectives: vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()],
+        supports: Some(0),
+    }
+}
+
+pub fn opened() -> Opened {
+    Opened {
+        corpus: "sample".into(),
+        passages: 600,
+        questions: vec![question()],
+        labelled: false,
+        threshold: 0.5,
+        experimental: false,
+        notice: None,
+    }
+}
+
+/// A list of passages by their places in `all`, with falling scores from `best`.
+pub fn ranking(all: &[Written], order: &[usize], best: f32) -> Ranking {
+    let ranked = order.iter().enumerate().map(|(i, at)| {
+        let (id, title, text) = all[*at];
+        let mut passage =
+            Passage { id: id.into(), title: title.into(), text: text.into(), ..Passage::default() };
+        passage.metadata.insert("voice".into(), json!("op-ed"));
+        Ranked {
+            at: PassageIx(*at as u32),
+            passage: Arc::new(passage),
+            score: best * (1.0 - i as f32 / 16.0),
+        }
+    });
+    Arc::new(ranked.collect())
+}
+
+pub fn said(p: f32) -> Known {
+    Known { model: Some(Ok(p)), gold: None }
+}
+
+/// An open corpus, the cursor in an empty question line.
+pub fn empty(width: u16, height: u16) -> App {
+    let mut app = App::new(&start(), size(width, height));
+    app.corpus = Corpus::Open(Box::new(opened()));
+    app
+}
+
+/// The question asked, three lists and their verdicts there, the cursor in the first lane.
+pub fn asked(width: u16, height: u16) -> App {
+    let mut app = with_lists(empty(width, height), &PASSAGES, question());
+    // Support and oppose of each passage; the last is not judged yet.
+    let verdicts =
+        [(0.94, 0.02), (0.06, 0.91), (0.01, 0.03), (0.81, 0.77), (0.12, 0.58), (0.03, 0.97), (0.66, 0.2)];
+    for (at, (support, oppose)) in verdicts.into_iter().enumerate() {
+        app.book.write(PassageIx(at as u32), 0, said(support));
+        app.book.write(PassageIx(at as u32), 1, said(oppose));
+    }
+    app
+}
+
+/// Another question over another set of passages, nothing judged yet.
+pub fn with_lists(mut app: App, all: &[Written], question: Question) -> App {
+    app.line = Input::new(question.text.clone());
+    app.typing = false;
+    app.turn = Turn(1);
+    app.by = By::Given;
+    app.book = Book::new(question.perspectives.len(), LabelSource::Auto, 0.5);
+    app.question = question;
+    let forward: Vec<usize> = (0..all.len()).collect();
+    let backward: Vec<usize> = (0..all.len()).rev().collect();
+    let mixed: Vec<usize> =
+        forward.iter().step_by(2).chain(forward.iter().skip(1).step_by(2)).copied().collect();
+    for (lane, (order, best, micros)) in
+        app.lanes.iter_mut().zip([(forward, 12.5, 800), (backward, 0.62, 14_000), (mixed, 0.033, 15_200)])
+    {
+        lane.ranking = ranking(all, &order, best);
+        lane.took = Duration::from_micros(micros);
+        lane.state = LaneState::Ready;
+    }
+    app
+}
+
+/// A question of seven perspectives.
+pub fn many_sided(width: u16, height: u16) -> App {
+    let sides = [
+        "banned",
+        "kept",
+        "licensed",
+        "turned into reserves",
+        "paid for by visitors",
+        "free",
+        "run by towns",
+    ];
+    let question = Question {
+        id: "many".into(),
+        text: "What should become of zoos?".into(),
+        perspectives: sides.iter().map(|side| format!("Zoos should be {side}.")).collect(),
+        supports: None,
+    };
+    let mut app = with_lists(empty(width, height), &PASSAGES, question);
+    for at in 0..PASSAGES.len() {
+        for side in 0..sides.len() {
+            let p = if side == at || (at == 3 && side < 2) { 0.9 } else { 0.1 };
+            app.book.write(PassageIx(at as u32), side, said(p));
+        }
+    }
+    app
+}
+
+/// Presses the keys of a script and gives back all that they ordered.
+pub fn press(app: &mut App, keys: &str) -> Vec<Effect> {
+    let steps = parse(keys).unwrap();
+    let effects = steps.into_iter().flat_map(|step| match step {
+        Step::Key(key) => update(app, Msg::Key(key)),
+        Step::Resize(size) => update(app, Msg::Resized(size)),
+        other => panic!("not a key: {other:?}"),
+    });
+    effects.collect()
+}
