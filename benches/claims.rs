@@ -7,6 +7,7 @@
 //!
 //! Indices and vectors of the large corpus are kept in `target/claims`, so that the second run measures and does not build.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -16,7 +17,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use parallax::detect::LabelSource;
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::engine::Engine;
-use parallax::pipeline::{Book, Lists, Opening, Plan, Recipe, Setup, judge, rank, top_pairs};
+use parallax::pipeline::{Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs};
 use parallax::report::marks::Glyphs;
 use parallax::tui::app::App;
 use parallax::tui::draw::draw;
@@ -24,11 +25,12 @@ use parallax::tui::message::{Effect, Msg};
 use parallax::tui::theme::Theme;
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};
-use parallax::work::Stop;
+use parallax::work::{Stop, on_all};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use rayon::prelude::*;
 
+const ROWS: NonZero<u16> = NonZero::new(40).unwrap();
+const COLUMNS: NonZero<u16> = NonZero::new(140).unwrap();
 const QUESTION: &str = "Should wolves be brought back to the countryside?";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +87,7 @@ fn first_frame() -> Result<(), Box<dyn std::error::Error>> {
         let began = Instant::now();
         let mut child = pair.slave.spawn_command(command)?;
         let mut reader = pair.master.try_clone_reader()?;
-        let mut screen = vt100::Parser::new(40, 140, 0);
+        let mut screen = vt100::Parser::new(ROWS, COLUMNS, 0);
         let mut bytes = [0; 65_536];
         // The footer is drawn last.
         while !screen.screen().contents().contains("to the lanes") {
@@ -139,7 +141,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     std::thread::spawn(move || {
         // The first question is asked when the corpus opens; then a new one every 40 keys.
-        for turn in 0..questions.len() {
+        for question in questions {
             for i in 0..40 {
                 std::thread::sleep(Duration::from_millis(15));
                 let key = KeyCode::Char(if i % 2 == 0 { 'j' } else { 'k' });
@@ -150,7 +152,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
                 KeyCode::Char('u'),
                 crossterm::event::KeyModifiers::CONTROL,
             ))));
-            let _ = send.send(Event::Other(Msg::Pasted(questions[turn].clone())));
+            let _ = send.send(Event::Other(Msg::Pasted(question)));
             let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(KeyCode::Enter)));
         }
         let _ = send.send(Event::End);
@@ -201,7 +203,9 @@ fn encoding() -> Result<(), Box<dyn std::error::Error>> {
     encoder.encode(&text, Role::Passage)?;
     let texts: Vec<String> = (0..256).map(|_| text[..text.len() - 80].to_owned()).collect();
     let began = Instant::now();
-    texts.par_iter().map(|text| encoder.encode(text, Role::Passage)).collect::<Result<Vec<_>, _>>()?;
+    on_all(&model_threads()?, texts.len(), &Stop::never(), |i| {
+        encoder.encode(&texts[i], Role::Passage).is_ok()
+    });
     let rate = texts.len() as f64 / began.elapsed().as_secs_f64();
     told("MiniLM, texts of some 128 tokens", &format!("{rate:.0} texts/s"), "≥ 75 texts/s");
     Ok(())

@@ -6,15 +6,17 @@
 
 use parallax::corpus::sample;
 use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::pipeline::sample_key;
-use rayon::prelude::*;
+use parallax::pipeline::{model_threads, sample_key};
+use parallax::work::{Stop, on_all};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let encoder = MiniLm::carried()?;
     let corpus = sample::corpus();
     let places: Vec<_> = corpus.places().collect();
-    let rows: Result<Vec<Vec<f32>>, _> =
-        places.par_iter().map(|at| encoder.encode(&corpus.passage(*at).contents(), Role::Passage)).collect();
+    let rows = on_all(&model_threads()?, places.len(), &Stop::never(), |i| {
+        encoder.encode(&corpus.passage(places[i]).contents(), Role::Passage)
+    });
+    let rows: Result<Vec<Vec<f32>>, _> = rows.into_iter().collect();
     let mut bytes = sample_key(encoder.key()).to_vec();
     bytes.extend(rows?.iter().flatten().flat_map(|x| x.to_le_bytes()));
     std::fs::write("sample_data/minilm.f32", bytes)?;

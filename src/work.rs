@@ -2,8 +2,10 @@
 //!
 //! Nothing here starts a thread or reads a clock; rates belong to whoever shows the progress.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::ThreadPool;
 
 /// What kind of long work is going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,3 +73,44 @@ impl Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
+
+/// Does `each` for 0 to `count` on all threads of a pool, in order of the numbers, and gives what came out in that order: fewer
+/// than `count` once `stop` is set.
+///
+/// Every thread takes one number after another. rayon's own iterators would let a thread that waits for a model begin the next
+/// item on top of the one it waits in, until its stack ends.
+pub fn on_all<R: Send>(
+    pool: &ThreadPool,
+    count: usize,
+    stop: &Stop,
+    each: impl Fn(usize) -> R + Sync,
+) -> Vec<R> {
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
+    pool.broadcast(|_| {
+        while !stop.is_set() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            let one = each(number);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, one));
+        }
+    });
+    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.sort_unstable_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_done_once_and_comes_out_in_order_and_a_stop_ends_it() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(on_all(&pool, 100, &Stop::never(), |i| i), (0..100).collect::<Vec<_>>());
+        let now = Arc::new(AtomicU64::new(0));
+        let done = on_all(&pool, 100, &Stop::when_past(&now, 0), |_| now.store(1, Ordering::Relaxed));
+        assert!(done.len() <= 3);
+    }
+}

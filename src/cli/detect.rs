@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{Detect, Format};
@@ -15,6 +14,8 @@ use crate::corpus::Passage;
 use crate::detect::{CrossEncoder, DetectError, Detector};
 use crate::input::{InputError, lines};
 use crate::measure::detection::{Report, report};
+use crate::pipeline::model_threads;
+use crate::work::{Stop, on_all};
 
 struct Pair {
     id: String,
@@ -31,20 +32,17 @@ pub fn run(args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
     let detector = CrossEncoder::carried().context("the carried detector")?;
     let (done, told) = (AtomicUsize::new(0), Mutex::new(io::stderr()));
-    let verdicts: Vec<Result<f32, DetectError>> = pairs
-        .par_iter()
-        .map(|pair| {
-            let verdict = detector.judge(&pair.passage, &pair.statement);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if done.is_multiple_of(500)
-                && let Ok(mut out) = told.lock()
-            {
-                // Nobody is helped by a failure to print progress.
-                let _ = writeln!(out, "judged {done}/{}", pairs.len());
-            }
-            verdict
-        })
-        .collect();
+    let verdicts = on_all(&model_threads()?, pairs.len(), &Stop::never(), |i| {
+        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(500)
+            && let Ok(mut out) = told.lock()
+        {
+            // Nobody is helped by a failure to print progress.
+            let _ = writeln!(out, "judged {done}/{}", pairs.len());
+        }
+        verdict
+    });
     let report = labelled(&pairs, &verdicts, detector.threshold());
     print(args.format, &detector, &pairs, &verdicts, report.as_ref())?;
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use rayon::prelude::*;
 use serde_json::json;
 
 use super::args::{Common, Eval, Format, Suite, Ties};
@@ -18,7 +17,7 @@ use crate::measure::score::{Evidence, score};
 use crate::measure::significance::bootstrap_interval;
 use crate::measure::trec::{Qrels, RunOrder, read_beir_qrels, read_qrels, read_rank_llm, read_run};
 use crate::pipeline::{LaneError, Lists, Plan, Recipe, Setup, rank};
-use crate::work::Stop;
+use crate::work::{Stop, on_all};
 
 /// Draws of the bootstrap behind the intervals.
 const DRAWS: usize = 1_000;
@@ -106,17 +105,16 @@ fn lanes(
         if recipe.needs_vectors() && setup.vectors()?.is_none() {
             setup.embed(&|progress| meter.tell(progress), &stop)?;
         }
-        let judged = setup.questions.iter().filter(|question| qrels.question(&question.id).is_some());
-        let ranked: Result<Rankings, LaneError> = judged
-            .collect::<Vec<_>>()
-            .par_iter()
-            .map(|question| {
-                let ranking = rank(&setup, recipe, &question.text, &mut Lists::to_depth(depth), &stop)?;
-                let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
-                let ids = ids.filter(|id| !(args.ignore_identical_ids && *id == question.id));
-                Ok((question.id.clone(), ids.collect()))
-            })
-            .collect();
+        let judged: Vec<_> =
+            setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
+        let ranked = on_all(&setup.models, judged.len(), &stop, |i| {
+            let question = judged[i];
+            let ranking = rank(&setup, recipe, &question.text, &mut Lists::to_depth(depth), &stop)?;
+            let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
+            let ids = ids.filter(|id| !(args.ignore_identical_ids && *id == question.id));
+            Ok((question.id.clone(), ids.collect()))
+        });
+        let ranked: Result<Rankings, LaneError> = ranked.into_iter().collect();
         all.push((recipe, ranked?));
     }
     Ok(all)
@@ -173,7 +171,8 @@ fn print(args: &Eval, measures: &[Measure], rows: &[Row]) -> anyhow::Result<()> 
             }
         }
         Format::Text => {
-            let heads: Vec<String> = measures.iter().map(|measure| format!("{:>22}", measure.to_string())).collect();
+            let heads: Vec<String> =
+                measures.iter().map(|measure| format!("{:>22}", measure.to_string())).collect();
             writeln!(out, "{:<24}{}  questions", "lane", heads.concat())?;
             for row in rows {
                 write!(out, "{:<24}", row.lane)?;

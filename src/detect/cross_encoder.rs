@@ -1,7 +1,11 @@
-//! The carried detector: a cross-encoder that reads passage and statement together.
+//! The carried detector: a cross-encoder that reads passage and statement together, joined with the carried encoder's cosine
+//! of the two, which knows the topic better.
 //!
 //! A passage longer than the window is read in windows that overlap by half; its probability is that of the window that
 //! supports most.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use tokenizers::Tokenizer;
@@ -9,8 +13,9 @@ use tokenizers::Tokenizer;
 use super::{DetectError, Detector};
 use crate::assets;
 use crate::corpus::Passage;
-use crate::encode::EncodeError;
 use crate::encode::graph::{Graph, tokenizer};
+use crate::encode::{EncodeError, Encoder, MiniLm, Role};
+use crate::retrieve::dense::dot;
 
 const CLS: i32 = 101;
 const SEP: i32 = 102;
@@ -22,8 +27,8 @@ const STATEMENT: usize = 96;
 pub struct Card {
     /// From which probability on a verdict is a yes; chosen on development questions.
     pub threshold: f32,
-    /// Its logits are divided by this.
-    pub temperature: f32,
+    /// How its logits and the cosine are weighed.
+    pub join: Join,
     /// Tokens it reads at once, passage and statement together.
     pub max_tokens: usize,
     /// Not yet better than plain cosine on a test split by topic.
@@ -31,9 +36,31 @@ pub struct Card {
     pub experimental: bool,
 }
 
+/// The weights of the joined logit, fitted on development questions.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Join {
+    support: f32,
+    cosine: f32,
+    bias: f32,
+}
+
+impl Join {
+    /// The probability of support, from the logits of supports, opposes, neither, and the cosine.
+    fn probability(&self, [supports, _, neither]: [f32; 3], cosine: f32) -> f32 {
+        let logit = self.support * (supports - neither) + self.cosine * cosine + self.bias;
+        1.0 / (1.0 + (-logit).exp())
+    }
+}
+
+/// Vectors kept; a question has a few hundred passages.
+const KEPT: usize = 2_048;
+
 /// The carried cross-encoder, int8.
 pub struct CrossEncoder {
     graph: Graph,
+    encoder: MiniLm,
+    /// Vectors of the texts met lately: a passage is judged for several statements, a statement against many passages.
+    vectors: Mutex<HashMap<[u8; 32], Arc<Vec<f32>>>>,
     tokenizer: Tokenizer,
     card: Card,
     key: String,
@@ -51,9 +78,16 @@ impl CrossEncoder {
     /// # Errors
     /// The carried files are damaged.
     pub fn carried() -> Result<Self, DetectError> {
-        let hash = blake3::hash(assets::DETECTOR).to_hex();
+        let mut hash = blake3::Hasher::new();
+        // A verdict hangs on all of these.
+        for part in [assets::DETECTOR, assets::DETECTOR_CARD, assets::MINILM] {
+            hash.update(part);
+        }
+        let hash = hash.finalize().to_hex();
         Ok(CrossEncoder {
             graph: Graph::carried(assets::DETECTOR, &["input_ids", "attention_mask", "token_type_ids"])?,
+            encoder: MiniLm::carried()?,
+            vectors: Mutex::default(),
             tokenizer: tokenizer(None)?,
             card: Self::card()?,
             key: format!("parallax-{}", &hash[..12]),
@@ -87,7 +121,7 @@ impl CrossEncoder {
         Ok(encoded.get_ids().iter().map(|id| *id as i32).collect())
     }
 
-    fn probability(&self, passage: &[i32], statement: &[i32]) -> Result<f32, DetectError> {
+    fn logits(&self, passage: &[i32], statement: &[i32]) -> Result<[f32; 3], DetectError> {
         let mut ids = vec![CLS];
         ids.extend(passage);
         ids.push(SEP);
@@ -96,11 +130,23 @@ impl CrossEncoder {
         ids.push(SEP);
         let kinds = (0..ids.len()).map(|i| i32::from(i >= first)).collect();
         let logits = self.graph.run(&[ids.clone(), vec![1; ids.len()], kinds])?;
-        let [supports, others @ ..] = logits.as_slice() else {
-            return Err(DetectError::Model("the graph gave no classes".into()));
-        };
-        let odds: f32 = others.iter().map(|other| ((other - supports) / self.card.temperature).exp()).sum();
-        Ok(1.0 / (1.0 + odds))
+        logits.try_into().map_err(|_| DetectError::Model("the graph gave no three classes".into()))
+    }
+
+    /// The encoder's vector of a text. It hangs on the text alone, so keeping it changes no verdict.
+    fn vector(&self, text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
+        let key = *blake3::hash(text.as_bytes()).as_bytes();
+        let kept = || self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vector) = kept().get(&key) {
+            return Ok(Arc::clone(vector));
+        }
+        let vector = Arc::new(self.encoder.encode(text, Role::Passage)?);
+        let mut kept = kept();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(key, Arc::clone(&vector));
+        Ok(vector)
     }
 }
 
@@ -134,18 +180,21 @@ impl Detector for CrossEncoder {
     }
 
     fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
-        let mut statement = self.tokens(statement)?;
-        statement.truncate(STATEMENT);
-        let tokens = self.tokens(&text(passage))?;
-        if statement.is_empty() {
+        let read = text(passage);
+        let tokens = self.tokens(&read)?;
+        let mut asked = self.tokens(statement)?;
+        asked.truncate(STATEMENT);
+        if asked.is_empty() {
             return Err(DetectError::Empty("statement"));
         }
         if tokens.is_empty() {
             return Err(DetectError::Empty("passage"));
         }
+        let cosine = dot(&self.vector(&read)?, &self.vector(statement)?);
         let mut most = 0.0f32;
-        for window in windows(tokens.len(), self.room(statement.len())) {
-            most = most.max(self.probability(&tokens[window], &statement)?);
+        for window in windows(tokens.len(), self.room(asked.len())) {
+            let logits = self.logits(&tokens[window], &asked)?;
+            most = most.max(self.card.join.probability(logits, cosine));
         }
         Ok(most)
     }

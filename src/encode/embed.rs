@@ -8,11 +8,10 @@ use std::io::Write;
 use std::path::Path;
 
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 use super::{EncodeError, Encoder, Role};
 use crate::corpus::{Corpus, PassageIx};
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use crate::work::{Job, Progress, Stop, Stopped, Tell, on_all};
 
 /// Passages a thread encodes between two writes.
 const SHARE: usize = 8;
@@ -60,13 +59,12 @@ pub fn embed(
             return Err(Stopped.into());
         }
         let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
-        let rows: Result<Vec<Vec<f32>>, EncodeError> = models.install(|| {
-            let places = (done as u32..end as u32).into_par_iter().with_max_len(1);
-            places
-                .map(|at| encoder.encode(&corpus.passage(PassageIx(at)).contents(), Role::Passage))
-                .collect()
+        let rows = on_all(models, (end - done) as usize, &Stop::never(), |i| {
+            let passage = corpus.passage(PassageIx(done as u32 + i as u32));
+            encoder.encode(&passage.contents(), Role::Passage)
         });
-        let bytes: Vec<u8> = rows?.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        let rows = rows.into_iter().collect::<Result<Vec<_>, EncodeError>>()?;
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
         file.write_all(&bytes)?;
         done = end;
         told(done);

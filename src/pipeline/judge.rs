@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Book, Ranked, Ranking, Setup, SetupError};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::Known;
 use crate::measure::SupportSet;
 use crate::question::Question;
-use crate::work::Stop;
+use crate::work::{Stop, on_all};
 
 /// Deeper than k, at most this many ranks of every lane are judged at once.
 const STEP: usize = 5;
 /// Questions of more perspectives are judged to k only.
 const MANY: usize = 5;
+/// Passages judged for one statement before the next statement is asked.
+const FEW: usize = 4;
 
 /// A passage and a perspective of the question.
 #[derive(Clone, Debug)]
@@ -76,11 +77,15 @@ fn pairs<'a>(
     book: &Book,
     seen: &mut HashSet<(PassageIx, usize)>,
 ) -> Vec<Pair> {
+    let passages: Vec<&Ranked> = passages.collect();
     let mut pairs = Vec::new();
-    for ranked in passages {
+    // A few passages for one statement, then the same for the next: by then what both verdicts need of a passage is known.
+    for few in passages.chunks(FEW) {
         for perspective in 0..book.perspectives {
-            if book.known(ranked.at, perspective).is_none() && seen.insert((ranked.at, perspective)) {
-                pairs.push(Pair { at: ranked.at, passage: Arc::clone(&ranked.passage), perspective });
+            for ranked in few {
+                if book.known(ranked.at, perspective).is_none() && seen.insert((ranked.at, perspective)) {
+                    pairs.push(Pair { at: ranked.at, passage: Arc::clone(&ranked.passage), perspective });
+                }
             }
         }
     }
@@ -102,16 +107,12 @@ pub fn judge(
         return Ok(());
     }
     let detector = setup.detector()?;
-    let next = AtomicUsize::new(0);
-    setup.models.broadcast(|_| {
-        while !stop.is_set()
-            && let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed))
-        {
-            let statement = &question.perspectives[pair.perspective];
-            let model = Some(setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
-            let gold = setup.labels.as_ref().and_then(|labels| labels.supports(statement, &pair.passage.id));
-            told(Judged { at: pair.at, perspective: pair.perspective, known: Known { model, gold } });
-        }
+    on_all(&setup.models, pairs.len(), stop, |i| {
+        let pair = &pairs[i];
+        let statement = &question.perspectives[pair.perspective];
+        let model = Some(setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
+        let gold = setup.labels.as_ref().and_then(|labels| labels.supports(statement, &pair.passage.id));
+        told(Judged { at: pair.at, perspective: pair.perspective, known: Known { model, gold } });
     });
     Ok(())
 }

@@ -18,4 +18,4 @@ pub use judge::{Judged, Pair, deeper, judge, top_pairs};
 pub use plan::Plan;
 pub use rank::{LaneError, Lists, Ranked, Ranking, rank};
 pub use recipe::{Recipe, RecipeError};
-pub use setup::{Opening, Setup, SetupError, sample_key};
+pub use setup::{Opening, Setup, SetupError, model_threads, sample_key};

@@ -98,7 +98,7 @@ fn hits(
     let corpus = Arc::clone(&setup.corpus);
     let made = match recipe {
         Recipe::Bm25(constants) => {
-            TermRetriever::new(corpus, setup.terms()?, constants)?.search(query, lists.depth, stop)?
+            TermRetriever::new(corpus, setup.terms()?, constants).search(query, lists.depth, stop)?
         }
         Recipe::MiniLm => {
             let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;

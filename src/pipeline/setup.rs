@@ -123,7 +123,7 @@ impl Setup {
             questions,
             labels,
             verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
-            models: models()?,
+            models: model_threads()?,
             folder,
             library,
             terms: Part::new(),
@@ -137,7 +137,9 @@ impl Setup {
 
     /// Builds the term index on disk if it is not there.
     fn index(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
-        let Some(place) = self.folder.as_ref().map(|folder| folder.join("terms")) else { return Ok(()) };
+        let Some(place) = self.folder.as_ref().map(|folder| folder.join(TermIndex::FOLDER)) else {
+            return Ok(());
+        };
         if place.exists() {
             return Ok(());
         }
@@ -162,7 +164,7 @@ impl Setup {
     pub fn terms(&self) -> Result<Arc<TermIndex>, SetupError> {
         self.terms.get(|| {
             Ok(Arc::new(match &self.folder {
-                Some(folder) => TermIndex::open(&folder.join("terms"))?,
+                Some(folder) => TermIndex::open(&folder.join(TermIndex::FOLDER))?,
                 None => TermIndex::in_memory(&self.corpus)?,
             }))
         })
@@ -240,7 +242,10 @@ pub fn sample_key(encoder: &str) -> [u8; 32] {
 }
 
 /// One thread a core: BM25 and the screen need little, and the scheduler lets them through.
-fn models() -> Result<rayon::ThreadPool, SetupError> {
+///
+/// # Errors
+/// The system gives no threads.
+pub fn model_threads() -> Result<rayon::ThreadPool, SetupError> {
     rayon::ThreadPoolBuilder::new()
         .thread_name(|i| format!("model-{i}"))
         .build()

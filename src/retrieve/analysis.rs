@@ -69,15 +69,22 @@ fn term(word: &str) -> Option<String> {
 /// The original Porter stem with the two departures that its author published later and Lucene has: `bli` → `ble` and
 /// `logi` → `log`, behind a vowel and a consonant.
 fn stem(word: &str) -> String {
-    // Lucene leaves words of one or two letters, and anything but Latin letters, as they are.
-    if word.len() < 3 || !word.is_ascii() {
+    // Lucene leaves words of one or two UTF-16 units as they are; letters other than a–z count as consonants.
+    if word.encode_utf16().count() < 3 {
         return word.to_owned();
     }
-    let departure = [("bly", "ble"), ("bli", "ble"), ("logy", "log"), ("logi", "log")]
-        .iter()
-        .find_map(|(ending, other)| Some((word.strip_suffix(ending)?, other)))
-        .filter(|(before, _)| has_measure(before))
-        .map(|(before, other)| format!("{before}{other}"));
+    let departure = [
+        ("blies", "ble"),
+        ("bly", "ble"),
+        ("bli", "ble"),
+        ("logies", "log"),
+        ("logy", "log"),
+        ("logi", "log"),
+    ]
+    .iter()
+    .find_map(|(ending, other)| Some((word.strip_suffix(ending)?, other)))
+    .filter(|(before, _)| has_measure(before))
+    .map(|(before, other)| format!("{before}{other}"));
     let porter = frostem::Stemmer::new(frostem::Algorithm::Porter);
     porter.stem(departure.as_deref().unwrap_or(word)).into_owned()
 }
@@ -112,8 +119,8 @@ mod tests {
     #[test]
     fn the_later_departures_of_porters_stemmer_are_lucenes_too() {
         assert_eq!(
-            texts("possibly possible archaeology archaeological"),
-            ["possibl", "possibl", "archaeolog", "archaeolog"]
+            texts("possibly possible archaeology archaeological technologies naïve"),
+            ["possibl", "possibl", "archaeolog", "archaeolog", "technolog", "naïv"]
         );
     }
 

@@ -1,7 +1,8 @@
 //! BM25 as Lucene scores it, with `k1` and `b` free.
 //!
 //! `Σ_t idf(t) · tf / (tf + k1·(1 − b + b·|d|/avg))` over the terms of the query, repeated terms counting as often as they
-//! stand there; `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. Every posting is scored: tantivy's
+//! stand there; `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. `|d|` is counted exactly, where Lucene
+//! keeps one byte of it: at k1 = 1.2, b = .75 the byte costs half a point of nDCG@10 on ArguAna. Every posting is scored: tantivy's
 //! block maxima hold for its own constants only.
 
 use std::sync::Arc;
@@ -51,16 +52,11 @@ pub struct TermRetriever {
 
 impl TermRetriever {
     /// Scores the postings of `index`, which must be of `corpus`.
-    ///
-    /// # Errors
-    /// The index cannot be read.
-    pub fn new(corpus: Arc<Corpus>, index: Arc<TermIndex>, constants: Bm25) -> Result<Self, RetrieveError> {
-        let mut tokens = 0;
-        for segment in &index.segments {
-            tokens += segment.reader.inverted_index(index.contents)?.total_num_tokens();
-        }
-        let average = tokens as f32 / corpus.len().max(1) as f32;
-        Ok(TermRetriever { corpus, index, constants, average })
+    pub fn new(corpus: Arc<Corpus>, index: Arc<TermIndex>, constants: Bm25) -> Self {
+        let terms: f64 =
+            index.segments.iter().flat_map(|segment| &segment.lengths).map(|n| f64::from(*n)).sum();
+        let average = (terms / corpus.len().max(1) as f64) as f32;
+        TermRetriever { corpus, index, constants, average }
     }
 
     /// The query's distinct terms in order of appearance, with how often each stands there.
@@ -95,16 +91,12 @@ impl TermRetriever {
         let (count, frequency) = (self.corpus.len() as f32, frequency as f32);
         let weight = times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln();
         let Bm25 { k1, b } = self.constants;
-        let lengths: Vec<f32> = (0..=u8::MAX)
-            .map(|id| tantivy::fieldnorm::FieldNormReader::id_to_fieldnorm(id) as f32)
-            .map(|length| k1 * (1.0 - b + b * length / self.average))
-            .collect();
+        let (base, slope) = (k1 * (1.0 - b), k1 * b / self.average);
         for (segment, mut postings) in found {
-            let norms = segment.reader.get_fieldnorms_reader(self.index.contents)?;
             let mut document = postings.doc();
             while document != tantivy::TERMINATED {
                 let times_here = postings.term_freq() as f32;
-                let length = lengths[usize::from(norms.fieldnorm_id(document))];
+                let length = base + slope * segment.lengths[document as usize];
                 each(PassageIx(segment.first.0 + document), weight * times_here / (times_here + length));
                 document = postings.advance();
             }
@@ -155,7 +147,7 @@ mod tests {
             b"{\"_id\":\"1\",\"text\":\"zoos keep animals\"}\n{\"_id\":\"2\",\"text\":\"animals animals run\"}\n{\"_id\":\"3\",\"text\":\"trains\"}\n",
         ));
         let index = Arc::new(TermIndex::in_memory(&corpus).unwrap());
-        TermRetriever::new(corpus, index, constants).unwrap()
+        TermRetriever::new(corpus, index, constants)
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::path::Path;
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexSettings, IndexWriter, SegmentReader, TantivyDocument};
 
 use super::RetrieveError;
-use super::analysis::{Term, terms};
+use super::analysis::terms;
 use crate::corpus::{Corpus, PassageIx};
 use crate::work::{Job, Progress, Stop, Stopped, Tell};
 
-const ANALYSIS: &str = "lucene-english";
 /// Bytes the writer may fill before it writes a segment.
 const WRITER_MEMORY: usize = 64 << 20;
 const BATCH: u32 = 1_000;
@@ -41,9 +40,14 @@ pub(super) struct Segment {
     pub reader: SegmentReader,
     /// The passage its document 0 is; the others follow in order.
     pub first: PassageIx,
+    /// Terms of every document, counted exactly.
+    pub lengths: Vec<f32>,
 }
 
 impl TermIndex {
+    /// Where it lies below a corpus's folder; renamed whenever the analysis or the fields change.
+    pub const FOLDER: &str = "terms-2";
+
     /// Indexes a small corpus in memory.
     ///
     /// # Errors
@@ -78,7 +82,9 @@ impl TermIndex {
             index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?.searcher();
         let segments = searcher.segment_readers().iter().map(|reader| {
             let first = reader.fast_fields().u64("passage")?.first(0).unwrap_or_default();
-            Ok(Segment { reader: reader.clone(), first: PassageIx(first as u32) })
+            let lengths = reader.fast_fields().u64("length")?;
+            let lengths = (0..reader.max_doc()).map(|at| lengths.first(at).unwrap_or_default() as f32);
+            Ok(Segment { reader: reader.clone(), first: PassageIx(first as u32), lengths: lengths.collect() })
         });
         Ok(TermIndex { contents, segments: segments.collect::<Result<_, RetrieveError>>()? })
     }
@@ -86,25 +92,26 @@ impl TermIndex {
 
 fn schema() -> Schema {
     let mut schema = Schema::builder();
-    let indexing = TextFieldIndexing::default()
-        .set_tokenizer(ANALYSIS)
-        .set_index_option(IndexRecordOption::WithFreqs)
-        .set_fieldnorms(true);
+    let indexing =
+        TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs).set_fieldnorms(false);
     schema.add_text_field("contents", TextOptions::default().set_indexing_options(indexing));
     schema.add_u64_field("passage", FAST);
+    schema.add_u64_field("length", FAST);
     schema.build()
 }
 
 /// One indexing thread and no merging, so that a segment holds passages that follow one another.
 fn fill(index: &Index, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(), RetrieveError> {
-    index.tokenizers().register(ANALYSIS, Lucene::default());
-    let (contents, passage) = (index.schema().get_field("contents")?, index.schema().get_field("passage")?);
+    let field = |name| index.schema().get_field(name);
+    let (contents, passage, length) = (field("contents")?, field("passage")?, field("length")?);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, WRITER_MEMORY)?;
     writer.set_merge_policy(Box::new(NoMergePolicy));
     let total = corpus.len() as u64;
     for place in corpus.places() {
         let mut document = TantivyDocument::default();
-        document.add_text(contents, corpus.passage(place).contents());
+        let tokens = tokens(&corpus.passage(place).contents());
+        document.add_u64(length, tokens.tokens.len() as u64);
+        document.add_pre_tokenized_text(contents, tokens);
         document.add_u64(passage, u64::from(place.0));
         writer.add_document(document)?;
         if place.0 % BATCH == 0 {
@@ -119,37 +126,17 @@ fn fill(index: &Index, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(
     Ok(())
 }
 
-/// [`terms`] as tantivy asks for it.
-#[derive(Clone, Default)]
-struct Lucene {
-    token: Token,
-}
-
-struct LuceneStream<'a> {
-    terms: std::vec::IntoIter<Term>,
-    token: &'a mut Token,
-}
-
-impl Tokenizer for Lucene {
-    type TokenStream<'a> = LuceneStream<'a>;
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> LuceneStream<'a> {
-        self.token.reset();
-        LuceneStream { terms: terms(text).into_iter(), token: &mut self.token }
-    }
-}
-
-impl TokenStream for LuceneStream<'_> {
-    fn advance(&mut self) -> bool {
-        let Some(term) = self.terms.next() else { return false };
-        self.token.position = self.token.position.wrapping_add(1);
-        (self.token.offset_from, self.token.offset_to) = (term.at.start, term.at.end);
-        self.token.text = term.text;
-        true
-    }
-    fn token(&self) -> &Token {
-        self.token
-    }
-    fn token_mut(&mut self) -> &mut Token {
-        self.token
+/// The terms of a text as tantivy takes them; it is given no text of its own to keep.
+fn tokens(text: &str) -> PreTokenizedString {
+    let token = |(position, term): (usize, super::analysis::Term)| Token {
+        offset_from: term.at.start,
+        offset_to: term.at.end,
+        position,
+        text: term.text,
+        position_length: 1,
+    };
+    PreTokenizedString {
+        text: String::new(),
+        tokens: terms(text).into_iter().enumerate().map(token).collect(),
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use parallax::report::marks::{share, signed};
+use parallax::retrieve::TermIndex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -390,11 +391,14 @@ fn a_kill_while_importing_or_indexing_leaves_nothing_half_built() {
     let whole = search();
     assert_eq!(whole["corpus"]["passages"], json!(passages));
     let folder = desk.data.join("corpora").join(whole["provenance"]["corpus"].as_str().unwrap());
-    fs::remove_dir_all(folder.join("terms")).unwrap();
+    fs::remove_dir_all(folder.join(TermIndex::FOLDER)).unwrap();
     killed_while(&desk, &corpus, "indexing");
-    assert!(!folder.join("terms").exists() && folder.join("terms.building").exists());
+    assert!(
+        !folder.join(TermIndex::FOLDER).exists()
+            && folder.join(TermIndex::FOLDER).with_extension("building").exists()
+    );
     assert_eq!(search()["lanes"], whole["lanes"]);
-    assert!(!folder.join("terms.building").exists());
+    assert!(!folder.join(TermIndex::FOLDER).with_extension("building").exists());
 }
 
 #[test]
@@ -412,10 +416,13 @@ fn leftovers_of_a_build_are_swept_away() {
     fs::remove_dir_all(&folder).unwrap();
     leave(&folder.with_extension("building"));
     assert_eq!(desk.json(&arguments)["lanes"], whole["lanes"]);
-    fs::remove_dir_all(folder.join("terms")).unwrap();
-    leave(&folder.join("terms.building"));
+    fs::remove_dir_all(folder.join(TermIndex::FOLDER)).unwrap();
+    leave(&folder.join(TermIndex::FOLDER).with_extension("building"));
     assert_eq!(desk.json(&arguments)["lanes"], whole["lanes"]);
-    assert!(!folder.with_extension("building").exists() && !folder.join("terms.building").exists());
+    assert!(
+        !folder.with_extension("building").exists()
+            && !folder.join(TermIndex::FOLDER).with_extension("building").exists()
+    );
 }
 
 #[test]

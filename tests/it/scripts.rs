@@ -143,5 +143,5 @@ fn statements_of_one_s_own_are_judged() {
 #[test]
 fn a_question_that_no_word_of_the_corpus_meets_is_not_an_error() {
     let frame = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait>");
-    has(&frame, &["Nothing found", "press i to type the perspectives"]);
+    has(&frame, &["Nothing found", "press i to type them"]);
 }

@@ -42,7 +42,7 @@ def main():
     o += ["**Calibration** (test): P(supports) against the share that does", "", "| P | pairs | mean P | supports | |", "| --- | --- | --- | --- | --- |"]
     for b in t["reliability"]:
         o.append(f"| {b['from']:.1f}–{b['to']:.1f} | {b['pairs']} | {b['mean_p']:.3f} | {b['supports']:.3f} | `{'#' * round(30 * b['supports']):30s}` |")
-    o += ["", "**Shortcuts** (on a third of the test split)", "", "| check | figure |", "| --- | --- |"]
+    o += ["", "**Shortcuts** (on a part of the test split, drawn by row number)", "", "| check | figure |", "| --- | --- |"]
     o += [f"| {k} | {v} |" for k, v in r["shortcuts"].items()]
     o += ["", END]
     s = open(a.card, encoding="utf-8").read()

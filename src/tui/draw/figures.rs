@@ -64,6 +64,8 @@ fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
 fn first(first: FirstRank) -> String {
     match first {
         FirstRank::At(rank) => rank.to_string(),
+        // The first passage is not judged yet.
+        FirstRank::Below(0) => "…".into(),
         FirstRank::Below(judged) => format!(">{judged}"),
     }
 }
@@ -101,13 +103,15 @@ fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'st
     let both = sides.p + sides.n;
     let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
     let right = if both > 0.0 { bar - left } else { 0 };
-    let (full, empty) = if app.glyphs == Glyphs::Ascii { ("=", ".") } else { ("█", "·") };
+    // The two halves differ in more than colour.
+    let [support, empty, oppose] =
+        if app.glyphs == Glyphs::Ascii { ["=", ".", "#"] } else { ["█", "·", "▒"] };
     let glyph = |mark: Mark| span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme);
     Line::from(vec![
         glyph(Mark::Support),
-        span(full.repeat(left), Meaning::Side(Mark::Support), theme),
+        span(support.repeat(left), Meaning::Side(Mark::Support), theme),
         span(empty.repeat(bar - left - right), Meaning::Muted, theme),
-        span(full.repeat(right), Meaning::Side(Mark::Oppose), theme),
+        span(oppose.repeat(right), Meaning::Side(Mark::Oppose), theme),
         glyph(Mark::Oppose),
         Span::raw(lean),
     ])

@@ -82,7 +82,7 @@ fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         return;
     }
     if count == 0 {
-        let text = " No rule turns this question into statements: press i to type the perspectives. Without them there is no colour and no measure.";
+        let text = " No rule makes statements of this question: press i to type them.";
         frame.render_widget(span(fit(text, usize::from(area.width)), Meaning::Warn, theme), area);
         return;
     }
@@ -114,12 +114,11 @@ pub fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>
     if !app.typing || app.completions.is_empty() {
         return;
     }
-    let widest = app.completions.iter().map(|text| text.width() + 3).max().unwrap_or(0);
     let left = if panes.question.width >= 48 { NAME.width() as u16 - 1 } else { 0 };
     let area = Rect {
         x: left,
         y: panes.question.bottom(),
-        width: (widest as u16).min(panes.question.width - left),
+        width: panes.question.width.saturating_sub(left),
         height: (app.completions.len() as u16)
             .min(frame.area().height.saturating_sub(panes.question.bottom() + 1)),
     };

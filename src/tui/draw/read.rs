@@ -107,17 +107,13 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
                 By::Gold => "gold",
                 By::Human => "human",
             };
-            let gold = match known.gold {
-                Some(gold) if known.disagrees(app.book.threshold) && verdict.by == By::Model => {
-                    if gold {
-                        ", gold: supports"
-                    } else {
-                        ", gold: does not"
-                    }
-                }
-                _ => "",
+            let other = match (&known.model, known.gold) {
+                _ if !known.disagrees(app.book.threshold) => String::new(),
+                (Some(Ok(p)), _) if verdict.by == By::Gold => format!(", model {}", share(f64::from(*p))),
+                (_, Some(true)) => ", gold: supports".into(),
+                _ => ", gold: does not".into(),
             };
-            format!("{says}{p} ({by}{gold})")
+            format!("{says}{p} ({by}{other})")
         }
     };
     format!("{text}  ")

@@ -24,7 +24,7 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
         }
         Reply::OpenFailed(reason) => {
             app.jobs.clear();
-            app.settled = true;
+            (app.settled, app.typing) = (true, false);
             app.corpus = Corpus::Failed(reason);
         }
         // The shell, which has a clock, turns it into words first.
