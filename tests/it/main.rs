@@ -7,6 +7,7 @@ mod models;
 mod program;
 mod scripts;
 mod stage;
+mod stopping;
 #[cfg(unix)]
 mod terminal;
 mod updates;
