@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 
 use super::args::{Common, Format, Search};
 use super::progress::Meter;
-use crate::pipeline::{Book, LaneError, Lists, Plan, Ranking, Recipe, Setup, judge, rank, top_pairs};
+use crate::detect::LabelSource;
+use crate::pipeline::{Book, LaneError, Lists, Plan, Ranking, Recipe, Setup, deeper, judge, rank, top_pairs};
 use crate::question::{self, Question};
 use crate::report::search::{LaneResult, SearchResult};
 use crate::work::Stop;
@@ -32,15 +33,22 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let mut book = Book::new(plan.question.perspectives.len(), common.source(), detector.threshold());
     let rankings: Vec<Ranking> =
         lanes.iter().filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect();
-    let found = Mutex::new(Vec::new());
-    judge(&setup, &plan.question, &top_pairs(&rankings, plan.k, &book), &stop, &|judged| {
-        if let Ok(mut found) = found.lock() {
-            found.push(judged);
+    // As deep as the explorer goes, which stops where the most trusted labels say that all is covered.
+    book.source = LabelSource::Auto;
+    let mut pairs = top_pairs(&rankings, plan.k, &book);
+    while !pairs.is_empty() {
+        let found = Mutex::new(Vec::new());
+        judge(&setup, &plan.question, &pairs, &stop, &|judged| {
+            if let Ok(mut found) = found.lock() {
+                found.push(judged);
+            }
+        })?;
+        for judged in found.into_inner().context("a verdict thread died")? {
+            book.write(judged.at, judged.perspective, judged.known);
         }
-    })?;
-    for judged in found.into_inner().context("a verdict thread died")? {
-        book.write(judged.at, judged.perspective, judged.known);
+        pairs = deeper(&rankings, plan.k, &book);
     }
+    book.source = common.source();
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult { plan: &plan, corpus, detector: detector.key(), lanes, book };
@@ -53,7 +61,12 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "parallax: {notice}")?;
     }
     io::stdout().write_all(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    let failed = result.lanes.iter().filter_map(|lane| Some((lane, lane.ranking.as_ref().err()?)));
+    let failed: Vec<_> = failed.collect();
+    for (lane, reason) in &failed {
+        writeln!(io::stderr(), "parallax: the lane {}: {reason}", lane.recipe)?;
+    }
+    Ok(ExitCode::from(if failed.is_empty() { 0 } else { 2 }))
 }
 
 /// The question as asked: with the perspectives given, else those of the question set, else those by rule.
@@ -63,18 +76,15 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
         let supports = (given.len() == 2).then_some(0);
         return Question { id: String::new(), text: text.into(), perspectives: given.to_vec(), supports };
     }
-    set.iter()
-        .find(|known| known.text.eq_ignore_ascii_case(text) || known.id == text)
-        .cloned()
-        .unwrap_or_else(|| {
-            let ruled = question::statements(text);
-            Question {
-                id: String::new(),
-                text: text.into(),
-                perspectives: ruled.perspectives,
-                supports: ruled.supports,
-            }
-        })
+    set.iter().find(|known| known.text.eq_ignore_ascii_case(text)).cloned().unwrap_or_else(|| {
+        let ruled = question::statements(text);
+        Question {
+            id: String::new(),
+            text: text.into(),
+            perspectives: ruled.perspectives,
+            supports: ruled.supports,
+        }
+    })
 }
 
 /// Ranks every lane, embedding the corpus first where a lane needs it.

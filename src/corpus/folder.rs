@@ -3,7 +3,7 @@
 //! A passage's id is `FILE#N` (path below the folder without its ending, N from 1). Its title is the file's line in
 //! `titles.tsv` (`FILE<Tab>TITLE`) if there is one, else the first heading, else the file's stem.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,10 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     while let Some(next) = open.pop() {
         let listing = fs::read_dir(&next).map_err(|error| InputError::unreadable(&next, &error))?;
         for entry in listing {
-            let path = entry.map_err(|error| InputError::unreadable(&next, &error))?.path();
-            if path.is_dir() {
+            let entry = entry.map_err(|error| InputError::unreadable(&next, &error))?;
+            let path = entry.path();
+            // A link to a folder may lead round in a circle; it is not followed.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(path);
             } else if path.extension().is_some_and(|end| end == "txt" || end == "md") || is_titles(&path) {
                 found.push(path);
@@ -43,11 +45,16 @@ fn is_titles(path: &Path) -> bool {
 pub fn read(folder: &Path, sink: Sink<'_>) -> Result<(), InputError> {
     let all = files(folder)?;
     let titles = titles(&folder.join("titles.tsv"))?;
+    let mut stems = HashSet::new();
     for file in all.iter().filter(|file| !is_titles(file)) {
         let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
-        let stem = inside.to_string_lossy().replace('\\', "/");
+        let mut stem = inside.to_string_lossy().replace('\\', "/");
         let name = file.file_name().unwrap_or_default().to_string_lossy();
+        // Two files that differ in their ending only: the later one keeps it.
+        if !stems.insert(stem.clone()) {
+            stem = format!("{stem}.{}", file.extension().unwrap_or_default().to_string_lossy());
+        }
         let title =
             titles.get(name.as_ref()).cloned().or_else(|| heading(&text)).unwrap_or_else(|| stem.clone());
         for (i, text) in chunks(&text).enumerate() {

@@ -4,7 +4,7 @@
 //! qrels (`question perspective passage label`, perspectives numbered from 1). A label is tied to the exact text of its
 //! statement.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::input::{BadLine, InputError, lines};
@@ -33,6 +33,8 @@ pub struct Label {
 pub struct Labels {
     absent: Absent,
     by_pair: HashMap<(String, String), Label>,
+    /// The statements that the file is about: of others it says nothing.
+    statements: HashSet<String>,
 }
 
 impl Labels {
@@ -40,8 +42,8 @@ impl Labels {
     pub fn supports(&self, statement: &str, id: &str) -> Option<bool> {
         match (self.label(statement, id), self.absent) {
             (Some(label), _) => Some(label.supports),
-            (None, Absent::No) => Some(false),
-            (None, Absent::Unjudged) => None,
+            (None, Absent::No) if self.statements.contains(statement) => Some(false),
+            (None, _) => None,
         }
     }
 
@@ -104,12 +106,18 @@ struct Reader<'a> {
     questions: HashMap<&'a str, &'a Question>,
     columns: Option<Columns>,
     by_pair: HashMap<(String, String), Label>,
+    statements: HashSet<String>,
 }
 
 impl<'a> Reader<'a> {
     fn new(questions: &'a [Question]) -> Self {
         let by_name = questions.iter().flat_map(|q| [(q.id.as_str(), q), (q.text.as_str(), q)]);
-        Reader { questions: by_name.collect(), columns: None, by_pair: HashMap::new() }
+        Reader {
+            questions: by_name.collect(),
+            columns: None,
+            by_pair: HashMap::new(),
+            statements: HashSet::new(),
+        }
     }
 
     fn labels(self, path: PathBuf, absent: Absent) -> Result<Labels, InputError> {
@@ -117,7 +125,7 @@ impl<'a> Reader<'a> {
             let advice = "expected a table with a header (id, perspective, label) or diversity qrels";
             return Err(InputError::Empty { path, what: "the label file", advice });
         }
-        Ok(Labels { absent, by_pair: self.by_pair })
+        Ok(Labels { absent, by_pair: self.by_pair, statements: self.statements })
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
@@ -130,6 +138,7 @@ impl<'a> Reader<'a> {
             Some(columns) => columns.label(&fields)?,
             None => self.qrel(line)?,
         };
+        self.statements.insert(pair.0.clone());
         match self.by_pair.insert(pair, label.clone()) {
             Some(earlier) if earlier != label => {
                 Err("the same label as on an earlier line for this pair".into())
@@ -138,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn qrel(&self, line: &str) -> Result<((String, String), Label), String> {
+    fn qrel(&mut self, line: &str) -> Result<((String, String), Label), String> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [question, perspective, id, label] = fields.as_slice() else {
             return Err(
@@ -147,6 +156,8 @@ impl<'a> Reader<'a> {
         };
         let question =
             self.questions.get(question).ok_or("a question of the question set in the first column")?;
+        // A question that was judged was judged for all its perspectives.
+        self.statements.extend(question.perspectives.iter().cloned());
         let number: usize = perspective.parse().map_err(|_| "the number of a perspective, from 1")?;
         let statement = number.checked_sub(1).and_then(|i| question.perspectives.get(i));
         let statement =
@@ -232,6 +243,8 @@ mod tests {
     fn in_a_complete_file_what_is_absent_is_a_no() {
         let labels = read("q1 1 d1 1", Absent::No).unwrap();
         assert_eq!(labels.supports("Zoos should be banned.", "d2"), Some(false));
+        assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(false));
+        assert_eq!(labels.supports("Nobody labelled this.", "d1"), None);
     }
 
     #[test]

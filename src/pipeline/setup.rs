@@ -204,7 +204,14 @@ impl Setup {
                 return Err(None);
             }
             let cache = |error: std::io::Error| Some(SetupError::Cache(unwritable(&place, &error)));
-            Ok(Arc::new(Vectors::mapped(&place, dimensions).map_err(cache)?))
+            let vectors = Vectors::mapped(&place, dimensions).map_err(cache)?;
+            if vectors.len() != self.corpus.len() {
+                // Cut short by somebody: it is made again.
+                drop(vectors);
+                fs::remove_file(&place).map_err(cache)?;
+                return Err(None);
+            }
+            Ok(Arc::new(vectors))
         });
         match made {
             Ok(vectors) => Ok(Some(vectors)),

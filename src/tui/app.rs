@@ -154,7 +154,7 @@ impl App {
         App {
             size,
             screen: Screen::Explore,
-            typing: true,
+            typing: start.question.is_empty(),
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,

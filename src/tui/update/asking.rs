@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::{Event, KeyEvent};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
@@ -50,7 +50,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 
 /// A key that edits the line.
 pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
-    if app.line.value().chars().count() >= LONGEST && matches!(key.code, crossterm::event::KeyCode::Char(_)) {
+    let adds = matches!(key.code, KeyCode::Char(_)) && (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    if adds && app.line.value().chars().count() >= LONGEST {
         app.notice = Some(format!("a question has at most {LONGEST} characters"));
         return Vec::new();
     }
@@ -60,7 +61,8 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-fn changed(app: &mut App) -> Vec<Effect> {
+/// The line has another text: it is asked after a pause.
+pub fn changed(app: &mut App) -> Vec<Effect> {
     complete(app);
     app.turn = Turn(app.turn.0 + 1);
     let turn = app.turn;
@@ -116,7 +118,7 @@ fn leave(app: &mut App) {
 }
 
 /// Makes the line the question, with its own statements if it is one of the set, else with those of the rules.
-fn read_line(app: &mut App) {
+pub fn read_line(app: &mut App) {
     let text = app.line.value().trim().to_owned();
     if app.question.text == text && !app.question.text.is_empty() {
         return;
@@ -143,6 +145,12 @@ pub fn ask_instead(app: &mut App, question: Question, by: By) {
     let book = Book::new(question.perspectives.len(), app.book.source, app.book.threshold);
     (app.question, app.by, app.book) = (question, by, book);
     app.reading = Default::default();
+}
+
+/// Asks what stands in the line once more.
+pub fn again(app: &mut App) -> Vec<Effect> {
+    read_line(app);
+    restart(app)
 }
 
 /// Begins a new turn with the present question.

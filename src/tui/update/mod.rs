@@ -83,7 +83,13 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     let text = crate::report::safe::line(text.trim());
     let key = |c| KeyEvent::from(crossterm::event::KeyCode::Char(c));
     match context(app) {
-        Context::Question => text.chars().map(|c| asking::edit(app, key(c))).last().unwrap_or_default(),
+        Context::Question => {
+            let before = app.line.value().to_owned();
+            for c in text.chars() {
+                asking::edit(app, key(c));
+            }
+            if app.line.value() == before { Vec::new() } else { asking::changed(app) }
+        }
         Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
         _ => Vec::new(),
     }

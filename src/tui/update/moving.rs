@@ -55,7 +55,7 @@ fn count(app: &mut App, k: usize) -> Vec<Effect> {
     }
     app.k = k;
     keep_in_view(app);
-    if app.question.text.is_empty() { Vec::new() } else { asking::restart(app) }
+    if app.question.text.is_empty() { Vec::new() } else { asking::again(app) }
 }
 
 fn step(app: &mut App, by: isize) {

@@ -18,7 +18,8 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.book.threshold = opened.threshold;
             app.corpus = Corpus::Open(opened);
             if !app.line.value().trim().is_empty() {
-                return asking::ask(app);
+                // Who is still typing goes on typing.
+                return if app.typing { asking::changed(app) } else { asking::ask(app) };
             }
             asking::complete(app);
         }
@@ -93,5 +94,5 @@ fn waits(state: &LaneState) -> bool {
 
 /// The corpus has its vectors now: lanes that waited for them are asked again.
 fn wake(app: &mut App) -> Vec<Effect> {
-    if app.lanes.iter().any(|lane| waits(&lane.state)) { asking::restart(app) } else { Vec::new() }
+    if app.lanes.iter().any(|lane| waits(&lane.state)) { asking::again(app) } else { Vec::new() }
 }

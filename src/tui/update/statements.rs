@@ -13,6 +13,7 @@ use crate::question::{By, Question};
 
 /// Opens the editor on the present statements.
 pub fn open(app: &mut App) {
+    asking::read_line(app);
     if app.question.text.is_empty() {
         app.notice = Some("ask a question first; its statements can then be edited".into());
         return;
