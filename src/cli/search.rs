@@ -25,6 +25,9 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     }
     let (meter, stop) = (Meter::default(), Stop::never());
     let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
+    if common.source() == LabelSource::Gold && setup.labels.is_none() {
+        bail!("no labels came with this corpus; give some with --labels FILE");
+    }
     let question = question(&args.question, &common.perspectives, &setup.questions);
     let plan = Plan { question, lanes: common.recipes(), k: usize::from(common.k) };
     let lanes = lanes(&setup, &plan, &meter);

@@ -6,8 +6,9 @@
 //! DATA/corpora/FINGERPRINT.lock        held while something below that folder is built
 //! ```
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,10 @@ use super::build;
 pub use super::build::BuildError;
 use super::import::{Listed, Source};
 use super::{Corpus, Fingerprint};
-use crate::work::{Stop, Tell};
+use crate::work::{Stop, Stopped, Tell};
+
+/// Between two looks whether another process has ended its build.
+const WAIT: Duration = Duration::from_millis(50);
 
 /// Where corpora and what is derived from them lie.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ impl Library {
         let fingerprint = self.fingerprint(source)?;
         let folder = self.folder(&fingerprint);
         if !folder.exists() {
-            let _lock = self.lock(&fingerprint)?;
+            let _lock = self.lock(&fingerprint, stop)?;
             // Another process may have built it while this one waited.
             if !folder.exists() {
                 build::store(source, &folder, tell, stop)?;
@@ -64,16 +68,24 @@ impl Library {
         Ok(Corpus::mapped(source.name(), fingerprint.clone(), map("passages.jsonl")?, map("offsets.u64")?))
     }
 
-    /// Holds the right to build below a corpus's folder until the file is dropped.
+    /// Holds the right to build below a corpus's folder until the file is dropped. Waits while another process holds it.
     ///
     /// # Errors
-    /// The library cannot be written.
-    pub fn lock(&self, fingerprint: &Fingerprint) -> Result<File, BuildError> {
+    /// The library cannot be written, or `stop` was set.
+    pub fn lock(&self, fingerprint: &Fingerprint, stop: &Stop) -> Result<File, BuildError> {
         let folder = self.root.join("corpora");
-        let locked = fs::create_dir_all(&folder)
-            .and_then(|()| File::create(folder.join(format!("{}.lock", fingerprint.0))))
-            .and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|error| BuildError::cache(&folder, &error))
+        let cache = |error: &dyn std::fmt::Display| BuildError::cache(&folder, error);
+        fs::create_dir_all(&folder).map_err(|error| cache(&error))?;
+        let file =
+            File::create(folder.join(format!("{}.lock", fingerprint.0))).map_err(|error| cache(&error))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if stop.is_set() => return Err(Stopped.into()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(WAIT),
+                Err(TryLockError::Error(error)) => return Err(cache(&error)),
+            }
+        }
     }
 
     /// The content's identity, read again only if a file's size or time has changed.

@@ -143,7 +143,7 @@ impl Setup {
         if place.exists() {
             return Ok(());
         }
-        let _lock = self.library.lock(&self.corpus.fingerprint)?;
+        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
         if place.exists() {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Setup {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
         }
-        let _lock = self.library.lock(&self.corpus.fingerprint)?;
+        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
         if self.vectors()?.is_none() {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
         }
