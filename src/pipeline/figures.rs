@@ -79,14 +79,25 @@ impl Figures {
         self.judged == self.returned
     }
 
+    /// Whether there is anything to measure by: with passages but no verdict, a zero would be no finding.
+    pub fn known(&self) -> bool {
+        self.judged > 0 || self.returned == 0
+    }
+
+    /// A measure in words, or a dash while nothing is known.
+    pub fn shown(&self, text: impl FnOnce() -> String) -> String {
+        if self.known() { text() } else { "–".into() }
+    }
+
     /// The measures by name, as `search --format json` prints them.
     pub fn by_name(&self) -> Map<String, Value> {
         let k = self.k;
         let mut all = Map::new();
-        all.insert(format!("MRecall@{k}"), json!(self.mrecall));
-        all.insert(format!("Prec@{k}"), json!(self.prec));
+        let shown = |value: f64| self.known().then_some(value);
+        all.insert(format!("MRecall@{k}"), json!(shown(self.mrecall)));
+        all.insert(format!("Prec@{k}"), json!(shown(self.prec)));
         if let Some(sides) = self.sides {
-            all.insert(format!("Lean@{k}"), json!(sides.lean()));
+            all.insert(format!("Lean@{k}"), json!(shown(sides.lean())));
         }
         all
     }

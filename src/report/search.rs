@@ -185,15 +185,19 @@ impl SearchResult<'_> {
 pub fn line(figures: &Figures, book: &Book, plan: &Plan, glyphs: Glyphs) -> String {
     let question = &plan.question;
     let k = figures.k;
-    let mut out =
-        format!("MRecall@{k} {:.0} · {}/{} sides", figures.mrecall, figures.covered.len(), book.perspectives);
-    let _ = write!(out, " · Prec@{k} {} ·", share(figures.prec));
+    let mut out = format!(
+        "MRecall@{k} {} · {}/{} sides",
+        figures.shown(|| format!("{:.0}", figures.mrecall)),
+        figures.covered.len(),
+        book.perspectives
+    );
+    let _ = write!(out, " · Prec@{k} {} ·", figures.shown(|| share(figures.prec)));
     for (i, count) in figures.supporting.iter().enumerate() {
         let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));
     }
     let _ = write!(out, " {}{}", Mark::None.glyph(glyphs), figures.none);
     if let Some(sides) = figures.sides {
-        let _ = write!(out, " · lean {}", signed(sides.lean()).trim());
+        let _ = write!(out, " · lean {}", figures.shown(|| signed(sides.lean()).trim().to_owned()));
     }
     let _ = write!(out, " · first rank");
     for (i, first) in figures.first.iter().enumerate() {

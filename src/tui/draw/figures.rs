@@ -44,8 +44,11 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
 
 /// `MRecall@5 1  ▲3 ▼1 ○1  2/2`
 fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
-    let mut spans =
-        vec![span(format!("MRecall@{} {:.0}  ", figures.k, figures.mrecall), Meaning::Title, theme)];
+    let mut spans = vec![span(
+        format!("MRecall@{} {}  ", figures.k, figures.shown(|| format!("{:.0}", figures.mrecall))),
+        Meaning::Title,
+        theme,
+    )];
     if app.book.perspectives <= 2 {
         for (i, count) in figures.supporting.iter().enumerate() {
             let mark = Mark::of(i, &app.question);
@@ -98,7 +101,7 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
 /// `▲██████░░░░▼ lean +.40`: the two sides' shares of what supports either.
 fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'static> {
     let Some(sides) = figures.sides else { return Line::default() };
-    let lean = format!(" lean {}", signed(sides.lean()).trim());
+    let lean = format!(" lean {}", figures.shown(|| signed(sides.lean()).trim().to_owned()));
     let bar = width.saturating_sub(lean.chars().count() + 3).min(24);
     let both = sides.p + sides.n;
     let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
@@ -121,7 +124,7 @@ fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'st
 fn standing(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
     let meaning = if figures.complete() { Meaning::Muted } else { Meaning::Warn };
     Line::from(vec![
-        Span::raw(format!("Prec@{} {}  ", figures.k, share(figures.prec))),
+        Span::raw(format!("Prec@{} {}  ", figures.k, figures.shown(|| share(figures.prec)))),
         span(format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source), meaning, theme),
     ])
 }
