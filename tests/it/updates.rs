@@ -323,3 +323,33 @@ fn evidence_that_a_later_passage_cut_short_is_ordered_again_on_return() {
     assert_eq!(opened(press(&mut app, "n")), Some(1));
     assert_eq!(opened(press(&mut app, "p")), None, "it was looked for and none was found");
 }
+
+#[test]
+fn who_types_while_the_corpus_is_opened_goes_on_typing() {
+    let mut app = App::new(&stage::start(), stage::size(140, 40));
+    press(&mut app, "Should a ");
+    tell(&mut app, Reply::Opened(Box::new(stage::opened())));
+    assert!(app.typing);
+    assert!(press(&mut app, "quiet").iter().all(|effect| *effect != Effect::Quit));
+    assert_eq!(app.line.value(), "Should a quiet");
+}
+
+#[test]
+fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>Should cats be banned?<Esc>");
+    press(&mut app, "+");
+    assert_eq!(app.plan().question.text, "Should cats be banned?");
+    assert_eq!(app.question.perspectives[0], "Cats should be banned.");
+}
+
+#[test]
+fn a_paste_without_end_is_cut_and_still_asked_and_can_be_taken_back() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>");
+    let effects = update(&mut app, Msg::Pasted("zoo ".repeat(1_000)));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::WaitQuiet { reach: Reach::All, .. })));
+    assert_eq!(app.line.value().chars().count(), 2_000);
+    press(&mut app, "<C-u>");
+    assert_eq!(app.line.value(), "");
+}
