@@ -9,6 +9,10 @@
 //! | [`question`] | questions, perspectives, question → opposite statements |
 //! | [`encode`] | text → vector |
 //! | [`retrieve`] | query → ranked passages: BM25, dense, fusion |
+//! | [`expand`] | a question → the texts or terms searched in its place |
+//! | [`project`] | a query seen from one perspective: the PAP family |
+//! | [`rerank`] | MMR, and diversifiers that know the perspectives |
+//! | [`llm`] | language models that answer prompts |
 //! | [`detect`] | (passage, statement) → does it support it? |
 //! | [`measure`] | rankings and labels → figures |
 //! | [`pipeline`] | a plan → rankings, verdicts, figures |
@@ -23,11 +27,15 @@ pub mod corpus;
 pub mod detect;
 pub mod encode;
 pub mod engine;
+pub mod expand;
 pub mod input;
+pub mod llm;
 pub mod measure;
 pub mod pipeline;
+pub mod project;
 pub mod question;
 pub mod report;
+pub mod rerank;
 pub mod retrieve;
 pub mod tui;
 pub mod work;

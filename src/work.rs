@@ -16,6 +16,8 @@ pub enum Job {
     Indexing,
     /// Turning passages into vectors.
     Embedding,
+    /// Putting a question set to lanes.
+    Measuring,
 }
 
 impl Job {
@@ -25,6 +27,7 @@ impl Job {
             Job::Importing => "importing",
             Job::Indexing => "indexing",
             Job::Embedding => "embedding",
+            Job::Measuring => "measuring",
         }
     }
 }

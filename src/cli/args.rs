@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::detect::LabelSource;
+use crate::expand::Kind;
+use crate::pipeline::recipe::{RecipeError, Switches};
 use crate::pipeline::{Opening, Recipe};
+use crate::project::Variant;
 
 /// See what several retrievers bring up on a contentious question, and which side each passage supports.
 #[derive(Debug, Parser)]
@@ -39,12 +42,22 @@ pub struct Common {
     /// A perspective of the question, instead of its own; repeat for more.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75; repeat for more.
+    /// A lane, such as bm25@k1=1.2,b=.75 or minilm+mmr@.75; repeat for more.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name: bm25,minilm,hybrid.
     #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
     pub lanes: Vec<Recipe>,
+    /// A language model that writes expansions: the address of an OpenAI-compatible server, such as
+    /// http://localhost:11434/v1. Its key, if it asks for one, is read from PARALLAX_LLM_KEY.
+    #[arg(long, global = true, value_name = "URL", env = "PARALLAX_LLM", requires = "llm_model")]
+    pub llm: Option<String>,
+    /// The model's name on that server.
+    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_LLM_MODEL")]
+    pub llm_model: Option<String>,
+    /// Recorded replies (JSONL), taken instead of asking a model.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
+    pub replies: Option<PathBuf>,
     /// How many passages count.
     #[arg(short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
     pub k: u16,
@@ -69,12 +82,14 @@ impl Common {
             questions: self.questions.clone(),
             labels: self.labels.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
+            llm: self.llm.clone().zip(self.llm_model.clone()),
+            replies: self.replies.clone(),
         }
     }
 
     /// The lanes, left to right.
     pub fn recipes(&self) -> Vec<Recipe> {
-        let all: Vec<Recipe> = self.lanes.iter().chain(&self.lane).copied().collect();
+        let all: Vec<Recipe> = self.lanes.iter().chain(&self.lane).cloned().collect();
         if all.is_empty() { Recipe::defaults() } else { all }
     }
 
@@ -133,9 +148,65 @@ pub enum Format {
 pub struct Search {
     /// The question.
     pub question: String,
+    /// Switches for the lanes that have none of their own.
+    #[command(flatten)]
+    pub switches: SwitchArgs,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Switches given beside the lanes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SwitchArgs {
+    /// Re-rank by MMR with this λ, from 0 to 1.
+    #[arg(long, value_name = "LAMBDA", conflicts_with = "diversify")]
+    pub mmr: Option<String>,
+    /// Expand the query: perspectives, keqe, csqe or rm3.
+    #[arg(long, value_name = "KIND")]
+    pub expand: Option<Kind>,
+    /// Project the query: pap, pap-plus, cast, add, concat, dual-sum, tri-sum …
+    #[arg(long, value_name = "KIND")]
+    pub pap: Option<Variant>,
+    /// The perspective to project toward, by number from 1, or =TEXT; the second if not given.
+    #[arg(long, value_name = "N", requires = "pap")]
+    pub toward: Option<String>,
+    /// Re-rank by the model's verdicts: xquad or pm2, perhaps with @λ.
+    #[arg(long, value_name = "KIND")]
+    pub diversify: Option<String>,
+}
+
+impl SwitchArgs {
+    /// The recipes with these switches where they have none of their own.
+    ///
+    /// # Errors
+    /// A switch is not what its recipe form expects, or no lane has a use for it.
+    pub fn applied(&self, recipes: Vec<Recipe>) -> Result<Vec<Recipe>, RecipeError> {
+        let mut wanted = Vec::new();
+        wanted.extend(self.mmr.as_ref().map(|lambda| format!("mmr@{lambda}")));
+        wanted.extend(self.expand.map(|kind| kind.to_string()));
+        let toward = self.toward.as_deref().unwrap_or("2");
+        wanted.extend(self.pap.map(|variant| format!("{variant}@{toward}")));
+        wanted.extend(self.diversify.clone());
+        recipes
+            .into_iter()
+            .map(|recipe| {
+                let given = |name: &str| -> Result<Option<Switches>, RecipeError> {
+                    // A lane that cannot be projected, or whose vectors read no weighted terms, goes without.
+                    let fits = format!("{}+{name}", recipe.plain()).parse::<Recipe>();
+                    let anywhere = format!("hybrid+{name}").parse::<Recipe>()?;
+                    Ok(fits.ok().map(|_| anywhere.switches))
+                };
+                let mut switches = recipe.switches.clone();
+                for name in &wanted {
+                    if let Some(given) = given(name)? {
+                        switches = switches.or(&given);
+                    }
+                }
+                Ok(Recipe { switches, ..recipe })
+            })
+            .collect()
+    }
 }
 
 /// `parallax statements`
@@ -165,15 +236,27 @@ pub struct Eval {
     /// What to measure.
     #[arg(value_enum)]
     pub suite: Suite,
-    /// Judgements: TREC qrels or BEIR TSV.
+    /// Judgements for `trec`: TREC qrels or BEIR TSV.
     #[arg(long, value_name = "FILE")]
-    pub qrels: PathBuf,
+    pub qrels: Option<PathBuf>,
     /// A finished run (TREC or rank_llm JSON); repeat for more.
     #[arg(long = "run", value_name = "FILE")]
     pub runs: Vec<PathBuf>,
     /// Measures by name.
     #[arg(long, value_delimiter = ',', default_value = "nDCG@10,R@100")]
     pub measures: Vec<String>,
+    /// Switches for the lanes that have none of their own.
+    #[command(flatten)]
+    pub switches: SwitchArgs,
+    /// Add a row a lane for the best order of its first 100 passages that the labels allow.
+    #[arg(long)]
+    pub oracle: bool,
+    /// Exit with 1 if a lane's mean is lower: LANE:MEASURE>=NUMBER; repeat for more.
+    #[arg(long, value_name = "BOUND")]
+    pub fail_under: Vec<String>,
+    /// Exit with 0 even if a lane failed on some questions.
+    #[arg(long)]
+    pub allow_failed: bool,
     /// Leave out a passage whose id is the question's own.
     #[arg(long)]
     pub ignore_identical_ids: bool,
@@ -182,7 +265,7 @@ pub struct Eval {
     pub ties: Ties,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: TableFormat,
 }
 
 /// What `eval` measures.
@@ -190,6 +273,24 @@ pub struct Eval {
 pub enum Suite {
     /// Graded relevance, as trec_eval does.
     Trec,
+    /// MRecall, Prec and sides covered, as BERDS does.
+    Berds,
+}
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// Markdown.
+    Md,
+    /// LaTeX, with booktabs.
+    Latex,
+    /// A line a lane and measure.
+    Tsv,
+    /// One JSON object.
+    Json,
 }
 
 /// How ties in a run are broken.

@@ -7,6 +7,7 @@ mod detect;
 mod eval;
 mod explore;
 mod frame;
+mod interrupt;
 mod progress;
 mod search;
 mod statements;

@@ -2,15 +2,13 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::args::{Common, Format, Search};
 use super::progress::Meter;
 use crate::detect::LabelSource;
-use crate::pipeline::{Book, LaneError, Lists, Plan, Ranking, Recipe, Setup, deeper, judge, rank, top_pairs};
+use crate::pipeline::{Asked, Depth, Lists, Plan, Recipe, Setup, answer, rank};
 use crate::question::{self, Question};
 use crate::report::search::{LaneResult, SearchResult};
 use crate::work::Stop;
@@ -29,29 +27,23 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         bail!("no labels came with this corpus; give some with --labels FILE");
     }
     let question = question(&args.question, &common.perspectives, &setup.questions);
-    let plan = Plan { question, lanes: common.recipes(), k: usize::from(common.k) };
-    let lanes = lanes(&setup, &plan, &meter);
-
+    let lanes = args.switches.applied(common.recipes())?;
+    let plan = Plan { question, lanes, k: usize::from(common.k) };
+    embed(&setup, &plan, &meter)?;
+    let mut lists = Lists::default();
+    let answered = answer(&setup, &plan, Depth::Covered, common.source(), &mut lists, &stop)?;
     let detector = setup.detector()?;
-    let mut book = Book::new(plan.question.perspectives.len(), common.source(), detector.threshold());
-    let rankings: Vec<Ranking> =
-        lanes.iter().filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect();
-    // As deep as the explorer goes, which stops where the most trusted labels say that all is covered.
-    book.source = LabelSource::Auto;
-    let mut pairs = top_pairs(&rankings, plan.k, &book);
-    while !pairs.is_empty() {
-        let found = Mutex::new(Vec::new());
-        judge(&setup, &plan.question, &pairs, &stop, &|judged| {
-            if let Ok(mut found) = found.lock() {
-                found.push(judged);
-            }
-        })?;
-        for judged in found.into_inner().context("a verdict thread died")? {
-            book.write(judged.at, judged.perspective, judged.known);
-        }
-        pairs = deeper(&rankings, plan.k, &book);
+    let mut lanes = Vec::new();
+    for (recipe, (ranking, took)) in plan.lanes.iter().zip(answered.lanes) {
+        // Where each passage stands in the same lane with nothing switched on.
+        let plain = match *recipe == recipe.plain() {
+            true => None,
+            false => rank(&setup, &recipe.plain(), Asked::plainly(&plan.question), &mut lists, &stop).ok(),
+        };
+        let ranking = ranking.map_err(|error| error.to_string());
+        lanes.push(LaneResult { recipe: recipe.clone(), ranking, plain, took_ms: took.as_secs_f64() * 1e3 });
     }
-    book.source = common.source();
+    let book = answered.book;
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult { plan: &plan, corpus, detector: detector.key(), lanes, book };
@@ -77,33 +69,19 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
     let text = text.trim();
     if !given.is_empty() {
         let supports = (given.len() == 2).then_some(0);
-        return Question { id: String::new(), text: text.into(), perspectives: given.to_vec(), supports };
+        return Question { text: text.into(), perspectives: given.to_vec(), supports, ..Question::default() };
     }
     set.iter().find(|known| known.text.eq_ignore_ascii_case(text)).cloned().unwrap_or_else(|| {
         let ruled = question::statements(text);
-        Question {
-            id: String::new(),
-            text: text.into(),
-            perspectives: ruled.perspectives,
-            supports: ruled.supports,
-        }
+        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
+        Question { text: text.into(), perspectives, supports, ..Question::default() }
     })
 }
 
-/// Ranks every lane, embedding the corpus first where a lane needs it.
-fn lanes(setup: &Setup, plan: &Plan, meter: &Meter) -> Vec<LaneResult> {
-    let mut lists = Lists::default();
-    let mut made = |recipe: Recipe| -> Result<(Ranking, f64), LaneError> {
-        if recipe.needs_vectors() && setup.vectors()?.is_none() {
-            setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
-        }
-        let began = Instant::now();
-        let ranking = rank(setup, recipe, &plan.question.text, &mut lists, &Stop::never())?;
-        Ok((ranking, began.elapsed().as_secs_f64() * 1e3))
-    };
-    let result = |recipe: &Recipe| match made(*recipe) {
-        Ok((ranking, took_ms)) => LaneResult { recipe: *recipe, ranking: Ok(ranking), took_ms },
-        Err(error) => LaneResult { recipe: *recipe, ranking: Err(error.to_string()), took_ms: 0.0 },
-    };
-    plan.lanes.iter().map(result).collect()
+/// Embeds the corpus first where a lane needs its vectors.
+pub fn embed(setup: &Setup, plan: &Plan, meter: &Meter) -> anyhow::Result<()> {
+    if plan.lanes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
+        setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
+    }
+    Ok(())
 }

@@ -8,6 +8,8 @@ pub const CORPUS: &[u8] = include_bytes!("../../sample_data/corpus.jsonl");
 pub const QUESTIONS: &str = include_str!("../../sample_data/questions.jsonl");
 /// Gold labels: question, id, perspective, label, evidence.
 pub const LABELS: &str = include_str!("../../sample_data/labels.tsv");
+/// Replies of a language model to the expansions' prompts for these questions, recorded.
+pub const REPLIES: &[u8] = include_bytes!("../../sample_data/replies.jsonl");
 /// The passages' vectors by the carried encoder, `[passages, 384]` little-endian f32, after a 32-byte key.
 pub const VECTORS: &[u8] = include_bytes!("../../sample_data/minilm.f32");
 

@@ -219,6 +219,7 @@ mod tests {
             text: "Should zoos be banned?".into(),
             perspectives,
             supports: Some(0),
+            ..Question::default()
         }]
     }
 

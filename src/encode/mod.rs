@@ -5,10 +5,12 @@
 mod embed;
 pub(crate) mod graph;
 mod minilm;
+mod remember;
 mod vectors;
 
 pub use embed::{EmbedError, embed};
 pub use minilm::MiniLm;
+pub use remember::Remembering;
 pub use vectors::Vectors;
 
 /// Why a text has no vector.

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `terms` | opens the corpus, then the term lanes of the newest plan |
 //! | `models` | the other lanes, then the verdicts, rank by rank |
+//! | `writer` | beside `models`: the lanes that wait for a language model |
 //! | `embedder` | embeds a corpus that has no vectors yet |
-//! | `reader` | finds the evidence sentence for the passage that is open |
+//! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
+//! | `sweeper` | measures a lane in all forms of one switch |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
@@ -21,7 +23,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::corpus::{Passage, PassageIx};
-use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Setup};
+use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Sweep, Tally};
 use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
 use slot::Slot;
@@ -110,8 +112,28 @@ pub enum Reply {
         /// Of which plan.
         turn: Turn,
     },
+    /// Why the open passage stands where it does in its lane.
+    Why {
+        /// Of which study.
+        study: u64,
+        /// The passage.
+        at: PassageIx,
+        /// The reasons, or why there are none.
+        reasons: Result<Vec<Reason>, String>,
+    },
+    /// A sweep went on.
+    Swept {
+        /// Which.
+        number: u64,
+        /// The figures of every form so far.
+        tallies: Result<Vec<Tally>, String>,
+        /// There is no more to come.
+        ended: bool,
+    },
     /// The evidence in the passage that is open.
     Evidence {
+        /// Of which study.
+        study: u64,
         /// The passage.
         at: PassageIx,
         /// The perspective, from 0.
@@ -122,6 +144,7 @@ pub enum Reply {
 }
 
 /// One plan on its way through the threads.
+#[derive(Clone)]
 struct Order {
     turn: Turn,
     plan: Plan,
@@ -130,12 +153,19 @@ struct Order {
     rankings: Vec<Option<Ranking>>,
 }
 
-/// A passage whose evidence is wanted, for these perspectives.
-struct Wanted {
-    at: PassageIx,
-    passage: Arc<Passage>,
-    statements: Vec<(usize, String)>,
-    stop: Stop,
+/// What is wanted to be known of the passage that is open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// Replies carry it.
+    pub number: u64,
+    /// Where the passage lies.
+    pub at: PassageIx,
+    /// The passage.
+    pub passage: Arc<Passage>,
+    /// Its evidence is wanted for these perspectives, with their statements.
+    pub statements: Vec<(usize, String)>,
+    /// And why it stands where it does in this list, which was made for this text.
+    pub list: Option<(Ranking, String)>,
 }
 
 /// What the threads share.
@@ -144,9 +174,11 @@ struct Shared {
     terms: Slot<Order>,
     models: Slot<Order>,
     embed: Slot<()>,
-    wanted: Slot<Wanted>,
+    studies: Slot<(Study, Stop)>,
+    sweeps: Slot<(u64, Sweep, Stop)>,
     now: Arc<AtomicU64>,
     reading: Arc<AtomicU64>,
+    sweeping: Arc<AtomicU64>,
     /// 0 while the engine lives.
     ended: Arc<AtomicU64>,
     embedding: AtomicBool,
@@ -172,9 +204,11 @@ impl Engine {
             terms: Slot::default(),
             models: Slot::default(),
             embed: Slot::default(),
-            wanted: Slot::default(),
+            studies: Slot::default(),
+            sweeps: Slot::default(),
             now: Arc::default(),
             reading: Arc::default(),
+            sweeping: Arc::default(),
             ended: Arc::default(),
             embedding: AtomicBool::new(false),
         });
@@ -191,6 +225,7 @@ impl Engine {
         start("models", Box::new(work::models));
         start("embedder", Box::new(work::embedder));
         start("reader", Box::new(work::reader));
+        start("sweeper", Box::new(work::sweeper));
         Engine { shared, threads }
     }
 
@@ -201,11 +236,23 @@ impl Engine {
         self.shared.terms.put(Order { turn, plan, reach, lists: Lists::default(), rankings });
     }
 
-    /// Looks for the evidence in a passage, for the perspectives it supports.
-    pub fn find_evidence(&self, at: PassageIx, passage: Arc<Passage>, statements: Vec<(usize, String)>) {
-        let mine = self.shared.reading.fetch_add(1, Ordering::Relaxed) + 1;
-        let stop = Stop::when_past(&self.shared.reading, mine);
-        self.shared.wanted.put(Wanted { at, passage, statements, stop });
+    /// Finds out what is wanted of a passage, in place of any earlier study.
+    pub fn study(&self, study: Study) {
+        self.shared.reading.store(study.number, Ordering::Relaxed);
+        let stop = Stop::when_past(&self.shared.reading, study.number);
+        self.shared.studies.put((study, stop));
+    }
+
+    /// Sweeps a lane's forms in place of any earlier sweep.
+    pub fn sweep(&self, number: u64, sweep: Sweep) {
+        self.stop_sweep(number);
+        let stop = Stop::when_past(&self.shared.sweeping, number);
+        self.shared.sweeps.put((number, sweep, stop));
+    }
+
+    /// Gives up every sweep but this one.
+    pub fn stop_sweep(&self, number: u64) {
+        self.shared.sweeping.store(number, Ordering::Relaxed);
     }
 }
 
@@ -215,11 +262,13 @@ impl Drop for Engine {
         let shared = &self.shared;
         shared.now.store(u64::MAX, Ordering::Relaxed);
         shared.reading.store(u64::MAX, Ordering::Relaxed);
+        shared.sweeping.store(u64::MAX, Ordering::Relaxed);
         shared.ended.store(1, Ordering::Relaxed);
         shared.terms.close();
         shared.models.close();
         shared.embed.close();
-        shared.wanted.close();
+        shared.studies.close();
+        shared.sweeps.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has been told of by the panic hook.
             let _ = thread.join();

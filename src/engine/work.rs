@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Instant;
 
-use super::{Opened, Order, Reach, Reply, Shared, Tell, Wanted};
+use super::{Opened, Order, Reach, Reply, Shared, Study, Tell};
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Book, LaneError, Opening, Pair, Ranking, Setup, SetupError, deeper, judge, rank, top_pairs,
+    Asked, Book, LaneError, Lists, Opening, Pair, Ranking, Recipe, Setup, SetupError, deeper, judge, rank,
+    sweep, top_pairs, why,
 };
 use crate::work::{Job, Stop};
 
@@ -31,7 +33,7 @@ pub fn terms(shared: &Shared, opening: &Opening, tell: &Tell) {
     }
     let Some(setup) = shared.setup.get() else { return };
     while let Some(mut order) = shared.terms.take() {
-        lanes(shared, setup, &mut order, false, tell);
+        lanes(shared, setup, &mut order, &|recipe| !recipe.is_slow(), tell);
         match order.reach {
             Reach::Terms => settled(&order, tell),
             Reach::All => shared.models.put(order),
@@ -53,15 +55,14 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
     })
 }
 
-/// Ranks the lanes that need vectors, or those that do not.
-fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, vectors: bool, tell: &Tell) {
+/// Ranks the lanes that `now` says.
+fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, now: &dyn Fn(&Recipe) -> bool, tell: &Tell) {
     let stop = Stop::when_past(&shared.now, order.turn.0);
     let turn = order.turn;
-    for (lane, recipe) in
-        order.plan.lanes.iter().enumerate().filter(|(_, recipe)| recipe.needs_vectors() == vectors)
-    {
+    let asked = Asked::plainly(&order.plan.question);
+    for (lane, recipe) in order.plan.lanes.iter().enumerate().filter(|(_, recipe)| now(recipe)) {
         let began = Instant::now();
-        let reply = match rank(setup, *recipe, &order.plan.question.text, &mut order.lists, &stop) {
+        let reply = match rank(setup, recipe, asked, &mut order.lists, &stop) {
             Ok(ranking) => {
                 order.rankings[lane] = Some(Arc::clone(&ranking));
                 Reply::LaneReady { turn, lane, ranking, took: began.elapsed() }
@@ -84,11 +85,32 @@ fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, vectors: bool, tell:
 pub fn models(shared: &Shared, tell: &Tell) {
     while let Some(mut order) = shared.models.take() {
         let Some(setup) = shared.setup.get() else { return };
-        lanes(shared, setup, &mut order, true, tell);
         let stop = Stop::when_past(&shared.now, order.turn.0);
-        if let Err(error) = verdicts(setup, &order, &stop, tell) {
-            tell(Reply::NoVerdicts { turn: order.turn, reason: error.to_string() });
+        let judged = |order: &Order| {
+            if let Err(error) = verdicts(setup, order, &stop, tell) {
+                tell(Reply::NoVerdicts { turn: order.turn, reason: error.to_string() });
+            }
+        };
+        let writes = |recipe: &Recipe| setup.chat.is_some() && recipe.switches.writes();
+        if order.plan.lanes.iter().any(writes) {
+            // Lanes that wait for a language model are made beside the others and their verdicts.
+            let mut beside = order.clone();
+            beside.lists = Lists::default();
+            thread::scope(|scope| {
+                let writer = thread::Builder::new().name("writer".into());
+                let beside = &mut beside;
+                let writing = writer.spawn_scoped(scope, || lanes(shared, setup, beside, &writes, tell));
+                lanes(shared, setup, &mut order, &|recipe| recipe.is_slow() && !writes(recipe), tell);
+                judged(&order);
+                drop(writing);
+            });
+            for (own, written) in order.rankings.iter_mut().zip(beside.rankings) {
+                *own = own.take().or(written);
+            }
+        } else {
+            lanes(shared, setup, &mut order, &Recipe::is_slow, tell);
         }
+        judged(&order);
         if !stop.is_set() {
             settled(&order, tell);
         }
@@ -139,15 +161,35 @@ pub fn embedder(shared: &Shared, tell: &Tell) {
     }
 }
 
-/// Finds evidence for one passage after another; the newest wins.
+/// Studies one passage after another; the newest wins.
 pub fn reader(shared: &Shared, tell: &Tell) {
-    while let Some(Wanted { at, passage, statements, stop }) = shared.wanted.take() {
-        let Some(detector) = shared.setup.get().and_then(|setup| setup.detector().ok()) else { return };
+    while let Some((Study { number, at, passage, statements, list }, stop)) = shared.studies.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        if let Some((list, text)) = list {
+            let reasons = why(setup, &list, &text, at).map_err(|error| error.to_string());
+            tell(Reply::Why { study: number, at, reasons });
+        }
         for (perspective, statement) in statements {
+            let Ok(detector) = setup.detector() else { break };
             // No evidence is shown where none was found, for whatever reason.
             let found = evidence(detector.as_ref(), &passage, &statement, &stop);
             let Ok(sentence) = found.unwrap_or(Ok(None)) else { break };
-            tell(Reply::Evidence { at, perspective, sentence });
+            tell(Reply::Evidence { study: number, at, perspective, sentence });
+        }
+    }
+}
+
+/// Carries out one sweep after another; the newest wins.
+pub fn sweeper(shared: &Shared, tell: &Tell) {
+    while let Some((number, order, stop)) = shared.sweeps.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        let told = |tallies: Result<&[_], String>, ended| {
+            tell(Reply::Swept { number, tallies: tallies.map(<[_]>::to_vec), ended });
+        };
+        match sweep(setup, &order, &stop, &|tallies| told(Ok(tallies), false)) {
+            Ok(tallies) if !stop.is_set() => told(Ok(&tallies), true),
+            Ok(_) => {}
+            Err(error) => told(Err(error.to_string()), true),
         }
     }
 }

@@ -1,21 +1,29 @@
 //! From a plan to rankings, verdicts and figures. The explorer and the commands both come through here, so they cannot
 //! print different numbers.
 //!
-//! [`Setup`] holds what is open (corpus, indices, models), [`Plan`] says what is asked, [`rank`] makes a lane's list,
-//! [`judge()`] its verdicts, and [`Figures`] its measures. No threads are started but those of the model pool.
+//! [`Setup`] holds what is open (corpus, indices, models), [`Plan`] says what is asked, [`rank()`] makes a lane's list and its
+//! [`Trace`], [`judge()`] its verdicts, [`Figures`] its measures, and [`why()`] says why a passage stands where it does. No threads are started but those of the model pool.
 
+mod answer;
 mod book;
 mod figures;
 mod judge;
 mod plan;
 mod rank;
-mod recipe;
+pub mod recipe;
 mod setup;
+mod sweep;
+mod trace;
+mod why;
 
+pub use answer::{Answer, Depth, answer};
 pub use book::Book;
 pub use figures::{Figures, FirstRank};
 pub use judge::{Judged, Pair, deeper, judge, top_pairs};
 pub use plan::Plan;
-pub use rank::{LaneError, Lists, Ranked, Ranking, rank};
-pub use recipe::{Recipe, RecipeError};
+pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank};
+pub use recipe::Recipe;
 pub use setup::{Opening, Setup, SetupError, model_threads, sample_key};
+pub use sweep::{Sweep, Tally, sweep};
+pub use trace::{Point, Projected, Step, Trace, Wording};
+pub use why::{Reason, Share, why};

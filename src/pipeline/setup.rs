@@ -9,8 +9,9 @@ use crate::corpus::library::Library;
 use crate::corpus::{Corpus, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Labels, cache::Cache};
-use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Vectors, embed};
+use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
 use crate::input::InputError;
+use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Tell};
@@ -26,6 +27,10 @@ pub struct Opening {
     pub labels: Option<String>,
     /// Where indices and verdicts are kept.
     pub data_dir: PathBuf,
+    /// A language model to write expansions: the address of an OpenAI-compatible server, and the model's name there.
+    pub llm: Option<(String, String)>,
+    /// Replies recorded before, which are taken instead of asking.
+    pub replies: Option<PathBuf>,
 }
 
 /// Why something could not be opened.
@@ -81,6 +86,8 @@ pub struct Setup {
     pub labels: Option<Labels>,
     /// Verdicts made before.
     pub verdicts: Cache,
+    /// What writes expansions: replies recorded before, then the language model, if there is one.
+    pub chat: Option<Arc<dyn Chat>>,
     /// The threads that models run on.
     pub models: rayon::ThreadPool,
     /// Where this corpus's indices lie; none for the carried one, which is indexed in memory.
@@ -123,6 +130,7 @@ impl Setup {
             questions,
             labels,
             verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
+            chat: chat(opening)?,
             models: model_threads()?,
             folder,
             library,
@@ -175,7 +183,7 @@ impl Setup {
     /// # Errors
     /// It cannot be loaded.
     pub fn encoder(&self) -> Result<Arc<dyn Encoder>, SetupError> {
-        self.encoder.get(|| Ok(Arc::new(MiniLm::carried()?) as Arc<dyn Encoder>))
+        self.encoder.get(|| Ok(Arc::new(Remembering::new(MiniLm::carried()?)) as Arc<dyn Encoder>))
     }
 
     /// The detector.
@@ -241,6 +249,31 @@ impl Setup {
         let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
         folder.join(format!("{key}.f32"))
     }
+}
+
+/// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice.
+fn chat(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+    let mut recorded = if opening.corpus.is_none() {
+        Recorded::parse("the sample's replies", sample::REPLIES)?
+    } else {
+        Recorded::default()
+    };
+    if let Some(path) = &opening.replies {
+        recorded = recorded.with(Recorded::read(path)?);
+    }
+    let model = match &opening.llm {
+        None => None,
+        Some((url, model)) => {
+            let endpoint = Endpoint::from_env(url, model);
+            let open = OpenAi::new(endpoint).map_err(|error| SetupError::Cache(error.to_string()))?;
+            Some(Arc::new(open) as Arc<dyn Chat>)
+        }
+    };
+    let journal = opening.data_dir.join("replies.jsonl");
+    if recorded.is_empty() && model.is_none() && !journal.exists() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
 }
 
 /// What the carried vectors begin with: they are of these passages by this encoder, or they are not used.

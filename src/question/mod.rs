@@ -34,7 +34,7 @@ use frame::Strictness;
 use tokens::{Case, Word};
 
 /// A contentious question with the statements that answer it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// Unique within its file.
     pub id: String,
@@ -44,6 +44,19 @@ pub struct Question {
     pub perspectives: Vec<String>,
     /// Index of the perspective that supports the question; only where there are two.
     pub supports: Option<usize>,
+    /// Perspectives written out beforehand, to expand the question with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expansions: Vec<Written>,
+}
+
+/// A perspective written out. Reads `{name, text}` and BERDS's `{perspective, text}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// A few words, which are not searched for.
+    #[serde(alias = "perspective")]
+    pub name: Option<String>,
+    /// What is held there.
+    pub text: String,
 }
 
 /// Who made a question's statements.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Question, statements};
+use super::{Question, Written, statements};
 use crate::input::{InputError, lines};
 
 #[derive(Deserialize)]
@@ -17,6 +17,8 @@ struct Line {
     #[serde(default)]
     perspectives: Vec<String>,
     supports: Option<usize>,
+    #[serde(default)]
+    expansions: Vec<Written>,
 }
 
 /// Reads a question set; questions without perspectives of their own get them by rule where one applies.
@@ -55,7 +57,8 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         Some(other) => other.to_string(),
         None => number.to_string(),
     };
-    question(id, &line.question, line.perspectives, line.supports)
+    let question = question(id, &line.question, line.perspectives, line.supports)?;
+    Ok(Question { expansions: line.expansions, ..question })
 }
 
 fn tab_line(line: &str) -> Result<Question, String> {
@@ -78,14 +81,15 @@ fn question(
     }
     if perspectives.is_empty() {
         let ruled = statements(&text);
-        return Ok(Question { id, text, perspectives: ruled.perspectives, supports: ruled.supports });
+        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
+        return Ok(Question { id, text, perspectives, supports, ..Question::default() });
     }
     // Two perspectives without more are a pair of sides, the supporting one first, as BERDS writes them.
     let supports = supports.or((perspectives.len() == 2).then_some(0));
     if supports.is_some_and(|index| index >= perspectives.len()) {
         return Err(format!("`supports` below {}", perspectives.len()));
     }
-    Ok(Question { id, text, perspectives, supports })
+    Ok(Question { id, text, perspectives, supports, ..Question::default() })
 }
 
 #[cfg(test)]

@@ -148,10 +148,9 @@ mod tests {
     #[test]
     fn two_sides_have_arrows_and_many_have_letters() {
         let question = |m: usize, supports| Question {
-            id: String::new(),
-            text: String::new(),
             perspectives: vec![String::new(); m],
             supports,
+            ..Question::default()
         };
         assert_eq!(Mark::of(1, &question(2, Some(0))).text(Glyphs::Shapes), "▼");
         assert_eq!(Mark::of(1, &question(3, None)).text(Glyphs::Shapes), "●B");

@@ -4,5 +4,8 @@
 
 pub mod marks;
 pub mod progress;
+pub mod reasons;
 pub mod safe;
 pub mod search;
+mod steps;
+pub mod table;

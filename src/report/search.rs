@@ -14,6 +14,8 @@ pub struct LaneResult {
     pub recipe: Recipe,
     /// Its list, or why there is none.
     pub ranking: Result<Ranking, String>,
+    /// The same lane's list with nothing switched on, where something is.
+    pub plain: Option<Ranking>,
     /// Milliseconds it took.
     pub took_ms: f64,
 }
@@ -48,13 +50,13 @@ impl SearchResult<'_> {
             let _ = writeln!(out, "\n{}  {}  {:.1} ms", lane.recipe.title(), lane.recipe, lane.took_ms);
             match &lane.ranking {
                 Err(reason) => drop(writeln!(out, "  no list: {reason}")),
-                Ok(ranking) => self.lane_text(&mut out, lane.recipe, ranking, glyphs),
+                Ok(ranking) => self.lane_text(&mut out, &lane.recipe, ranking, glyphs),
             }
         }
         out
     }
 
-    fn lane_text(&self, out: &mut String, recipe: Recipe, ranking: &Ranking, glyphs: Glyphs) {
+    fn lane_text(&self, out: &mut String, recipe: &Recipe, ranking: &Ranking, glyphs: Glyphs) {
         let question = &self.plan.question;
         for (i, ranked) in ranking.iter().take(self.plan.k).enumerate() {
             let mark = Mark::of_set(self.book.support(ranked.at), question).text(glyphs);
@@ -73,6 +75,12 @@ impl SearchResult<'_> {
         }
         if ranking.is_empty() {
             out.push_str("  nothing found\n");
+        }
+        if let Some(expansion) = ranking.trace.expansion() {
+            let _ = writeln!(out, "    expanded: {}", safe::line(&expansion.told()));
+        }
+        for note in &ranking.trace.notes {
+            let _ = writeln!(out, "    note: {}", safe::line(note));
         }
         match self.figures(ranking) {
             Some(figures) => drop(writeln!(out, "    {}", line(&figures, &self.book, self.plan, glyphs))),
@@ -94,9 +102,10 @@ impl SearchResult<'_> {
             json!({
                 "lane": lane.recipe.title(),
                 "recipe": lane.recipe.to_string(),
-                "steps": [{"step": "retrieve", "pool": Plan::DEPTH}],
+                "steps": ranking.map_or_else(Vec::new, |ranking| super::steps::json(ranking, self.plan.k)),
+                "notes": ranking.map_or_else(Vec::new, |ranking| ranking.trace.notes.clone()),
                 "error": error,
-                "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking)),
+                "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking, lane.plain.as_ref())),
                 "measures": figures.as_ref().map(Figures::by_name),
                 "judged": figures.map_or(0, |figures| figures.judged),
             })
@@ -121,7 +130,7 @@ impl SearchResult<'_> {
         })
     }
 
-    fn hits(&self, ranking: &Ranking) -> Vec<Value> {
+    fn hits(&self, ranking: &Ranking, plain: Option<&Ranking>) -> Vec<Value> {
         let top = ranking.iter().take(self.plan.k).enumerate();
         top.map(|(i, ranked)| {
             let verdicts: Vec<Value> = (0..self.book.perspectives)
@@ -148,7 +157,7 @@ impl SearchResult<'_> {
                 "title": ranked.passage.title,
                 "text": ranked.passage.text,
                 "score": ranked.score,
-                "was": Value::Null,
+                "was": plain.and_then(|plain| plain.rank_of(ranked.at)),
                 "verdicts": verdicts,
             })
         })

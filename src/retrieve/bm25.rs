@@ -60,7 +60,7 @@ impl TermRetriever {
     }
 
     /// The query's distinct terms in order of appearance, with how often each stands there.
-    fn weighted(query: &str) -> Vec<(String, f32)> {
+    pub fn weighted(query: &str) -> Vec<(String, f32)> {
         let mut weighted: Vec<(String, f32)> = Vec::new();
         for term in terms(query) {
             match weighted.iter_mut().find(|(known, _)| *known == term.text) {
@@ -69,6 +69,16 @@ impl TermRetriever {
             }
         }
         weighted
+    }
+
+    /// In how many passages a term stands.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn frequency(&self, term: &str) -> Result<usize, RetrieveError> {
+        let mut frequency = 0;
+        self.postings(term, 1.0, |_, _| frequency += 1)?;
+        Ok(frequency)
     }
 
     /// Calls `each` with every posting of a term and what it is worth.
@@ -104,36 +114,53 @@ impl TermRetriever {
         Ok(())
     }
 
-    /// What each term of the query gives one passage; the shares add up to its score.
+    /// What each weighted term gives one passage; the shares add up to its score.
     ///
     /// # Errors
     /// The index cannot be read.
-    pub fn explain(&self, query: &str, passage: PassageIx) -> Result<Vec<TermShare>, RetrieveError> {
+    pub fn explain(
+        &self,
+        weighted: &[(String, f32)],
+        passage: PassageIx,
+    ) -> Result<Vec<TermShare>, RetrieveError> {
         let mut shares = Vec::new();
-        for (term, times) in Self::weighted(query) {
+        for (term, times) in weighted {
             let mut share = 0.0;
-            self.postings(&term, times, |found, worth| {
+            self.postings(term, *times, |found, worth| {
                 if found == passage {
                     share = worth;
                 }
             })?;
-            shares.push(TermShare { term, share });
+            shares.push(TermShare { term: term.clone(), share });
         }
         Ok(shares)
+    }
+
+    /// The best `depth` passages for weighted terms, best first; equal scores in order of passage id.
+    ///
+    /// # Errors
+    /// The index cannot be read, or `stop` was set.
+    pub fn search_weighted(
+        &self,
+        weighted: &[(String, f32)],
+        depth: usize,
+        stop: &Stop,
+    ) -> Result<Vec<Hit>, RetrieveError> {
+        let mut scores = vec![0f32; self.corpus.len()];
+        for (term, times) in weighted {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            self.postings(term, *times, |passage, worth| scores[passage.0 as usize] += worth)?;
+        }
+        let scored = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        Ok(top(&self.corpus, depth, scored.map(|(i, score)| (PassageIx(i as u32), *score))))
     }
 }
 
 impl Retriever for TermRetriever {
     fn search(&self, query: &str, depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
-        let mut scores = vec![0f32; self.corpus.len()];
-        for (term, times) in Self::weighted(query) {
-            if stop.is_set() {
-                return Err(Stopped.into());
-            }
-            self.postings(&term, times, |passage, worth| scores[passage.0 as usize] += worth)?;
-        }
-        let scored = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
-        Ok(top(&self.corpus, depth, scored.map(|(i, score)| (PassageIx(i as u32), *score))))
+        self.search_weighted(&Self::weighted(query), depth, stop)
     }
 }
 
@@ -175,7 +202,8 @@ mod tests {
     fn the_shares_of_the_terms_add_up_to_the_score() {
         let retriever = retriever(Bm25 { k1: 1.2, b: 0.75 });
         let hit = retriever.search("do animals run in zoos", 1, &Stop::never()).unwrap()[0];
-        let shares = retriever.explain("do animals run in zoos", hit.passage).unwrap();
+        let shares =
+            retriever.explain(&TermRetriever::weighted("do animals run in zoos"), hit.passage).unwrap();
         assert!((shares.iter().map(|share| share.share).sum::<f32>() - hit.score).abs() < 1e-6);
     }
 

@@ -23,18 +23,23 @@ impl DenseRetriever {
         DenseRetriever { corpus, encoder, vectors }
     }
 
-    /// Ranks the corpus for a query vector of unit length.
+    /// Ranks the corpus by a score of each passage's vector; `search` scores by the dot product with the query's.
     ///
     /// # Errors
     /// `stop` was set.
-    pub fn nearest(&self, query: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
+    pub fn best(
+        &self,
+        depth: usize,
+        stop: &Stop,
+        score: impl Fn(&[f32]) -> f32,
+    ) -> Result<Vec<Hit>, RetrieveError> {
         let mut scores = Vec::with_capacity(self.corpus.len());
         for start in (0..self.corpus.len()).step_by(BATCH) {
             if stop.is_set() {
                 return Err(Stopped.into());
             }
             let end = (start + BATCH).min(self.corpus.len());
-            scores.extend((start..end).map(|i| dot(query, self.vectors.get(PassageIx(i as u32)))));
+            scores.extend((start..end).map(|i| score(self.vectors.get(PassageIx(i as u32)))));
         }
         Ok(top(
             &self.corpus,
@@ -47,7 +52,7 @@ impl DenseRetriever {
 impl Retriever for DenseRetriever {
     fn search(&self, query: &str, depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
         let query = self.encoder.encode(query, Role::Query)?;
-        self.nearest(&query, depth, stop)
+        self.best(depth, stop, |passage| dot(&query, passage))
     }
 }
 

@@ -10,7 +10,10 @@ use tui_input::Input;
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
 use crate::engine::{Opened, Turn};
-use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Recipe};
+use crate::expand::Kind;
+use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
+use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Reason, Recipe, Tally};
+use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
 use crate::work::{Job, Progress};
@@ -24,6 +27,8 @@ pub enum Screen {
     Read,
     /// The statements being edited.
     Statements,
+    /// One lane in all forms of one switch.
+    Tune,
     /// The list of keys.
     Help,
 }
@@ -67,6 +72,58 @@ pub struct Lane {
     pub selected: usize,
     /// The first passage that is shown, from 0.
     pub top: usize,
+    /// What it was before the last change to it.
+    pub before: Option<Box<Before>>,
+}
+
+impl Lane {
+    /// A lane that nothing was asked of yet.
+    pub fn new(recipe: Recipe) -> Self {
+        Lane {
+            recipe,
+            state: LaneState::Idle,
+            ranking: Arc::default(),
+            took: Duration::ZERO,
+            selected: 0,
+            top: 0,
+            before: None,
+        }
+    }
+}
+
+/// A lane before the last change to it: what rank moves are told against, and what `x` brings back.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// How it was made.
+    pub recipe: Recipe,
+    /// Its list.
+    pub ranking: Ranking,
+    /// How long the list took.
+    pub took: Duration,
+}
+
+/// The options that each switch was last used with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// MMR's.
+    pub mmr: Mmr,
+    /// Expansion's.
+    pub expand: Kind,
+    /// Projection's.
+    pub project: Project,
+    /// The diversifier's.
+    pub diversify: (Diversify, f32),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            mmr: Mmr { lambda: Switches::LAMBDA, norm: Norm::Question },
+            expand: Kind::Perspectives,
+            project: Project { variant: Variant::PapPlus, toward: Toward::Perspective(1) },
+            diversify: (Diversify::Xquad, Switches::BALANCE),
+        }
+    }
 }
 
 /// The passage that is open.
@@ -78,6 +135,46 @@ pub struct Reading {
     pub evidence: HashMap<(PassageIx, usize), Option<Range<usize>>>,
     /// Passages whose evidence was asked for.
     pub asked: HashMap<PassageIx, Vec<usize>>,
+    /// Why the passage stands where it does in the lane made like this.
+    pub why: Option<(PassageIx, Recipe, Result<Vec<Reason>, String>)>,
+    /// Studies up to this one belong to an earlier question.
+    pub since: u64,
+}
+
+/// A lane being tuned.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Which switch.
+    pub switch: Switch,
+    /// The lane in all forms of that switch, the first one being off.
+    pub forms: Vec<Recipe>,
+    /// The marked form.
+    pub at: usize,
+    /// Over the whole question set, not this question alone.
+    pub over_set: bool,
+    /// The sweep whose figures are shown.
+    pub number: u64,
+    /// What is known of each form.
+    pub tallies: Result<Vec<Tally>, String>,
+    /// No more figures will come.
+    pub ended: bool,
+    /// First line that is shown of what the form did.
+    pub scroll: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            switch: Switch::Mmr,
+            forms: Vec::new(),
+            at: 0,
+            over_set: false,
+            number: 0,
+            tallies: Ok(Vec::new()),
+            ended: true,
+            scroll: 0,
+        }
+    }
 }
 
 /// The statements being edited.
@@ -130,8 +227,14 @@ pub struct App {
     pub notice: Option<String>,
     /// The passage that is open.
     pub reading: Reading,
+    /// Studies asked for so far.
+    pub studies: u64,
     /// The statements being edited.
     pub editing: Editing,
+    /// The lane being tuned.
+    pub tuning: Tuning,
+    /// What each switch was last used with.
+    pub options: Options,
     /// First line of the help that is shown.
     pub help_scroll: usize,
     /// What marks are drawn with.
@@ -143,14 +246,6 @@ pub struct App {
 impl App {
     /// The interface before anything has happened.
     pub fn new(start: &Start, size: Size) -> Self {
-        let lane = |recipe: &Recipe| Lane {
-            recipe: *recipe,
-            state: LaneState::Idle,
-            ranking: Arc::default(),
-            took: Duration::ZERO,
-            selected: 0,
-            top: 0,
-        };
         App {
             size,
             screen: Screen::Explore,
@@ -158,16 +253,11 @@ impl App {
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,
-            question: Question {
-                id: String::new(),
-                text: String::new(),
-                perspectives: Vec::new(),
-                supports: None,
-            },
+            question: Question::default(),
             by: By::None,
             turn: Turn::default(),
             corpus: Corpus::Opening,
-            lanes: start.lanes.iter().map(lane).collect(),
+            lanes: start.lanes.iter().cloned().map(Lane::new).collect(),
             lane: 0,
             k: start.k,
             book: Book::new(0, start.source, 0.5),
@@ -175,7 +265,10 @@ impl App {
             settled: true,
             notice: None,
             reading: Reading::default(),
+            studies: 0,
             editing: Editing::default(),
+            tuning: Tuning::default(),
+            options: Options::default(),
             help_scroll: 0,
             glyphs: start.glyphs,
             given: start.perspectives.clone(),
@@ -184,7 +277,7 @@ impl App {
 
     /// What is asked of the engine now.
     pub fn plan(&self) -> Plan {
-        let lanes = self.lanes.iter().map(|lane| lane.recipe).collect();
+        let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();
         Plan { question: self.question.clone(), lanes, k: self.k }
     }
 
@@ -196,13 +289,18 @@ impl App {
 
     /// A passage's rank in a lane, from 1.
     pub fn rank_in(&self, lane: &Lane, at: PassageIx) -> Option<usize> {
-        lane.ranking.iter().position(|ranked| ranked.at == at).map(|i| i + 1)
+        lane.ranking.rank_of(at)
     }
 
     /// The figures of a lane, if the question has statements and the lane a list.
     pub fn figures(&self, lane: &Lane) -> Option<Figures> {
         (lane.state == LaneState::Ready)
             .then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
+    }
+
+    /// The figures of a lane before the last change to it.
+    pub fn figures_before(&self, lane: &Lane) -> Option<Figures> {
+        Figures::of(&lane.before.as_ref()?.ranking, &self.book, &self.question, self.k)
     }
 
     /// The mark of a passage.

@@ -2,6 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::pipeline::recipe::Switch;
+
 /// What a key orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -45,6 +47,34 @@ pub enum Action {
     Shallower,
     /// Let other labels count.
     NextLabelSource,
+    /// Flip a switch of the lane.
+    Toggle(Switch),
+    /// Flip a switch of every lane that has a use for it.
+    ToggleEverywhere(Switch),
+    /// Let relevance count more in re-ranking.
+    MoreRelevance,
+    /// Let difference count more in re-ranking.
+    LessRelevance,
+    /// Show the lane in all forms of one switch.
+    Tune,
+    /// Show the next switch's forms.
+    NextSwitch,
+    /// Show the switch's before.
+    PreviousSwitch,
+    /// Measure over the question set, or on this question alone.
+    OverSet,
+    /// Swap the lanes with what they were before the last change.
+    Swap,
+    /// Another lane like this one.
+    NewLane,
+    /// Drop the lane.
+    DropLane,
+    /// Move the lane to the left.
+    LaneLeft,
+    /// Move the lane to the right.
+    LaneRight,
+    /// Copy the lane's recipe.
+    CopyRecipe,
     /// Change the statements.
     EditStatements,
     /// Another statement.
@@ -74,6 +104,8 @@ pub enum Context {
     Read,
     /// The statements being edited.
     Statements,
+    /// A lane in all forms of one switch.
+    Tune,
     /// The list of keys.
     Help,
     /// Everywhere.
@@ -113,6 +145,36 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Question, &["<Up>"], Action::PreviousCompletion, "", "mark the one before"),
     bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
     bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
+    bind(
+        Context::Lanes,
+        &["m"],
+        Action::Toggle(Switch::Mmr),
+        "mmr",
+        "re-rank the lane by MMR, or not (M: every lane)",
+    ),
+    bind(
+        Context::Lanes,
+        &["e"],
+        Action::Toggle(Switch::Expand),
+        "expand",
+        "expand the lane's query, or not (E: every lane)",
+    ),
+    bind(
+        Context::Lanes,
+        &["p"],
+        Action::Toggle(Switch::Project),
+        "project",
+        "project the lane's query, or not (P: every lane)",
+    ),
+    bind(
+        Context::Lanes,
+        &["v"],
+        Action::Toggle(Switch::Diversify),
+        "diversify",
+        "re-rank the lane by verdicts, or not (V: every lane)",
+    ),
+    bind(Context::Lanes, &["t"], Action::Tune, "tune", "compare all forms of the lane's switches"),
+    bind(Context::Lanes, &["x"], Action::Swap, "before/after", "swap the lanes with what they were before"),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
     bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
@@ -132,6 +194,53 @@ pub const TABLE: &[Binding] = &[
         "labels",
         "let other labels count: auto, model, gold",
     ),
+    bind(
+        Context::Lanes,
+        &["M"],
+        Action::ToggleEverywhere(Switch::Mmr),
+        "",
+        "re-rank every lane by MMR, or none",
+    ),
+    bind(
+        Context::Lanes,
+        &["E"],
+        Action::ToggleEverywhere(Switch::Expand),
+        "",
+        "expand the query of every lane, or of none",
+    ),
+    bind(
+        Context::Lanes,
+        &["P"],
+        Action::ToggleEverywhere(Switch::Project),
+        "",
+        "project the query of every lane of vectors, or of none",
+    ),
+    bind(
+        Context::Lanes,
+        &["V"],
+        Action::ToggleEverywhere(Switch::Diversify),
+        "",
+        "re-rank every lane by verdicts, or none",
+    ),
+    bind(
+        Context::Lanes,
+        &[">"],
+        Action::MoreRelevance,
+        "",
+        "let relevance count more in the lane's re-ranking",
+    ),
+    bind(
+        Context::Lanes,
+        &["<lt>"],
+        Action::LessRelevance,
+        "",
+        "let difference count more in the lane's re-ranking",
+    ),
+    bind(Context::Lanes, &["n"], Action::NewLane, "new lane", "open another lane like this one"),
+    bind(Context::Lanes, &["d"], Action::DropLane, "", "drop the lane"),
+    bind(Context::Lanes, &["["], Action::LaneLeft, "", "move the lane to the left"),
+    bind(Context::Lanes, &["]"], Action::LaneRight, "", "move the lane to the right"),
+    bind(Context::Lanes, &["Y"], Action::CopyRecipe, "", "copy the lane's recipe, for --lane"),
     bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
     bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Read, &["?"], Action::Help, "keys", "show all keys"),
@@ -176,6 +285,27 @@ pub const TABLE: &[Binding] = &[
         "swap sides",
         "let the other of two be the supporting one",
     ),
+    bind(
+        Context::Tune,
+        &["<Tab>", "<Right>", "l"],
+        Action::NextSwitch,
+        "switch",
+        "go to the next switch: MMR, expansion, projection, diversifier",
+    ),
+    bind(Context::Tune, &["<S-Tab>", "<Left>", "h"], Action::PreviousSwitch, "", "go to the switch before"),
+    bind(Context::Tune, &["j", "<Down>"], Action::Down, "form", "give the lane the next form"),
+    bind(Context::Tune, &["k", "<Up>"], Action::Up, "", "give the lane the form before"),
+    bind(
+        Context::Tune,
+        &["o"],
+        Action::OverSet,
+        "over the set",
+        "measure over the question set, or on this question alone",
+    ),
+    bind(Context::Tune, &["<PageDown>", "<C-d>"], Action::PageDown, "scroll", "scroll what the form did"),
+    bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
+    bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),

@@ -1,14 +1,12 @@
 //! What happens to the interface ([`Msg`]) and what it orders ([`Effect`]).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::Size;
-use crate::corpus::{Passage, PassageIx};
-use crate::engine::{Reach, Reply, Turn};
-use crate::pipeline::Plan;
+use crate::engine::{Reach, Reply, Study, Turn};
+use crate::pipeline::{Plan, Sweep};
 use crate::work::Progress;
 
 /// Something happened.
@@ -63,15 +61,14 @@ pub enum Effect {
         /// How far.
         reach: Reach,
     },
-    /// Look for evidence in a passage.
-    FindEvidence {
-        /// Where it lies.
-        at: PassageIx,
-        /// The passage.
-        passage: Arc<Passage>,
-        /// The perspectives it supports, with their statements.
-        statements: Vec<(usize, String)>,
-    },
+    /// Find out what is wanted of the open passage.
+    Study(Study),
+    /// Measure a lane in all forms of one switch.
+    Sweep(u64, Sweep),
+    /// Give up every sweep before this one.
+    StopSweep(u64),
+    /// Put a text on the clipboard.
+    Copy(String),
     /// Give the terminal back and sleep until called to the foreground.
     Suspend,
     /// End.

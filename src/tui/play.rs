@@ -8,7 +8,7 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::app::{App, Corpus, LaneState};
+use super::app::{App, Corpus, LaneState, Screen};
 use super::draw::draw;
 use super::dump::Dump;
 use super::message::{Effect, Msg};
@@ -121,10 +121,17 @@ impl Player {
         self.app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))))
     }
 
-    /// Whether all evidence that was asked for has come.
+    /// Whether all that was asked of the open passage or the tuned lane has come.
     fn read(&self) -> bool {
         let reading = &self.app.reading;
         let mut asked = reading.asked.iter().flat_map(|(at, all)| all.iter().map(move |i| (*at, *i)));
-        asked.all(|pair| reading.evidence.contains_key(&pair))
+        let why = self.app.screen != Screen::Read
+            || self.app.open_passage().is_none_or(|(at, _)| {
+                let lane = &self.app.lanes[self.app.lane];
+                let known = |(of, recipe, _): &(_, _, _)| *of == at && *recipe == lane.recipe;
+                reading.why.as_ref().is_some_and(known) || lane.state != LaneState::Ready
+            });
+        let swept = self.app.screen != Screen::Tune || self.app.tuning.ended;
+        why && swept && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{self, Event, KeyEventKind};
 
 use super::app::App;
@@ -58,6 +59,10 @@ pub fn run(start: Start) -> io::Result<()> {
                         quiet.retain(|(_, waiting, _)| *waiting == turn);
                         quiet.push((Instant::now() + pause, turn, reach));
                     }
+                    // The terminal's own clipboard, which works over SSH too.
+                    Effect::Copy(text) => {
+                        crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
+                    }
                     Effect::Suspend => {
                         suspend()?;
                         terminal.clear()?;
@@ -78,8 +83,10 @@ pub fn run(start: Start) -> io::Result<()> {
 pub fn carry_out(engine: &Engine, effect: Effect) {
     match effect {
         Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
-        Effect::FindEvidence { at, passage, statements } => engine.find_evidence(at, passage, statements),
-        Effect::WaitQuiet { .. } | Effect::Suspend | Effect::Quit => {}
+        Effect::Study(study) => engine.study(study),
+        Effect::Sweep(number, sweep) => engine.sweep(number, sweep),
+        Effect::StopSweep(number) => engine.stop_sweep(number),
+        Effect::WaitQuiet { .. } | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
     }
 }
 

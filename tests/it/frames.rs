@@ -106,12 +106,7 @@ fn help(width: u16, height: u16) -> App {
 
 /// No rule turns it into statements.
 fn without_statements(width: u16, height: u16) -> App {
-    let question = Question {
-        id: String::new(),
-        text: "Who pays for zoos?".into(),
-        perspectives: Vec::new(),
-        supports: None,
-    };
+    let question = Question { text: "Who pays for zoos?".into(), ..Question::default() };
     let mut app = with_lists(empty(width, height), &PASSAGES, question);
     app.by = By::None;
     app

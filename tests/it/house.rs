@@ -68,9 +68,32 @@ fn only_the_graph_knows_rten_and_nothing_knows_candle() {
 }
 
 #[test]
+fn only_language_models_know_the_network() {
+    none(&trespasses(&["reqwest", "tokio", "rustls"], |name| name.starts_with("src/llm/")));
+}
+
+#[test]
+fn what_reorders_and_projects_knows_vectors_and_scores_alone() {
+    let mut found = Vec::new();
+    for room in ["rerank", "project"] {
+        for (name, text) in sources(room) {
+            for (i, line) in text.lines().enumerate() {
+                let above = ["crate::pipeline", "crate::detect", "crate::corpus", "crate::question"];
+                if above.iter().any(|module| code(line).contains(module)) {
+                    found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+                }
+            }
+        }
+    }
+    none(&found);
+}
+
+#[test]
 fn the_core_never_looks_up_at_interface_engine_or_commands() {
     let mut found = Vec::new();
-    for room in ["measure", "retrieve", "corpus", "detect", "encode", "question"] {
+    for room in [
+        "measure", "retrieve", "corpus", "detect", "encode", "question", "expand", "project", "rerank", "llm",
+    ] {
         for (name, text) in sources(room) {
             for (i, line) in text.lines().enumerate() {
                 let above = ["crate::tui", "crate::engine", "crate::cli"];
@@ -91,6 +114,7 @@ fn key_table() -> String {
             Context::Lanes => "lanes",
             Context::Read => "reading",
             Context::Statements => "statements",
+            Context::Tune => "tuning",
             Context::Help => "help",
             Context::Anywhere => "everywhere",
         };

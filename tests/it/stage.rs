@@ -108,6 +108,7 @@ pub fn question() -> Question {
         text: QUESTION.into(),
         perspectives: vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()],
         supports: Some(0),
+        ..Question::default()
     }
 }
 
@@ -136,7 +137,7 @@ pub fn ranking(all: &[Written], order: &[usize], best: f32) -> Ranking {
             score: best * (1.0 - i as f32 / 16.0),
         }
     });
-    Arc::new(ranked.collect())
+    Arc::new(ranked.collect::<Vec<_>>().into())
 }
 
 pub fn said(p: f32) -> Known {
@@ -201,6 +202,7 @@ pub fn many_sided(width: u16, height: u16) -> App {
         text: "What should become of zoos?".into(),
         perspectives: sides.iter().map(|side| format!("Zoos should be {side}.")).collect(),
         supports: None,
+        ..Question::default()
     };
     let mut app = with_lists(empty(width, height), &PASSAGES, question);
     for at in 0..PASSAGES.len() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parallax::detect::LabelSource;
-use parallax::pipeline::{Book, LaneError, Lists, Opening, Recipe, Setup, judge, rank, top_pairs};
+use parallax::pipeline::{Asked, Book, LaneError, Lists, Opening, Recipe, Setup, judge, rank, top_pairs};
 use parallax::work::Stop;
 
 fn sample(folder: &tempfile::TempDir) -> Setup {
@@ -18,7 +18,8 @@ fn judging_ends_within_one_pair_a_thread_when_the_turn_has_passed() {
     let setup = sample(&folder);
     let question = setup.questions[0].clone();
     let bm25: Recipe = "bm25".parse().unwrap();
-    let ranking = rank(&setup, bm25, &question.text, &mut Lists::default(), &Stop::never()).unwrap();
+    let ranking =
+        rank(&setup, &bm25, Asked::plainly(&question), &mut Lists::default(), &Stop::never()).unwrap();
     let pairs = top_pairs(&[ranking], 20, &Book::new(2, LabelSource::Model, 0.5));
     let (now, told) = (Arc::new(AtomicU64::new(7)), AtomicUsize::new(0));
     judge(&setup, &question, &pairs, &Stop::when_past(&now, 7), &|_| {
@@ -37,10 +38,12 @@ fn a_lane_whose_turn_has_passed_is_stopped_and_not_failed() {
     let setup = sample(&folder);
     let now = Arc::new(AtomicU64::new(1));
     let past = Stop::when_past(&now, 0);
-    for lane in ["bm25", "minilm", "hybrid"] {
+    let lanes =
+        ["bm25", "minilm", "hybrid", "bm25+csqe", "minilm+perspectives", "minilm+pap@2", "bm25+xquad"];
+    for lane in lanes {
         let recipe: Recipe = lane.parse().unwrap();
-        let stopped: Result<_, LaneError> =
-            rank(&setup, recipe, "wolves and zoos", &mut Lists::default(), &past);
+        let asked = Asked::plainly(&setup.questions[0]);
+        let stopped: Result<_, LaneError> = rank(&setup, &recipe, asked, &mut Lists::default(), &past);
         assert!(stopped.is_err_and(|error| error.is_stop()), "{lane}");
     }
 }

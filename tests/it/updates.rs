@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parallax::corpus::PassageIx;
 use parallax::detect::LabelSource;
-use parallax::engine::{Reach, Reply, Turn};
+use parallax::engine::{Reach, Reply, Study, Turn};
 use parallax::pipeline::Judged;
 use parallax::question::By;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
@@ -211,14 +211,14 @@ fn swapping_sides_keeps_the_statements_and_turns_the_supporting_one() {
 fn a_verdict_for_the_open_passage_orders_its_evidence_once() {
     let mut app = asked(140, 40);
     app.lanes[0].selected = 7;
-    assert_eq!(press(&mut app, "<Enter>"), []);
+    let why = studied(&press(&mut app, "<Enter>")).unwrap();
+    assert!(why.statements.is_empty() && why.list.is_some(), "why it stands there is asked at once");
     assert_eq!(app.screen, Screen::Read);
-    let effects = tell(&mut app, verdict(1, 7, 0, 0.9));
-    let [Effect::FindEvidence { at: PassageIx(7), passage, statements }] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(passage.id, "zoos-08");
-    assert_eq!(*statements, [(0, "Zoos should be banned.".to_owned())]);
+    explained(&mut app);
+    let study = studied(&tell(&mut app, verdict(1, 7, 0, 0.9))).unwrap();
+    assert_eq!((study.at, study.passage.id.as_str()), (PassageIx(7), "zoos-08"));
+    assert_eq!(study.statements, [(0, "Zoos should be banned.".to_owned())]);
+    assert!(study.list.is_none(), "why it stands there is known");
     assert_eq!(tell(&mut app, verdict(1, 7, 1, 0.1)), []);
     assert_eq!(tell(&mut app, verdict(1, 7, 0, 0.9)), []);
     assert_eq!(tell(&mut app, verdict(1, 0, 0, 0.9)), [], "another passage is not open");
@@ -311,17 +311,42 @@ fn a_plan_is_the_same_from_any_screen() {
 #[test]
 fn evidence_that_a_later_passage_cut_short_is_ordered_again_on_return() {
     let mut app = asked(140, 40);
-    let opened = |effects: Vec<Effect>| match effects.as_slice() {
-        [Effect::FindEvidence { at, .. }] => Some(at.0),
+    let opened = |effects: Vec<Effect>| {
+        let study = studied(&effects).unwrap();
+        (study.at.0, study.statements.len())
+    };
+    assert_eq!(opened(press(&mut app, "<Enter>")), (0, 1));
+    assert_eq!(opened(press(&mut app, "n")), (1, 1));
+    assert_eq!(opened(press(&mut app, "p")), (0, 1), "it was not found before");
+    tell(&mut app, Reply::Evidence { study: 3, at: PassageIx(0), perspective: 0, sentence: None });
+    assert_eq!(opened(press(&mut app, "n")), (1, 1));
+    assert_eq!(opened(press(&mut app, "p")), (0, 0), "it was looked for and none was found");
+}
+
+fn studied(effects: &[Effect]) -> Option<Study> {
+    match effects {
+        [Effect::Study(study)] => Some(study.clone()),
         [] => None,
         other => panic!("{other:?}"),
-    };
-    assert_eq!(opened(press(&mut app, "<Enter>")), Some(0));
-    assert_eq!(opened(press(&mut app, "n")), Some(1));
-    assert_eq!(opened(press(&mut app, "p")), Some(0), "it was not found before");
-    tell(&mut app, Reply::Evidence { at: PassageIx(0), perspective: 0, sentence: None });
-    assert_eq!(opened(press(&mut app, "n")), Some(1));
-    assert_eq!(opened(press(&mut app, "p")), None, "it was looked for and none was found");
+    }
+}
+
+/// Answers why the open passage stands where it does.
+fn explained(app: &mut App) {
+    let (at, _) = app.open_passage().unwrap();
+    tell(app, Reply::Why { study: app.studies, at, reasons: Ok(Vec::new()) });
+}
+
+#[test]
+fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Enter>");
+    let study = app.studies;
+    press(&mut app, "<Esc>/");
+    press(&mut app, "<C-u>Should wolves be banned?<Enter>");
+    tell(&mut app, Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: None });
+    tell(&mut app, Reply::Why { study, at: PassageIx(0), reasons: Ok(Vec::new()) });
+    assert!(app.reading.evidence.is_empty() && app.reading.why.is_none());
 }
 
 #[test]

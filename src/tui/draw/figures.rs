@@ -23,16 +23,22 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         rule(pane, theme, frame);
     }
     let many = app.book.perspectives > 2;
-    let mut lines = vec![coverage(app, theme, &figures)];
+    let before = app.figures_before(lane);
+    let mut lines = vec![coverage(app, theme, &figures, before.as_ref())];
     if many {
         lines.extend(per_perspective(app, theme, &figures, usize::from(area.width)));
     } else {
         lines.push(first_ranks(app, theme, &figures));
-        lines.extend(figures.sides.is_some().then(|| balance(app, theme, &figures, usize::from(area.width))));
+        lines.extend(
+            figures
+                .sides
+                .is_some()
+                .then(|| balance(app, theme, (&figures, before.as_ref()), usize::from(area.width))),
+        );
     }
     lines.truncate(usize::from(area.height).saturating_sub(1).max(1));
     if area.height > 1 {
-        lines.push(standing(app, theme, &figures));
+        lines.push(standing(app, theme, &figures, before.as_ref()));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -43,12 +49,16 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
 }
 
 /// `MRecall@5 1  ▲3 ▼1 ○1  2/2`
-fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
-    let mut spans = vec![span(
-        format!("MRecall@{} {}  ", figures.k, figures.shown(|| format!("{:.0}", figures.mrecall))),
-        Meaning::Title,
-        theme,
-    )];
+fn coverage(app: &App, theme: Theme, figures: &Figures, before: Option<&Figures>) -> Line<'static> {
+    let recall = |figures: &Figures| figures.mrecall;
+    let mut spans = vec![
+        span(
+            format!("MRecall@{} {}", figures.k, figures.shown(|| format!("{:.0}", figures.mrecall))),
+            Meaning::Title,
+            theme,
+        ),
+        changed(figures, before, recall, |by| format!("{by:+.0}"), theme),
+    ];
     if app.book.perspectives <= 2 {
         for (i, count) in figures.supporting.iter().enumerate() {
             let mark = Mark::of(i, &app.question);
@@ -62,6 +72,20 @@ fn coverage(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
     }
     spans.push(Span::raw(format!("{}/{}", figures.covered.len(), app.book.perspectives)));
     Line::from(spans)
+}
+
+/// ` (+1)  `: how a measure differs from what it was before the last change to the lane.
+fn changed(
+    figures: &Figures,
+    before: Option<&Figures>,
+    measure: impl Fn(&Figures) -> f64,
+    text: impl Fn(f64) -> String,
+    theme: Theme,
+) -> Span<'static> {
+    let by = before
+        .filter(|before| before.known() && figures.known())
+        .map_or(0.0, |before| measure(figures) - measure(before));
+    if by.abs() < 0.005 { Span::raw("  ") } else { span(format!(" ({})  ", text(by)), Meaning::Warn, theme) }
 }
 
 fn first(first: FirstRank) -> String {
@@ -99,10 +123,17 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
 }
 
 /// `▲██████░░░░▼ lean +.40`: the two sides' shares of what supports either.
-fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'static> {
+fn balance(
+    app: &App,
+    theme: Theme,
+    (figures, before): (&Figures, Option<&Figures>),
+    width: usize,
+) -> Line<'static> {
     let Some(sides) = figures.sides else { return Line::default() };
     let lean = format!(" lean {}", figures.shown(|| signed(sides.lean()).trim().to_owned()));
-    let bar = width.saturating_sub(lean.chars().count() + 3).min(24);
+    let measure = |figures: &Figures| figures.sides.map_or(0.0, |sides| sides.lean());
+    let change = changed(figures, before, measure, |by| signed(by).trim().to_owned(), theme);
+    let bar = width.saturating_sub(lean.chars().count() + change.content.chars().count() + 3).min(24);
     let both = sides.p + sides.n;
     let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
     let right = if both > 0.0 { bar - left } else { 0 };
@@ -117,14 +148,16 @@ fn balance(app: &App, theme: Theme, figures: &Figures, width: usize) -> Line<'st
         span(oppose.repeat(right), Meaning::Side(Mark::Oppose), theme),
         glyph(Mark::Oppose),
         Span::raw(lean),
+        change,
     ])
 }
 
 /// `Prec@5 .80   5/5 judged by model`
-fn standing(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
+fn standing(app: &App, theme: Theme, figures: &Figures, before: Option<&Figures>) -> Line<'static> {
     let meaning = if figures.complete() { Meaning::Muted } else { Meaning::Warn };
     Line::from(vec![
-        Span::raw(format!("Prec@{} {}  ", figures.k, figures.shown(|| share(figures.prec)))),
+        Span::raw(format!("Prec@{} {}", figures.k, figures.shown(|| share(figures.prec)))),
+        changed(figures, before, |figures| figures.prec, |by| signed(by).trim().to_owned(), theme),
         span(format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source), meaning, theme),
     ])
 }

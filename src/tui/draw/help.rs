@@ -11,11 +11,12 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 6] = [
+const PLACES: [(Context, &str); 7] = [
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),
     (Context::Statements, "Editing statements"),
+    (Context::Tune, "Tuning a lane"),
     (Context::Help, "This page"),
     (Context::Anywhere, "Everywhere"),
 ];
@@ -65,6 +66,8 @@ fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
     }));
     let figures = [
         (".94!", "the model's probability; ! where gold labels say otherwise"),
+        ("↑3 new =", "rank moves against the list before the last change"),
+        ("(+1)", "a measure's change since then"),
         (">23", "first rank: not within the 23 passages judged"),
         ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
     ];

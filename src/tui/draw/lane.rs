@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{figures, say, span};
 use crate::pipeline::Ranked;
-use crate::report::marks::{Mark, share};
+use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
@@ -23,7 +23,7 @@ const PREVIEW: usize = 600;
 pub fn tabs(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let names = app.lanes.iter().enumerate().flat_map(|(i, lane)| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Muted };
-        [Span::raw(" "), span(format!(" {} ", lane.recipe.title()), meaning, theme)]
+        [Span::raw(" "), span(format!(" {} ", safe::line(&lane.recipe.title())), meaning, theme)]
     });
     frame.render_widget(Line::from(names.collect::<Vec<_>>()), area);
 }
@@ -35,12 +35,26 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
     let block = Block::bordered()
         .border_type(if focused { BorderType::Thick } else { BorderType::Plain })
         .border_style(theme.style(if focused { Meaning::Focus } else { Meaning::Muted }))
-        .title(span(format!(" {} ", lane.recipe.title()), Meaning::Title, theme))
-        .title_bottom(
-            Line::from(span(linked_rank(app, lane, pane.lane), Meaning::Muted, theme))
-                .alignment(Alignment::Right),
-        )
+        .title(span(
+            format!(
+                " {} ",
+                fit(&safe::line(&lane.recipe.title()), usize::from(pane.outer.width).saturating_sub(13))
+            ),
+            Meaning::Title,
+            theme,
+        ))
         .title(Line::from(span(standing(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
+    let right = linked_rank(app, lane, pane.lane);
+    let room = usize::from(pane.outer.width).saturating_sub(columns_of(&right) + 4);
+    let block = match said(lane) {
+        // The whole of it stands in `t`.
+        Some((text, meaning)) if room >= 12 => {
+            block.title_bottom(span(format!(" {} ", fit(&safe::line(&text), room)), meaning, theme))
+        }
+        _ => block,
+    };
+    let block =
+        block.title_bottom(Line::from(span(right, Meaning::Muted, theme)).alignment(Alignment::Right));
     frame.render_widget(block, pane.outer);
     let stale = lane.state == LaneState::Waiting;
     match &lane.state {
@@ -81,6 +95,16 @@ fn standing(app: &App, lane: &Lane) -> String {
         ),
         _ => String::new(),
     }
+}
+
+/// A warning about the lane's list, else whose words its query was expanded with.
+fn said(lane: &Lane) -> Option<(String, Meaning)> {
+    if lane.state != LaneState::Ready {
+        return None;
+    }
+    let trace = &lane.ranking.trace;
+    let note = trace.notes.first().map(|note| (note.clone(), Meaning::Warn));
+    note.or_else(|| trace.expansion().map(|expansion| (expansion.told(), Meaning::Muted)))
 }
 
 /// Where the marked passage of the focused lane stands in this one.
@@ -131,7 +155,7 @@ fn head(
     let p = p.map_or_else(String::new, |p| share(f64::from(p)));
     let disputed = (0..app.book.perspectives)
         .any(|i| app.book.known(ranked.at, i).is_some_and(|known| known.disagrees(app.book.threshold)));
-    let score = format!("{:.*}", lane.recipe.decimals(), ranked.score);
+    let score = format!("{}{:.*}", moved(app, lane, i, ranked), lane.recipe.decimals(), ranked.score);
     let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
     let p = if app.book.perspectives > 0 {
@@ -139,7 +163,7 @@ fn head(
     } else {
         String::new()
     };
-    let fixed = rank.width() + 3 + p.width() + score.width() + 1;
+    let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1;
     let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
     let title = fit(&safe::line(title), width.saturating_sub(fixed));
     let pad = " ".repeat(width.saturating_sub(fixed + columns_of(&title)) + 1);
@@ -162,6 +186,18 @@ fn head(
         Span::raw(pad),
         span(score, Meaning::Muted, theme),
     ])
+}
+
+/// `↑3 `, `new `, `= `: where the passage stood before the last change to the lane.
+fn moved(app: &App, lane: &Lane, i: usize, ranked: &Ranked) -> String {
+    let Some(before) = &lane.before else { return String::new() };
+    let [up, down] = if app.glyphs == Glyphs::Ascii { ['^', 'v'] } else { ['↑', '↓'] };
+    match before.ranking.rank_of(ranked.at) {
+        None => "new ".into(),
+        Some(was) if was > i + 1 => format!("{up}{} ", was - i - 1),
+        Some(was) if was < i + 1 => format!("{down}{} ", i + 1 - was),
+        Some(_) => "= ".into(),
+    }
 }
 
 fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool) -> Vec<Line<'static>> {

@@ -7,6 +7,7 @@ mod help;
 mod lane;
 pub mod read;
 mod statements;
+mod tune;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -28,6 +29,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Explore => explore(app, theme, &panes, frame),
         Screen::Read => read::draw(app, theme, panes.body, frame),
         Screen::Statements => statements::draw(app, theme, panes.body, frame),
+        Screen::Tune => tune::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     footer::draw(app, theme, &panes, frame);
@@ -68,4 +70,18 @@ fn say(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame
 /// A piece of text with a meaning.
 fn span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
     Span::styled(text.into(), theme.style(meaning))
+}
+
+/// Text wrapped below an indent.
+fn paragraph(
+    text: &str,
+    indent: &'static str,
+    width: usize,
+    meaning: Meaning,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let text = safe::line(text);
+    let rows = wrap(&text, width.saturating_sub(indent.len()).max(1), usize::MAX);
+    let line = |row| Line::from(vec![Span::raw(indent), span(&text[row], meaning, theme)]);
+    rows.into_iter().map(line).collect()
 }

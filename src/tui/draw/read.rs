@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::span;
+use super::{paragraph, span};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError};
 use crate::report::marks::{Mark, share};
-use crate::report::safe;
+use crate::report::{reasons, safe};
 use crate::retrieve::analysis::terms;
 use crate::tui::app::App;
 use crate::tui::layout::{arrange, reading_text};
@@ -24,19 +24,46 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let heading = heading(app, theme, at, &passage, reading_text(body, 0).width);
     let area = reading_text(body, heading.len() as u16);
     frame.render_widget(Paragraph::new(heading), reading_text(body, 0));
-    let text = safe::line(&passage.text);
-    let marks = highlights(app, at, &passage, &text);
-    let rows = wrap(&text, usize::from(area.width), usize::MAX);
-    let visible = rows.into_iter().skip(app.reading.scroll).take(usize::from(area.height));
-    let lines: Vec<Line<'_>> = visible.map(|row| styled(&text, row, &marks, theme)).collect();
-    frame.render_widget(Paragraph::new(lines), area);
+    let visible = content(app, theme, at, &passage, usize::from(area.width));
+    let visible = visible.into_iter().skip(app.reading.scroll).take(usize::from(area.height));
+    frame.render_widget(Paragraph::new(visible.collect::<Vec<_>>()), area);
 }
 
-/// Lines that the open passage's text takes.
+/// The text with its highlights, then why the passage stands where it does.
+fn content(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: usize) -> Vec<Line<'static>> {
+    let text = safe::line(&passage.text);
+    let marks = highlights(app, at, passage, &text);
+    let rows = wrap(&text, width, usize::MAX);
+    let mut lines: Vec<Line<'static>> =
+        rows.into_iter().map(|row| styled(&text, row, &marks, theme)).collect();
+    lines.push(Line::default());
+    lines.extend(why(app, theme, at, width));
+    lines
+}
+
+/// Why it stands where it does in the lane with the cursor.
+fn why(app: &App, theme: Theme, at: PassageIx, width: usize) -> Vec<Line<'static>> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let rank = lane.ranking.rank_of(at).map_or_else(|| "–".into(), |rank| rank.to_string());
+    let head = format!("Why rank {rank} in {}", safe::line(&lane.recipe.title()));
+    let mut lines = vec![Line::from(span(fit(&head, width), Meaning::Title, theme))];
+    let known = app.reading.why.as_ref().filter(|(of, recipe, _)| *of == at && *recipe == lane.recipe);
+    match known {
+        None => lines.push(Line::from(span("…", Meaning::Muted, theme))),
+        Some((_, _, Err(reason))) => lines.extend(paragraph(reason, "", width, Meaning::Warn, theme)),
+        Some((_, _, Ok(reasons))) => {
+            let told = reasons::lines(reasons, &lane.ranking, &app.question, app.glyphs);
+            lines.extend(told.iter().flat_map(|told| paragraph(told, "", width, Meaning::Muted, theme)));
+        }
+    }
+    lines
+}
+
+/// Lines that the open passage takes.
 pub fn lines(app: &App) -> usize {
-    let Some((_, passage)) = app.open_passage() else { return 0 };
-    let width = text_area(app).width;
-    wrap(&safe::line(&passage.text), usize::from(width), usize::MAX).len()
+    let Some((at, passage)) = app.open_passage() else { return 0 };
+    let width = usize::from(text_area(app).width);
+    content(app, Theme { colours: false }, at, &passage, width).len()
 }
 
 /// Lines of it that are shown at once.

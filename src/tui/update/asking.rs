@@ -6,7 +6,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::super::app::{App, Corpus, LaneState};
+use super::super::app::{App, Corpus, LaneState, Reading};
 use super::super::keymap::Action;
 use super::super::message::Effect;
 use crate::engine::{Reach, Turn};
@@ -128,14 +128,13 @@ pub fn read_line(app: &mut App) {
     let known = opened.questions.iter().find(|known| known.text.eq_ignore_ascii_case(&text));
     let (question, by) = if !given.is_empty() && !text.is_empty() {
         let supports = (given.len() == 2).then_some(0);
-        (Question { id: String::new(), text, perspectives: given, supports }, By::User)
+        (Question { text, perspectives: given, supports, ..Question::default() }, By::User)
     } else if let Some(known) = known {
         (Question { text, ..known.clone() }, By::Given)
     } else {
         let ruled = statements(&text);
-        let question =
-            Question { id: String::new(), text, perspectives: ruled.perspectives, supports: ruled.supports };
-        (question, ruled.by)
+        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
+        (Question { text, perspectives, supports, ..Question::default() }, ruled.by)
     };
     ask_instead(app, question, by);
 }
@@ -144,7 +143,10 @@ pub fn read_line(app: &mut App) {
 pub fn ask_instead(app: &mut App, question: Question, by: By) {
     let book = Book::new(question.perspectives.len(), app.book.source, app.book.threshold);
     (app.question, app.by, app.book) = (question, by, book);
-    app.reading = Default::default();
+    app.reading = Reading { since: app.studies, ..Reading::default() };
+    for lane in &mut app.lanes {
+        lane.before = None;
+    }
 }
 
 /// Asks what stands in the line once more.
@@ -157,6 +159,16 @@ pub fn again(app: &mut App) -> Vec<Effect> {
 pub fn restart(app: &mut App) -> Vec<Effect> {
     app.turn = Turn(app.turn.0 + 1);
     start(app, Reach::All)
+}
+
+/// Begins a new turn with the present question; lanes that have their list keep it in full view meanwhile.
+pub fn go_on(app: &mut App) -> Vec<Effect> {
+    if app.question.text.is_empty() || !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
+    app.turn = Turn(app.turn.0 + 1);
+    app.settled = false;
+    vec![Effect::Start { turn: app.turn, plan: app.plan(), reach: Reach::All }]
 }
 
 fn start(app: &mut App, reach: Reach) -> Vec<Effect> {

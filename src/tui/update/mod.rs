@@ -1,10 +1,13 @@
 //! What every message does to the state, and what it orders. No input or output, no clock, no locks.
 
 mod asking;
+mod lanes;
 mod moving;
 mod reading;
 mod replies;
 mod statements;
+mod switching;
+pub mod tuning;
 
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
@@ -48,6 +51,7 @@ pub fn context(app: &App) -> Context {
         Screen::Explore => Context::Lanes,
         Screen::Read => Context::Read,
         Screen::Statements => Context::Statements,
+        Screen::Tune => Context::Tune,
         Screen::Help => Context::Help,
     }
 }
@@ -71,6 +75,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Question, action) => return asking::act(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
+        (Context::Tune, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
         (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
         (Context::Help, _) => (app.screen, app.help_scroll) = (Screen::Explore, 0),

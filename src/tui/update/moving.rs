@@ -3,7 +3,7 @@
 use super::super::app::{App, Corpus, Screen};
 use super::super::keymap::Action;
 use super::super::message::Effect;
-use super::{asking, panes, reading, statements};
+use super::{asking, lanes, panes, reading, statements, switching, tuning};
 
 /// No list is read deeper.
 const DEEPEST: usize = 100;
@@ -32,10 +32,28 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Shallower => return count(app, app.k - 1),
         Action::NextLabelSource => next_source(app),
         Action::EditStatements => statements::open(app),
+        Action::Tune => return tuning::open(app),
+        Action::CopyRecipe => return copy(app),
+        Action::Toggle(switch) => return switching::toggle(app, switch),
+        Action::ToggleEverywhere(switch) => return switching::toggle_everywhere(app, switch),
+        Action::MoreRelevance => return switching::weigh(app, 1),
+        Action::LessRelevance => return switching::weigh(app, -1),
+        Action::Swap => return switching::swap(app),
+        Action::NewLane => return lanes::copy(app),
+        Action::DropLane => return lanes::drop(app),
+        Action::LaneLeft => return lanes::shift(app, -1),
+        Action::LaneRight => return lanes::shift(app, 1),
         _ => {}
     }
     keep_in_view(app);
     Vec::new()
+}
+
+fn copy(app: &mut App) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let recipe = lane.recipe.to_string();
+    app.notice = Some(format!("copied: --lane {recipe}"));
+    vec![Effect::Copy(recipe)]
 }
 
 /// Lets the next labels count, passing over gold where there is none.

@@ -1,10 +1,11 @@
 //! The open passage: scrolling, going on to the next, asking for evidence.
 
-use super::super::app::{App, Screen};
+use super::super::app::{App, LaneState, Screen};
 use super::super::draw;
 use super::super::keymap::Action;
 use super::super::message::Effect;
 use super::moving;
+use crate::engine::Study;
 
 /// An action while reading.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
@@ -58,14 +59,21 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     let Some((at, passage)) = app.open_passage().filter(|_| app.screen == Screen::Read) else {
         return Vec::new();
     };
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let known = |(of, recipe, _): &(_, _, _)| *of == at && *recipe == lane.recipe;
+    let list = (!app.reading.why.as_ref().is_some_and(known) && lane.state == LaneState::Ready)
+        .then(|| (lane.ranking.clone(), app.question.text.clone()));
     let supported = app.supported(at);
-    if supported.is_empty() || app.reading.asked.get(&at) == Some(&supported) {
+    let asked = app.reading.asked.get(&at).is_some_and(|asked| *asked == supported);
+    if (supported.is_empty() || asked) && list.is_none() {
         return Vec::new();
     }
-    let statements = supported.iter().map(|i| (*i, app.question.perspectives[*i].clone())).collect();
+    let sought = if asked { &[][..] } else { &supported[..] };
+    let statements = sought.iter().map(|i| (*i, app.question.perspectives[*i].clone())).collect();
     // The order takes the place of an earlier one: what that did not find in time is asked for again on return.
     let reading = &mut app.reading;
     reading.asked.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
     reading.asked.insert(at, supported);
-    vec![Effect::FindEvidence { at, passage, statements }]
+    app.studies += 1;
+    vec![Effect::Study(Study { number: app.studies, at, passage, statements, list })]
 }

@@ -50,6 +50,7 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 (lane.ranking, lane.took, lane.state) = (ranking, took, LaneState::Ready);
             }
             moving::keep_in_view(app);
+            return reading::evidence(app);
         }
         Reply::LaneFailed { lane, reason, waits, .. } => {
             if let Some(lane) = app.lanes.get_mut(lane) {
@@ -63,8 +64,22 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
         }
         Reply::NoVerdicts { reason, .. } => app.notice = Some(reason),
         Reply::Settled { .. } => app.settled = true,
-        Reply::Evidence { at, perspective, sentence } => {
-            app.reading.evidence.insert((at, perspective), sentence);
+        Reply::Evidence { study, at, perspective, sentence } => {
+            if study > app.reading.since {
+                app.reading.evidence.insert((at, perspective), sentence);
+            }
+        }
+        Reply::Why { study, at, reasons } => {
+            if study > app.reading.since
+                && let Some(lane) = app.lanes.get(app.lane)
+            {
+                app.reading.why = Some((at, lane.recipe.clone(), reasons));
+            }
+        }
+        Reply::Swept { number, tallies, ended } => {
+            if number == app.tuning.number {
+                (app.tuning.tallies, app.tuning.ended) = (tallies, ended);
+            }
         }
     }
     Vec::new()

@@ -1,0 +1,119 @@
+//! `eval berds`: Tables 3 and 4 and Figure 2 of Chen and Choi. MRecall@k and Prec@k of every lane, and how often its top k covers
+//! one side, the other, both or neither.
+
+use super::super::args::{Common, Eval};
+use super::lanes::Lanes;
+use super::{Values, cells};
+use crate::measure::SupportSet;
+use crate::pipeline::{Answer, Depth, Figures, Lists, Plan, answer};
+use crate::question::Question;
+use crate::report::table::{Row, Table};
+use crate::work::{Job, Progress};
+
+/// Sides of a two-sided question that the top k covers: only the first, only the second, both, neither.
+const COVERED: [[bool; 2]; 4] = [[true, false], [false, true], [true, true], [false, false]];
+
+/// The table, or nothing where the user interrupted.
+pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    let lanes = Lanes::open(common, args)?;
+    let k = usize::from(common.k);
+    let (measured, left_out): (Vec<&Question>, Vec<&Question>) =
+        lanes.setup.questions.iter().partition(|question| !question.perspectives.is_empty());
+    let oracles = if args.oracle { lanes.recipes.len() } else { 0 };
+    let mut gathered = Gathered::new(lanes.recipes.len() + oracles);
+    for (done, question) in measured.iter().enumerate() {
+        lanes.meter.tell(Progress { job: Job::Measuring, done: done as u64, total: measured.len() as u64 });
+        let plan = Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k };
+        let depth = if args.oracle { Depth::Everything } else { Depth::Top };
+        let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut Lists::default(), &lanes.stop)?;
+        if lanes.stop.is_set() {
+            return Ok(None);
+        }
+        gathered.take(&plan, &answered, args.oracle);
+    }
+    let total = measured.len() as u64;
+    lanes.meter.tell(Progress { job: Job::Measuring, done: total, total });
+    let names = lanes.recipes.iter().map(ToString::to_string);
+    let oracle = lanes.recipes.iter().take(oracles).map(|recipe| format!("{recipe} (oracle)"));
+    let mut versus = lanes.plain_forms();
+    versus.resize(gathered.lanes.len(), None);
+    let cells = cells(&gathered.lanes, &versus)?;
+    let rows = names.chain(oracle).zip(cells).zip(gathered.failed).zip(gathered.judged);
+    let rows = rows.map(|(((lane, cells), failed), (judged, returned))| {
+        let judged = (returned > 0).then(|| judged as f64 / returned as f64);
+        Row { lane, cells, failed, judged }
+    });
+    let mut notes = Vec::new();
+    if !left_out.is_empty() {
+        notes.push(format!("{} questions have no perspectives and are in no mean", left_out.len()));
+    }
+    if args.oracle {
+        notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
+    }
+    let mut columns = vec![format!("MRecall@{k}"), format!("Prec@{k}"), "Prec@1".into()];
+    columns.extend(["only-1", "only-2", "both", "neither"].map(|name| format!("{name}@{k}")));
+    Ok(Some(Table {
+        suite: "berds",
+        columns,
+        rows: rows.collect(),
+        questions: measured.len(),
+        k: Some(k),
+        label_source: lanes.source.to_string(),
+        notes,
+        provenance: lanes.provenance()?,
+    }))
+}
+
+/// Values of every lane, question after question.
+struct Gathered {
+    /// A lane, a measure, a question.
+    lanes: Vec<Vec<Values>>,
+    failed: Vec<Vec<(String, String)>>,
+    /// Passages of the top k that have labels, and that were returned.
+    judged: Vec<(usize, usize)>,
+}
+
+impl Gathered {
+    fn new(lanes: usize) -> Self {
+        Gathered {
+            lanes: vec![vec![Vec::new(); 3 + COVERED.len()]; lanes],
+            failed: vec![Vec::new(); lanes],
+            judged: vec![(0, 0); lanes],
+        }
+    }
+
+    fn take(&mut self, plan: &Plan, answered: &Answer, oracle: bool) {
+        for lane in 0..plan.lanes.len() {
+            if let Err(error) = &answered.lanes[lane].0 {
+                self.failed[lane].push((plan.question.id.clone(), error.to_string()));
+            }
+            let figures = answered.figures(plan, lane);
+            let first = answered.first(plan, lane);
+            self.put(lane, plan, figures.as_ref(), first);
+            if oracle {
+                let figures = answered.best_order(plan, lane);
+                let first = figures.as_ref().map(|figures| f64::from(figures.prec > 0.0));
+                self.put(plan.lanes.len() + lane, plan, figures.as_ref(), first);
+            }
+        }
+    }
+
+    /// A question that a lane has no list for counts as 0, never as absent.
+    fn put(&mut self, lane: usize, plan: &Plan, figures: Option<&Figures>, first: Option<f64>) {
+        let covered = figures.map_or(SupportSet::EMPTY, |figures| figures.covered);
+        let values = &mut self.lanes[lane];
+        values[0].push(Some(figures.map_or(0.0, |figures| figures.mrecall)));
+        values[1].push(Some(figures.map_or(0.0, |figures| figures.prec)));
+        values[2].push(Some(first.unwrap_or(0.0)));
+        let sides =
+            plan.question.supports.map(|first| [covered.contains(first), covered.contains(1 - first)]);
+        for (values, wanted) in values[3..].iter_mut().zip(COVERED) {
+            values.push(sides.map(|sides| f64::from(sides == wanted)));
+        }
+        if let Some(figures) = figures {
+            let (judged, returned) = &mut self.judged[lane];
+            *judged += figures.judged;
+            *returned += figures.returned;
+        }
+    }
+}

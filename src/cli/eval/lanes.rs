@@ -1,0 +1,68 @@
+//! What every suite over lanes needs: the setup opened, the vectors made, the provenance told.
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::super::args::{Common, Eval};
+use super::super::interrupt::stop_on_interrupt;
+use super::super::progress::Meter;
+use crate::detect::LabelSource;
+use crate::pipeline::{Recipe, Setup};
+use crate::work::Stop;
+
+/// Everything open, and the lanes to measure.
+pub struct Lanes {
+    pub setup: Setup,
+    pub recipes: Vec<Recipe>,
+    pub source: LabelSource,
+    pub meter: Meter,
+    pub stop: Stop,
+}
+
+impl Lanes {
+    /// Opens the corpus with its question set, and embeds it where a lane needs that.
+    pub fn open(common: &Common, args: &Eval) -> anyhow::Result<Self> {
+        let (meter, stop) = (Meter::default(), stop_on_interrupt()?);
+        let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
+        if setup.questions.is_empty() {
+            bail!("lanes need questions: name a question set with --questions, or finished runs with --run");
+        }
+        let source = common.source();
+        if source == LabelSource::Gold && setup.labels.is_none() {
+            bail!("no labels came with this corpus; give some with --labels FILE");
+        }
+        let recipes = args.switches.applied(common.recipes())?;
+        if recipes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
+            setup.embed(&|progress| meter.tell(progress), &stop)?;
+        }
+        Ok(Lanes { setup, recipes, source, meter, stop })
+    }
+
+    /// What the figures were made with.
+    pub fn provenance(&self) -> anyhow::Result<Value> {
+        let detector = self.setup.detector()?;
+        Ok(json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "models": {
+                "detector": detector.key(),
+                "threshold": detector.threshold(),
+                "encoder": self.setup.encoder()?.key(),
+            },
+            "corpus": {
+                "name": self.setup.corpus.name,
+                "passages": self.setup.corpus.len(),
+                "fingerprint": self.setup.corpus.fingerprint.0,
+            },
+            "seed": 0,
+        }))
+    }
+
+    /// For every lane, the place of its plain form among them, if it is not that itself.
+    pub fn plain_forms(&self) -> Vec<Option<usize>> {
+        let plain = |recipe: &Recipe| {
+            let plain = recipe.plain();
+            self.recipes.iter().position(|other| *other == plain).filter(|_| *recipe != plain)
+        };
+        self.recipes.iter().map(plain).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! `parallax eval`: lanes or finished runs, measured over a question set.
+
+mod berds;
+mod lanes;
+mod trec;
+mod under;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use super::args::{Common, Eval, Suite, TableFormat};
+use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_randomisation};
+use crate::report::table::Cell;
+
+/// Runs the command.
+///
+/// # Errors
+/// A file is not right, a measure is unknown, or nothing could be measured.
+pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
+    let bounds = args.fail_under.iter().map(|text| text.parse()).collect::<Result<Vec<under::Bound>, _>>()?;
+    let table = match args.suite {
+        Suite::Trec => Some(trec::table(common, args)?),
+        Suite::Berds => berds::table(common, args)?,
+    };
+    let Some(table) = table else {
+        writeln!(io::stderr(), "parallax: interrupted; what was judged is kept, the same command goes on")?;
+        return Ok(ExitCode::from(super::interrupt::INTERRUPTED));
+    };
+    let text = match args.format {
+        TableFormat::Text => table.text(),
+        TableFormat::Md => table.markdown(),
+        TableFormat::Latex => table.latex(),
+        TableFormat::Tsv => table.tsv(),
+        TableFormat::Json => format!("{:#}\n", table.json()),
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    let mut ended = ExitCode::SUCCESS;
+    for bound in &bounds {
+        if let Some(reason) = bound.broken(&table)? {
+            writeln!(io::stderr(), "parallax: {reason}")?;
+            ended = ExitCode::from(1);
+        }
+    }
+    if !args.allow_failed && table.rows.iter().any(|row| !row.failed.is_empty()) {
+        ended = ExitCode::from(1);
+    }
+    Ok(ended)
+}
+
+/// One lane's values of one measure, a value a question; none where the question cannot be measured by it.
+type Values = Vec<Option<f64>>;
+
+/// Means and intervals of every lane (rows) and measure (columns), each lane compared with the row in `versus`, if any.
+fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
+    let mut rows: Vec<Vec<Option<Cell>>> = Vec::new();
+    for columns in lanes {
+        let row = columns.iter().map(|values| -> anyhow::Result<Option<Cell>> {
+            let known: Vec<f64> = values.iter().flatten().copied().collect();
+            if known.is_empty() {
+                return Ok(None);
+            }
+            let interval = bootstrap_interval(&known, 0.95, DRAWS, 0)?;
+            let (mean, n) = (interval.mean, known.len());
+            Ok(Some(Cell { mean, interval: (interval.low, interval.high), n, p: None }))
+        });
+        rows.push(row.collect::<anyhow::Result<_>>()?);
+    }
+    let measures = lanes.first().map_or(0, Vec::len);
+    for measure in 0..measures {
+        let mut compared = Vec::new();
+        for (lane, other) in versus.iter().enumerate() {
+            let Some(other) = other else { continue };
+            let both = lanes[lane][measure].iter().zip(&lanes[*other][measure]);
+            let (left, right): (Vec<f64>, Vec<f64>) = both.filter_map(|(a, b)| Some(((*a)?, (*b)?))).unzip();
+            if !left.is_empty() {
+                compared.push((lane, paired_randomisation(&left, &right, DRAWS, 0)?));
+            }
+        }
+        let corrected = holm(&compared.iter().map(|(_, p)| *p).collect::<Vec<_>>());
+        for ((lane, _), p) in compared.iter().zip(corrected) {
+            if let Some(cell) = &mut rows[*lane][measure] {
+                cell.p = Some(p);
+            }
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,138 @@
+//! `parallax eval trec`: graded relevance of lanes or finished runs, as trec_eval measures it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+
+use super::super::args::{Common, Eval, Ties};
+use super::lanes::Lanes;
+use super::{Values, cells};
+use crate::measure::Measure;
+use crate::measure::graded::GradedRanking;
+use crate::measure::score::{Evidence, score};
+use crate::measure::trec::{Qrels, RunOrder, read_beir_qrels, read_qrels, read_rank_llm, read_run};
+use crate::pipeline::recipe::Switch;
+use crate::pipeline::{Asked, LaneError, Lists, Plan, rank};
+use crate::question::Question;
+use crate::report::table::{Row, Table};
+use crate::work::on_all;
+
+/// One lane's ranked ids by question.
+type Rankings = BTreeMap<String, Vec<String>>;
+
+/// The table.
+///
+/// # Errors
+/// A file is not right, or a measure is unknown.
+pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Table> {
+    let measures = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
+    let Some(qrels) = &args.qrels else { bail!("eval trec needs judgements: --qrels FILE") };
+    let qrels = qrels_of(qrels)?;
+    let mut lanes: Vec<(String, Rankings)> = Vec::new();
+    for path in &args.runs {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        lanes.push((format!("run:{name}"), read(path, args.ties)?));
+    }
+    if args.runs.is_empty() || !common.lane.is_empty() || !common.lanes.is_empty() {
+        lanes.extend(ranked(common, args, &qrels, &measures)?);
+    }
+    let mut values = Vec::new();
+    for (_, rankings) in &lanes {
+        values.push(measured(rankings, &qrels, &measures)?);
+    }
+    let cells = cells(&values, &vec![None; lanes.len()])?;
+    let rows = lanes.into_iter().zip(cells).map(|((lane, rankings), cells)| {
+        let missing = qrels.questions().filter(|(id, _)| !rankings.contains_key(*id));
+        let failed = missing.map(|(id, _)| (id.to_owned(), "not in the run".to_owned())).collect();
+        Row { lane, cells, failed, judged: None }
+    });
+    Ok(Table {
+        suite: "trec",
+        columns: measures.iter().map(ToString::to_string).collect(),
+        rows: rows.collect(),
+        questions: qrels.len(),
+        k: None,
+        label_source: "qrels".into(),
+        notes: Vec::new(),
+        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
+    })
+}
+
+fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
+    File::open(path).map(BufReader::new).with_context(|| path.display().to_string())
+}
+
+fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
+    let mut reader = open(path)?;
+    let mut first = String::new();
+    reader.read_line(&mut first).with_context(|| path.display().to_string())?;
+    let name = path.display().to_string();
+    // BEIR's files have a header and three columns, TREC's neither.
+    let beir = first.split('\t').count() == 3;
+    Ok(if beir { read_beir_qrels(&name, open(path)?)? } else { read_qrels(&name, open(path)?)? })
+}
+
+fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
+    let order = match ties {
+        Ties::AsRead => RunOrder::AsGiven,
+        Ties::TrecEval => RunOrder::TrecEval,
+    };
+    let name = path.display().to_string();
+    let json = path.extension().is_some_and(|end| end == "json" || end == "jsonl");
+    let run =
+        if json { read_rank_llm(&name, open(path)?, order)? } else { read_run(&name, open(path)?, order)? };
+    let ranked =
+        |question: &crate::measure::trec::RankedQuestion| question.ids().map(str::to_owned).collect();
+    Ok(run.questions().iter().map(|question| (question.id.clone(), ranked(question))).collect())
+}
+
+/// Ranks every judged question of the set with every lane, in parallel over questions.
+fn ranked(
+    common: &Common,
+    args: &Eval,
+    qrels: &Qrels,
+    measures: &[Measure],
+) -> anyhow::Result<Vec<(String, Rankings)>> {
+    let Lanes { setup, recipes, stop, .. } = Lanes::open(common, args)?;
+    let deepest = measures.iter().filter_map(|measure| measure.cutoff()).max().unwrap_or(0);
+    // One more than is measured, because the question's own document may be among them.
+    let depth = deepest.max(Plan::DEPTH) + usize::from(args.ignore_identical_ids);
+    let judged: Vec<_> =
+        setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
+    let mut all = Vec::new();
+    for recipe in recipes {
+        let one = |question: &Question| {
+            let mut lists = Lists::to_depth(depth);
+            let ranking = rank(&setup, &recipe, Asked::plainly(question), &mut lists, &stop)?;
+            let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
+            let ids = ids.filter(|id| !(args.ignore_identical_ids && *id == question.id));
+            Ok((question.id.clone(), ids.collect()))
+        };
+        let ranked: Vec<Result<_, LaneError>> = if recipe.switches.is_on(Switch::Diversify) {
+            // Judging takes all model threads for itself.
+            judged.iter().map(|question| one(question)).collect()
+        } else {
+            on_all(&setup.models, judged.len(), &stop, |i| one(judged[i]))
+        };
+        all.push((recipe.to_string(), ranked.into_iter().collect::<Result<Rankings, LaneError>>()?));
+    }
+    Ok(all)
+}
+
+/// A question that the lane has no list for counts as an empty list, never as absent.
+fn measured(rankings: &Rankings, qrels: &Qrels, measures: &[Measure]) -> anyhow::Result<Vec<Values>> {
+    let mut values = vec![Values::new(); measures.len()];
+    for (question, judged) in qrels.questions() {
+        let ids = rankings.get(question).map(Vec::as_slice).unwrap_or_default();
+        let graded = GradedRanking::new(ids.iter().map(String::as_str), judged);
+        let evidence = Evidence { graded: Some(&graded), support: None };
+        for (measure, values) in measures.iter().zip(&mut values) {
+            values.push(Some(score(*measure, &evidence)?.value));
+        }
+    }
+    Ok(values)
+}

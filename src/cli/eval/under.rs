@@ -1,0 +1,91 @@
+//! `--fail-under 'LANE:MEASURE>=NUMBER'`: a floor for use in continuous integration.
+
+use std::str::FromStr;
+
+use anyhow::bail;
+
+use crate::report::table::Table;
+
+/// A floor under one lane's mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    lane: String,
+    measure: String,
+    least: f64,
+}
+
+impl FromStr for Bound {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let parts = || {
+            let (name, least) = text.split_once(">=")?;
+            // A recipe holds no colon, a run's name may.
+            let (lane, measure) = name.trim().rsplit_once(':')?;
+            let least = least.trim().parse::<f64>().ok().filter(|least| least.is_finite())?;
+            Some(Bound { lane: lane.trim().into(), measure: measure.trim().into(), least })
+        };
+        match parts() {
+            Some(bound) => Ok(bound),
+            None => {
+                bail!("--fail-under `{text}`: expected LANE:MEASURE>=NUMBER, such as minilm:MRecall@5>=0.3")
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// Why the table breaks it, if it does.
+    ///
+    /// # Errors
+    /// The table has no such lane or measure.
+    pub fn broken(&self, table: &Table) -> anyhow::Result<Option<String>> {
+        let column = table.columns.iter().position(|name| name.eq_ignore_ascii_case(&self.measure));
+        let Some(column) = column else {
+            bail!("--fail-under: no measure `{}` here; there are {}", self.measure, table.columns.join(", "));
+        };
+        let same = |lane: &str| {
+            let recipe = |text: &str| text.parse::<crate::pipeline::Recipe>();
+            lane == self.lane || matches!((recipe(lane), recipe(&self.lane)), (Ok(a), Ok(b)) if a == b)
+        };
+        let Some(row) = table.rows.iter().find(|row| same(&row.lane)) else {
+            let lanes: Vec<&str> = table.rows.iter().map(|row| row.lane.as_str()).collect();
+            bail!("--fail-under: no lane `{}` here; there are {}", self.lane, lanes.join(", "));
+        };
+        let mean = row.cells[column].as_ref().map(|cell| cell.mean);
+        Ok(match mean {
+            Some(mean) if mean >= self.least => None,
+            Some(mean) => Some(format!("{} {} is {mean:.4}, below {}", row.lane, self.measure, self.least)),
+            None => Some(format!("{} {} could not be measured", row.lane, self.measure)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::{Cell, Row};
+
+    fn table(mean: f64) -> Table {
+        let cell = Cell { mean, interval: (mean, mean), n: 1, p: None };
+        let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
+        Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
+    }
+
+    #[test]
+    fn a_floor_holds_or_says_by_how_much_it_does_not() {
+        let bound: Bound = "bm25:mrecall@5>=0.3".parse().unwrap();
+        assert_eq!(bound.broken(&table(0.3)).unwrap(), None);
+        assert!(bound.broken(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
+    }
+
+    #[test]
+    fn a_floor_that_names_nothing_is_an_error_and_not_a_pass() {
+        for text in ["", "bm25>=1", "bm25:MRecall@5", "bm25:MRecall@5>=x", "bm25:MRecall@5>=nan"] {
+            assert!(text.parse::<Bound>().is_err(), "{text}");
+        }
+        for text in ["minilm:MRecall@5>=0", "bm25:Prec@5>=0"] {
+            assert!(text.parse::<Bound>().unwrap().broken(&table(1.0)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Where a model is served, and what may be said about it aloud.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::Url;
+
+/// The environment variable the key is read from.
+pub const KEY_VARIABLE: &str = "PARALLAX_LLM_KEY";
+
+/// An OpenAI-compatible server and how to treat it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The base, such as `http://localhost:11434/v1`.
+    pub url: String,
+    /// The model, as the server names it.
+    pub model: String,
+    /// What is sent as bearer token. Never shown.
+    pub key: Option<String>,
+    /// How long the server may send nothing at all.
+    pub patience: Duration,
+    /// How often one request is tried before it is given up.
+    pub tries: u32,
+    /// How many requests may be under way at the same time.
+    pub at_once: usize,
+}
+
+/// Why no client was made for an [`Endpoint`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadEndpoint(pub(super) String);
+
+impl Endpoint {
+    /// A server and a model; the key comes from [`KEY_VARIABLE`], where that is set.
+    pub fn from_env(url: impl Into<String>, model: impl Into<String>) -> Self {
+        Endpoint {
+            url: url.into(),
+            model: model.into(),
+            key: key_in(std::env::var_os(KEY_VARIABLE)),
+            patience: Duration::from_secs(60),
+            tries: 5,
+            at_once: 4,
+        }
+    }
+
+    /// The base without what people paste along with it.
+    fn base(&self) -> &str {
+        let base = self.url.trim().trim_end_matches('/');
+        base.strip_suffix("/chat/completions").unwrap_or(base)
+    }
+
+    /// Where requests go, and the base as it may be shown.
+    pub(super) fn target(&self) -> Result<(Url, String), BadEndpoint> {
+        let base = self.base();
+        let no = |why: &str| Err(BadEndpoint(why.to_owned()));
+        if base.is_empty() {
+            return no("the model server's URL is empty; set --llm URL, such as http://localhost:11434/v1");
+        }
+        let parsed = Url::parse(base).ok();
+        // Such a URL holds secrets more often than not, so this message does not repeat it.
+        if base.contains('@') || parsed.as_ref().is_some_and(|u| !u.username().is_empty()) {
+            return no(&format!(
+                "the model server's URL holds a user name or an @; leave it out and put the key into {KEY_VARIABLE}"
+            ));
+        }
+        if base.contains(['?', '#']) {
+            return no(&format!(
+                "the model server's URL holds a ? or a #; give the base alone, such as http://localhost:11434/v1, \
+                 and put a key into {KEY_VARIABLE}"
+            ));
+        }
+        let http = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(mut url) = http else {
+            return no(&format!(
+                "{} is no http:// or https:// URL; set --llm URL, such as http://localhost:11434/v1",
+                crate::input::excerpt(base)
+            ));
+        };
+        let shown = url.as_str().trim_end_matches('/').to_owned();
+        let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        Ok((url, shown))
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A URL that is refused may hold a password, and is refused only after somebody could have printed it.
+        let url = self.target().map_or_else(|_| "(not usable)".to_owned(), |(_, shown)| shown);
+        f.debug_struct("Endpoint")
+            .field("url", &url)
+            .field("model", &self.model)
+            .field("key", &self.key.as_ref().map(|_| "(hidden)"))
+            .field("patience", &self.patience)
+            .field("tries", &self.tries)
+            .field("at_once", &self.at_once)
+            .finish()
+    }
+}
+
+fn key_in(variable: Option<OsString>) -> Option<String> {
+    let key = variable?.into_string().ok()?;
+    let key = key.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+/// Whether a URL leads to this machine itself, where no proxy can reach.
+pub(super) fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.');
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Result<String, String> {
+        let target = Endpoint::from_env(url, "m").target();
+        target.map(|(url, _)| url.to_string()).map_err(|bad| bad.to_string())
+    }
+
+    #[test]
+    fn requests_go_below_the_base_however_it_is_written() {
+        let right = Ok("http://localhost:11434/v1/chat/completions".to_owned());
+        assert_eq!(target("http://localhost:11434/v1"), right);
+        assert_eq!(target(" http://localhost:11434/v1/ "), right);
+        assert_eq!(target("HTTP://LOCALHOST:11434/v1/chat/completions"), right);
+        assert_eq!(target("https://llm.example"), Ok("https://llm.example/chat/completions".into()));
+    }
+
+    #[test]
+    fn a_url_that_is_empty_or_not_http_is_refused_with_what_to_do() {
+        for bad in
+            ["", "  ", "localhost:11434/v1", "ftp://example.org", "file:///etc/passwd", "http://", "llama"]
+        {
+            let told = target(bad).unwrap_err();
+            assert!(told.contains("set --llm URL"), "{bad}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_the_url_is_refused_and_shown_nowhere() {
+        for bad in ["http://me:hush@host/v1", "http://me:hush@", "https://host/v1?key=hush", "http:hush@x"] {
+            let endpoint = Endpoint::from_env(bad, "m");
+            let told = endpoint.target().unwrap_err().to_string();
+            assert!(told.contains(KEY_VARIABLE), "{told}");
+            assert!(!told.contains("hush") && !format!("{endpoint:?}").contains("hush"));
+        }
+    }
+
+    #[test]
+    fn the_key_is_not_in_the_debug_output() {
+        let endpoint = Endpoint { key: Some("sk-hush".into()), ..Endpoint::from_env("http://host/v1", "m") };
+        let told = format!("{endpoint:?}");
+        assert!(told.contains("(hidden)") && !told.contains("sk-hush"), "{told}");
+    }
+
+    #[test]
+    fn an_empty_key_is_no_key() {
+        assert_eq!(key_in(None), None);
+        assert_eq!(key_in(Some("  ".into())), None);
+        assert_eq!(key_in(Some(" sk-1\n".into())), Some("sk-1".into()));
+    }
+
+    #[test]
+    fn this_machine_is_known_by_all_its_names() {
+        for here in ["localhost", "a.localhost", "LOCALHOST.", "127.0.0.1", "127.9.9.9", "[::1]", "0.0.0.0"] {
+            assert!(is_here(&Url::parse(&format!("http://{here}:1/v1")).unwrap()), "{here}");
+        }
+        for there in ["example.org", "localhost.example.org", "10.0.0.1", "[2001:db8::1]"] {
+            assert!(!is_here(&Url::parse(&format!("http://{there}:1/v1")).unwrap()), "{there}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Recording replies: what was answered once is not asked again, in this run or a later one.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::journal::Journal;
+use super::record::line;
+use super::recorded::Recorded;
+use super::{Chat, ChatError, Reply, Request};
+use crate::input::InputError;
+use crate::work::Stop;
+
+/// Answers from recorded replies, and asks a model for those that are missing.
+pub struct Recording {
+    recorded: RwLock<Recorded>,
+    inner: Option<Arc<dyn Chat>>,
+    model: String,
+    journal: Journal,
+    lost: Mutex<Lost>,
+}
+
+/// The replies that could not be kept.
+#[derive(Default)]
+struct Lost {
+    count: usize,
+    reason: String,
+}
+
+impl Recording {
+    /// Answers from `recorded` and the file `journal`, which need not exist yet, and otherwise asks `inner` and appends
+    /// its replies to `journal`. Where both have a reply, the journal's counts.
+    ///
+    /// # Errors
+    /// The journal is there but cannot be read, or holds bad lines. A last line that a killed process left unfinished
+    /// is not bad; it is passed over.
+    pub fn open(
+        recorded: Recorded,
+        inner: Option<Arc<dyn Chat>>,
+        journal: PathBuf,
+    ) -> Result<Self, InputError> {
+        let recorded = recorded.with(Journal::read(&journal)?);
+        let model = inner.as_ref().map_or(recorded.model(), |inner| inner.model()).to_owned();
+        let journal = Journal { path: journal };
+        Ok(Recording { recorded: RwLock::new(recorded), inner, model, journal, lost: Mutex::default() })
+    }
+
+    /// How many replies are known.
+    pub fn known(&self) -> usize {
+        self.recorded.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Why some replies were not kept for a later run, and how many.
+    pub fn not_kept(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let replies = if lost.count == 1 { "reply was" } else { "replies were" };
+        let (count, path, reason) = (lost.count, self.journal.path.display(), &lost.reason);
+        (count > 0).then(|| format!("{count} {replies} not kept in {path}: {reason}"))
+    }
+
+    fn find(&self, request: &Request) -> Option<Reply> {
+        self.recorded.read().unwrap_or_else(PoisonError::into_inner).find(request)
+    }
+}
+
+impl Chat for Recording {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn reply(&self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
+        if let Some(reply) = self.find(request) {
+            return Ok(reply);
+        }
+        let reply = self.inner.as_ref().ok_or(ChatError::NotRecorded)?.reply(request, stop)?;
+        // Held over the write: appending is one at a time, and two threads with one request agree on one reply.
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = self.find(request) {
+            return Ok(earlier);
+        }
+        let kept = line(request, &reply)
+            .and_then(|line| self.journal.append(&line).map_err(|error| error.to_string()));
+        if let Err(reason) = kept {
+            *lost = Lost { count: lost.count + 1, reason };
+        }
+        self.recorded.write().unwrap_or_else(PoisonError::into_inner).add(request, &reply);
+        Ok(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Answers every request with a new number.
+    #[derive(Default)]
+    struct Counting(AtomicU32);
+
+    impl Chat for Counting {
+        fn model(&self) -> &str {
+            "counting"
+        }
+
+        fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
+            let text = format!("reply {}", self.0.fetch_add(1, Ordering::Relaxed));
+            Ok(Reply { text, model: "counting".into(), recorded: false, tokens: None })
+        }
+    }
+
+    fn request(prompt: &str, sample: u32) -> Request {
+        Request { system: String::new(), prompt: prompt.into(), temperature: 1.0, max_tokens: 9, sample }
+    }
+
+    fn open(journal: &Path, asking: bool) -> Recording {
+        let inner = asking.then(|| Arc::new(Counting::default()) as Arc<dyn Chat>);
+        Recording::open(Recorded::default(), inner, journal.into()).unwrap()
+    }
+
+    fn text(chat: &Recording, prompt: &str, sample: u32) -> Result<String, ChatError> {
+        chat.reply(&request(prompt, sample), &Stop::never()).map(|reply| reply.text)
+    }
+
+    #[test]
+    fn what_was_answered_once_is_not_asked_again_even_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join("journal.jsonl");
+        let first = open(&path, true);
+        assert_eq!(text(&first, "a", 0).unwrap(), "reply 0");
+        assert_eq!(text(&first, "a", 1).unwrap(), "reply 1");
+        assert_eq!(text(&first, "a", 0).unwrap(), "reply 0");
+        assert_eq!((first.known(), first.not_kept(), first.model()), (2, None, "counting"));
+        let again = open(&path, false);
+        let reply = again.reply(&request("a", 1), &Stop::never()).unwrap();
+        assert!(reply.recorded && reply.text == "reply 1" && reply.model == "counting");
+        assert_eq!(text(&again, "b", 0), Err(ChatError::NotRecorded));
+    }
+
+    #[test]
+    fn a_line_torn_by_a_killed_process_is_passed_over_and_cut_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        // Longer than one block of the search for its beginning.
+        let long = "long ü ".repeat(20_000);
+        let writer = open(&path, true);
+        text(&writer, "a", 0).unwrap();
+        let kept = fs::read(&path).unwrap().len();
+        text(&writer, &long, 0).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for end in [kept + 1, kept + 9, kept + 200, kept + 70_001, whole.len() - 2] {
+            fs::write(&path, &whole[..end]).unwrap();
+            let again = open(&path, true);
+            assert_eq!(again.known(), 1, "{end}");
+            text(&again, "b", 0).unwrap();
+            assert_eq!(again.not_kept(), None);
+            let read = Recorded::read(&path).unwrap();
+            assert_eq!(read.len(), 2, "{end}");
+            assert_eq!(fs::read(&path).unwrap()[..kept], whole[..kept]);
+        }
+    }
+
+    #[test]
+    fn a_whole_last_line_without_a_line_feed_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        text(&open(&path, true), "a", 0).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        text(&open(&path, true), "b", 0).unwrap();
+        assert_eq!(Recorded::read(&path).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_is_neither_read_nor_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        let chat = open(&path, true);
+        fs::write(&path, "my notes").unwrap();
+        let told = Recording::open(Recorded::default(), None, path.clone()).err().unwrap().to_string();
+        assert!(told.contains("notes.txt:1"), "{told}");
+        text(&chat, "a", 0).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"my notes");
+        assert!(chat.not_kept().unwrap().contains("name another file"));
+    }
+
+    #[test]
+    fn a_reply_that_cannot_be_kept_is_given_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let chat = open(&path, true);
+        fs::create_dir(&path).unwrap();
+        assert_eq!(text(&chat, "a", 0).unwrap(), "reply 0");
+        assert_eq!(text(&chat, "a", 0).unwrap(), "reply 0");
+        assert!(chat.not_kept().unwrap().starts_with("1 reply was not kept in "));
+        text(&chat, "b", 0).unwrap();
+        assert!(chat.not_kept().unwrap().starts_with("2 replies were"));
+    }
+
+    #[test]
+    fn many_writers_append_whole_lines_and_agree_on_one_reply() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        // Two recordings stand for two processes.
+        let chats = [open(&path, true), open(&path, true)];
+        std::thread::scope(|scope| {
+            for (name, chat) in ["one", "two"].iter().zip(&chats) {
+                for _ in 0..2 {
+                    scope.spawn(move || {
+                        for sample in 0..20 {
+                            let told = text(chat, name, sample).unwrap();
+                            assert_eq!(text(chat, name, sample).unwrap(), told);
+                        }
+                    });
+                }
+            }
+        });
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 40);
+        assert_eq!(open(&path, false).known(), 40);
+    }
+
+    #[test]
+    fn the_journal_counts_over_what_was_carried() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        text(&open(&old, true), "a", 0).unwrap();
+        let chat = open(&new, true);
+        text(&chat, "b", 0).unwrap();
+        text(&chat, "a", 0).unwrap();
+        let both = Recording::open(Recorded::read(&old).unwrap(), None, new).unwrap();
+        assert_eq!(text(&both, "a", 0).unwrap(), "reply 1");
+    }
+}

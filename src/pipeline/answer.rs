@@ -1,0 +1,123 @@
+//! One question put to several lanes, judged and measured: what `search`, `eval` and the sweeps have in common.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{
+    Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, rank,
+    top_pairs,
+};
+use crate::detect::{Known, LabelSource};
+use crate::measure::SupportSet;
+use crate::work::Stop;
+
+/// How far down the lists passages are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The first k.
+    Top,
+    /// On until every perspective is covered, or the list ends.
+    Covered,
+    /// Every passage of every list.
+    Everything,
+}
+
+/// A question's lists and verdicts.
+pub struct Answer {
+    /// One a lane, with the time it took.
+    pub lanes: Vec<(Result<Ranking, LaneError>, Duration)>,
+    /// All verdicts.
+    pub book: Book,
+}
+
+impl Answer {
+    /// The figures of one lane; none where it failed or the question has no perspectives.
+    pub fn figures(&self, plan: &Plan, lane: usize) -> Option<Figures> {
+        let ranking = self.lanes[lane].0.as_ref().ok()?;
+        Figures::of(ranking, &self.book, &plan.question, plan.k)
+    }
+
+    /// Whether the first passage of a lane supports anything, as 1 or 0.
+    pub fn first(&self, plan: &Plan, lane: usize) -> Option<f64> {
+        let ranking = self.lanes[lane].0.as_ref().ok()?;
+        Figures::of(ranking, &self.book, &plan.question, 1).map(|figures| figures.prec)
+    }
+
+    /// The figures of a lane's passages in the best order that the labels allow: what no re-ranking can exceed.
+    pub fn best_order(&self, plan: &Plan, lane: usize) -> Option<Figures> {
+        let mut left: Vec<Ranked> = self.lanes[lane].0.as_ref().ok()?.to_vec();
+        let support = |ranked: &Ranked| self.book.support(ranked.at).unwrap_or(SupportSet::EMPTY);
+        let (mut best, mut covered) = (Vec::new(), SupportSet::EMPTY);
+        while best.len() < plan.k && !left.is_empty() {
+            let worth = |ranked: &Ranked| {
+                let set = support(ranked);
+                (covered.union(set).len(), set.len())
+            };
+            // The first of equals, so that the incoming order decides.
+            let mut place = 0;
+            for i in 1..left.len() {
+                if worth(&left[i]) > worth(&left[place]) {
+                    place = i;
+                }
+            }
+            let taken = left.remove(place);
+            covered = covered.union(support(&taken));
+            best.push(taken);
+        }
+        Figures::of(&best, &self.book, &plan.question, plan.k)
+    }
+}
+
+/// Ranks, judges and measures. A lane that fails says why; the others go on. Once `stop` is set, what comes back is not whole.
+///
+/// # Errors
+/// The detector could not be loaded.
+pub fn answer(
+    setup: &Setup,
+    plan: &Plan,
+    depth: Depth,
+    source: LabelSource,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Answer, SetupError> {
+    let mut lanes = Vec::new();
+    for recipe in &plan.lanes {
+        let began = Instant::now();
+        let ranking = rank(setup, recipe, Asked::plainly(&plan.question), lists, stop);
+        lanes.push((ranking, began.elapsed()));
+    }
+    let rankings: Vec<Ranking> =
+        lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok().cloned()).collect();
+    let threshold = setup.detector()?.threshold();
+    // As deep as the explorer goes, which stops where the most trusted labels say that all is covered.
+    let mut book = Book::new(plan.question.perspectives.len(), LabelSource::Auto, threshold);
+    if source == LabelSource::Gold {
+        // Labels alone count: no model is asked.
+        for ranked in rankings.iter().flat_map(|ranking| ranking.iter()) {
+            for (perspective, statement) in plan.question.perspectives.iter().enumerate() {
+                let labels = setup.labels.as_ref();
+                let gold = labels.and_then(|labels| labels.supports(statement, &ranked.passage.id));
+                book.write(ranked.at, perspective, Known { model: None, gold });
+            }
+        }
+        book.source = source;
+        return Ok(Answer { lanes, book });
+    }
+    let first = if depth == Depth::Everything { Plan::DEPTH } else { plan.k };
+    let mut pairs = top_pairs(&rankings, first, &book);
+    while !pairs.is_empty() && !stop.is_set() {
+        let found = Mutex::new(Vec::new());
+        judge(setup, &plan.question, &pairs, stop, &|judged| {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(judged);
+        })?;
+        for judged in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            book.write(judged.at, judged.perspective, judged.known);
+        }
+        if depth != Depth::Covered {
+            break;
+        }
+        pairs = deeper(&rankings, plan.k, &book);
+    }
+    book.source = source;
+    Ok(Answer { lanes, book })
+}

@@ -1,0 +1,127 @@
+//! Re-ranking a lane's list.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::super::recipe::{Diversify, Mmr, Norm, Rerank};
+use super::super::trace::{Step, Trace};
+use super::{Asked, Found, LaneError};
+use crate::corpus::PassageIx;
+use crate::pipeline::recipe::Base;
+use crate::pipeline::{Pair, Recipe, Setup, judge};
+use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
+use crate::retrieve::Hit;
+use crate::retrieve::dense::dot;
+use crate::work::{Stop, Stopped};
+
+/// What is put in order, and how much each passage is worth by the list it comes from.
+struct Pool<'a> {
+    hits: &'a [Hit],
+    relevance: Vec<f32>,
+}
+
+/// The list in its new order.
+#[expect(clippy::too_many_arguments, reason = "one call, from the function above it")]
+pub fn reorder(
+    setup: &Setup,
+    recipe: &Recipe,
+    rerank: Rerank,
+    asked: Asked<'_>,
+    found: &Found,
+    maximum: Option<f32>,
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let hits = &found.hits[..found.hits.len().min(POOL)];
+    let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
+    let relevance =
+        |maximum| if found.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
+    match rerank {
+        Rerank::Mmr(options) => {
+            let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
+            if options.norm == Norm::Dataset && maximum.is_none() {
+                trace.note("one question has no maximum over a question set: its own was taken".into());
+            }
+            if recipe.base != Base::Bm25(Default::default()) && !matches!(recipe.base, Base::Bm25(_)) {
+                trace.note("MMR compares passages by MiniLM, which this lane also ranks by".into());
+            }
+            by_likeness(setup, options, Pool { hits, relevance: relevance(maximum) }, trace)
+        }
+        Rerank::Diversify(method, weight) => by_verdicts(
+            setup,
+            (method, weight),
+            asked,
+            Pool { hits, relevance: relevance(None) },
+            trace,
+            stop,
+        ),
+    }
+}
+
+fn by_likeness(
+    setup: &Setup,
+    options: Mmr,
+    pool: Pool<'_>,
+    trace: &mut Trace,
+) -> Result<Vec<Hit>, LaneError> {
+    let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;
+    let rows: Vec<&[f32]> = pool.hits.iter().map(|hit| vectors.get(hit.passage)).collect();
+    let picks = mmr(&pool.relevance, |a, b| dot(rows[a], rows[b]), options.lambda);
+    let hits = picks.iter().map(|pick| pool.hits[pick.passage]).collect();
+    trace.steps.push(Step::Mmr { options, picks, pool: passages(pool.hits) });
+    Ok(hits)
+}
+
+/// By the model's verdicts alone: labels are what the result is measured with.
+fn by_verdicts(
+    setup: &Setup,
+    (method, weight): (Diversify, f32),
+    asked: Asked<'_>,
+    pool: Pool<'_>,
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let perspectives = asked.question.perspectives.len();
+    if perspectives == 0 {
+        return Err(LaneError::NoPerspective(format!(
+            "{method} needs the question's perspectives; type them with i"
+        )));
+    }
+    let mut pairs = Vec::new();
+    for hit in pool.hits {
+        let passage = Arc::new(setup.corpus.passage(hit.passage));
+        for perspective in 0..perspectives {
+            pairs.push(Pair { at: hit.passage, passage: Arc::clone(&passage), perspective });
+        }
+    }
+    let supports = Mutex::new(vec![vec![None; perspectives]; pool.hits.len()]);
+    let place: std::collections::HashMap<PassageIx, usize> =
+        pool.hits.iter().enumerate().map(|(i, hit)| (hit.passage, i)).collect();
+    judge(setup, asked.question, &pairs, stop, &|judged| {
+        let p = judged.known.model.and_then(Result::ok);
+        if let (Some(i), Some(p)) = (place.get(&judged.at), p) {
+            supports.lock().unwrap_or_else(PoisonError::into_inner)[*i][judged.perspective] = Some(p);
+        }
+    })?;
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    let supports = supports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let missing = supports.iter().flatten().filter(|p| p.is_none()).count();
+    if missing > 0 {
+        trace.note(format!("{missing} verdicts could not be made; they count as nothing"));
+    }
+    let supports: Vec<Vec<f32>> =
+        supports.into_iter().map(|row| row.into_iter().map(|p| p.unwrap_or(0.0)).collect()).collect();
+    let choices = match method {
+        Diversify::Xquad => xquad(&pool.relevance, &supports, weight),
+        Diversify::Pm2 => pm2(&pool.relevance, &supports, weight),
+    };
+    let hits = choices.iter().map(|choice| pool.hits[choice.passage]).collect();
+    let judged = pairs.len() - missing;
+    trace.steps.push(Step::Diversify { method, weight, choices, pool: passages(pool.hits), judged });
+    Ok(hits)
+}
+
+fn passages(hits: &[Hit]) -> Vec<PassageIx> {
+    hits.iter().map(|hit| hit.passage).collect()
+}

@@ -1,0 +1,201 @@
+//! Asking the retrievers, with the query expanded and projected as the recipe says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::recipe::{Base, Switches};
+use super::super::trace::{Step, Trace, Wording};
+use super::projected::{self, Lens};
+use super::{Asked, Found, LaneError, Lists, expanded};
+use crate::corpus::PassageIx;
+use crate::encode::{Encoder, Role};
+use crate::expand::{Expansion, Kind, Queries, round_robin};
+use crate::pipeline::{Recipe, Setup};
+use crate::rerank::by_rank;
+use crate::retrieve::Hit;
+use crate::retrieve::bm25::{Bm25, TermRetriever};
+use crate::retrieve::dense::{DenseRetriever, dot};
+use crate::retrieve::fuse::fuse;
+use crate::work::Stop;
+
+/// The list of a recipe without re-ranking.
+pub fn found(
+    setup: &Setup,
+    recipe: &Recipe,
+    asked: Asked<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Arc<Found>, LaneError> {
+    if let Some((_, found)) = lists.found.iter().find(|(known, _)| known == recipe) {
+        return Ok(Arc::clone(found));
+    }
+    let made = match recipe.base {
+        Base::Bm25(constants) => {
+            let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
+            by_terms(setup, constants, asked, expansion, lists.depth, stop)?
+        }
+        Base::MiniLm => {
+            let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
+            by_vectors(setup, recipe, asked, expansion, lists.depth, stop)?
+        }
+        Base::Hybrid => fused(setup, recipe, asked, lists, stop)?,
+    };
+    let made = Arc::new(made);
+    lists.found.push((recipe.clone(), Arc::clone(&made)));
+    Ok(made)
+}
+
+fn by_terms(
+    setup: &Setup,
+    constants: Bm25,
+    asked: Asked<'_>,
+    expansion: Option<Arc<Expansion>>,
+    depth: usize,
+    stop: &Stop,
+) -> Result<Found, LaneError> {
+    let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
+    let queries = match expansion.as_deref().map(|expansion| &expansion.queries) {
+        None => vec![Wording::Text(asked.text.into())],
+        Some(Queries::Each(texts)) => texts.iter().cloned().map(Wording::Text).collect(),
+        Some(Queries::Joined { terms, .. }) => vec![Wording::Text(terms.clone())],
+        Some(Queries::Terms(weights)) => vec![Wording::Terms(weights.clone())],
+    };
+    let search = |query: &Wording| retriever.search_weighted(&query.terms(), depth, stop);
+    let lists = queries.iter().map(search).collect::<Result<Vec<_>, _>>()?;
+    Ok(merged(Base::Bm25(constants), queries, lists, expansion, Trace::default(), depth))
+}
+
+fn by_vectors(
+    setup: &Setup,
+    recipe: &Recipe,
+    asked: Asked<'_>,
+    expansion: Option<Arc<Expansion>>,
+    depth: usize,
+    stop: &Stop,
+) -> Result<Found, LaneError> {
+    let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;
+    let encoder = setup.encoder()?;
+    let retriever =
+        DenseRetriever::new(Arc::clone(&setup.corpus), Arc::clone(&encoder), Arc::clone(&vectors));
+    let lens = recipe.switches.project.as_ref().map(|project| Lens::new(project, asked)).transpose()?;
+    let own = lens.as_ref().map_or_else(|| asked.text.to_owned(), |lens| lens.full());
+    let queries = match expansion.as_deref().map(|expansion| &expansion.queries) {
+        None | Some(Queries::Terms(_)) => vec![Wording::Text(own)],
+        Some(Queries::Each(texts)) => {
+            let seen = |text: &String| lens.as_ref().map_or_else(|| text.clone(), |lens| lens.of(text));
+            texts.iter().map(|text| Wording::Text(seen(text))).collect()
+        }
+        Some(Queries::Joined { vectors, .. }) => {
+            // The first of the texts is the question itself.
+            vec![Wording::Mean(std::iter::once(own).chain(vectors.iter().skip(1).cloned()).collect())]
+        }
+    };
+    let mut trace = Trace::default();
+    let mut lists = Vec::new();
+    for query in &queries {
+        let full = mean(encoder.as_ref(), query.texts())?;
+        lists.push(match &lens {
+            None => retriever.best(depth, stop, |passage| dot(&full, passage))?,
+            Some(lens) => {
+                let (projection, degenerate) = lens.projection(encoder.as_ref(), full.clone())?;
+                degenerate.into_iter().for_each(|reason| trace.note(reason.to_string()));
+                let hits = retriever.best(depth, stop, |passage| projection.score(passage))?;
+                let point = projected::geometry(lens, encoder.as_ref(), &projection, full)?;
+                let points = hits.iter().map(|hit| (hit.passage, point(vectors.get(hit.passage))));
+                trace.steps.push(Step::Project(Box::new(lens.told(query, &projection, points.collect()))));
+                hits
+            }
+        });
+    }
+    Ok(merged(Base::MiniLm, queries, lists, expansion, trace, depth))
+}
+
+/// The mean of the texts' vectors, of unit length.
+fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
+    let mut sum = vec![0f32; encoder.dimensions()];
+    for text in texts {
+        for (sum, x) in sum.iter_mut().zip(encoder.encode(text, Role::Query)?) {
+            *sum += x;
+        }
+    }
+    let length = dot(&sum, &sum).sqrt();
+    Ok(if length > 0.0 { sum.into_iter().map(|x| x / length).collect() } else { sum })
+}
+
+/// One list as it is; several in turn, skipping passages that stand there already.
+fn merged(
+    by: Base,
+    queries: Vec<Wording>,
+    mut lists: Vec<Vec<Hit>>,
+    expansion: Option<Arc<Expansion>>,
+    steps: Trace,
+    depth: usize,
+) -> Found {
+    let mut trace = Trace::default();
+    if let Some(expansion) = expansion {
+        expansion.notes.iter().for_each(|note| trace.note(note.clone()));
+        trace.steps.push(Step::Expand(expansion));
+    }
+    trace.extend(&steps);
+    let pool = lists.iter().map(Vec::len).sum();
+    trace.steps.push(Step::Retrieve { by, queries, pool });
+    if lists.len() == 1 {
+        return Found { hits: lists.remove(0), trace, comparable: true };
+    }
+    let passages: Vec<Vec<PassageIx>> =
+        lists.iter().map(|hits| hits.iter().map(|hit| hit.passage).collect()).collect();
+    let merged = round_robin(&passages, depth);
+    let hits = merged.iter().zip(by_rank(merged.len()));
+    let hits = hits.map(|((passage, _), score)| Hit { passage: *passage, score }).collect();
+    trace.steps.push(Step::Merge { from: merged.into_iter().collect() });
+    Found { hits, trace, comparable: false }
+}
+
+/// Both retrievers, each with the switches that it has a use for.
+fn fused(
+    setup: &Setup,
+    recipe: &Recipe,
+    asked: Asked<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Found, LaneError> {
+    let on = &recipe.switches;
+    let terms = Switches { project: None, ..on.clone() };
+    let vectors = Switches { expand: on.expand.filter(|kind| *kind != Kind::Rm3), ..on.clone() };
+    let parts = [
+        found(setup, &Recipe { base: Base::Bm25(Bm25::default()), switches: terms }, asked, lists, stop)?,
+        found(setup, &Recipe { base: Base::MiniLm, switches: vectors }, asked, lists, stop)?,
+    ];
+    let mut trace = Trace::default();
+    let mut ranks: HashMap<PassageIx, [Option<usize>; 2]> = HashMap::new();
+    for (i, part) in parts.iter().enumerate() {
+        trace.extend(&part.trace);
+        for (rank, hit) in part.hits.iter().enumerate() {
+            ranks.entry(hit.passage).or_default()[i] = Some(rank + 1);
+        }
+    }
+    let both: Vec<&[Hit]> = parts.iter().map(|part| part.hits.as_slice()).collect();
+    let hits = fuse(&setup.corpus, &both, lists.depth);
+    trace.steps.push(Step::Fuse { ranks });
+    Ok(Found { hits, trace, comparable: true })
+}
+
+impl Wording {
+    /// The terms that BM25 looks for, with their weights.
+    pub fn terms(&self) -> Vec<(String, f32)> {
+        match self {
+            Wording::Text(text) => TermRetriever::weighted(text),
+            Wording::Mean(texts) => TermRetriever::weighted(&texts.join(" ")),
+            Wording::Terms(weights) => weights.clone(),
+        }
+    }
+
+    /// The texts that an encoder reads.
+    fn texts(&self) -> &[String] {
+        match self {
+            Wording::Text(text) => std::slice::from_ref(text),
+            Wording::Mean(texts) => texts,
+            Wording::Terms(_) => &[],
+        }
+    }
+}

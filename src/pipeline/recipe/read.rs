@@ -1,0 +1,165 @@
+//! Reading recipes.
+
+use std::str::FromStr;
+
+use super::{Base, Diversify, Mmr, Norm, Project, Recipe, Rerank, Switches, Toward};
+use crate::expand::Kind;
+use crate::project::Variant;
+use crate::retrieve::bm25::Bm25;
+
+/// Why a recipe cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lane `{recipe}`: expected {expected}")]
+pub struct RecipeError {
+    recipe: String,
+    expected: String,
+}
+
+impl FromStr for Recipe {
+    type Err = RecipeError;
+
+    fn from_str(text: &str) -> Result<Self, RecipeError> {
+        let wrong = |expected: String| RecipeError { recipe: text.to_owned(), expected };
+        let mut parts = text.trim().split('+');
+        let base = base(parts.next().unwrap_or_default()).map_err(wrong)?;
+        let mut switches = Switches::default();
+        for part in parts {
+            switches = switch(switches, part).map_err(wrong)?;
+        }
+        fits(base, &switches).map_err(wrong)?;
+        Ok(Recipe { base, switches })
+    }
+}
+
+fn base(text: &str) -> Result<Base, String> {
+    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+    match (name.to_ascii_lowercase().as_str(), options) {
+        ("bm25", options) => constants(options).map(Base::Bm25),
+        ("minilm", "") => Ok(Base::MiniLm),
+        ("hybrid", "") => Ok(Base::Hybrid),
+        ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
+        _ => Err("bm25, bm25@k1=1.2,b=.75, minilm or hybrid, then switches such as +mmr@.75".into()),
+    }
+}
+
+fn constants(options: &str) -> Result<Bm25, String> {
+    let mut constants = Bm25::default();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        let number = |value: &str| value.parse::<f32>().ok().filter(|number| number.is_finite());
+        match option.split_once('=').map(|(name, value)| (name.trim(), number(value.trim()))) {
+            Some(("k1", Some(k1))) if k1 >= 0.0 => constants.k1 = k1,
+            Some(("b", Some(b))) if (0.0..=1.0).contains(&b) => constants.b = b,
+            _ => return Err(format!("k1=NUMBER (0 or more) or b=NUMBER (0 to 1), found `{option}`")),
+        }
+    }
+    Ok(constants)
+}
+
+/// Reads one switch into those read before.
+fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
+    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+    let name = name.to_ascii_lowercase();
+    let rerank = match name.as_str() {
+        "mmr" => Some(Rerank::Mmr(mmr(options)?)),
+        "xquad" => Some(Rerank::Diversify(Diversify::Xquad, weight(options, Switches::BALANCE)?)),
+        "pm2" => Some(Rerank::Diversify(Diversify::Pm2, weight(options, Switches::BALANCE)?)),
+        _ => None,
+    };
+    if let Some(rerank) = rerank {
+        return match switches.rerank.replace(rerank) {
+            None => Ok(switches),
+            Some(_) => Err("one of mmr, xquad and pm2".into()),
+        };
+    }
+    if let Ok(kind) = name.parse::<Kind>() {
+        return match (options, switches.expand.replace(kind)) {
+            ("", None) => Ok(switches),
+            ("", Some(_)) => Err("one expansion".into()),
+            _ => Err(format!("`{name}` without options")),
+        };
+    }
+    match name.parse::<Variant>() {
+        Ok(variant) if variant != Variant::None => {
+            let project = Project { variant, toward: toward(options)? };
+            match switches.project.replace(project) {
+                None => Ok(switches),
+                Some(_) => Err("one projection".into()),
+            }
+        }
+        _ => Err(format!(
+            "a switch: mmr@.75, xquad@.5, pm2@.5, perspectives, keqe, csqe, rm3, pap@1, pap-plus@2 …; found `{name}`"
+        )),
+    }
+}
+
+fn mmr(options: &str) -> Result<Mmr, String> {
+    let (lambda, norm) = match options.split_once(',') {
+        None => (options, Norm::Question),
+        Some((lambda, "norm=question")) => (lambda, Norm::Question),
+        Some((lambda, "norm=dataset")) => (lambda, Norm::Dataset),
+        Some((_, other)) => return Err(format!("norm=question or norm=dataset, found `{other}`")),
+    };
+    Ok(Mmr { lambda: weight(lambda, Switches::LAMBDA)?, norm })
+}
+
+/// λ, from 0 to 1.
+fn weight(text: &str, default: f32) -> Result<f32, String> {
+    match text.trim() {
+        "" => Ok(default),
+        text => text
+            .parse()
+            .ok()
+            .filter(|weight| (0.0..=1.0).contains(weight))
+            .ok_or_else(|| format!("a number from 0 to 1 after the @, found `{text}`")),
+    }
+}
+
+fn toward(text: &str) -> Result<Toward, String> {
+    let wrong = || format!("the number of a perspective (from 1) or =TEXT after the @, found `{text}`");
+    match (text.trim(), text.trim().strip_prefix('=')) {
+        ("", _) => Ok(Toward::Perspective(0)),
+        (_, Some(text)) => {
+            Ok(Toward::Text(unescaped(text).filter(|text| !text.is_empty()).ok_or_else(wrong)?))
+        }
+        (number, None) => {
+            let number: usize = number.parse().map_err(|_| wrong())?;
+            number.checked_sub(1).map(Toward::Perspective).ok_or_else(wrong)
+        }
+    }
+}
+
+/// A switch must have something to work on.
+fn fits(base: Base, switches: &Switches) -> Result<(), String> {
+    match base {
+        Base::Bm25(_) if switches.project.is_some() => {
+            Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
+        }
+        Base::MiniLm if switches.expand == Some(Kind::Rm3) => {
+            Err("rm3 on a lane of terms, such as bm25; MiniLM reads no weighted terms".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A typed text as a recipe writes it: `%` and two hexadecimal digits for every byte that is not a letter, a digit or one of
+/// `-_.~`, so that a copied recipe needs no quotes.
+pub fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).ok().map(|text| text.trim().to_owned())
+}

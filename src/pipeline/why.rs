@@ -1,0 +1,202 @@
+//! Why a passage stands where it does in a lane: read from the list's trace, and from the index for the shares of terms.
+
+use std::sync::Arc;
+
+use super::recipe::{Base, Diversify};
+use super::trace::{Projected, Step, Wording};
+use super::{LaneError, List, Setup};
+use crate::corpus::PassageIx;
+use crate::encode::Role;
+use crate::project::Variant;
+use crate::retrieve::bm25::TermRetriever;
+use crate::retrieve::dense::dot;
+
+/// One reason, in the order of the steps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// BM25's terms; the shares add up to the score.
+    Terms {
+        /// Greatest share first, terms that the passage does not hold left out.
+        shares: Vec<Share>,
+        /// Their sum.
+        score: f32,
+    },
+    /// Likeness of vectors.
+    Vectors {
+        /// `cos(q, c)`.
+        plain: f32,
+        /// What the projection made of it.
+        projected: Option<(Variant, f32)>,
+        /// The cosine to each text whose mean is the query, where there is more than one.
+        texts: Vec<(String, f32)>,
+    },
+    /// One of several queries brought it up.
+    Merged {
+        /// Which, from 0.
+        query: usize,
+        /// Its text.
+        text: String,
+    },
+    /// Two lists hold it at these ranks, from 1.
+    Fused([Option<usize>; 2]),
+    /// MMR chose it.
+    Mmr {
+        /// Its λ.
+        lambda: f32,
+        /// `Sim1`.
+        relevance: f32,
+        /// The passage chosen before that it is closest to, and `Sim2`.
+        closest: Option<(PassageIx, f32)>,
+        /// `λ·Sim1 − (1 − λ)·Sim2`.
+        value: f32,
+        /// Its rank before, from 1.
+        was: usize,
+    },
+    /// A diversifier chose it.
+    Diversified {
+        /// By which method.
+        method: Diversify,
+        /// Its λ.
+        weight: f32,
+        /// Its relevance.
+        relevance: f32,
+        /// What it adds for each perspective.
+        gains: Vec<f32>,
+        /// What it was chosen for.
+        value: f32,
+        /// Its rank before, from 1.
+        was: usize,
+    },
+}
+
+/// A term's part of a BM25 score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The stem.
+    pub term: String,
+    /// Its part.
+    pub share: f32,
+    /// It is not one of the question's own: the expansion added it.
+    pub added: bool,
+}
+
+/// Why the passage at `at` stands in `list`, which was made for `text`.
+///
+/// # Errors
+/// The index or the model cannot be read.
+pub fn why(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<Vec<Reason>, LaneError> {
+    let mut reasons = Vec::new();
+    for (i, step) in list.trace.steps.iter().enumerate() {
+        match step {
+            Step::Expand(_) | Step::Project(_) => {}
+            Step::Retrieve { by, queries, .. } => {
+                let merged = match list.trace.steps.get(i + 1) {
+                    Some(Step::Merge { from }) => match from.get(&at) {
+                        Some(query) => Some(*query),
+                        // This retriever did not bring it up.
+                        None => continue,
+                    },
+                    _ => None,
+                };
+                let Some(query) = queries.get(merged.unwrap_or(0)) else { continue };
+                if let Some(number) = merged {
+                    reasons.push(Reason::Merged { query: number, text: query.shown() });
+                }
+                reasons.extend(match by {
+                    Base::Bm25(constants) => {
+                        let index = setup.terms()?;
+                        let retriever = TermRetriever::new(Arc::clone(&setup.corpus), index, *constants);
+                        terms(&retriever, query, text, at)?
+                    }
+                    _ => vectors(setup, list, merged, query, at)?,
+                });
+            }
+            Step::Merge { .. } => {}
+            Step::Fuse { ranks } => reasons.extend(ranks.get(&at).copied().map(Reason::Fused)),
+            Step::Mmr { options, picks, pool } => {
+                let pick = picks.iter().find(|pick| pool[pick.passage] == at);
+                reasons.extend(pick.map(|pick| Reason::Mmr {
+                    lambda: options.lambda,
+                    relevance: pick.relevance,
+                    closest: pick.closest.map(|(passage, similarity)| (pool[passage], similarity)),
+                    value: pick.value,
+                    was: pick.passage + 1,
+                }));
+            }
+            Step::Diversify { method, weight, choices, pool, .. } => {
+                let choice = choices.iter().find(|choice| pool[choice.passage] == at);
+                reasons.extend(choice.map(|choice| Reason::Diversified {
+                    method: *method,
+                    weight: *weight,
+                    relevance: choice.relevance,
+                    gains: choice.gains.clone(),
+                    value: choice.value,
+                    was: choice.passage + 1,
+                }));
+            }
+        }
+    }
+    Ok(reasons)
+}
+
+fn terms(
+    retriever: &TermRetriever,
+    query: &Wording,
+    text: &str,
+    at: PassageIx,
+) -> Result<Option<Reason>, LaneError> {
+    let own: Vec<String> = TermRetriever::weighted(text).into_iter().map(|(term, _)| term).collect();
+    let shares = retriever.explain(&query.terms(), at)?.into_iter().filter(|share| share.share > 0.0);
+    let mut shares: Vec<Share> = shares
+        .map(|share| Share { added: !own.contains(&share.term), term: share.term, share: share.share })
+        .collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.term.cmp(&b.term)));
+    let score = shares.iter().map(|share| share.share).sum();
+    Ok((!shares.is_empty()).then_some(Reason::Terms { shares, score }))
+}
+
+fn vectors(
+    setup: &Setup,
+    list: &List,
+    merged: Option<usize>,
+    query: &Wording,
+    at: PassageIx,
+) -> Result<Option<Reason>, LaneError> {
+    let Some(rows) = setup.vectors()? else { return Ok(None) };
+    let (row, encoder) = (rows.get(at), setup.encoder()?);
+    let mut projections = list.trace.steps.iter().filter_map(|step| match step {
+        Step::Project(projected) => Some(projected.as_ref()),
+        _ => None,
+    });
+    let projected: Option<&Projected> = projections.nth(merged.unwrap_or(0));
+    let texts = match query {
+        Wording::Text(text) => vec![text.clone()],
+        Wording::Mean(texts) => texts.clone(),
+        Wording::Terms(_) => return Ok(None),
+    };
+    let mut sum = vec![0f32; encoder.dimensions()];
+    let mut cosines = Vec::new();
+    for text in texts {
+        let vector = encoder.encode(&text, Role::Query)?;
+        cosines.push((text, dot(&vector, row)));
+        sum.iter_mut().zip(&vector).for_each(|(sum, x)| *sum += x);
+    }
+    let plain = dot(&sum, row) / dot(&sum, &sum).sqrt().max(f32::MIN_POSITIVE);
+    let point = projected.and_then(|projected| Some((projected.ran, projected.points.get(&at)?.score)));
+    let texts = if cosines.len() > 1 { cosines } else { Vec::new() };
+    Ok(Some(Reason::Vectors { plain, projected: point, texts }))
+}
+
+impl Wording {
+    /// As a line of text.
+    pub fn shown(&self) -> String {
+        match self {
+            Wording::Text(text) => text.clone(),
+            Wording::Mean(texts) => texts.join(" · "),
+            Wording::Terms(weights) => {
+                let weights = weights.iter().map(|(term, weight)| format!("{term} {weight:.3}"));
+                weights.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Figures of several lanes over a question set, as a table: for people, Markdown, LaTeX, TSV and JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::marks::share;
+use super::safe;
+
+/// A measure of one lane over all questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The mean.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: (f64, f64),
+    /// Questions it is a mean of.
+    pub n: usize,
+    /// How likely a difference this great from the lane's plain form is by chance, corrected for the lanes compared; none where
+    /// it is not compared.
+    pub p: Option<f64>,
+}
+
+/// A lane's figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Its recipe, or the run's name.
+    pub lane: String,
+    /// One a column; none where there is nothing to measure.
+    pub cells: Vec<Option<Cell>>,
+    /// Questions without a list, with the reason. They count as 0.
+    pub failed: Vec<(String, String)>,
+    /// Share of the passages that count which have a label.
+    pub judged: Option<f64>,
+}
+
+/// The figures of all lanes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What was measured.
+    pub suite: &'static str,
+    /// The measures by name.
+    pub columns: Vec<String>,
+    /// The lanes.
+    pub rows: Vec<Row>,
+    /// How many questions.
+    pub questions: usize,
+    /// How many passages count, where all measures share that.
+    pub k: Option<usize>,
+    /// Which labels counted.
+    pub label_source: String,
+    /// What a reader must know, a line each.
+    pub notes: Vec<String>,
+    /// Versions, models, corpus.
+    pub provenance: Value,
+}
+
+/// Decimals of a figure that is no share.
+fn figure(value: f64) -> String {
+    if (-1.0..=1.0).contains(&value) { format!("{value:.4}") } else { format!("{value:.2}") }
+}
+
+impl Cell {
+    fn star(&self) -> &'static str {
+        if self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
+    }
+
+    fn text(&self) -> String {
+        let (low, high) = self.interval;
+        let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
+        format!("{}{} ({}–{})", figure(self.mean), self.star(), short(low), short(high))
+    }
+}
+
+impl Table {
+    /// Every row as texts, the lane first.
+    fn texts(&self) -> Vec<Vec<String>> {
+        let one = |row: &Row| {
+            let cells = row.cells.iter().map(|cell| cell.as_ref().map_or_else(|| "–".into(), Cell::text));
+            let mut texts = vec![safe::line(&row.lane)];
+            texts.extend(cells);
+            if self.rows.iter().any(|row| row.judged.is_some()) {
+                texts.push(row.judged.map_or_else(|| "–".into(), share));
+            }
+            texts
+        };
+        self.rows.iter().map(one).collect()
+    }
+
+    fn heads(&self) -> Vec<String> {
+        let mut heads = vec!["lane".to_owned()];
+        heads.extend(self.columns.iter().cloned());
+        heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
+        heads
+    }
+
+    /// What stands below the table.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![format!(
+            "{} questions · labels: {} · 95 % intervals by question",
+            self.questions, self.label_source
+        )];
+        if self.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| cell.p.is_some()) {
+            remarks.push(
+                "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05".into(),
+            );
+        }
+        for row in self.rows.iter().filter(|row| !row.failed.is_empty()) {
+            let (first, reason) = &row.failed[0];
+            remarks.push(format!(
+                "{}: {} questions without a list, counted as 0 (first {first}: {reason})",
+                row.lane,
+                row.failed.len()
+            ));
+        }
+        remarks.extend(self.notes.iter().cloned());
+        remarks.iter().map(|remark| safe::line(remark)).collect()
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let rows = self.texts();
+        let heads = self.heads();
+        let width = |column: usize| {
+            rows.iter().chain([&heads]).map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        let mut out = String::new();
+        for row in std::iter::once(&heads).chain(&rows) {
+            let cells = row.iter().zip(&widths).enumerate();
+            let cells: Vec<String> = cells
+                .map(|(i, (text, width))| {
+                    let pad = " ".repeat(width - text.chars().count());
+                    if i == 0 { format!("{text}{pad}") } else { format!("{pad}{text}") }
+                })
+                .collect();
+            let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+        }
+        for remark in self.remarks() {
+            let _ = writeln!(out, "{remark}");
+        }
+        out
+    }
+
+    /// GitHub's tables.
+    pub fn markdown(&self) -> String {
+        let heads = self.heads();
+        let mut out = format!("| {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len() - 1));
+        for row in self.texts() {
+            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out.push('\n');
+        out + &self.remarks().join("  \n") + "\n"
+    }
+
+    /// A booktabs table.
+    pub fn latex(&self) -> String {
+        let escape = |text: &str| {
+            let mut out = String::new();
+            for c in text.chars() {
+                match c {
+                    '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+                    '\\' => out.push_str("\\textbackslash{}"),
+                    '~' => out.push_str("\\textasciitilde{}"),
+                    '^' => out.push_str("\\textasciicircum{}"),
+                    '–' => out.push_str("--"),
+                    '*' => out.push_str("$^{*}$"),
+                    c => out.push(c),
+                }
+            }
+            out
+        };
+        let line = |row: &[String]| row.iter().map(|cell| escape(cell)).collect::<Vec<_>>().join(" & ");
+        let heads = self.heads();
+        let mut out = format!("\\begin{{tabular}}{{l{}}}\n\\toprule\n", "r".repeat(heads.len() - 1));
+        let _ = writeln!(out, "{} \\\\\n\\midrule", line(&heads));
+        for row in self.texts() {
+            let _ = writeln!(out, "{} \\\\", line(&row));
+        }
+        out.push_str("\\bottomrule\n\\end{tabular}\n");
+        for remark in self.remarks() {
+            let _ = writeln!(out, "% {remark}");
+        }
+        out
+    }
+
+    /// A line a lane and measure.
+    pub fn tsv(&self) -> String {
+        let mut out =
+            String::from("suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\n");
+        let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
+        for row in &self.rows {
+            for (measure, cell) in self.columns.iter().zip(&row.cells) {
+                let Some(Cell { mean, interval: (low, high), n, p }) = cell else { continue };
+                let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
+                let (p, judged) = (optional(*p), optional(row.judged));
+                let _ = writeln!(
+                    out,
+                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low:.4}\t{high:.4}\t{n}\t{failed}\t{p}\t{judged}\t{source}",
+                    self.suite
+                );
+            }
+        }
+        out
+    }
+
+    /// For programs; the shape is kept stable.
+    pub fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            let measures = self.columns.iter().zip(&row.cells).filter_map(|(name, cell)| {
+                let Cell { mean, interval: (low, high), n, p } = cell.as_ref()?;
+                let value =
+                    json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": row.judged});
+                Some((name.clone(), value))
+            });
+            let failed: Vec<_> = row.failed.iter().map(|(id, _)| id).collect();
+            json!({
+                "lane": row.lane,
+                "measures": measures.collect::<serde_json::Map<_, _>>(),
+                "failed": failed.len(),
+                "failed_questions": failed,
+            })
+        });
+        let failed: std::collections::BTreeSet<_> =
+            self.rows.iter().flat_map(|row| &row.failed).map(|(id, _)| id).collect();
+        json!({
+            "suite": self.suite,
+            "k": self.k,
+            "questions": self.questions,
+            "failed": failed.len(),
+            "failed_questions": failed,
+            "label_source": self.label_source,
+            "rows": rows.collect::<Vec<_>>(),
+            "notes": self.notes,
+            "provenance": self.provenance,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let cell = |mean, p| Some(Cell { mean, interval: (0.1, 0.9), n: 2, p });
+        let row = |lane: &str, cells| Row { lane: lane.into(), cells, ..Row::default() };
+        Table {
+            suite: "berds",
+            columns: vec!["MRecall@5".into(), "Cover".into()],
+            rows: vec![
+                row("bm25", vec![cell(0.5, None), None]),
+                Row {
+                    failed: vec![("q1".into(), "a_b|c".into())],
+                    ..row("minilm+mmr@0.75", vec![cell(0.75, Some(0.01)), cell(17.8, None)])
+                },
+            ],
+            questions: 2,
+            k: Some(5),
+            label_source: "gold".into(),
+            notes: Vec::new(),
+            provenance: Value::Null,
+        }
+    }
+
+    #[test]
+    fn people_see_aligned_columns_stars_and_what_failed() {
+        let text = table().text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "lane                     MRecall@5            Cover");
+        assert_eq!(lines[1], "bm25              0.5000 (.10–.90)                –");
+        assert_eq!(lines[2], "minilm+mmr@0.75  0.7500* (.10–.90)  17.80 (.10–.90)");
+        assert_eq!(lines[3], "2 questions · labels: gold · 95 % intervals by question");
+        assert!(lines[4].starts_with("* differs"));
+        assert_eq!(lines[5], "minilm+mmr@0.75: 1 questions without a list, counted as 0 (first q1: a_b|c)");
+    }
+
+    #[test]
+    fn markdown_and_latex_escape_what_would_break_them() {
+        let mut table = table();
+        table.rows[0].lane = "run:a|b_c&d.json".into();
+        assert!(table.markdown().contains("| run:a\\|b_c&d.json |"));
+        assert!(table.latex().contains("run:a|b\\_c\\&d.json & "), "{}", table.latex());
+        assert!(table.latex().contains("0.7500$^{*}$ (.10--.90)"));
+    }
+
+    #[test]
+    fn tsv_has_a_line_a_lane_and_measure_and_json_names_what_failed() {
+        assert_eq!(table().tsv().lines().count(), 4);
+        let json = table().json();
+        assert_eq!(json["failed_questions"], json!(["q1"]));
+        assert_eq!(json["rows"][1]["measures"]["Cover"]["mean"], json!(17.8));
+    }
+}

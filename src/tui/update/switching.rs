@@ -1,0 +1,167 @@
+//! The four switches: a change to a lane keeps what it was before, for rank moves and for `x`.
+
+use super::super::app::{App, Before, Lane, LaneState, Options};
+use super::super::message::Effect;
+use super::asking;
+use crate::expand::Kind;
+use crate::pipeline::Recipe;
+use crate::pipeline::recipe::{Base, Mmr, Rerank, Switch, Toward};
+
+/// A step of λ: small near 1, where the paper's grid is dense.
+const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
+
+/// Flips a switch of the lane with the cursor.
+pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let on = !lane.recipe.switches.is_on(switch);
+    match flipped(&lane.recipe, switch, on, &app.options, app.question.perspectives.len()) {
+        Ok(recipe) => change(app, app.lane, recipe),
+        Err(reason) => {
+            app.notice = Some(reason);
+            Vec::new()
+        }
+    }
+}
+
+/// Flips a switch on in every lane that has a use for it; off everywhere if all of those have it on.
+pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
+    let perspectives = app.question.perspectives.len();
+    let flip = |lane: &Lane, on| flipped(&lane.recipe, switch, on, &app.options, perspectives);
+    let usable = |lane: &&Lane| flip(lane, true).is_ok();
+    let on = !app.lanes.iter().filter(usable).all(|lane| lane.recipe.switches.is_on(switch));
+    let changed: Vec<_> = app.lanes.iter().map(|lane| flip(lane, on).ok()).collect();
+    if changed.iter().all(Option::is_none) {
+        app.notice = app.lanes.first().and_then(|lane| flip(lane, true).err());
+        return Vec::new();
+    }
+    for (lane, recipe) in app.lanes.iter_mut().zip(changed) {
+        if let Some(recipe) = recipe.filter(|recipe| *recipe != lane.recipe) {
+            put(lane, recipe);
+        }
+    }
+    asking::go_on(app)
+}
+
+/// Moves λ of the lane's re-ranking one step up or down the grid.
+pub fn weigh(app: &mut App, by: isize) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let step = |lambda: f32| {
+        // A diversifier's λ weighs coverage, MMR's weighs relevance.
+        let next = if by > 0 {
+            GRID.iter().find(|step| **step > lambda + 1e-4)
+        } else {
+            GRID.iter().rev().find(|step| **step < lambda - 1e-4)
+        };
+        next.copied().unwrap_or(lambda)
+    };
+    let mut recipe = lane.recipe.clone();
+    match &mut recipe.switches.rerank {
+        Some(Rerank::Mmr(Mmr { lambda, .. }) | Rerank::Diversify(_, lambda)) => *lambda = step(*lambda),
+        None => {
+            app.notice = Some("nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into());
+            return Vec::new();
+        }
+    }
+    change(app, app.lane, recipe)
+}
+
+/// Gives a lane another recipe and asks again.
+pub fn change(app: &mut App, lane: usize, recipe: Recipe) -> Vec<Effect> {
+    remember(&mut app.options, &recipe);
+    let Some(lane) = app.lanes.get_mut(lane) else { return Vec::new() };
+    if lane.recipe == recipe {
+        return Vec::new();
+    }
+    put(lane, recipe);
+    asking::go_on(app)
+}
+
+/// Swaps every changed lane with what it was before; the second press swaps back.
+pub fn swap(app: &mut App) -> Vec<Effect> {
+    if app.lanes.iter().all(|lane| lane.before.is_none()) {
+        app.notice = Some("nothing was changed yet: m, e, p and v change the lane".into());
+        return Vec::new();
+    }
+    if app.lanes.iter().any(|lane| lane.before.is_some() && lane.state == LaneState::Waiting) {
+        app.notice = Some("the new order is still on its way".into());
+        return Vec::new();
+    }
+    for lane in &mut app.lanes {
+        if let Some(before) = lane.before.as_deref_mut() {
+            std::mem::swap(&mut lane.recipe, &mut before.recipe);
+            std::mem::swap(&mut lane.ranking, &mut before.ranking);
+            std::mem::swap(&mut lane.took, &mut before.took);
+            lane.state = if lane.ranking.is_empty() { LaneState::Waiting } else { LaneState::Ready };
+            (lane.selected, lane.top) = (0, 0);
+        }
+    }
+    asking::go_on(app)
+}
+
+/// The last list that came stands as what it was before; a change upon a change that has no list yet keeps the older one.
+fn put(lane: &mut Lane, recipe: Recipe) {
+    let was = std::mem::replace(&mut lane.recipe, recipe);
+    if lane.state == LaneState::Ready {
+        let ranking = lane.ranking.clone();
+        lane.before = Some(Box::new(Before { recipe: was, ranking, took: lane.took }));
+    }
+    lane.state = LaneState::Waiting;
+}
+
+/// The recipe with a switch on or off, or why this lane has no use for it.
+fn flipped(
+    recipe: &Recipe,
+    switch: Switch,
+    on: bool,
+    options: &Options,
+    perspectives: usize,
+) -> Result<Recipe, String> {
+    let mut changed = recipe.clone();
+    let switches = &mut changed.switches;
+    match switch {
+        Switch::Mmr => switches.rerank = on.then_some(Rerank::Mmr(options.mmr)),
+        Switch::Diversify => {
+            let (method, weight) = options.diversify;
+            switches.rerank = on.then_some(Rerank::Diversify(method, weight));
+            if on && perspectives == 0 {
+                return Err("the diversifier needs statements: press i to type them".into());
+            }
+        }
+        Switch::Expand => {
+            let words = matches!(recipe.base, Base::MiniLm) && options.expand == Kind::Rm3;
+            switches.expand = on.then_some(if words { Kind::Perspectives } else { options.expand });
+        }
+        Switch::Project => {
+            switches.project = on.then(|| {
+                let mut project = options.project.clone();
+                if let Toward::Perspective(i) = &mut project.toward {
+                    *i = (*i).min(perspectives.saturating_sub(1));
+                }
+                project
+            });
+            if on && matches!(recipe.base, Base::Bm25(_)) {
+                return Err("a projection turns vectors, and BM25 has none; try the MiniLM lane".into());
+            }
+            if on && perspectives == 0 {
+                return Err("a projection needs a perspective: press i to type one".into());
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// What a switch is used with now is what it is switched on with next.
+fn remember(options: &mut Options, recipe: &Recipe) {
+    let switches = &recipe.switches;
+    match switches.rerank {
+        Some(Rerank::Mmr(mmr)) => options.mmr = mmr,
+        Some(Rerank::Diversify(method, weight)) => options.diversify = (method, weight),
+        None => {}
+    }
+    if let Some(kind) = switches.expand {
+        options.expand = kind;
+    }
+    if let Some(project) = &switches.project {
+        options.project = project.clone();
+    }
+}

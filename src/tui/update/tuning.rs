@@ -1,0 +1,153 @@
+//! A lane in all forms of one switch: marking a form gives it to the lane.
+
+use super::super::app::{App, Corpus, Screen, Tuning};
+use super::super::keymap::Action;
+use super::super::message::Effect;
+use super::{asking, switching};
+use crate::expand::Kind;
+use crate::pipeline::recipe::{Base, Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+use crate::pipeline::{Recipe, Sweep};
+use crate::project::Variant;
+
+/// In the order of the tabs.
+pub const SWITCHES: [Switch; 4] = [Switch::Mmr, Switch::Expand, Switch::Project, Switch::Diversify];
+/// λ of MMR, from off down; the paper's grid is .5 .75 .9 .95 .99.
+const LAMBDAS: [f32; 9] = [0.99, 0.95, 0.9, 0.8, 0.75, 0.5, 0.25, 0.1, 0.0];
+/// λ of the diversifiers.
+const WEIGHTS: [f32; 4] = [0.25, 0.5, 0.75, 1.0];
+
+/// Opens the screen on the lane with the cursor.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    asking::read_line(app);
+    if app.question.text.is_empty() {
+        app.notice = Some("ask a question first; the lane's forms can then be compared on it".into());
+        return Vec::new();
+    }
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
+    app.screen = Screen::Tune;
+    app.tuning = Tuning { number: app.tuning.number, over_set: app.tuning.over_set, ..Tuning::default() };
+    show(app, on.unwrap_or(Switch::Mmr))
+}
+
+/// An action while tuning.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let place = SWITCHES.iter().position(|switch| *switch == app.tuning.switch).unwrap_or(0);
+    let page = usize::from(app.size.height / 2).max(1);
+    match action {
+        Action::NextSwitch => return show(app, SWITCHES[(place + 1) % SWITCHES.len()]),
+        Action::PreviousSwitch => return show(app, SWITCHES[(place + SWITCHES.len() - 1) % SWITCHES.len()]),
+        Action::Down => return mark(app, app.tuning.at + 1),
+        Action::Up => return mark(app, app.tuning.at.saturating_sub(1)),
+        Action::PageDown => app.tuning.scroll += page,
+        Action::PageUp => app.tuning.scroll = app.tuning.scroll.saturating_sub(page),
+        Action::OverSet => {
+            let questions = matches!(&app.corpus, Corpus::Open(opened) if !opened.questions.is_empty());
+            if !questions && !app.tuning.over_set {
+                app.notice = Some("there is no question set; give one with --questions FILE".into());
+                return Vec::new();
+            }
+            app.tuning.over_set = !app.tuning.over_set;
+            return measure(app);
+        }
+        Action::Back => {
+            app.screen = Screen::Explore;
+            app.tuning.number += 1;
+            return vec![Effect::StopSweep(app.tuning.number)];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Shows one switch's forms, the lane's own being marked.
+fn show(app: &mut App, switch: Switch) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let perspectives = app.question.perspectives.len();
+    let mut forms = forms(&lane.recipe, switch, perspectives);
+    if !forms.contains(&lane.recipe) {
+        forms.push(lane.recipe.clone());
+    }
+    app.tuning.at = forms.iter().position(|form| *form == lane.recipe).unwrap_or(0);
+    (app.tuning.switch, app.tuning.forms, app.tuning.scroll) = (switch, forms, 0);
+    measure(app)
+}
+
+/// Gives the lane the form at a place.
+fn mark(app: &mut App, at: usize) -> Vec<Effect> {
+    let Some(form) = app.tuning.forms.get(at).cloned() else { return Vec::new() };
+    (app.tuning.at, app.tuning.scroll) = (at, 0);
+    switching::change(app, app.lane, form)
+}
+
+/// Orders the figures of all forms.
+pub fn measure(app: &mut App) -> Vec<Effect> {
+    let tuning = &mut app.tuning;
+    tuning.number += 1;
+    (tuning.tallies, tuning.ended) = (Ok(Vec::new()), false);
+    let questions = match &app.corpus {
+        Corpus::Open(opened) if tuning.over_set => opened.questions.clone(),
+        _ => vec![app.question.clone()],
+    };
+    let sweep = Sweep { forms: tuning.forms.clone(), questions, k: app.k, source: app.book.source };
+    vec![Effect::Sweep(tuning.number, sweep)]
+}
+
+/// The lane with one switch in all its forms, off first.
+fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
+    let with = |change: &dyn Fn(&mut Switches)| {
+        let mut form = recipe.clone();
+        change(&mut form.switches);
+        form
+    };
+    let norm = match recipe.switches.rerank {
+        Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
+        _ => Norm::Question,
+    };
+    match switch {
+        Switch::Mmr => {
+            let form = |lambda| with(&|on| on.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
+            std::iter::once(with(&|on| on.rerank = None)).chain(LAMBDAS.map(form)).collect()
+        }
+        Switch::Diversify => {
+            let mut forms = vec![with(&|on| on.rerank = None)];
+            let methods = [Diversify::Xquad, Diversify::Pm2].into_iter().filter(|_| perspectives > 0);
+            for method in methods {
+                let form = |weight| with(&|on| on.rerank = Some(Rerank::Diversify(method, weight)));
+                forms.extend(WEIGHTS.map(form));
+            }
+            forms
+        }
+        Switch::Expand => {
+            let kinds =
+                Kind::ALL.into_iter().filter(|kind| recipe.base != Base::MiniLm || *kind != Kind::Rm3);
+            let forms = kinds.map(|kind| with(&|on| on.expand = Some(kind)));
+            std::iter::once(with(&|on| on.expand = None)).chain(forms).collect()
+        }
+        Switch::Project => projections(recipe, perspectives, &with),
+    }
+}
+
+/// Off, every variant toward the lane's perspective, then its own variant toward every other perspective.
+fn projections(
+    recipe: &Recipe,
+    perspectives: usize,
+    with: &dyn Fn(&dyn Fn(&mut Switches)) -> Recipe,
+) -> Vec<Recipe> {
+    let off = with(&|on| on.project = None);
+    if matches!(recipe.base, Base::Bm25(_)) || perspectives == 0 {
+        return vec![off];
+    }
+    let (variant, toward) = match &recipe.switches.project {
+        Some(Project { variant, toward }) => (*variant, toward.clone()),
+        None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
+    };
+    let form =
+        |variant, toward: Toward| with(&|on| on.project = Some(Project { variant, toward: toward.clone() }));
+    let mut forms = vec![off];
+    let variants = Variant::ALL.into_iter().filter(|variant| *variant != Variant::None);
+    forms.extend(variants.map(|variant| form(variant, toward.clone())));
+    let others = (0..perspectives).map(Toward::Perspective).filter(|other| *other != toward);
+    forms.extend(others.map(|other| form(variant, other)));
+    forms
+}
