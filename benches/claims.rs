@@ -17,7 +17,9 @@ use crossterm::event::{KeyCode, KeyEvent};
 use parallax::detect::LabelSource;
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::engine::Engine;
-use parallax::pipeline::{Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs};
+use parallax::pipeline::{
+    Asked, Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs,
+};
 use parallax::report::marks::Glyphs;
 use parallax::tui::app::App;
 use parallax::tui::draw::draw;
@@ -42,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     size()?;
     first_frame()?;
     key_to_frame()?;
+    toggles()?;
     encoding()?;
     verdicts()?;
     memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")?;
@@ -174,13 +177,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
             };
             verdicts += usize::from(matches!(msg, Msg::Engine(parallax::engine::Reply::Verdict { .. })));
             for effect in update(&mut app, msg) {
-                match effect {
-                    Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
-                    Effect::FindEvidence { at, passage, statements } => {
-                        engine.find_evidence(at, passage, statements)
-                    }
-                    _ => {}
-                }
+                carry_out(&engine, effect);
             }
         }
         terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
@@ -192,6 +189,80 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         &figures,
         "p99 ≤ 16 ms",
     );
+    Ok(())
+}
+
+fn carry_out(engine: &Engine, effect: Effect) {
+    match effect {
+        Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
+        Effect::Study(study) => engine.study(study),
+        _ => {}
+    }
+}
+
+/// From the press of a switch on the MiniLM lane to the next frame, and to the frame with the lane's new order; every verdict of
+/// the question is there.
+fn toggles() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let start = Start {
+        opening: opening(folder.path()),
+        lanes: Recipe::defaults(),
+        k: 5,
+        source: LabelSource::Model,
+        question: String::new(),
+        perspectives: Vec::new(),
+        glyphs: Glyphs::Shapes,
+        colours: true,
+    };
+    let (send, receive) = mpsc::channel();
+    let tell: parallax::engine::Tell = std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
+    let engine = Engine::start(start.opening.clone(), &tell);
+    let mut app = App::new(&start, Size { width: 140, height: 40 });
+    let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
+    let key = |c| Msg::Key(KeyEvent::from(KeyCode::Char(c)));
+    let take = |app: &mut App, msg: Msg| {
+        let effects = update(app, msg);
+        effects.into_iter().for_each(|effect| carry_out(&engine, effect));
+    };
+    while !matches!(app.corpus, parallax::tui::app::Corpus::Open(_)) {
+        take(&mut app, receive.recv()?);
+    }
+    let questions = parallax::question::set::carried(parallax::corpus::sample::QUESTIONS);
+    for (c, name) in [('m', "MMR"), ('p', "projection")] {
+        let (mut frames, mut orders) = (Vec::new(), Vec::new());
+        for question in questions.iter().filter(|question| question.perspectives.len() == 2) {
+            for msg in [
+                key('/'),
+                Msg::Key(KeyEvent::new(KeyCode::Char('u'), crossterm::event::KeyModifiers::CONTROL)),
+                Msg::Pasted(question.text.clone()),
+                Msg::Key(KeyEvent::from(KeyCode::Enter)),
+            ] {
+                take(&mut app, msg);
+            }
+            while !app.settled {
+                take(&mut app, receive.recv()?);
+            }
+            app.lane = 1;
+            let pressed = Instant::now();
+            take(&mut app, key(c));
+            terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+            frames.push(pressed.elapsed());
+            while app.lanes[1].state != parallax::tui::app::LaneState::Ready {
+                take(&mut app, receive.recv()?);
+            }
+            terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+            orders.push(pressed.elapsed());
+            // Off again for the next question.
+            take(&mut app, key(c));
+            while !app.settled {
+                take(&mut app, receive.recv()?);
+            }
+        }
+        let figures = format!("{:.1} / {:.1} ms", percentile(&mut frames, 0.5), percentile(&mut frames, 1.0));
+        told(&format!("{name} switched: next frame, p50 / max"), &figures, "≤ 16 ms");
+        let figures = format!("{:.1} / {:.1} ms", percentile(&mut orders, 0.5), percentile(&mut orders, 1.0));
+        told(&format!("{name} switched: new order on screen, p50 / max"), &figures, "≤ 50 ms");
+    }
     Ok(())
 }
 
@@ -222,8 +293,10 @@ fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
         let began = Instant::now();
         let mut lists = Lists::default();
         let plan = Plan { question: question.clone(), lanes: Recipe::defaults(), k: 5 };
-        let lanes =
-            plan.lanes.iter().map(|lane| rank(&setup, *lane, &question.text, &mut lists, &Stop::never()));
+        let lanes = plan
+            .lanes
+            .iter()
+            .map(|lane| rank(&setup, lane, Asked::plainly(question), &mut lists, &Stop::never()));
         let rankings = lanes.collect::<Result<Vec<_>, _>>()?;
         let book = Book::new(question.perspectives.len(), LabelSource::Model, 0.5);
         let asked = top_pairs(&rankings, 5, &book);
@@ -275,8 +348,8 @@ fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let opening = Opening {
         corpus: Some(folder.join("articles")),
         questions: Some(folder.join("questions.jsonl")),
-        labels: None,
         data_dir: home.clone(),
+        ..Opening::default()
     };
     let began = Instant::now();
     let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
@@ -291,7 +364,7 @@ fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     setup.embed(&|_| (), &Stop::never())?;
     told("embed them (nothing to do if done before)", &format!("{:.1} s", began.elapsed().as_secs_f64()), "");
     for (recipe, goal) in Recipe::defaults().into_iter().zip(["p50 ≤ 2, p99 ≤ 10 ms", "", ""]) {
-        let mut times = lane_times(&setup, recipe)?;
+        let mut times = lane_times(&setup, &recipe)?;
         let figures = format!("{:.2} / {:.2} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
         told(&format!("{recipe} over the wiki passages p50 / p99"), &figures, goal);
     }
@@ -307,12 +380,12 @@ fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn lane_times(setup: &Setup, recipe: Recipe) -> Result<Vec<Duration>, Box<dyn std::error::Error>> {
+fn lane_times(setup: &Setup, recipe: &Recipe) -> Result<Vec<Duration>, Box<dyn std::error::Error>> {
     let mut times = Vec::new();
     for round in 0..6 {
         for question in &setup.questions {
             let began = Instant::now();
-            rank(setup, recipe, &question.text, &mut Lists::default(), &Stop::never())?;
+            rank(setup, recipe, Asked::plainly(question), &mut Lists::default(), &Stop::never())?;
             // The first round warms the page cache.
             if round > 0 {
                 times.push(began.elapsed());

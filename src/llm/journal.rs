@@ -30,7 +30,10 @@ impl Journal {
     pub fn read(path: &Path) -> Result<Recorded, InputError> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Recorded::default()),
+            // A folder that cannot hold a journal is told of when something is to be kept.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Recorded::default());
+            }
             Err(error) => return Err(InputError::unreadable(path, &error)),
         };
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -34,7 +34,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, figures: Option<&Figures>) {
+    /// Adds one question.
+    pub fn add(&mut self, figures: Option<&Figures>) {
         let Some(figures) = figures else {
             self.failed += 1;
             return;

@@ -160,6 +160,8 @@ pub struct Tuning {
     pub ended: bool,
     /// First line that is shown of what the form did.
     pub scroll: usize,
+    /// A perspective being typed, to project toward.
+    pub typed: Option<Input>,
 }
 
 impl Default for Tuning {
@@ -173,6 +175,7 @@ impl Default for Tuning {
             tallies: Ok(Vec::new()),
             ended: true,
             scroll: 0,
+            typed: None,
         }
     }
 }

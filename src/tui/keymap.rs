@@ -63,6 +63,10 @@ pub enum Action {
     PreviousSwitch,
     /// Measure over the question set, or on this question alone.
     OverSet,
+    /// Type a perspective to project toward.
+    TypePerspective,
+    /// Project toward what was typed.
+    ApplyPerspective,
     /// Swap the lanes with what they were before the last change.
     Swap,
     /// Another lane like this one.
@@ -106,6 +110,8 @@ pub enum Context {
     Statements,
     /// A lane in all forms of one switch.
     Tune,
+    /// A perspective being typed there.
+    Toward,
     /// The list of keys.
     Help,
     /// Everywhere.
@@ -302,6 +308,15 @@ pub const TABLE: &[Binding] = &[
         "over the set",
         "measure over the question set, or on this question alone",
     ),
+    bind(
+        Context::Tune,
+        &["="],
+        Action::TypePerspective,
+        "toward",
+        "project toward a perspective that you type",
+    ),
+    bind(Context::Toward, &["<Enter>"], Action::ApplyPerspective, "project", "project toward what was typed"),
+    bind(Context::Toward, &["<Esc>"], Action::Back, "cancel", "leave the projection as it was"),
     bind(Context::Tune, &["<PageDown>", "<C-d>"], Action::PageDown, "scroll", "scroll what the form did"),
     bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),

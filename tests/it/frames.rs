@@ -1,9 +1,19 @@
 //! What is drawn: snapshots of glyphs and styles, and every size without a panic.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use parallax::corpus::PassageIx;
 use parallax::detect::{DetectError, Known};
+use parallax::engine::Reply;
+use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
+use parallax::llm::Tokens;
+use parallax::pipeline::recipe::{Diversify, Toward};
+use parallax::pipeline::{Figures, List, Point, Projected, Reason, Share, Step, Tally, Trace};
+use parallax::project::Variant;
 use parallax::question::{By, Question};
 use parallax::report::marks::Glyphs;
+use parallax::rerank::Choice;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
 use parallax::tui::frame;
 use parallax::tui::message::Msg;
@@ -13,7 +23,7 @@ use parallax::work::{Job, Progress};
 use tui_input::Input;
 
 use crate::stage::{
-    self, FOREIGN, PASSAGES, QUESTION, asked, empty, many_sided, press, said, size, with_lists,
+    self, FOREIGN, PASSAGES, QUESTION, asked, empty, many_sided, press, ranking, said, size, with_lists,
 };
 
 const COLOURED: Theme = Theme { colours: true };
@@ -203,6 +213,139 @@ fn a_passage_in_full_with_ranks_verdicts_and_evidence() {
     looks("read-failed-verdict", &app, COLOURED);
 }
 
+/// The first lane re-ranked: rank moves, changed measures, a warning.
+fn switched(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "m");
+    let mut list = List::clone(&ranking(&PASSAGES, &[1, 0, 6, 3, 2], 12.5));
+    list.trace.note("MMR compares passages by MiniLM, which this lane also ranks by".into());
+    let (turn, took) = (app.turn, Duration::from_millis(3));
+    update(&mut app, Msg::Engine(Reply::LaneReady { turn, lane: 0, ranking: Arc::new(list), took }));
+    app
+}
+
+/// The second lane being tuned, with figures of the first forms and a list that tells of its steps.
+fn tuning(width: u16, height: u16, tabs: usize) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, &format!("<Tab>t{}jj", "<Tab>".repeat(tabs)));
+    let figures: Vec<_> =
+        app.lanes.iter().map(|lane| Figures::of(&lane.ranking, &app.book, &app.question, 5)).collect();
+    let mut tallies = vec![Tally::default(); app.tuning.forms.len()];
+    for (tally, figures) in tallies.iter_mut().zip(&figures) {
+        tally.add(figures.as_ref());
+    }
+    tallies[1].add(None);
+    let number = app.tuning.number;
+    update(&mut app, Msg::Engine(Reply::Swept { number, tallies: Ok(tallies), ended: false }));
+    let mut list = List::clone(&ranking(&PASSAGES, &[5, 0, 1, 2], 0.7));
+    list.trace = told();
+    let (turn, took) = (app.turn, Duration::from_millis(3));
+    update(&mut app, Msg::Engine(Reply::LaneReady { turn, lane: 1, ranking: Arc::new(list), took }));
+    app
+}
+
+/// A trace with every step that the screen draws.
+fn told() -> Trace {
+    let reply = "No cage is kind. \u{1b}[31mBears pace.".to_owned();
+    let added = [
+        Added {
+            sentences: vec![(0..16, Some(PassageIx(0))), (17..reply.len(), None)],
+            text: reply,
+            name: Some("Welfare".into()),
+            source: Source::Model { model: "llama".into(), recorded: true, sample: 0 },
+        },
+        Added {
+            text: "Zoos should not be banned.".into(),
+            name: None,
+            source: Source::Statement(1),
+            sentences: Vec::new(),
+        },
+    ];
+    let expansion = Expansion {
+        kind: Kind::Csqe,
+        form: Form::CsqeByModel,
+        queries: Queries::Each(vec![QUESTION.into()]),
+        added: added.to_vec(),
+        notes: Vec::new(),
+        tokens: Some(Tokens { prompt: 812, reply: 96 }),
+    };
+    let point = |i: u32| {
+        let at = i as f32 / 10.0;
+        (PassageIx(i), Point { plain: 0.7 - at, score: 0.6 - at, before: at - 0.3, after: 0.3 - at })
+    };
+    let projected = Projected {
+        asked: Variant::PapPlus,
+        ran: Variant::PapPlus,
+        toward: Toward::Perspective(1),
+        q: "a passage that opposes the statement: Zoos should be banned.".into(),
+        r: "Zoos should be banned.".into(),
+        p: Some("a passage that opposes the statement".into()),
+        points: (0..6).map(point).collect(),
+    };
+    let choices = [2, 0, 1, 3].map(|passage| Choice {
+        passage,
+        relevance: 1.0 - passage as f32 / 10.0,
+        gains: vec![0.31, 0.02],
+        value: 0.66,
+    });
+    let diversify = Step::Diversify {
+        method: Diversify::Xquad,
+        weight: 0.5,
+        choices: choices.to_vec(),
+        pool: (0..4).map(PassageIx).collect(),
+        judged: 8,
+    };
+    Trace {
+        steps: vec![Step::Expand(Arc::new(expansion)), Step::Project(Box::new(projected)), diversify],
+        notes: vec!["2 of 4 replies are used".into()],
+    }
+}
+
+#[test]
+fn a_switched_lane_shows_where_each_passage_stood_and_how_the_measures_changed() {
+    looks("switched-140x40", &switched(140, 40), COLOURED);
+    looks("switched-80x24", &switched(80, 24), COLOURED);
+}
+
+#[test]
+fn a_lane_being_tuned_shows_all_forms_and_what_the_marked_one_did() {
+    for (tabs, name) in ["mmr", "expansion", "projection", "diversifier"].into_iter().enumerate() {
+        looks(&format!("tune-{name}"), &tuning(120, 34, tabs), COLOURED);
+    }
+    looks("tune-80x24", &tuning(80, 24, 1), COLOURED);
+    let mut app = tuning(80, 24, 2);
+    press(&mut app, "=Animals");
+    looks("tune-typing", &app, COLOURED);
+}
+
+#[test]
+fn why_a_passage_stands_where_it_does() {
+    let mut app = switched(100, 40);
+    press(&mut app, "jj<Enter>");
+    let share = |term: &str, share: f32, added| Share { term: term.into(), share, added };
+    let reasons = vec![
+        Reason::Terms { shares: vec![share("zoo", 2.51, false), share("bear", 1.2, true)], score: 3.71 },
+        Reason::Mmr {
+            lambda: 0.75,
+            relevance: 0.8,
+            closest: Some((PassageIx(1), 0.61)),
+            value: 0.45,
+            was: 7,
+        },
+    ];
+    let (study, at) = (app.studies, PassageIx(6));
+    update(&mut app, Msg::Engine(Reply::Why { study, at, reasons: Ok(reasons) }));
+    looks("why", &app, COLOURED);
+}
+
+#[test]
+fn switches_are_drawn_in_every_size() {
+    draws_every_size(switched);
+    for tabs in 0..4 {
+        draws_every_size(|width, height| tuning(width, height, tabs));
+    }
+}
+
 #[test]
 fn the_statements_being_edited() {
     looks("statements", &editing(80, 24), COLOURED);
@@ -210,7 +353,7 @@ fn the_statements_being_edited() {
 
 #[test]
 fn all_keys_and_marks() {
-    looks("help", &help(80, 72), COLOURED);
+    looks("help", &help(80, 110), COLOURED);
 }
 
 #[test]
@@ -324,7 +467,9 @@ fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
         .copied()
         .chain(["é", "動"])
         .collect();
-    let stages: [fn(u16, u16) -> App; 7] = [asked, typing, reading, editing, help, many_sided, failed_corpus];
+    let tuned = |width, height| tuning(width, height, 0);
+    let stages: [fn(u16, u16) -> App; 9] =
+        [asked, typing, reading, editing, help, many_sided, failed_corpus, switched, tuned];
     for stage in stages {
         for first in &keys {
             let mut app = stage(40, 12);

@@ -115,6 +115,7 @@ fn key_table() -> String {
             Context::Read => "reading",
             Context::Statements => "statements",
             Context::Tune => "tuning",
+            Context::Toward => "typing a perspective",
             Context::Help => "help",
             Context::Anywhere => "everywhere",
         };

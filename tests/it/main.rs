@@ -6,8 +6,12 @@ mod measure_real_data;
 mod models;
 mod program;
 mod scripts;
+mod server;
 mod stage;
 mod stopping;
+mod switches;
+mod switching;
 #[cfg(unix)]
 mod terminal;
 mod updates;
+mod writing;

@@ -271,9 +271,6 @@ fn bad_files_are_told_with_file_and_line_and_exit_code_2() {
     desk.write("empty.jsonl", "");
     search("empty.jsonl", &[]).bad(&["empty.jsonl: the corpus is empty"]);
 
-    desk.write("silent.jsonl", "{\"_id\": \"a\", \"text\": \" \"}\n");
-    search("silent.jsonl", &[]).bad(&["silent.jsonl:1: expected a `text` that is not empty"]);
-
     fs::create_dir(desk.files.path().join("nothing")).unwrap();
     search("nothing", &[]).bad(&["nothing: the corpus is empty", ".txt or .md"]);
 
@@ -423,6 +420,17 @@ fn leftovers_of_a_build_are_swept_away() {
         !folder.with_extension("building").exists()
             && !folder.join(TermIndex::FOLDER).with_extension("building").exists()
     );
+}
+
+#[test]
+fn a_passage_without_a_text_is_taken_as_published_corpora_hold_some_and_judged_by_its_title() {
+    let desk = Desk::new();
+    desk.write("silent.jsonl", "{\"_id\": \"a\", \"title\": \"Zoos\", \"text\": \" \"}\n");
+    let args = [&["search", QUESTION, "--corpus", "silent.jsonl", "--format", "json"], &LANES[..]].concat();
+    let found: Value = serde_json::from_str(&desk.run(&args).good()).unwrap();
+    let hit = &found["lanes"][0]["hits"][0];
+    assert_eq!(hit["id"], "a");
+    assert!(hit["verdicts"][0]["p"].is_number(), "{hit}");
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub fn context(app: &App) -> Context {
         Screen::Explore => Context::Lanes,
         Screen::Read => Context::Read,
         Screen::Statements => Context::Statements,
+        Screen::Tune if app.tuning.typed.is_some() => Context::Toward,
         Screen::Tune => Context::Tune,
         Screen::Help => Context::Help,
     }
@@ -63,6 +64,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         Some(action) => act(app, context, action),
         None if context == Context::Question => asking::edit(app, key),
         None if context == Context::Statements => statements::edit(app, key),
+        None if context == Context::Toward => tuning::edit(app, key),
         None => Vec::new(),
     }
 }
@@ -75,7 +77,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Question, action) => return asking::act(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
-        (Context::Tune, action) => return tuning::act(app, action),
+        (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
         (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
         (Context::Help, _) => (app.screen, app.help_scroll) = (Screen::Explore, 0),
@@ -96,6 +98,7 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
             if app.line.value() == before { Vec::new() } else { asking::changed(app) }
         }
         Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
+        Context::Toward => text.chars().flat_map(|c| tuning::edit(app, key(c))).collect(),
         _ => Vec::new(),
     }
 }

@@ -1,5 +1,9 @@
 //! A lane in all forms of one switch: marking a form gives it to the lane.
 
+use crossterm::event::{Event, KeyEvent};
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+
 use super::super::app::{App, Corpus, Screen, Tuning};
 use super::super::keymap::Action;
 use super::super::message::Effect;
@@ -50,6 +54,16 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.tuning.over_set = !app.tuning.over_set;
             return measure(app);
         }
+        Action::TypePerspective => {
+            let terms = app.lanes.get(app.lane).is_some_and(|lane| matches!(lane.recipe.base, Base::Bm25(_)));
+            if terms {
+                app.notice = Some("a projection turns vectors, and BM25 has none".into());
+                return Vec::new();
+            }
+            app.tuning.typed = Some(Input::default());
+        }
+        Action::ApplyPerspective => return project(app),
+        Action::Back if app.tuning.typed.is_some() => app.tuning.typed = None,
         Action::Back => {
             app.screen = Screen::Explore;
             app.tuning.number += 1;
@@ -58,6 +72,27 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// A key that edits the perspective being typed.
+pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    if let Some(typed) = &mut app.tuning.typed {
+        typed.handle_event(&Event::Key(key));
+    }
+    Vec::new()
+}
+
+/// Projects the lane toward what was typed.
+fn project(app: &mut App) -> Vec<Effect> {
+    let typed = app.tuning.typed.take().unwrap_or_default();
+    let text = typed.value().trim();
+    let Some(lane) = app.lanes.get(app.lane).filter(|_| !text.is_empty()) else { return Vec::new() };
+    let variant = lane.recipe.switches.project.as_ref().map_or(Variant::PapPlus, |project| project.variant);
+    let mut recipe = lane.recipe.clone();
+    recipe.switches.project = Some(Project { variant, toward: Toward::Text(text.into()) });
+    let mut effects = switching::change(app, app.lane, recipe);
+    effects.extend(show(app, Switch::Project));
+    effects
 }
 
 /// Shows one switch's forms, the lane's own being marked.
@@ -95,25 +130,20 @@ pub fn measure(app: &mut App) -> Vec<Effect> {
 
 /// The lane with one switch in all its forms, off first.
 fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
-    let with = |change: &dyn Fn(&mut Switches)| {
-        let mut form = recipe.clone();
-        change(&mut form.switches);
-        form
-    };
-    let norm = match recipe.switches.rerank {
-        Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
-        _ => Norm::Question,
-    };
     match switch {
         Switch::Mmr => {
-            let form = |lambda| with(&|on| on.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
-            std::iter::once(with(&|on| on.rerank = None)).chain(LAMBDAS.map(form)).collect()
+            let norm = match recipe.switches.rerank {
+                Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
+                _ => Norm::Question,
+            };
+            let form = |lambda| with(recipe, |on| on.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
+            std::iter::once(with(recipe, |on| on.rerank = None)).chain(LAMBDAS.map(form)).collect()
         }
         Switch::Diversify => {
-            let mut forms = vec![with(&|on| on.rerank = None)];
+            let mut forms = vec![with(recipe, |on| on.rerank = None)];
             let methods = [Diversify::Xquad, Diversify::Pm2].into_iter().filter(|_| perspectives > 0);
             for method in methods {
-                let form = |weight| with(&|on| on.rerank = Some(Rerank::Diversify(method, weight)));
+                let form = |weight| with(recipe, |on| on.rerank = Some(Rerank::Diversify(method, weight)));
                 forms.extend(WEIGHTS.map(form));
             }
             forms
@@ -121,29 +151,29 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
         Switch::Expand => {
             let kinds =
                 Kind::ALL.into_iter().filter(|kind| recipe.base != Base::MiniLm || *kind != Kind::Rm3);
-            let forms = kinds.map(|kind| with(&|on| on.expand = Some(kind)));
-            std::iter::once(with(&|on| on.expand = None)).chain(forms).collect()
+            let forms = kinds.map(|kind| with(recipe, |on| on.expand = Some(kind)));
+            std::iter::once(with(recipe, |on| on.expand = None)).chain(forms).collect()
         }
-        Switch::Project => projections(recipe, perspectives, &with),
+        Switch::Project => projections(recipe, perspectives),
     }
 }
 
+/// The recipe with other switches.
+fn with(recipe: &Recipe, change: impl FnOnce(&mut Switches)) -> Recipe {
+    let mut form = recipe.clone();
+    change(&mut form.switches);
+    form
+}
+
 /// Off, every variant toward the lane's perspective, then its own variant toward every other perspective.
-fn projections(
-    recipe: &Recipe,
-    perspectives: usize,
-    with: &dyn Fn(&dyn Fn(&mut Switches)) -> Recipe,
-) -> Vec<Recipe> {
-    let off = with(&|on| on.project = None);
-    if matches!(recipe.base, Base::Bm25(_)) || perspectives == 0 {
-        return vec![off];
-    }
+fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
+    let off = with(recipe, |on| on.project = None);
     let (variant, toward) = match &recipe.switches.project {
         Some(Project { variant, toward }) => (*variant, toward.clone()),
+        None if matches!(recipe.base, Base::Bm25(_)) || perspectives == 0 => return vec![off],
         None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
     };
-    let form =
-        |variant, toward: Toward| with(&|on| on.project = Some(Project { variant, toward: toward.clone() }));
+    let form = |variant, toward: Toward| with(recipe, |on| on.project = Some(Project { variant, toward }));
     let mut forms = vec![off];
     let variants = Variant::ALL.into_iter().filter(|variant| *variant != Variant::None);
     forms.extend(variants.map(|variant| form(variant, toward.clone())));

@@ -43,6 +43,13 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
 }
 
 fn names(app: &App, theme: Theme) -> Line<'static> {
+    if let Some(typed) = &app.tuning.typed {
+        return Line::from(vec![
+            span(" project toward: ", Meaning::Title, theme),
+            span(safe::line(typed.value()), Meaning::Text, theme),
+            span("▏", Meaning::Focus, theme),
+        ]);
+    }
     let lane = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.to_string());
     let mut spans = vec![Span::raw(" ")];
     for switch in SWITCHES {

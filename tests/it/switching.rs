@@ -1,0 +1,191 @@
+//! The switches in the interface: what a toggle orders, what it leaves to compare with, and adding and dropping lanes.
+
+use std::time::Duration;
+
+use parallax::corpus::PassageIx;
+use parallax::engine::{Reach, Reply};
+use parallax::pipeline::recipe::Switch;
+use parallax::pipeline::{Plan, Tally};
+use parallax::tui::app::{App, LaneState, Screen};
+use parallax::tui::message::{Effect, Msg};
+use parallax::tui::update::update;
+
+use crate::stage::{PASSAGES, asked, empty, press, ranking};
+
+fn recipes(app: &App) -> Vec<String> {
+    app.lanes.iter().map(|lane| lane.recipe.to_string()).collect()
+}
+
+/// The plan of the one order among the effects.
+fn plan(effects: &[Effect]) -> &Plan {
+    let [Effect::Start { plan, reach: Reach::All, .. }] = effects else { panic!("{effects:?}") };
+    plan
+}
+
+fn ready(app: &mut App, lane: usize, order: &[usize]) {
+    let (turn, ranking) = (app.turn, ranking(&PASSAGES, order, 1.0));
+    update(app, Msg::Engine(Reply::LaneReady { turn, lane, ranking, took: Duration::from_millis(1) }));
+}
+
+fn places(app: &App, lane: usize) -> Vec<u32> {
+    app.lanes[lane].ranking.iter().map(|ranked| ranked.at.0).collect()
+}
+
+#[test]
+fn a_toggle_changes_the_lane_with_the_cursor_alone_and_a_second_one_takes_it_back() {
+    let mut app = asked(140, 40);
+    let effects = press(&mut app, "<Tab>m");
+    assert_eq!(plan(&effects).lanes.iter().map(ToString::to_string).collect::<Vec<_>>(), recipes(&app));
+    assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm+mmr@0.75", "hybrid"]);
+    assert_eq!(app.lanes[0].state, LaneState::Ready, "the other lanes keep their lists in full view");
+    assert_eq!(app.lanes[1].state, LaneState::Waiting);
+    press(&mut app, "m");
+    assert_eq!(recipes(&app)[1], "minilm");
+}
+
+#[test]
+fn a_capital_toggles_every_lane_that_has_a_use_for_the_switch() {
+    let mut app = asked(140, 40);
+    press(&mut app, "P");
+    assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm+pap-plus@2", "hybrid+pap-plus@2"]);
+    press(&mut app, "P");
+    assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm", "hybrid"]);
+    press(&mut app, "mM");
+    assert!(recipes(&app).iter().all(|recipe| recipe.ends_with("+mmr@0.75")), "{:?}", recipes(&app));
+}
+
+#[test]
+fn mmr_and_the_diversifier_shut_each_other_out() {
+    let mut app = asked(140, 40);
+    press(&mut app, "m");
+    press(&mut app, "v");
+    assert!(app.lanes[0].recipe.switches.is_on(Switch::Diversify));
+    assert!(!app.lanes[0].recipe.switches.is_on(Switch::Mmr));
+}
+
+#[test]
+fn a_switch_that_the_lane_has_no_use_for_says_why_and_orders_nothing() {
+    let mut app = asked(140, 40);
+    assert_eq!(press(&mut app, "p"), []);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("BM25 has none")), "{:?}", app.notice);
+    app.question.perspectives.clear();
+    for keys in ["<Tab>p", "v"] {
+        assert_eq!(press(&mut app, keys), []);
+        assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("press i")), "{:?}", app.notice);
+    }
+}
+
+#[test]
+fn lambda_goes_up_and_down_the_grid_and_stops_at_its_ends() {
+    let mut app = asked(140, 40);
+    assert_eq!(press(&mut app, "<lt>"), []);
+    assert!(app.notice.is_some(), "nothing re-ranks the lane yet");
+    press(&mut app, "m>");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.9");
+    press(&mut app, ">>>>>>");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@1");
+    press(&mut app, "<lt><lt><lt><lt><lt><lt><lt><lt><lt><lt><lt>");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0");
+    press(&mut app, "m");
+    press(&mut app, "m");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0", "the last λ is remembered");
+}
+
+#[test]
+fn before_and_after_are_swapped_and_swapped_back() {
+    let mut app = asked(140, 40);
+    let before = places(&app, 0);
+    press(&mut app, "m");
+    press(&mut app, "x");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.75", "the new order has not come yet");
+    assert!(app.notice.is_some());
+    ready(&mut app, 0, &[3, 0, 1]);
+    assert_eq!(places(&app, 0), [3, 0, 1]);
+    press(&mut app, "x");
+    assert_eq!((recipes(&app)[0].as_str(), places(&app, 0)), ("bm25@k1=0.9,b=0.4", before.clone()));
+    assert_eq!(app.lanes[0].state, LaneState::Ready, "the old list is shown at once");
+    press(&mut app, "x");
+    assert_eq!((recipes(&app)[0].as_str(), places(&app, 0)), ("bm25@k1=0.9,b=0.4+mmr@0.75", vec![3, 0, 1]));
+    assert!(
+        app.lanes[0].before.as_ref().is_some_and(|was| was.ranking.rank_of(PassageIx(before[0])) == Some(1))
+    );
+}
+
+#[test]
+fn another_question_has_nothing_to_be_compared_with() {
+    let mut app = asked(140, 40);
+    press(&mut app, "m");
+    ready(&mut app, 0, &[3, 0, 1]);
+    assert!(app.lanes[0].before.is_some());
+    press(&mut app, "/<C-u>Should wolves be banned?<Enter>");
+    assert!(app.lanes.iter().all(|lane| lane.before.is_none()));
+}
+
+#[test]
+fn lanes_are_added_dropped_and_ordered_and_one_always_stays() {
+    let mut app = asked(140, 40);
+    press(&mut app, "nm");
+    assert_eq!(recipes(&app)[..2], ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.75"]);
+    press(&mut app, "]");
+    assert_eq!(recipes(&app)[1..3], ["minilm", "bm25@k1=0.9,b=0.4+mmr@0.75"]);
+    press(&mut app, "[[[");
+    assert_eq!((app.lane, recipes(&app)[0].as_str()), (0, "bm25@k1=0.9,b=0.4+mmr@0.75"));
+    press(&mut app, "nnnn");
+    assert_eq!(app.lanes.len(), 6);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("at most 6")));
+    press(&mut app, "dddddddd");
+    assert_eq!(app.lanes.len(), 1);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("last lane")));
+}
+
+#[test]
+fn a_copied_recipe_is_one_that_a_lane_can_be_made_of() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Tab>mp");
+    let effects = press(&mut app, "Y");
+    let [Effect::Copy(recipe)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(recipe.parse(), Ok(app.lanes[1].recipe.clone()));
+}
+
+#[test]
+fn toggling_before_a_question_is_asked_changes_the_lane_and_orders_nothing() {
+    let mut app = empty(140, 40);
+    assert_eq!(press(&mut app, "<Esc>m"), []);
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.75");
+}
+
+#[test]
+fn tuning_sweeps_all_forms_gives_the_lane_the_marked_one_and_stops_on_leaving() {
+    let mut app = asked(140, 40);
+    let effects = press(&mut app, "t");
+    let [Effect::Sweep(number, sweep)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((app.screen, sweep.questions.len(), app.tuning.at), (Screen::Tune, 1, 0));
+    assert_eq!(sweep.forms.len(), 10);
+    let tallies = vec![Tally::default(); 10];
+    let late = Reply::Swept { number: number - 1, tallies: Ok(Vec::new()), ended: true };
+    update(&mut app, Msg::Engine(late));
+    assert!(!app.tuning.ended, "an older sweep says nothing of this one");
+    update(&mut app, Msg::Engine(Reply::Swept { number: *number, tallies: Ok(tallies), ended: true }));
+    assert!(app.tuning.ended);
+    plan(&press(&mut app, "j"));
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.99");
+    let effects = press(&mut app, "o");
+    let [Effect::Sweep(..)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(app.tuning.over_set && !app.tuning.ended);
+    let effects = press(&mut app, "<Esc>");
+    assert!(matches!(effects.as_slice(), [Effect::StopSweep(later)] if *later > *number), "{effects:?}");
+    assert_eq!(app.screen, Screen::Explore);
+}
+
+#[test]
+fn a_typed_perspective_is_projected_toward_and_an_empty_one_is_not() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Tab>t=Animals suffer there.<Enter>");
+    assert_eq!(recipes(&app)[1], "minilm+pap-plus@=Animals%20suffer%20there.");
+    assert_eq!(app.tuning.switch, Switch::Project);
+    press(&mut app, "=<Esc>");
+    press(&mut app, "=<Enter>");
+    assert_eq!(recipes(&app)[1], "minilm+pap-plus@=Animals%20suffer%20there.");
+    press(&mut app, "<Esc><S-Tab>t=");
+    assert!(app.tuning.typed.is_none() && app.notice.is_some(), "BM25 has no vectors to turn");
+}
