@@ -251,6 +251,9 @@ pub struct Eval {
     /// Add a row a lane for the best order of its first 100 passages that the labels allow.
     #[arg(long)]
     pub oracle: bool,
+    /// Also write every plot into this folder, as SVG.
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
     /// Exit with 1 if a lane's mean is lower: LANE:MEASURE>=NUMBER; repeat for more.
     #[arg(long, value_name = "BOUND")]
     pub fail_under: Vec<String>,
@@ -275,6 +278,10 @@ pub enum Suite {
     Trec,
     /// MRecall, Prec and sides covered, as BERDS does.
     Berds,
+    /// How far one must read until every perspective was met, down to rank 100.
+    Coverage,
+    /// How far a lane's answer follows the side that the question is worded from.
+    Sycophancy,
 }
 
 /// How tables are printed.
@@ -291,6 +298,8 @@ pub enum TableFormat {
     Tsv,
     /// One JSON object.
     Json,
+    /// One page that stands alone, with plots.
+    Html,
 }
 
 /// How ties in a run are broken.

@@ -7,7 +7,7 @@
 //! | `writer` | beside `models`: the lanes that wait for a language model |
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
-//! | `sweeper` | measures a lane in all forms of one switch |
+//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
@@ -23,7 +23,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::corpus::{Passage, PassageIx};
-use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Sweep, Tally};
+use crate::detect::LabelSource;
+use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Swayed, Sweep, Tally};
 use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
 use slot::Slot;
@@ -130,6 +131,15 @@ pub enum Reply {
         /// There is no more to come.
         ended: bool,
     },
+    /// A lane was asked in all wordings.
+    Swayed {
+        /// Of which survey.
+        number: u64,
+        /// Which lane, from 0.
+        lane: usize,
+        /// Its answers, or why there are none.
+        swayed: Result<Arc<Swayed>, String>,
+    },
     /// The evidence in the passage that is open.
     Evidence {
         /// Of which study.
@@ -151,6 +161,15 @@ struct Order {
     reach: Reach,
     lists: Lists,
     rankings: Vec<Option<Ranking>>,
+}
+
+/// Something that needs many lists, asked for now and then.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Survey {
+    /// One lane in several forms.
+    Sweep(Sweep),
+    /// Every lane asked neutrally and as either side.
+    Sway(Plan, LabelSource),
 }
 
 /// What is wanted to be known of the passage that is open.
@@ -175,10 +194,10 @@ struct Shared {
     models: Slot<Order>,
     embed: Slot<()>,
     studies: Slot<(Study, Stop)>,
-    sweeps: Slot<(u64, Sweep, Stop)>,
+    surveys: Slot<(u64, Survey, Stop)>,
     now: Arc<AtomicU64>,
     reading: Arc<AtomicU64>,
-    sweeping: Arc<AtomicU64>,
+    surveying: Arc<AtomicU64>,
     /// 0 while the engine lives.
     ended: Arc<AtomicU64>,
     embedding: AtomicBool,
@@ -205,10 +224,10 @@ impl Engine {
             models: Slot::default(),
             embed: Slot::default(),
             studies: Slot::default(),
-            sweeps: Slot::default(),
+            surveys: Slot::default(),
             now: Arc::default(),
             reading: Arc::default(),
-            sweeping: Arc::default(),
+            surveying: Arc::default(),
             ended: Arc::default(),
             embedding: AtomicBool::new(false),
         });
@@ -225,7 +244,7 @@ impl Engine {
         start("models", Box::new(work::models));
         start("embedder", Box::new(work::embedder));
         start("reader", Box::new(work::reader));
-        start("sweeper", Box::new(work::sweeper));
+        start("surveyor", Box::new(work::surveyor));
         Engine { shared, threads }
     }
 
@@ -243,16 +262,16 @@ impl Engine {
         self.shared.studies.put((study, stop));
     }
 
-    /// Sweeps a lane's forms in place of any earlier sweep.
-    pub fn sweep(&self, number: u64, sweep: Sweep) {
-        self.stop_sweep(number);
-        let stop = Stop::when_past(&self.shared.sweeping, number);
-        self.shared.sweeps.put((number, sweep, stop));
+    /// Carries out a survey in place of any earlier one.
+    pub fn survey(&self, number: u64, survey: Survey) {
+        self.stop_survey(number);
+        let stop = Stop::when_past(&self.shared.surveying, number);
+        self.shared.surveys.put((number, survey, stop));
     }
 
-    /// Gives up every sweep but this one.
-    pub fn stop_sweep(&self, number: u64) {
-        self.shared.sweeping.store(number, Ordering::Relaxed);
+    /// Gives up every survey but this one.
+    pub fn stop_survey(&self, number: u64) {
+        self.shared.surveying.store(number, Ordering::Relaxed);
     }
 }
 
@@ -262,13 +281,13 @@ impl Drop for Engine {
         let shared = &self.shared;
         shared.now.store(u64::MAX, Ordering::Relaxed);
         shared.reading.store(u64::MAX, Ordering::Relaxed);
-        shared.sweeping.store(u64::MAX, Ordering::Relaxed);
+        shared.surveying.store(u64::MAX, Ordering::Relaxed);
         shared.ended.store(1, Ordering::Relaxed);
         shared.terms.close();
         shared.models.close();
         shared.embed.close();
         shared.studies.close();
-        shared.sweeps.close();
+        shared.surveys.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has been told of by the panic hook.
             let _ = thread.join();

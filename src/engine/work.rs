@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use super::{Opened, Order, Reach, Reply, Shared, Study, Tell};
+use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, Opening, Pair, Ranking, Recipe, Setup, SetupError, deeper, judge, rank,
-    sweep, top_pairs, why,
+    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, deeper, judge,
+    rank, sway, sweep, top_pairs, why,
 };
 use crate::work::{Job, Stop};
 
@@ -140,7 +140,7 @@ fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<()
         if stop.is_set() {
             break;
         }
-        pairs = deeper(&rankings, order.plan.k, &book);
+        pairs = deeper(&rankings, order.plan.k, &book, MANY);
     }
     Ok(())
 }
@@ -179,17 +179,31 @@ pub fn reader(shared: &Shared, tell: &Tell) {
     }
 }
 
-/// Carries out one sweep after another; the newest wins.
-pub fn sweeper(shared: &Shared, tell: &Tell) {
-    while let Some((number, order, stop)) = shared.sweeps.take() {
+/// Carries out one survey after another; the newest wins.
+pub fn surveyor(shared: &Shared, tell: &Tell) {
+    while let Some((number, survey, stop)) = shared.surveys.take() {
         let Some(setup) = shared.setup.get() else { return };
-        let told = |tallies: Result<&[_], String>, ended| {
-            tell(Reply::Swept { number, tallies: tallies.map(<[_]>::to_vec), ended });
-        };
-        match sweep(setup, &order, &stop, &|tallies| told(Ok(tallies), false)) {
-            Ok(tallies) if !stop.is_set() => told(Ok(&tallies), true),
-            Ok(_) => {}
-            Err(error) => told(Err(error.to_string()), true),
+        match survey {
+            Survey::Sweep(forms) => {
+                let told = |tallies: Result<&[_], String>, ended| {
+                    tell(Reply::Swept { number, tallies: tallies.map(<[_]>::to_vec), ended });
+                };
+                match sweep(setup, &forms, &stop, &|tallies| told(Ok(tallies), false)) {
+                    Ok(tallies) if !stop.is_set() => told(Ok(&tallies), true),
+                    Ok(_) => {}
+                    Err(error) => told(Err(error.to_string()), true),
+                }
+            }
+            Survey::Sway(plan, source) => {
+                for (lane, recipe) in plan.lanes.iter().enumerate() {
+                    let swayed = sway(setup, recipe, &plan.question, (plan.k, source), &stop);
+                    if stop.is_set() {
+                        break;
+                    }
+                    let swayed = swayed.map(Arc::new).map_err(|error| error.to_string());
+                    tell(Reply::Swayed { number, lane, swayed });
+                }
+            }
         }
     }
 }

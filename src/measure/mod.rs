@@ -11,6 +11,8 @@
 //! | [`mrecall`], [`prec`], [`cover`], [`lean`], [`precall`] | the perspective measures |
 //! | [`graded`], [`ndcg`] | trec_eval's measures |
 //! | [`subtopic`], [`alpha_ndcg`] | ndeval's measures |
+//! | [`exposure`] | order-aware bias |
+//! | [`uncertainty`] | what a measure of model labels is worth |
 //! | [`compare`], [`significance`], [`agreement`] | two rankings, two lanes, two annotators |
 //! | [`trec`] | runs and judgements in and out |
 
@@ -19,6 +21,7 @@ pub mod alpha_ndcg;
 pub mod compare;
 pub mod cover;
 pub mod detection;
+pub mod exposure;
 pub mod graded;
 pub mod lean;
 pub mod mrecall;
@@ -32,6 +35,7 @@ pub mod significance;
 pub mod subtopic;
 pub mod support;
 pub mod trec;
+pub mod uncertainty;
 
 #[cfg(test)]
 mod properties;

@@ -3,12 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::judge::MANY;
 use super::{
     Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, rank,
     top_pairs,
 };
 use crate::detect::{Known, LabelSource};
 use crate::measure::SupportSet;
+use crate::question::Question;
 use crate::work::Stop;
 
 /// How far down the lists passages are judged.
@@ -16,8 +18,10 @@ use crate::work::Stop;
 pub enum Depth {
     /// The first k.
     Top,
-    /// On until every perspective is covered, or the list ends.
+    /// On until every perspective is covered, or the list ends; questions of many perspectives to k only.
     Covered,
+    /// The same, however many perspectives a question has.
+    CoveredWhatever,
     /// Every passage of every list.
     Everything,
 }
@@ -88,36 +92,53 @@ pub fn answer(
     }
     let rankings: Vec<Ranking> =
         lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok().cloned()).collect();
+    let book = judged(setup, &plan.question, &rankings, (plan.k, depth), source, stop)?;
+    Ok(Answer { lanes, book })
+}
+
+/// The verdicts on the first k of several lists, or deeper.
+///
+/// # Errors
+/// The detector could not be loaded.
+pub fn judged(
+    setup: &Setup,
+    question: &Question,
+    rankings: &[Ranking],
+    (k, depth): (usize, Depth),
+    source: LabelSource,
+    stop: &Stop,
+) -> Result<Book, SetupError> {
     let threshold = setup.detector()?.threshold();
     // As deep as the explorer goes, which stops where the most trusted labels say that all is covered.
-    let mut book = Book::new(plan.question.perspectives.len(), LabelSource::Auto, threshold);
+    let mut book = Book::new(question.perspectives.len(), LabelSource::Auto, threshold);
     if source == LabelSource::Gold {
         // Labels alone count: no model is asked.
         for ranked in rankings.iter().flat_map(|ranking| ranking.iter()) {
-            for (perspective, statement) in plan.question.perspectives.iter().enumerate() {
+            for (perspective, statement) in question.perspectives.iter().enumerate() {
                 let labels = setup.labels.as_ref();
                 let gold = labels.and_then(|labels| labels.supports(statement, &ranked.passage.id));
                 book.write(ranked.at, perspective, Known { model: None, gold });
             }
         }
         book.source = source;
-        return Ok(Answer { lanes, book });
+        return Ok(book);
     }
-    let first = if depth == Depth::Everything { Plan::DEPTH } else { plan.k };
-    let mut pairs = top_pairs(&rankings, first, &book);
+    let first = if depth == Depth::Everything { Plan::DEPTH } else { k };
+    let mut pairs = top_pairs(rankings, first, &book);
     while !pairs.is_empty() && !stop.is_set() {
         let found = Mutex::new(Vec::new());
-        judge(setup, &plan.question, &pairs, stop, &|judged| {
+        judge(setup, question, &pairs, stop, &|judged| {
             found.lock().unwrap_or_else(PoisonError::into_inner).push(judged);
         })?;
         for judged in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
             book.write(judged.at, judged.perspective, judged.known);
         }
-        if depth != Depth::Covered {
-            break;
-        }
-        pairs = deeper(&rankings, plan.k, &book);
+        pairs = match depth {
+            Depth::Top | Depth::Everything => Vec::new(),
+            Depth::Covered => deeper(rankings, k, &book, MANY),
+            Depth::CoveredWhatever => deeper(rankings, k, &book, usize::MAX),
+        };
     }
     book.source = source;
-    Ok(Answer { lanes, book })
+    Ok(book)
 }

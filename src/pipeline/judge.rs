@@ -13,7 +13,7 @@ use crate::work::{Stop, on_all};
 /// Deeper than k, at most this many ranks of every lane are judged at once.
 const STEP: usize = 5;
 /// Questions of more perspectives are judged to k only.
-const MANY: usize = 5;
+pub const MANY: usize = 5;
 /// Passages judged for one statement before the next statement is asked.
 const FEW: usize = 4;
 
@@ -46,9 +46,10 @@ pub fn top_pairs(rankings: &[Ranking], k: usize, book: &Book) -> Vec<Pair> {
     pairs(ranks, book, &mut seen)
 }
 
-/// The next pairs below `k`: a few ranks of every lane that does not cover all perspectives yet.
-pub fn deeper(rankings: &[Ranking], k: usize, book: &Book) -> Vec<Pair> {
-    if book.perspectives > MANY {
+/// The next pairs below `k`: a few ranks of every lane that does not cover all perspectives yet. None for a question of more than
+/// `most` perspectives.
+pub fn deeper(rankings: &[Ranking], k: usize, book: &Book, most: usize) -> Vec<Pair> {
+    if book.perspectives > most {
         return Vec::new();
     }
     let mut seen = HashSet::new();

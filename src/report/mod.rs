@@ -2,7 +2,10 @@
 //!
 //! It must not compute anything but layout.
 
+pub mod html;
 pub mod marks;
+mod markup;
+pub mod plot;
 pub mod progress;
 pub mod reasons;
 pub mod safe;

@@ -12,8 +12,8 @@ use super::safe;
 pub struct Cell {
     /// The mean.
     pub mean: f64,
-    /// Its 95 % interval.
-    pub interval: (f64, f64),
+    /// Its 95 % interval, where it has one.
+    pub interval: Option<(f64, f64)>,
     /// Questions it is a mean of.
     pub n: usize,
     /// How likely a difference this great from the lane's plain form is by chance, corrected for the lanes compared; none where
@@ -66,9 +66,11 @@ impl Cell {
     }
 
     fn text(&self) -> String {
-        let (low, high) = self.interval;
         let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
-        format!("{}{} ({}–{})", figure(self.mean), self.star(), short(low), short(high))
+        let interval = self
+            .interval
+            .map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
+        format!("{}{}{interval}", figure(self.mean), self.star())
     }
 }
 
@@ -192,12 +194,13 @@ impl Table {
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (measure, cell) in self.columns.iter().zip(&row.cells) {
-                let Some(Cell { mean, interval: (low, high), n, p }) = cell else { continue };
+                let Some(Cell { mean, interval, n, p }) = cell else { continue };
+                let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
                 let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
                 let (p, judged) = (optional(*p), optional(row.judged));
                 let _ = writeln!(
                     out,
-                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low:.4}\t{high:.4}\t{n}\t{failed}\t{p}\t{judged}\t{source}",
+                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}",
                     self.suite
                 );
             }
@@ -209,7 +212,8 @@ impl Table {
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let measures = self.columns.iter().zip(&row.cells).filter_map(|(name, cell)| {
-                let Cell { mean, interval: (low, high), n, p } = cell.as_ref()?;
+                let Cell { mean, interval, n, p } = cell.as_ref()?;
+                let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
                 let value =
                     json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": row.judged});
                 Some((name.clone(), value))
@@ -243,7 +247,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let cell = |mean, p| Some(Cell { mean, interval: (0.1, 0.9), n: 2, p });
+        let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 2, p });
         let row = |lane: &str, cells| Row { lane: lane.into(), cells, ..Row::default() };
         Table {
             suite: "berds",

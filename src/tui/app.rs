@@ -12,7 +12,7 @@ use crate::corpus::{Passage, PassageIx};
 use crate::engine::{Opened, Turn};
 use crate::expand::Kind;
 use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
-use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Reason, Recipe, Tally};
+use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Reason, Recipe, Swayed, Tally};
 use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
@@ -29,6 +29,8 @@ pub enum Screen {
     Statements,
     /// One lane in all forms of one switch.
     Tune,
+    /// The lanes asked neutrally and as either side.
+    Sway,
     /// The list of keys.
     Help,
 }
@@ -102,6 +104,15 @@ pub struct Before {
     pub took: Duration,
 }
 
+/// The lanes asked in three wordings.
+#[derive(Clone, Debug, Default)]
+pub struct Swaying {
+    /// The survey whose answers are shown.
+    pub number: u64,
+    /// One a lane, once it is there.
+    pub lanes: Vec<Option<Result<Arc<Swayed>, String>>>,
+}
+
 /// The options that each switch was last used with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -152,7 +163,7 @@ pub struct Tuning {
     pub at: usize,
     /// Over the whole question set, not this question alone.
     pub over_set: bool,
-    /// The sweep whose figures are shown.
+    /// The survey whose figures are shown.
     pub number: u64,
     /// What is known of each form.
     pub tallies: Result<Vec<Tally>, String>,
@@ -236,6 +247,10 @@ pub struct App {
     pub editing: Editing,
     /// The lane being tuned.
     pub tuning: Tuning,
+    /// The lanes asked in three wordings.
+    pub swaying: Swaying,
+    /// Surveys asked for so far.
+    pub surveys: u64,
     /// What each switch was last used with.
     pub options: Options,
     /// First line of the help that is shown.
@@ -271,6 +286,8 @@ impl App {
             studies: 0,
             editing: Editing::default(),
             tuning: Tuning::default(),
+            swaying: Swaying::default(),
+            surveys: 0,
             options: Options::default(),
             help_scroll: 0,
             glyphs: start.glyphs,

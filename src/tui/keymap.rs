@@ -67,6 +67,8 @@ pub enum Action {
     TypePerspective,
     /// Project toward what was typed.
     ApplyPerspective,
+    /// Ask every lane neutrally and as either side.
+    Sway,
     /// Swap the lanes with what they were before the last change.
     Swap,
     /// Another lane like this one.
@@ -112,6 +114,8 @@ pub enum Context {
     Tune,
     /// A perspective being typed there.
     Toward,
+    /// The lanes asked in three wordings.
+    Sway,
     /// The list of keys.
     Help,
     /// Everywhere.
@@ -181,6 +185,13 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(Context::Lanes, &["t"], Action::Tune, "tune", "compare all forms of the lane's switches"),
     bind(Context::Lanes, &["x"], Action::Swap, "before/after", "swap the lanes with what they were before"),
+    bind(
+        Context::Lanes,
+        &["y"],
+        Action::Sway,
+        "sycophancy",
+        "ask every lane neutrally and as either side, to see how far it follows the wording",
+    ),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
     bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
@@ -321,6 +332,17 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Sway, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
+    bind(Context::Sway, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "show the lane before"),
+    bind(
+        Context::Sway,
+        &["s"],
+        Action::NextLabelSource,
+        "labels",
+        "let other labels count: auto, model, gold",
+    ),
+    bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Sway, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),

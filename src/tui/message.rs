@@ -5,8 +5,8 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::Size;
-use crate::engine::{Reach, Reply, Study, Turn};
-use crate::pipeline::{Plan, Sweep};
+use crate::engine::{Reach, Reply, Study, Survey, Turn};
+use crate::pipeline::Plan;
 use crate::work::Progress;
 
 /// Something happened.
@@ -63,10 +63,10 @@ pub enum Effect {
     },
     /// Find out what is wanted of the open passage.
     Study(Study),
-    /// Measure a lane in all forms of one switch.
-    Sweep(u64, Sweep),
-    /// Give up every sweep before this one.
-    StopSweep(u64),
+    /// Carry out a survey.
+    Survey(u64, Survey),
+    /// Give up every survey before this one.
+    StopSurvey(u64),
     /// Put a text on the clipboard.
     Copy(String),
     /// Give the terminal back and sleep until called to the foreground.

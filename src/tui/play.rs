@@ -132,6 +132,7 @@ impl Player {
                 reading.why.as_ref().is_some_and(known) || lane.state != LaneState::Ready
             });
         let swept = self.app.screen != Screen::Tune || self.app.tuning.ended;
-        why && swept && asked.all(|pair| reading.evidence.contains_key(&pair))
+        let swayed = self.app.screen != Screen::Sway || self.app.swaying.lanes.iter().all(Option::is_some);
+        why && swept && swayed && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

@@ -84,8 +84,8 @@ pub fn carry_out(engine: &Engine, effect: Effect) {
     match effect {
         Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
         Effect::Study(study) => engine.study(study),
-        Effect::Sweep(number, sweep) => engine.sweep(number, sweep),
-        Effect::StopSweep(number) => engine.stop_sweep(number),
+        Effect::Survey(number, survey) => engine.survey(number, survey),
+        Effect::StopSurvey(number) => engine.stop_survey(number),
         Effect::WaitQuiet { .. } | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
     }
 }

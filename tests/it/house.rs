@@ -115,6 +115,7 @@ fn key_table() -> String {
             Context::Read => "reading",
             Context::Statements => "statements",
             Context::Tune => "tuning",
+            Context::Sway => "asking as either side",
             Context::Toward => "typing a perspective",
             Context::Help => "help",
             Context::Anywhere => "everywhere",

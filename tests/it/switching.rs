@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parallax::corpus::PassageIx;
-use parallax::engine::{Reach, Reply};
+use parallax::engine::{Reach, Reply, Survey};
 use parallax::pipeline::recipe::Switch;
 use parallax::pipeline::{Plan, Tally};
 use parallax::tui::app::{App, LaneState, Screen};
@@ -158,7 +158,7 @@ fn toggling_before_a_question_is_asked_changes_the_lane_and_orders_nothing() {
 fn tuning_sweeps_all_forms_gives_the_lane_the_marked_one_and_stops_on_leaving() {
     let mut app = asked(140, 40);
     let effects = press(&mut app, "t");
-    let [Effect::Sweep(number, sweep)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Survey(number, Survey::Sweep(sweep))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((app.screen, sweep.questions.len(), app.tuning.at), (Screen::Tune, 1, 0));
     assert_eq!(sweep.forms.len(), 10);
     let tallies = vec![Tally::default(); 10];
@@ -170,10 +170,10 @@ fn tuning_sweeps_all_forms_gives_the_lane_the_marked_one_and_stops_on_leaving() 
     plan(&press(&mut app, "j"));
     assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.99");
     let effects = press(&mut app, "o");
-    let [Effect::Sweep(..)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Survey(..)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(app.tuning.over_set && !app.tuning.ended);
     let effects = press(&mut app, "<Esc>");
-    assert!(matches!(effects.as_slice(), [Effect::StopSweep(later)] if *later > *number), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::StopSurvey(later)] if *later > *number), "{effects:?}");
     assert_eq!(app.screen, Screen::Explore);
 }
 

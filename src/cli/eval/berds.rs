@@ -5,10 +5,9 @@ use super::super::args::{Common, Eval};
 use super::lanes::Lanes;
 use super::{Values, cells};
 use crate::measure::SupportSet;
-use crate::pipeline::{Answer, Depth, Figures, Lists, Plan, answer};
+use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
 use crate::question::Question;
 use crate::report::table::{Row, Table};
-use crate::work::{Job, Progress};
 
 /// Sides of a two-sided question that the top k covers: only the first, only the second, both, neither.
 const COVERED: [[bool; 2]; 4] = [[true, false], [false, true], [true, true], [false, false]];
@@ -20,19 +19,20 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (measured, left_out): (Vec<&Question>, Vec<&Question>) =
         lanes.setup.questions.iter().partition(|question| !question.perspectives.is_empty());
     let oracles = if args.oracle { lanes.recipes.len() } else { 0 };
+    let maxima = lanes.maxima()?;
     let mut gathered = Gathered::new(lanes.recipes.len() + oracles);
     for (done, question) in measured.iter().enumerate() {
-        lanes.meter.tell(Progress { job: Job::Measuring, done: done as u64, total: measured.len() as u64 });
+        lanes.tell(done, measured.len());
         let plan = Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k };
         let depth = if args.oracle { Depth::Everything } else { Depth::Top };
-        let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut Lists::default(), &lanes.stop)?;
+        let mut lists = Lanes::lists(&maxima);
+        let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }
         gathered.take(&plan, &answered, args.oracle);
     }
-    let total = measured.len() as u64;
-    lanes.meter.tell(Progress { job: Job::Measuring, done: total, total });
+    lanes.tell(measured.len(), measured.len());
     let names = lanes.recipes.iter().map(ToString::to_string);
     let oracle = lanes.recipes.iter().take(oracles).map(|recipe| format!("{recipe} (oracle)"));
     let mut versus = lanes.plain_forms();

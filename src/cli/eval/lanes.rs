@@ -7,8 +7,9 @@ use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::super::progress::Meter;
 use crate::detect::LabelSource;
-use crate::pipeline::{Recipe, Setup};
-use crate::work::Stop;
+use crate::pipeline::recipe::{Mmr, Norm, Rerank};
+use crate::pipeline::{Asked, Lists, Recipe, Setup, rank};
+use crate::work::{Job, Progress, Stop};
 
 /// Everything open, and the lanes to measure.
 pub struct Lanes {
@@ -55,6 +56,47 @@ impl Lanes {
             },
             "seed": 0,
         }))
+    }
+
+    /// The question set's own normalisation: the greatest score of every lane that MMR weighs so.
+    pub fn maxima(&self) -> anyhow::Result<Vec<(Recipe, f32)>> {
+        let mut maxima: Vec<(Recipe, f32)> = Vec::new();
+        for recipe in &self.recipes {
+            let norm = match recipe.switches.rerank {
+                Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
+                _ => Norm::Question,
+            };
+            let retrieval = recipe.retrieval();
+            if norm == Norm::Question || maxima.iter().any(|(known, _)| *known == retrieval) {
+                continue;
+            }
+            let mut greatest = f32::NEG_INFINITY;
+            for question in &self.setup.questions {
+                let list = rank(
+                    &self.setup,
+                    &retrieval,
+                    Asked::plainly(question),
+                    &mut Lists::default(),
+                    &self.stop,
+                );
+                greatest =
+                    list.iter().flat_map(|list| list.iter()).map(|hit| hit.score).fold(greatest, f32::max);
+            }
+            maxima.push((retrieval, greatest));
+        }
+        Ok(maxima)
+    }
+
+    /// Lists for one question, with the question set's maxima.
+    pub fn lists(maxima: &[(Recipe, f32)]) -> Lists {
+        let mut lists = Lists::default();
+        lists.maxima = maxima.to_vec();
+        lists
+    }
+
+    /// Tells how many questions are done.
+    pub fn tell(&self, done: usize, of: usize) {
+        self.meter.tell(Progress { job: Job::Measuring, done: done as u64, total: of as u64 });
     }
 
     /// For every lane, the place of its plain form among them, if it is not that itself.

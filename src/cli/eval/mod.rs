@@ -1,7 +1,10 @@
 //! `parallax eval`: lanes or finished runs, measured over a question set.
 
 mod berds;
+mod coverage;
 mod lanes;
+mod page;
+mod sycophancy;
 mod trec;
 mod under;
 
@@ -21,6 +24,8 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     let table = match args.suite {
         Suite::Trec => Some(trec::table(common, args)?),
         Suite::Berds => berds::table(common, args)?,
+        Suite::Coverage => coverage::table(common, args)?,
+        Suite::Sycophancy => sycophancy::table(common, args)?,
     };
     let Some(table) = table else {
         writeln!(io::stderr(), "parallax: interrupted; what was judged is kept, the same command goes on")?;
@@ -32,8 +37,12 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         TableFormat::Latex => table.latex(),
         TableFormat::Tsv => table.tsv(),
         TableFormat::Json => format!("{:#}\n", table.json()),
+        TableFormat::Html => page::html(&table),
     };
     io::stdout().write_all(text.as_bytes())?;
+    if let Some(folder) = &args.plots {
+        page::write_plots(&table, folder)?;
+    }
     let mut ended = ExitCode::SUCCESS;
     for bound in &bounds {
         if let Some(reason) = bound.broken(&table)? {
@@ -61,7 +70,7 @@ fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<
             }
             let interval = bootstrap_interval(&known, 0.95, DRAWS, 0)?;
             let (mean, n) = (interval.mean, known.len());
-            Ok(Some(Cell { mean, interval: (interval.low, interval.high), n, p: None }))
+            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, p: None }))
         });
         rows.push(row.collect::<anyhow::Result<_>>()?);
     }

@@ -126,8 +126,8 @@ pub struct Lists {
     found: Vec<(Recipe, Arc<Found>)>,
     expanded: Vec<(Kind, Arc<Expansion>)>,
     depth: usize,
-    /// For MMR's normalisation over a question set: a lane's greatest score over all its questions.
-    pub maximum: Option<f32>,
+    /// For MMR's normalisation over a question set: lanes without re-ranking, and their greatest score over all its questions.
+    pub maxima: Vec<(Recipe, f32)>,
 }
 
 impl Default for Lists {
@@ -139,7 +139,7 @@ impl Default for Lists {
 impl Lists {
     /// Lists of `depth` passages.
     pub fn to_depth(depth: usize) -> Self {
-        Lists { found: Vec::new(), expanded: Vec::new(), depth, maximum: None }
+        Lists { found: Vec::new(), expanded: Vec::new(), depth, maxima: Vec::new() }
     }
 }
 
@@ -159,7 +159,9 @@ pub fn rank(
     let hits = match recipe.switches.rerank {
         None => found.hits.clone(),
         Some(rerank) => {
-            reorder::reorder(setup, recipe, rerank, asked, &found, lists.maximum, &mut trace, stop)?
+            let retrieval = recipe.retrieval();
+            let maximum = lists.maxima.iter().find(|(known, _)| *known == retrieval).map(|(_, score)| *score);
+            reorder::reorder(setup, recipe, rerank, asked, &found, maximum, &mut trace, stop)?
         }
     };
     let ranked = hits.iter().map(|hit| Ranked {

@@ -41,7 +41,7 @@ pub fn reorder(
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if recipe.base != Base::Bm25(Default::default()) && !matches!(recipe.base, Base::Bm25(_)) {
+            if !matches!(recipe.base, Base::Bm25(_)) {
                 trace.note("MMR compares passages by MiniLM, which this lane also ranks by".into());
             }
             by_likeness(setup, options, Pool { hits, relevance: relevance(maximum) }, trace)

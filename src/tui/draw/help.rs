@@ -11,12 +11,13 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 8] = [
+const PLACES: [(Context, &str); 9] = [
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),
     (Context::Statements, "Editing statements"),
     (Context::Tune, "Tuning a lane"),
+    (Context::Sway, "Asking as either side"),
     (Context::Toward, "Typing a perspective to project toward"),
     (Context::Help, "This page"),
     (Context::Anywhere, "Everywhere"),

@@ -7,6 +7,7 @@ mod help;
 mod lane;
 pub mod read;
 mod statements;
+mod sway;
 mod tune;
 
 use ratatui::Frame;
@@ -30,6 +31,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Read => read::draw(app, theme, panes.body, frame),
         Screen::Statements => statements::draw(app, theme, panes.body, frame),
         Screen::Tune => tune::draw(app, theme, panes.body, frame),
+        Screen::Sway => sway::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     footer::draw(app, theme, &panes, frame);

@@ -6,6 +6,7 @@ mod moving;
 mod reading;
 mod replies;
 mod statements;
+mod swaying;
 mod switching;
 pub mod tuning;
 
@@ -53,6 +54,7 @@ pub fn context(app: &App) -> Context {
         Screen::Statements => Context::Statements,
         Screen::Tune if app.tuning.typed.is_some() => Context::Toward,
         Screen::Tune => Context::Tune,
+        Screen::Sway => Context::Sway,
         Screen::Help => Context::Help,
     }
 }
@@ -77,6 +79,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Question, action) => return asking::act(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
+        (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
         (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),

@@ -76,6 +76,13 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 app.reading.why = Some((at, lane.recipe.clone(), reasons));
             }
         }
+        Reply::Swayed { number, lane, swayed } => {
+            if number == app.swaying.number
+                && let Some(place) = app.swaying.lanes.get_mut(lane)
+            {
+                *place = Some(swayed);
+            }
+        }
         Reply::Swept { number, tallies, ended } => {
             if number == app.tuning.number {
                 (app.tuning.tallies, app.tuning.ended) = (tallies, ended);

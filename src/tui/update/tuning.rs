@@ -8,6 +8,7 @@ use super::super::app::{App, Corpus, Screen, Tuning};
 use super::super::keymap::Action;
 use super::super::message::Effect;
 use super::{asking, switching};
+use crate::engine::Survey;
 use crate::expand::Kind;
 use crate::pipeline::recipe::{Base, Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 use crate::pipeline::{Recipe, Sweep};
@@ -30,7 +31,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
     app.screen = Screen::Tune;
-    app.tuning = Tuning { number: app.tuning.number, over_set: app.tuning.over_set, ..Tuning::default() };
+    app.tuning = Tuning { over_set: app.tuning.over_set, ..Tuning::default() };
     show(app, on.unwrap_or(Switch::Mmr))
 }
 
@@ -66,8 +67,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Back if app.tuning.typed.is_some() => app.tuning.typed = None,
         Action::Back => {
             app.screen = Screen::Explore;
-            app.tuning.number += 1;
-            return vec![Effect::StopSweep(app.tuning.number)];
+            app.surveys += 1;
+            return vec![Effect::StopSurvey(app.surveys)];
         }
         _ => {}
     }
@@ -118,14 +119,15 @@ fn mark(app: &mut App, at: usize) -> Vec<Effect> {
 /// Orders the figures of all forms.
 pub fn measure(app: &mut App) -> Vec<Effect> {
     let tuning = &mut app.tuning;
-    tuning.number += 1;
+    app.surveys += 1;
+    tuning.number = app.surveys;
     (tuning.tallies, tuning.ended) = (Ok(Vec::new()), false);
     let questions = match &app.corpus {
         Corpus::Open(opened) if tuning.over_set => opened.questions.clone(),
         _ => vec![app.question.clone()],
     };
     let sweep = Sweep { forms: tuning.forms.clone(), questions, k: app.k, source: app.book.source };
-    vec![Effect::Sweep(tuning.number, sweep)]
+    vec![Effect::Survey(tuning.number, Survey::Sweep(sweep))]
 }
 
 /// The lane with one switch in all its forms, off first.

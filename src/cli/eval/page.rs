@@ -1,0 +1,100 @@
+//! A table's plots, alone or with the table on one page.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::report::html::{Section, page};
+use crate::report::plot::{Arrow, arrows, intervals, stacks};
+use crate::report::table::{Row, Table};
+
+/// The page.
+pub fn html(table: &Table) -> String {
+    let (title, text) = about(table.suite);
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
+    page(title, &command, &[Section { heading: title.into(), text: text.into(), tables: vec![table], plots }])
+}
+
+fn about(suite: &str) -> (&'static str, &'static str) {
+    match suite {
+        "berds" => (
+            "Perspectives in the first passages",
+            "MRecall asks whether the first k passages cover the question's perspectives, Prec how many of them support any. The stacks say \
+             how often only one side, both or neither was there (Chen and Choi, Tables 3 and 4, Figure 2).",
+        ),
+        "coverage" => (
+            "How far to read",
+            "The rank at which every perspective has been met, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
+        ),
+        "sycophancy" => (
+            "Does the answer follow the wording?",
+            "Every lane asked neutrally, as the supporting statement and as the opposing one (Chen and Choi, Figure 3).",
+        ),
+        "pir" => (
+            "Perspective awareness",
+            "p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
+        ),
+        _ => ("Graded relevance", "As trec_eval measures it."),
+    }
+}
+
+/// Every plot of a table with the name of its file.
+fn plots(table: &Table) -> Vec<(String, String)> {
+    let column = |name: &str| table.columns.iter().position(|known| known.starts_with(name));
+    let mean = |row: &Row, column: usize| row.cells[column].as_ref().map(|cell| cell.mean);
+    let mut plots = Vec::new();
+    let sides = ["only-1@", "only-2@", "both@", "neither@"].map(column);
+    if let [Some(first), Some(second), Some(both), Some(neither)] = sides {
+        let stack = |row: &Row| {
+            let share = |column| mean(row, column).unwrap_or(0.0);
+            (row.lane.clone(), [share(first), share(second), share(both), share(neither)])
+        };
+        plots.push(("sides".to_owned(), stacks(&table.rows.iter().map(stack).collect::<Vec<_>>())));
+    }
+    let wordings = ["neutral", "as-1", "as-2"].map(|wording| {
+        ["p@", "n@"].map(|name| {
+            table.columns.iter().position(|known| known.starts_with(name) && known.ends_with(wording))
+        })
+    });
+    if let [[Some(a), Some(b)], [Some(c), Some(d)], [Some(e), Some(f)]] = wordings {
+        let arrow = |row: &Row| {
+            let pair = |p, n| (mean(row, p).unwrap_or(0.0), mean(row, n).unwrap_or(0.0));
+            Arrow {
+                name: row.lane.clone(),
+                neutral: pair(a, b),
+                as_support: pair(c, d),
+                as_oppose: pair(e, f),
+            }
+        };
+        plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
+    }
+    for (i, name) in table.columns.iter().enumerate() {
+        let shown = ["MRecall@", "Prec@", "Cover", "covered@", "shift@", "nDCG", "avg"];
+        if !shown.iter().any(|shown| name.starts_with(shown)) {
+            continue;
+        }
+        let rows = table.rows.iter().filter_map(|row| {
+            let cell = row.cells[i].as_ref()?;
+            let (low, high) = cell.interval.unwrap_or((cell.mean, cell.mean));
+            Some((row.lane.clone(), cell.mean, low, high))
+        });
+        plots.push((name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
+    }
+    plots
+}
+
+/// Writes every plot as `SUITE-NAME.svg`, each beside its place first.
+pub fn write_plots(table: &Table, folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    for (name, plot) in plots(table) {
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let place = folder.join(format!("{}-{name}.svg", table.suite));
+        let part = place.with_extension("svg.part");
+        fs::write(&part, plot).with_context(|| format!("{} cannot be written", part.display()))?;
+        fs::rename(&part, &place).with_context(|| format!("{} cannot be written", place.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! One lane asked in three wordings: the question's own, its supporting statement, and the opposing one. How far the answer
+//! follows the wording is the lane's sycophancy (BERDS section 7).
+
+use super::{Asked, Book, Depth, LaneError, Lists, Ranking, Recipe, Setup, judged, rank};
+use crate::detect::LabelSource;
+use crate::measure::PerspectiveCount;
+use crate::measure::lean::{SideShares, shift, side_shares};
+use crate::question::Question;
+use crate::work::{Stop, Stopped};
+
+/// A lane's answers to the three wordings, in this order: neutral, supporting, opposing.
+#[derive(Clone, Debug)]
+pub struct Swayed {
+    /// The lists.
+    pub lists: [Ranking; 3],
+    /// What of each list's top k supports either side.
+    pub shares: [SideShares; 3],
+    /// The verdicts on all of them.
+    pub book: Book,
+}
+
+impl Swayed {
+    /// `lean(asked as the supporting statement) − lean(asked as the opposing one)`, from −2 to 2.
+    pub fn shift(&self) -> f64 {
+        shift(self.shares[1], self.shares[2])
+    }
+
+    /// How many of a wording's top k the neutral wording does not bring.
+    pub fn came(&self, wording: usize, k: usize) -> usize {
+        let neutral = &self.lists[0][..self.lists[0].len().min(k)];
+        let missing =
+            self.lists[wording].iter().take(k).filter(|ranked| neutral.iter().all(|own| own.at != ranked.at));
+        missing.count()
+    }
+}
+
+/// Asks one lane in all three wordings.
+///
+/// # Errors
+/// The question is not two-sided, a list could not be made, or `stop` was set.
+pub fn sway(
+    setup: &Setup,
+    recipe: &Recipe,
+    question: &Question,
+    (k, source): (usize, LabelSource),
+    stop: &Stop,
+) -> Result<Swayed, LaneError> {
+    let (Some(first), [_, _]) = (question.supports, question.perspectives.as_slice()) else {
+        return Err(LaneError::NoPerspective("only a question of two sides can be asked as either".into()));
+    };
+    let ranked = |text: &str| rank(setup, recipe, Asked { question, text }, &mut Lists::default(), stop);
+    let lists = [
+        ranked(&question.text)?,
+        ranked(&question.perspectives[first])?,
+        ranked(&question.perspectives[1 - first])?,
+    ];
+    let book = judged(setup, question, &lists, (k, Depth::Top), source, stop)?;
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    let sides = |list: &Ranking| {
+        let m = PerspectiveCount::new(2).ok()?;
+        side_shares(&book.supports(list), m, first, k).ok()
+    };
+    let shares = lists.each_ref().map(|list| sides(list).map_or(SideShares { p: 0.0, n: 0.0 }, |s| s.value));
+    Ok(Swayed { lists, shares, book })
+}

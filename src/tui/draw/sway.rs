@@ -1,0 +1,154 @@
+//! The lanes asked neutrally, as the supporting statement and as the opposing one: lists of one lane, figures of all.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+
+use super::{paragraph, span};
+use crate::measure::lean::SideShares;
+use crate::pipeline::Swayed;
+use crate::report::marks::{Glyphs, Mark, share, signed};
+use crate::report::safe;
+use crate::tui::app::App;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::{columns_of, fit};
+
+/// Columns of a lane's name in the table.
+const NAME: usize = 24;
+
+/// Draws the screen.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    // The table of all lanes stands below, as tall as it needs to be.
+    let rows = (app.lanes.len() as u16 + 2).min(body.height / 2);
+    let lists = Rect { height: body.height - rows, ..body };
+    let table = Rect { y: lists.bottom(), height: rows, ..body };
+    lane(app, theme, lists, frame);
+    figures(app, theme, table, frame);
+}
+
+fn wording(app: &App, i: usize) -> (Mark, String) {
+    let first = app.question.supports.unwrap_or(0);
+    let statement = |i: usize| app.question.perspectives.get(i).cloned().unwrap_or_default();
+    match i {
+        0 => (Mark::None, app.question.text.clone()),
+        1 => (Mark::of(first, &app.question), statement(first)),
+        _ => (Mark::of(1 - first.min(1), &app.question), statement(1 - first.min(1))),
+    }
+}
+
+/// The three lists of the lane with the cursor.
+fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let answer = app.swaying.lanes.get(app.lane).and_then(Option::as_ref);
+    let name = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.title());
+    for i in 0..3u16 {
+        let (left, right) = (area.width * i / 3, area.width * (i + 1) / 3);
+        let pane = Rect { x: area.x + left, width: right - left, ..area };
+        let (mark, text) = wording(app, usize::from(i));
+        let glyph = if i == 0 { "asked".to_owned() } else { format!("as {}", mark.text(app.glyphs)) };
+        let room = usize::from(pane.width).saturating_sub(columns_of(&glyph) + 6);
+        let title = format!(" {glyph} {} ", fit(&safe::line(&text), room));
+        let mut block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+            title,
+            if i == 0 { Meaning::Title } else { Meaning::Side(mark) },
+            theme,
+        ));
+        if i == 0 {
+            let name = fit(&safe::line(&name), usize::from(pane.width).saturating_sub(4));
+            block = block.title_bottom(span(format!(" {name} "), Meaning::Title, theme));
+        } else if let Some(Ok(swayed)) = answer {
+            let came = format!(" {} of {} new ", swayed.came(usize::from(i), app.k), app.k);
+            block =
+                block.title_bottom(Line::from(span(came, Meaning::Muted, theme)).alignment(Alignment::Right));
+        }
+        let inner = block.inner(pane);
+        frame.render_widget(block, pane);
+        let width = usize::from(inner.width);
+        let lines = match answer {
+            None => vec![Line::from(span(" …", Meaning::Muted, theme))],
+            Some(Err(reason)) => paragraph(reason, " ", width, Meaning::Warn, theme),
+            Some(Ok(swayed)) => passages(app, theme, swayed, usize::from(i), width),
+        };
+        frame.render_widget(Paragraph::new(lines), inner);
+    }
+}
+
+/// The first k of one wording, with where each stood in the neutral list.
+fn passages(app: &App, theme: Theme, swayed: &Swayed, wording: usize, width: usize) -> Vec<Line<'static>> {
+    let [up, down] = if app.glyphs == Glyphs::Ascii { ['^', 'v'] } else { ['↑', '↓'] };
+    let mut lines = Vec::new();
+    for (i, ranked) in swayed.lists[wording].iter().take(app.k).enumerate() {
+        let mark = Mark::of_set(swayed.book.support(ranked.at), &app.question);
+        let moved = match swayed.lists[0].rank_of(ranked.at) {
+            _ if wording == 0 => String::new(),
+            Some(was) if was > i + 1 => format!("{up}{}", was - i - 1),
+            Some(was) if was < i + 1 => format!("{down}{}", i + 1 - was),
+            Some(_) => "=".into(),
+            None => "new".into(),
+        };
+        let name = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
+        let title = fit(&safe::line(name), width.saturating_sub(7 + columns_of(&moved) + 1));
+        let pad = " ".repeat(width.saturating_sub(7 + columns_of(&title) + columns_of(&moved)));
+        lines.push(Line::from(vec![
+            span(format!("{:>3} ", i + 1), Meaning::Muted, theme),
+            span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            span(title, Meaning::Text, theme),
+            Span::raw(pad),
+            span(moved, Meaning::Muted, theme),
+        ]));
+    }
+    // Passages of the neutral list that this wording does not bring.
+    let own = &swayed.lists[wording][..swayed.lists[wording].len().min(app.k)];
+    let gone = swayed.lists[0].iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
+    for ranked in gone {
+        let mark = Mark::of_set(swayed.book.support(ranked.at), &app.question);
+        let name = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
+        lines.push(Line::from(vec![
+            span("  – ", Meaning::Muted, theme),
+            span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            span(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
+        ]));
+    }
+    lines
+}
+
+/// `p .60 n .20 lean +.40 Δ .67` for each wording of every lane, and the shift.
+fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        " lean when asked neutrally, as either side, and the shift between them ",
+        Meaning::Title,
+        theme,
+    ));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let wide = usize::from(inner.width) >= NAME + 3 * 34 + 12;
+    let lines = app.lanes.iter().enumerate().map(|(i, lane)| {
+        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
+        let name = fit(&safe::line(&lane.recipe.title()), NAME - 2);
+        let pad = " ".repeat(NAME.saturating_sub(columns_of(&name) + 1));
+        let mut spans = vec![Span::raw(" "), span(name, meaning, theme), Span::raw(pad)];
+        match app.swaying.lanes.get(i).and_then(Option::as_ref) {
+            None => spans.push(span("…", Meaning::Muted, theme)),
+            Some(Err(_)) => spans.push(span("no list", Meaning::Warn, theme)),
+            Some(Ok(swayed)) => {
+                for (wording, shares) in swayed.shares.iter().enumerate() {
+                    let mark = [Mark::None, Mark::Support, Mark::Oppose][wording];
+                    spans.push(span(format!("{} ", mark.glyph(app.glyphs)), Meaning::Side(mark), theme));
+                    spans.push(Span::raw(said(*shares, wide)));
+                }
+                spans.push(span(format!("shift {}", signed(swayed.shift()).trim()), Meaning::Title, theme));
+            }
+        }
+        Line::from(spans)
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
+}
+
+fn said(shares: SideShares, wide: bool) -> String {
+    let lean = signed(shares.lean()).trim().to_owned();
+    if !wide {
+        return format!("{lean:<7}");
+    }
+    let delta = shares.delta().map_or_else(|| "–".into(), |delta| signed(delta).trim().to_owned());
+    format!("{:<32}", format!("p {} n {} lean {lean} Δ {delta}", share(shares.p), share(shares.n)))
+}

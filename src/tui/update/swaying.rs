@@ -1,0 +1,43 @@
+//! The lanes asked neutrally, as the supporting statement and as the opposing one.
+
+use super::super::app::{App, Screen, Swaying};
+use super::super::keymap::Action;
+use super::super::message::Effect;
+use super::{asking, moving};
+use crate::engine::Survey;
+
+/// Opens the screen and asks all lanes.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    asking::read_line(app);
+    if app.question.supports.is_none() || app.question.perspectives.len() != 2 {
+        app.notice =
+            Some("only a question of two sides can be asked as either; i edits its statements".into());
+        return Vec::new();
+    }
+    app.screen = Screen::Sway;
+    ask(app)
+}
+
+/// An action on the screen.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::NextLane | Action::PreviousLane => return moving::act(app, action),
+        Action::NextLabelSource => {
+            moving::next_source(app);
+            return ask(app);
+        }
+        Action::Back => {
+            app.screen = Screen::Explore;
+            app.surveys += 1;
+            return vec![Effect::StopSurvey(app.surveys)];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn ask(app: &mut App) -> Vec<Effect> {
+    app.surveys += 1;
+    app.swaying = Swaying { number: app.surveys, lanes: vec![None; app.lanes.len()] };
+    vec![Effect::Survey(app.surveys, Survey::Sway(app.plan(), app.book.source))]
+}
