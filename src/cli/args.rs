@@ -260,6 +260,13 @@ pub struct Eval {
     /// Exit with 0 even if a lane failed on some questions.
     #[arg(long)]
     pub allow_failed: bool,
+    /// For `pir`: the arithmetic of the authors' notebook instead of the paper's (a root with one query scores 0, the first query
+    /// of a root counts any gold passage of the root).
+    #[arg(long)]
+    pub pir_notebook: bool,
+    /// For `pir`: how many passages of a root query count in the shares of the sides.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 1)]
+    pub bias_k: u16,
     /// Leave out a passage whose id is the question's own.
     #[arg(long)]
     pub ignore_identical_ids: bool,
@@ -278,6 +285,8 @@ pub enum Suite {
     Trec,
     /// MRecall, Prec and sides covered, as BERDS does.
     Berds,
+    /// pRecall of the carried encoder under every projection, and of BM25, over PIR's tasks (--questions FILE).
+    Pir,
     /// How far one must read until every perspective was met, down to rank 100.
     Coverage,
     /// How far a lane's answer follows the side that the question is worded from.

@@ -13,7 +13,7 @@ use super::{Fingerprint, Passage, PassageIx};
 
 enum Bytes {
     Mapped(Mmap),
-    Carried(&'static [u8]),
+    Held(Cow<'static, [u8]>),
 }
 
 enum Offsets {
@@ -41,13 +41,32 @@ impl Corpus {
 
     /// Passages carried in the binary as JSONL.
     pub fn carried(name: &str, jsonl: &'static [u8]) -> Self {
+        Corpus::held(name, jsonl.into())
+    }
+
+    /// Texts that are kept nowhere, as passages whose ids are in the order of the texts.
+    ///
+    /// # Errors
+    /// Never on texts; it is what writing JSON may say.
+    pub fn of_texts(name: &str, texts: &[String]) -> serde_json::Result<Self> {
+        let mut jsonl = Vec::new();
+        for (i, text) in texts.iter().enumerate() {
+            // Ties are broken by id, so that the ids must sort as the numbers do.
+            let passage = Passage { id: format!("{i:010}"), text: text.clone(), ..Passage::default() };
+            serde_json::to_writer(&mut jsonl, &passage)?;
+            jsonl.push(b'\n');
+        }
+        Ok(Corpus::held(name, jsonl.into()))
+    }
+
+    fn held(name: &str, jsonl: Cow<'static, [u8]>) -> Self {
         let mut offsets = vec![0];
         offsets
             .extend(jsonl.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i as u64 + 1));
         Corpus {
             name: name.to_owned(),
-            fingerprint: Fingerprint(blake3::hash(jsonl).to_hex()[..24].to_owned()),
-            bytes: Bytes::Carried(jsonl),
+            fingerprint: Fingerprint(blake3::hash(&jsonl).to_hex()[..24].to_owned()),
+            bytes: Bytes::Held(jsonl),
             offsets: Offsets::Counted(offsets),
             by_id: OnceLock::new(),
         }
@@ -80,7 +99,7 @@ impl Corpus {
     fn line(&self, PassageIx(ix): PassageIx) -> &[u8] {
         let bytes: &[u8] = match &self.bytes {
             Bytes::Mapped(map) => map,
-            Bytes::Carried(all) => all,
+            Bytes::Held(all) => all,
         };
         bytes.get(self.offset(ix as usize)..self.offset(ix as usize + 1)).unwrap_or_default()
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::LabelSource;
-use crate::pipeline::{Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Swayed, Sweep, Tally};
+use crate::pipeline::{Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Swayed, Sweep, Tally};
 use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
 use slot::Slot;
@@ -140,6 +140,15 @@ pub enum Reply {
         /// Its answers, or why there are none.
         swayed: Result<Arc<Swayed>, String>,
     },
+    /// A question of the set was put to every lane.
+    Compared {
+        /// Of which survey.
+        number: u64,
+        /// Which question, from 0.
+        question: usize,
+        /// What came of it.
+        compared: Result<Compared, String>,
+    },
     /// The evidence in the passage that is open.
     Evidence {
         /// Of which study.
@@ -170,6 +179,8 @@ pub enum Survey {
     Sweep(Sweep),
     /// Every lane asked neutrally and as either side.
     Sway(Plan, LabelSource),
+    /// Every question of the set put to every lane.
+    Compare(Plan, LabelSource),
 }
 
 /// What is wanted to be known of the passage that is open.

@@ -8,8 +8,8 @@ use std::time::Instant;
 use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, deeper, judge,
-    rank, sway, sweep, top_pairs, why,
+    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, compare, deeper,
+    judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::work::{Job, Stop};
 
@@ -192,6 +192,16 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     Ok(tallies) if !stop.is_set() => told(Ok(&tallies), true),
                     Ok(_) => {}
                     Err(error) => told(Err(error.to_string()), true),
+                }
+            }
+            Survey::Compare(plan, source) => {
+                for (i, question) in setup.questions.iter().enumerate() {
+                    let compared = compare(setup, question, &plan, source, &stop);
+                    if stop.is_set() {
+                        break;
+                    }
+                    let compared = compared.map_err(|error| error.to_string());
+                    tell(Reply::Compared { number, question: i, compared });
                 }
             }
             Survey::Sway(plan, source) => {

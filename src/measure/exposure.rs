@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn sides_in_turn_are_near_an_even_share_and_one_side_alone_is_as_far_as_can_be() {
-        let alone = labels(&[&[1]; 20]);
+        let alone = labels(&[&[1][..]; 20]);
         assert!((rkl(&alone, two()).unwrap().value - 1.0).abs() < 1e-12);
         assert!((awrf(&alone, two(), 20).unwrap().value - 0.5).abs() < 1e-12);
-        let both = labels(&[&[1, 2]; 20]);
+        let both = labels(&[&[1, 2][..]; 20]);
         assert_eq!(rkl(&both, two()).unwrap().value, 0.0);
         assert_eq!(awrf(&both, two(), 20).unwrap().value, 0.0);
     }

@@ -10,6 +10,7 @@
 //! | [`support`] | which perspectives a passage supports; \|V\| |
 //! | [`mrecall`], [`prec`], [`cover`], [`lean`], [`precall`] | the perspective measures |
 //! | [`graded`], [`ndcg`] | trec_eval's measures |
+//! | [`sides`] | which sides the gold passages at the top are on |
 //! | [`subtopic`], [`alpha_ndcg`] | ndeval's measures |
 //! | [`exposure`] | order-aware bias |
 //! | [`uncertainty`] | what a measure of model labels is worth |
@@ -31,6 +32,7 @@ pub mod prec;
 pub mod precall;
 pub mod score;
 pub mod seeded;
+pub mod sides;
 pub mod significance;
 pub mod subtopic;
 pub mod support;

@@ -39,22 +39,25 @@ pub struct PRecall {
 
 /// pRecall@k (PIR eq. 1): the mean over the query rows of a root, then over roots; `None` without rows.
 pub fn p_recall(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> Option<PRecall> {
+    let values = by_root(rows, k, reading);
+    (!values.is_empty()).then(|| PRecall {
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        roots: values.len(),
+        rows: rows.len(),
+    })
+}
+
+/// What every root scores, in order of the roots' texts; its mean is pRecall@k.
+pub fn by_root(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> Vec<f64> {
     let mut roots: BTreeMap<&str, Vec<&QueryRow<'_>>> = BTreeMap::new();
     for row in rows {
         roots.entry(row.root).or_default().push(row);
     }
-    let total: f64 = roots
-        .values()
-        .map(|rows| match reading {
-            Reading::Paper => mean_success(rows, k),
-            Reading::Notebook => notebook_success(rows, k),
-        })
-        .sum();
-    (!roots.is_empty()).then(|| PRecall {
-        mean: total / roots.len() as f64,
-        roots: roots.len(),
-        rows: rows.len(),
-    })
+    let score = |rows: &Vec<&QueryRow<'_>>| match reading {
+        Reading::Paper => mean_success(rows, k),
+        Reading::Notebook => notebook_success(rows, k),
+    };
+    roots.values().map(score).collect()
 }
 
 fn finds(ranking: &[&str], gold: &[&str], k: usize) -> bool {

@@ -108,7 +108,7 @@ pub fn bootstrap_interval(
 }
 
 /// Linear interpolation between order statistics, as R's type 7 and numpy's default.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, above) = (place.floor() as usize, place.ceil() as usize);
     sorted[below] + (sorted[above] - sorted[below]) * place.fract()

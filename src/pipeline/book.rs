@@ -48,6 +48,16 @@ impl Book {
         })
     }
 
+    /// With what probability a passage supports each perspective: the model's where its verdict counts, 1 or 0 where a label does;
+    /// none until every pair of it has a verdict that counts.
+    pub fn probabilities(&self, passage: PassageIx) -> Option<Vec<f64>> {
+        let one = |perspective| {
+            let verdict = self.verdict(passage, perspective)?;
+            Some(verdict.p.map_or(f64::from(u8::from(verdict.supports)), f64::from))
+        };
+        (0..self.perspectives).map(one).collect()
+    }
+
     /// [`Book::support`] down a list.
     pub fn supports(&self, ranking: &[Ranked]) -> Vec<Option<SupportSet>> {
         ranking.iter().map(|ranked| self.support(ranked.at)).collect()

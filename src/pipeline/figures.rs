@@ -6,6 +6,7 @@ use super::{Book, Ranked};
 use crate::measure::lean::{SideShares, side_shares};
 use crate::measure::mrecall::mrecall;
 use crate::measure::prec::prec;
+use crate::measure::uncertainty::{DRAWS, Spread, spread};
 use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
 
@@ -43,6 +44,17 @@ pub struct Figures {
     pub sides: Option<SideShares>,
 }
 
+/// What figures of model verdicts would be if each verdict were drawn with its own probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Doubt {
+    /// MRecall@k; its mean is the chance that the sides are covered.
+    pub mrecall: Spread,
+    /// Prec@k.
+    pub prec: Spread,
+    /// The lean, for a two-sided question.
+    pub lean: Option<Spread>,
+}
+
 impl Figures {
     /// Measures a list, or says nothing where the question has no perspectives.
     pub fn of(ranking: &[Ranked], book: &Book, question: &Question, k: usize) -> Option<Self> {
@@ -71,6 +83,28 @@ impl Figures {
                 .supports
                 .and_then(|i| side_shares(&supports, m, i, k).ok())
                 .map(|shares| shares.value),
+        })
+    }
+
+    /// The doubt that the detector leaves in MRecall, Prec and lean of a list's top k; none where labels alone count.
+    pub fn doubt(ranking: &[Ranked], book: &Book, question: &Question, k: usize) -> Option<Doubt> {
+        let m = PerspectiveCount::new(book.perspectives).ok()?;
+        let top = &ranking[..ranking.len().min(k)];
+        let by_model = |ranked: &Ranked| {
+            (0..book.perspectives).any(|i| book.verdict(ranked.at, i).is_some_and(|v| v.p.is_some()))
+        };
+        if !top.iter().any(by_model) {
+            return None;
+        }
+        let rows: Vec<Option<Vec<f64>>> = top.iter().map(|ranked| book.probabilities(ranked.at)).collect();
+        let drawn = |measure: &dyn Fn(&[Option<SupportSet>]) -> f64| spread(&rows, DRAWS, 0, measure);
+        let lean = question.supports.and_then(|first| {
+            drawn(&|set| side_shares(set, m, first, k).map_or(0.0, |shares| shares.value.lean()))
+        });
+        Some(Doubt {
+            mrecall: drawn(&|set| mrecall(set, m, k).value)?,
+            prec: drawn(&|set| prec(set, m, k).value)?,
+            lean,
         })
     }
 

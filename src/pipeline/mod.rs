@@ -6,6 +6,7 @@
 
 mod answer;
 mod book;
+mod compare;
 mod figures;
 mod judge;
 mod plan;
@@ -19,7 +20,8 @@ mod why;
 
 pub use answer::{Answer, Depth, answer, judged};
 pub use book::Book;
-pub use figures::{Figures, FirstRank};
+pub use compare::{Compared, compare};
+pub use figures::{Doubt, Figures, FirstRank};
 pub use judge::{Judged, MANY, Pair, deeper, judge, top_pairs};
 pub use plan::Plan;
 pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank};

@@ -18,6 +18,7 @@ mod lexicon;
 mod negate;
 mod parts;
 mod person;
+pub mod pir;
 mod polarity;
 mod predicate;
 pub mod set;

@@ -21,6 +21,7 @@ fn table() -> Table {
         label_source: "gold".into(),
         notes: vec!["Only two-sided questions count.".into()],
         provenance: json!({"version": "0.1.0", "corpus": "a<b"}),
+        ..Table::default()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::marks::{Glyphs, Mark, share, signed};
 use super::safe;
+use crate::measure::uncertainty::Spread;
 use crate::pipeline::{Book, Figures, FirstRank, Plan, Ranking, Recipe};
 
 /// A lane as it came out.
@@ -37,6 +38,18 @@ pub struct SearchResult<'a> {
 impl SearchResult<'_> {
     fn figures(&self, ranking: &Ranking) -> Option<Figures> {
         Figures::of(ranking, &self.book, &self.plan.question, self.plan.k)
+    }
+
+    /// What the detector's doubt leaves of each measure: the chance or mean, and the middle 95 %.
+    fn doubt(&self, ranking: &Ranking) -> Option<Value> {
+        let doubt = Figures::doubt(ranking, &self.book, &self.plan.question, self.plan.k)?;
+        let value = |spread: Spread| json!({"mean": spread.mean, "low": spread.low, "high": spread.high});
+        let k = self.plan.k;
+        let mut all = serde_json::Map::new();
+        all.insert(format!("MRecall@{k}"), value(doubt.mrecall));
+        all.insert(format!("Prec@{k}"), value(doubt.prec));
+        all.extend(doubt.lean.map(|lean| (format!("Lean@{k}"), value(lean))));
+        Some(Value::Object(all))
     }
 
     /// For people.
@@ -107,6 +120,7 @@ impl SearchResult<'_> {
                 "error": error,
                 "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking, lane.plain.as_ref())),
                 "measures": figures.as_ref().map(Figures::by_name),
+                "doubt": ranking.and_then(|ranking| self.doubt(ranking)),
                 "judged": figures.map_or(0, |figures| figures.judged),
             })
         });

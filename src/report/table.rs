@@ -53,6 +53,8 @@ pub struct Table {
     pub notes: Vec<String>,
     /// Versions, models, corpus.
     pub provenance: Value,
+    /// Tables of other columns that are printed below this one.
+    pub further: Vec<Table>,
 }
 
 /// Decimals of a figure that is no share.
@@ -141,7 +143,12 @@ impl Table {
         for remark in self.remarks() {
             let _ = writeln!(out, "{remark}");
         }
-        out
+        self.with_further(out, Table::text)
+    }
+
+    /// Everything printed, the tables below with a blank line between.
+    fn with_further(&self, out: String, print: impl Fn(&Table) -> String) -> String {
+        self.further.iter().fold(out, |out, table| out + "\n" + &print(table))
     }
 
     /// GitHub's tables.
@@ -153,7 +160,8 @@ impl Table {
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
         out.push('\n');
-        out + &self.remarks().join("  \n") + "\n"
+        out += &(self.remarks().join("  \n") + "\n");
+        self.with_further(out, Table::markdown)
     }
 
     /// A booktabs table.
@@ -184,13 +192,17 @@ impl Table {
         for remark in self.remarks() {
             let _ = writeln!(out, "% {remark}");
         }
-        out
+        self.with_further(out, Table::latex)
     }
 
     /// A line a lane and measure.
     pub fn tsv(&self) -> String {
-        let mut out =
-            String::from("suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\n");
+        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\n";
+        heads.to_owned() + &self.tab_lines()
+    }
+
+    fn tab_lines(&self) -> String {
+        let mut out = String::new();
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (measure, cell) in self.columns.iter().zip(&row.cells) {
@@ -205,6 +217,7 @@ impl Table {
                 );
             }
         }
+        out.extend(self.further.iter().map(Table::tab_lines));
         out
     }
 
@@ -228,7 +241,7 @@ impl Table {
         });
         let failed: std::collections::BTreeSet<_> =
             self.rows.iter().flat_map(|row| &row.failed).map(|(id, _)| id).collect();
-        json!({
+        let mut told = json!({
             "suite": self.suite,
             "k": self.k,
             "questions": self.questions,
@@ -238,7 +251,11 @@ impl Table {
             "rows": rows.collect::<Vec<_>>(),
             "notes": self.notes,
             "provenance": self.provenance,
-        })
+        });
+        if !self.further.is_empty() {
+            told["further"] = self.further.iter().map(Table::json).collect();
+        }
+        told
     }
 }
 
@@ -262,8 +279,7 @@ mod tests {
             questions: 2,
             k: Some(5),
             label_source: "gold".into(),
-            notes: Vec::new(),
-            provenance: Value::Null,
+            ..Table::default()
         }
     }
 
@@ -294,5 +310,17 @@ mod tests {
         let json = table().json();
         assert_eq!(json["failed_questions"], json!(["q1"]));
         assert_eq!(json["rows"][1]["measures"]["Cover"]["mean"], json!(17.8));
+        assert_eq!(json.get("further"), None);
+    }
+
+    #[test]
+    fn tables_below_are_printed_in_every_form_under_one_tsv_header() {
+        let below = Table { suite: "below", columns: vec!["side".into(), "b".into()], ..table() };
+        let both = Table { further: vec![below], ..table() };
+        for text in [both.text(), both.markdown(), both.latex()] {
+            assert!(text.contains("MRecall@5") && text.contains("side"), "{text}");
+        }
+        assert_eq!(both.tsv().lines().count(), 7);
+        assert_eq!(both.json()["further"][0]["suite"], json!("below"));
     }
 }

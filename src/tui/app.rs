@@ -12,7 +12,7 @@ use crate::corpus::{Passage, PassageIx};
 use crate::engine::{Opened, Turn};
 use crate::expand::Kind;
 use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
-use crate::pipeline::{Book, Figures, Plan, Ranked, Ranking, Reason, Recipe, Swayed, Tally};
+use crate::pipeline::{Book, Compared, Figures, Plan, Ranked, Ranking, Reason, Recipe, Swayed, Tally};
 use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
@@ -31,6 +31,8 @@ pub enum Screen {
     Tune,
     /// The lanes asked neutrally and as either side.
     Sway,
+    /// The lanes over the question set.
+    Compare,
     /// The list of keys.
     Help,
 }
@@ -111,6 +113,48 @@ pub struct Swaying {
     pub number: u64,
     /// One a lane, once it is there.
     pub lanes: Vec<Option<Result<Arc<Swayed>, String>>>,
+}
+
+/// The lanes over the question set.
+#[derive(Clone, Debug, Default)]
+pub struct Comparing {
+    /// The survey whose outcome is shown.
+    pub number: u64,
+    /// One a question of the set, once it is there.
+    pub questions: Vec<Option<Result<Compared, String>>>,
+    /// The marked row, from 0.
+    pub at: usize,
+    /// How the rows are ordered.
+    pub order: Order,
+}
+
+/// How the questions of a comparison are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As in the set.
+    #[default]
+    Set,
+    /// Where the lanes differ most, first.
+    Disagreement,
+    /// Where the lane with the cursor is worst, first.
+    Worst,
+}
+
+impl Comparing {
+    /// The questions' numbers in the order they are shown.
+    pub fn rows(&self, lane: usize) -> Vec<usize> {
+        let mut rows: Vec<usize> = (0..self.questions.len()).collect();
+        let known = |i: &usize| self.questions[*i].as_ref().and_then(|compared| compared.as_ref().ok());
+        let value = |i: &usize| match self.order {
+            Order::Set => 0.0,
+            Order::Disagreement => known(i).map_or(f64::INFINITY, |compared| -compared.disagreement()),
+            Order::Worst => known(i)
+                .and_then(|compared| compared.figures.get(lane)?.as_ref())
+                .map_or(f64::INFINITY, |figures| figures.mrecall + figures.prec),
+        };
+        rows.sort_by(|a, b| value(a).total_cmp(&value(b)).then(a.cmp(b)));
+        rows
+    }
 }
 
 /// The options that each switch was last used with.
@@ -249,6 +293,8 @@ pub struct App {
     pub tuning: Tuning,
     /// The lanes asked in three wordings.
     pub swaying: Swaying,
+    /// The lanes over the question set.
+    pub comparing: Comparing,
     /// Surveys asked for so far.
     pub surveys: u64,
     /// What each switch was last used with.
@@ -287,6 +333,7 @@ impl App {
             editing: Editing::default(),
             tuning: Tuning::default(),
             swaying: Swaying::default(),
+            comparing: Comparing::default(),
             surveys: 0,
             options: Options::default(),
             help_scroll: 0,

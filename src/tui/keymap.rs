@@ -69,6 +69,12 @@ pub enum Action {
     ApplyPerspective,
     /// Ask every lane neutrally and as either side.
     Sway,
+    /// Show the lanes over the question set.
+    Compare,
+    /// Order the questions otherwise.
+    NextOrder,
+    /// Open the marked question.
+    OpenQuestion,
     /// Swap the lanes with what they were before the last change.
     Swap,
     /// Another lane like this one.
@@ -116,6 +122,8 @@ pub enum Context {
     Toward,
     /// The lanes asked in three wordings.
     Sway,
+    /// The lanes over the question set.
+    Compare,
     /// The list of keys.
     Help,
     /// Everywhere.
@@ -192,6 +200,7 @@ pub const TABLE: &[Binding] = &[
         "sycophancy",
         "ask every lane neutrally and as either side, to see how far it follows the wording",
     ),
+    bind(Context::Lanes, &["c"], Action::Compare, "compare", "compare the lanes over the question set"),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
     bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
@@ -343,6 +352,55 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Sway, &["?"], Action::Help, "keys", "show all keys"),
+    bind(
+        Context::Compare,
+        &["<Enter>"],
+        Action::OpenQuestion,
+        "open",
+        "open the marked question with the same lanes",
+    ),
+    bind(Context::Compare, &["j", "<Down>"], Action::Down, "", "go to the next question"),
+    bind(Context::Compare, &["k", "<Up>"], Action::Up, "", "go to the question before"),
+    bind(Context::Compare, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
+    bind(Context::Compare, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
+    bind(Context::Compare, &["g", "<Home>"], Action::First, "", "go to the first question"),
+    bind(Context::Compare, &["G", "<End>"], Action::Last, "", "go to the last question"),
+    bind(
+        Context::Compare,
+        &["o"],
+        Action::NextOrder,
+        "order",
+        "order the questions as in the set, by disagreement, or worst first",
+    ),
+    bind(
+        Context::Compare,
+        &["<Tab>", "<Right>", "l"],
+        Action::NextLane,
+        "lane",
+        "compare the lanes with the next one",
+    ),
+    bind(
+        Context::Compare,
+        &["<S-Tab>", "<Left>", "h"],
+        Action::PreviousLane,
+        "",
+        "compare the lanes with the one before",
+    ),
+    bind(
+        Context::Compare,
+        &["s"],
+        Action::NextLabelSource,
+        "labels",
+        "let other labels count: auto, model, gold",
+    ),
+    bind(
+        Context::Compare,
+        &["<Esc>", "q", "c"],
+        Action::Back,
+        "back",
+        "go back to the lanes; the comparison stops",
+    ),
+    bind(Context::Compare, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),

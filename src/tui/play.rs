@@ -133,6 +133,8 @@ impl Player {
             });
         let swept = self.app.screen != Screen::Tune || self.app.tuning.ended;
         let swayed = self.app.screen != Screen::Sway || self.app.swaying.lanes.iter().all(Option::is_some);
-        why && swept && swayed && asked.all(|pair| reading.evidence.contains_key(&pair))
+        let compared =
+            self.app.screen != Screen::Compare || self.app.comparing.questions.iter().all(Option::is_some);
+        why && swept && swayed && compared && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

@@ -8,8 +8,11 @@ use parallax::detect::{DetectError, Known};
 use parallax::engine::Reply;
 use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
 use parallax::llm::Tokens;
+use parallax::measure::lean::SideShares;
 use parallax::pipeline::recipe::{Diversify, Toward};
-use parallax::pipeline::{Figures, List, Point, Projected, Reason, Share, Step, Tally, Trace};
+use parallax::pipeline::{
+    Compared, Figures, List, Point, Projected, Reason, Share, Step, Swayed, Tally, Trace,
+};
 use parallax::project::Variant;
 use parallax::question::{By, Question};
 use parallax::report::marks::Glyphs;
@@ -338,6 +341,65 @@ fn why_a_passage_stands_where_it_does() {
     looks("why", &app, COLOURED);
 }
 
+/// The first lane asked in three wordings, the second failed, the third on its way.
+fn swaying(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "y");
+    let lists = [&[0, 1, 2, 3, 4][..], &[0, 3, 5, 6], &[1, 5, 4]];
+    let lists = lists.map(|order| ranking(&PASSAGES, order, 1.0));
+    let shares = [(0.4, 0.4), (0.6, 0.4), (0.0, 0.6)].map(|(p, n)| SideShares { p, n });
+    let swayed = Swayed { lists, shares, book: app.book.clone() };
+    let number = app.swaying.number;
+    update(&mut app, Msg::Engine(Reply::Swayed { number, lane: 0, swayed: Ok(Arc::new(swayed)) }));
+    let failed = Err("the model could not be run".into());
+    update(&mut app, Msg::Engine(Reply::Swayed { number, lane: 1, swayed: failed }));
+    app
+}
+
+/// Two questions of three compared.
+fn comparing(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    if let Corpus::Open(opened) = &mut app.corpus {
+        let question = opened.questions[0].clone();
+        opened.questions.push(Question {
+            text: "動物園は必要か、動物園は必要か、動物園は必要か？".into(),
+            ..question.clone()
+        });
+        opened.questions.push(question);
+    }
+    press(&mut app, "c");
+    for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
+        let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
+        let compared = Compared {
+            figures: lists.iter().map(|list| Figures::of(list, &app.book, &app.question, 5)).collect(),
+            supports: lists.iter().map(|list| app.book.supports(list)).collect(),
+            tops: lists.iter().map(|list| list.iter().map(|r| r.passage.id.clone()).collect()).collect(),
+            perspectives: 2,
+        };
+        let (number, compared) = (app.comparing.number, Ok(compared));
+        update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
+    }
+    app
+}
+
+#[test]
+fn the_lanes_asked_as_either_side() {
+    looks("sway-140x30", &swaying(140, 30), COLOURED);
+    looks("sway-80x24", &swaying(80, 24), COLOURED);
+}
+
+#[test]
+fn the_lanes_compared_over_a_question_set() {
+    looks("compare-140x36", &comparing(140, 36), COLOURED);
+    looks("compare-80x24", &comparing(80, 24), COLOURED);
+}
+
+#[test]
+fn instruments_are_drawn_in_every_size() {
+    draws_every_size(swaying);
+    draws_every_size(comparing);
+}
+
 #[test]
 fn switches_are_drawn_in_every_size() {
     draws_every_size(switched);
@@ -353,7 +415,7 @@ fn the_statements_being_edited() {
 
 #[test]
 fn all_keys_and_marks() {
-    looks("help", &help(80, 110), COLOURED);
+    looks("help", &help(80, 140), COLOURED);
 }
 
 #[test]
@@ -468,8 +530,19 @@ fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
         .chain(["é", "動"])
         .collect();
     let tuned = |width, height| tuning(width, height, 0);
-    let stages: [fn(u16, u16) -> App; 9] =
-        [asked, typing, reading, editing, help, many_sided, failed_corpus, switched, tuned];
+    let stages: [fn(u16, u16) -> App; 11] = [
+        asked,
+        typing,
+        reading,
+        editing,
+        help,
+        many_sided,
+        failed_corpus,
+        switched,
+        tuned,
+        swaying,
+        comparing,
+    ];
     for stage in stages {
         for first in &keys {
             let mut app = stage(40, 12);

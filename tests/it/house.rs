@@ -116,6 +116,7 @@ fn key_table() -> String {
             Context::Statements => "statements",
             Context::Tune => "tuning",
             Context::Sway => "asking as either side",
+            Context::Compare => "comparing",
             Context::Toward => "typing a perspective",
             Context::Help => "help",
             Context::Anywhere => "everywhere",

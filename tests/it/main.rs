@@ -4,6 +4,7 @@ mod frames;
 mod house;
 mod measure_real_data;
 mod models;
+mod pir;
 mod program;
 mod scripts;
 mod server;

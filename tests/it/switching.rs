@@ -5,8 +5,9 @@ use std::time::Duration;
 use parallax::corpus::PassageIx;
 use parallax::engine::{Reach, Reply, Survey};
 use parallax::pipeline::recipe::Switch;
-use parallax::pipeline::{Plan, Tally};
-use parallax::tui::app::{App, LaneState, Screen};
+use parallax::pipeline::{Compared, Figures, Plan, Tally};
+use parallax::question::Question;
+use parallax::tui::app::{App, Corpus, LaneState, Screen};
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::update::update;
 
@@ -188,4 +189,80 @@ fn a_typed_perspective_is_projected_toward_and_an_empty_one_is_not() {
     assert_eq!(recipes(&app)[1], "minilm+pap-plus@=Animals%20suffer%20there.");
     press(&mut app, "<Esc><S-Tab>t=");
     assert!(app.tuning.typed.is_none() && app.notice.is_some(), "BM25 has no vectors to turn");
+}
+
+#[test]
+fn sycophancy_asks_every_lane_and_an_answer_of_an_older_survey_is_dropped() {
+    let mut app = asked(140, 40);
+    let effects = press(&mut app, "y");
+    let [Effect::Survey(number, Survey::Sway(plan, _))] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((app.screen, plan.lanes.len()), (Screen::Sway, 3));
+    let late = Reply::Swayed { number: number - 1, lane: 0, swayed: Err("too late".into()) };
+    update(&mut app, Msg::Engine(late));
+    assert!(app.swaying.lanes[0].is_none());
+    let beyond = Reply::Swayed { number: *number, lane: 9, swayed: Err("no such lane".into()) };
+    update(&mut app, Msg::Engine(beyond));
+    update(&mut app, Msg::Engine(Reply::Swayed { number: *number, lane: 1, swayed: Err("down".into()) }));
+    assert!(app.swaying.lanes[1].as_ref().is_some_and(Result::is_err));
+    press(&mut app, "<Tab>");
+    assert_eq!((app.screen, app.lane), (Screen::Sway, 1));
+    assert!(matches!(press(&mut app, "<Esc>").as_slice(), [Effect::StopSurvey(_)]));
+}
+
+#[test]
+fn a_question_that_has_no_two_sides_cannot_be_asked_as_either() {
+    let mut app = asked(140, 40);
+    app.question.supports = None;
+    assert_eq!(press(&mut app, "y"), []);
+    assert!(app.screen == Screen::Explore && app.notice.is_some());
+}
+
+#[test]
+fn comparing_orders_by_disagreement_and_opens_the_marked_question_with_the_same_lanes() {
+    let mut app = asked(140, 40);
+    let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+    let wolves =
+        Question { id: "w".into(), text: "Should wolves be fed?".into(), ..opened.questions[0].clone() };
+    opened.questions.push(wolves);
+    press(&mut app, "m");
+    let effects = press(&mut app, "c");
+    let [Effect::Survey(number, Survey::Compare(plan, _))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
+    let compared = |order: [&[usize]; 3]| {
+        let lists = order.map(|order| ranking(&PASSAGES, order, 1.0));
+        let figures = lists.iter().map(|list| Figures::of(list, &app.book, &app.question, 5)).collect();
+        let supports = lists.iter().map(|list| app.book.supports(list)).collect();
+        let ids = |list: &parallax::pipeline::Ranking| {
+            list.iter().map(|ranked| ranked.passage.id.clone()).collect()
+        };
+        Compared { figures, supports, tops: lists.iter().map(ids).collect(), perspectives: 2 }
+    };
+    let (alike, apart) = (compared([&[0, 1], &[0, 1], &[0, 1]]), compared([&[0, 1], &[2], &[0]]));
+    assert_eq!(alike.overlap(0, 1), Some((1.0, 1.0)));
+    assert_eq!(apart.at(0, 1), Some((1.0, 1.0)));
+    for (question, compared) in [alike, apart].into_iter().enumerate() {
+        let compared = Ok(compared);
+        update(&mut app, Msg::Engine(Reply::Compared { number: *number, question, compared }));
+    }
+    assert_eq!(app.comparing.rows(0), [0, 1]);
+    press(&mut app, "o");
+    assert_eq!(app.comparing.rows(0), [1, 0], "the lanes differ most on the second");
+    let effects = press(&mut app, "<Enter>");
+    let [Effect::StopSurvey(_), Effect::Start { plan, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(plan.question.text, "Should wolves be fed?");
+    assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
+    assert_eq!(app.screen, Screen::Explore);
+}
+
+#[test]
+fn without_a_question_set_there_is_nothing_to_compare_over() {
+    let mut app = asked(140, 40);
+    let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+    opened.questions.clear();
+    assert_eq!(press(&mut app, "c"), []);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("--questions")));
 }

@@ -18,9 +18,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let (measured, left_out): (Vec<&Question>, Vec<&Question>) =
         lanes.setup.questions.iter().partition(|question| !question.perspectives.is_empty());
-    let oracles = if args.oracle { lanes.recipes.len() } else { 0 };
+    // Switched lanes have the same passages to choose from, or nearly: one bound a retriever is enough.
+    let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
+    let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
     let maxima = lanes.maxima()?;
-    let mut gathered = Gathered::new(lanes.recipes.len() + oracles);
+    let mut gathered = Gathered::new(lanes.recipes.len() + oracles.len());
     for (done, question) in measured.iter().enumerate() {
         lanes.tell(done, measured.len());
         let plan = Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k };
@@ -30,11 +32,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        gathered.take(&plan, &answered, args.oracle);
+        gathered.take(&plan, &answered, &oracles);
     }
     lanes.tell(measured.len(), measured.len());
     let names = lanes.recipes.iter().map(ToString::to_string);
-    let oracle = lanes.recipes.iter().take(oracles).map(|recipe| format!("{recipe} (oracle)"));
+    let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
     let mut versus = lanes.plain_forms();
     versus.resize(gathered.lanes.len(), None);
     let cells = cells(&gathered.lanes, &versus)?;
@@ -61,6 +63,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         label_source: lanes.source.to_string(),
         notes,
         provenance: lanes.provenance()?,
+        ..Table::default()
     }))
 }
 
@@ -82,7 +85,7 @@ impl Gathered {
         }
     }
 
-    fn take(&mut self, plan: &Plan, answered: &Answer, oracle: bool) {
+    fn take(&mut self, plan: &Plan, answered: &Answer, oracles: &[usize]) {
         for lane in 0..plan.lanes.len() {
             if let Err(error) = &answered.lanes[lane].0 {
                 self.failed[lane].push((plan.question.id.clone(), error.to_string()));
@@ -90,10 +93,10 @@ impl Gathered {
             let figures = answered.figures(plan, lane);
             let first = answered.first(plan, lane);
             self.put(lane, plan, figures.as_ref(), first);
-            if oracle {
+            if let Some(row) = oracles.iter().position(|known| *known == lane) {
                 let figures = answered.best_order(plan, lane);
                 let first = figures.as_ref().map(|figures| f64::from(figures.prec > 0.0));
-                self.put(plan.lanes.len() + lane, plan, figures.as_ref(), first);
+                self.put(plan.lanes.len() + row, plan, figures.as_ref(), first);
             }
         }
     }

@@ -60,5 +60,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         label_source: lanes.source.to_string(),
         notes: vec!["Cover: mean over the questions that reach it, as many as covered@100 says".into()],
         provenance: lanes.provenance()?,
+        ..Table::default()
     }))
 }

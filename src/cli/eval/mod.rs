@@ -4,6 +4,7 @@ mod berds;
 mod coverage;
 mod lanes;
 mod page;
+mod pir;
 mod sycophancy;
 mod trec;
 mod under;
@@ -24,11 +25,12 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     let table = match args.suite {
         Suite::Trec => Some(trec::table(common, args)?),
         Suite::Berds => berds::table(common, args)?,
+        Suite::Pir => pir::table(common, args)?,
         Suite::Coverage => coverage::table(common, args)?,
         Suite::Sycophancy => sycophancy::table(common, args)?,
     };
     let Some(table) = table else {
-        writeln!(io::stderr(), "parallax: interrupted; what was judged is kept, the same command goes on")?;
+        writeln!(io::stderr(), "parallax: interrupted; what was finished is kept, the same command goes on")?;
         return Ok(ExitCode::from(super::interrupt::INTERRUPTED));
     };
     let text = match args.format {

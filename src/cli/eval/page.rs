@@ -14,7 +14,8 @@ pub fn html(table: &Table) -> String {
     let (title, text) = about(table.suite);
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
-    page(title, &command, &[Section { heading: title.into(), text: text.into(), tables: vec![table], plots }])
+    let tables = std::iter::once(table).chain(&table.further).collect();
+    page(title, &command, &[Section { heading: title.into(), text: text.into(), tables, plots }])
 }
 
 fn about(suite: &str) -> (&'static str, &'static str) {

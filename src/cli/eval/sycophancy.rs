@@ -70,6 +70,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "Δ = (p − n)/p over all questions pooled; – where no passage supports".into(),
         ],
         provenance: lanes.provenance()?,
+        ..Table::default()
     }))
 }
 

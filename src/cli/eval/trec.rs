@@ -57,8 +57,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Table> {
         questions: qrels.len(),
         k: None,
         label_source: "qrels".into(),
-        notes: Vec::new(),
         provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
+        ..Table::default()
     })
 }
 

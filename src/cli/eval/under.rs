@@ -40,9 +40,14 @@ impl Bound {
     /// # Errors
     /// The table has no such lane or measure.
     pub fn broken(&self, table: &Table) -> anyhow::Result<Option<String>> {
-        let column = table.columns.iter().position(|name| name.eq_ignore_ascii_case(&self.measure));
-        let Some(column) = column else {
-            bail!("--fail-under: no measure `{}` here; there are {}", self.measure, table.columns.join(", "));
+        let tables = || std::iter::once(table).chain(&table.further);
+        let found = tables().find_map(|table| {
+            let column = table.columns.iter().position(|name| name.eq_ignore_ascii_case(&self.measure));
+            Some((table, column?))
+        });
+        let Some((table, column)) = found else {
+            let columns: Vec<&str> = tables().flat_map(|table| &table.columns).map(String::as_str).collect();
+            bail!("--fail-under: no measure `{}` here; there are {}", self.measure, columns.join(", "));
         };
         let same = |lane: &str| {
             let recipe = |text: &str| text.parse::<crate::pipeline::Recipe>();

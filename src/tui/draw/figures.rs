@@ -6,11 +6,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::span;
-use crate::pipeline::{Figures, FirstRank};
+use crate::pipeline::{Doubt, Figures, FirstRank};
 use crate::report::marks::{Glyphs, Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::columns_of;
 
 /// Draws the figures of one lane.
 pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
@@ -24,6 +25,9 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     }
     let many = app.book.perspectives > 2;
     let before = app.figures_before(lane);
+    let doubt = (figures.complete() && figures.judged > 0)
+        .then(|| Figures::doubt(&lane.ranking, &app.book, &app.question, app.k))
+        .flatten();
     let mut lines = vec![coverage(app, theme, &figures, before.as_ref())];
     if many {
         lines.extend(per_perspective(app, theme, &figures, usize::from(area.width)));
@@ -38,7 +42,7 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     }
     lines.truncate(usize::from(area.height).saturating_sub(1).max(1));
     if area.height > 1 {
-        lines.push(standing(app, theme, &figures, before.as_ref()));
+        lines.push(standing(app, theme, &figures, (before.as_ref(), doubt), usize::from(area.width)));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -153,11 +157,30 @@ fn balance(
 }
 
 /// `Prec@5 .80   5/5 judged by model`
-fn standing(app: &App, theme: Theme, figures: &Figures, before: Option<&Figures>) -> Line<'static> {
+fn standing(
+    app: &App,
+    theme: Theme,
+    figures: &Figures,
+    (before, doubt): (Option<&Figures>, Option<Doubt>),
+    width: usize,
+) -> Line<'static> {
     let meaning = if figures.complete() { Meaning::Muted } else { Meaning::Warn };
-    Line::from(vec![
-        Span::raw(format!("Prec@{} {}", figures.k, figures.shown(|| share(figures.prec)))),
-        changed(figures, before, |figures| figures.prec, |by| signed(by).trim().to_owned(), theme),
-        span(format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source), meaning, theme),
-    ])
+    let mut spans = vec![Span::raw(format!("Prec@{} {}", figures.k, figures.shown(|| share(figures.prec))))];
+    spans.push(changed(figures, before, |figures| figures.prec, |by| signed(by).trim().to_owned(), theme));
+    let judged = format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source);
+    let used: usize = spans.iter().map(|span| columns_of(&span.content)).sum();
+    if let Some(doubt) = doubt {
+        // By the model's own probabilities, as `?` explains.
+        let text = format!(
+            "{}–{} · P(all sides) {}  ",
+            share(doubt.prec.low),
+            share(doubt.prec.high),
+            share(doubt.mrecall.mean)
+        );
+        if used + columns_of(&text) + columns_of(&judged) <= width {
+            spans.push(span(text, Meaning::Muted, theme));
+        }
+    }
+    spans.push(span(judged, meaning, theme));
+    Line::from(spans)
 }

@@ -11,13 +11,14 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 9] = [
+const PLACES: [(Context, &str); 10] = [
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),
     (Context::Statements, "Editing statements"),
     (Context::Tune, "Tuning a lane"),
     (Context::Sway, "Asking as either side"),
+    (Context::Compare, "Comparing the lanes"),
     (Context::Toward, "Typing a perspective to project toward"),
     (Context::Help, "This page"),
     (Context::Anywhere, "Everywhere"),
@@ -70,6 +71,8 @@ fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
         (".94!", "the model's probability; ! where gold labels say otherwise"),
         ("↑3 new =", "rank moves against the list before the last change"),
         ("(+1)", "a measure's change since then"),
+        (".60–1.0", "where Prec would lie if each of the model's verdicts were drawn with its probability"),
+        ("P(all sides)", "by the same draws, the chance that the first k support every side"),
         (">23", "first rank: not within the 23 passages judged"),
         ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
     ];

@@ -1,5 +1,6 @@
 //! The frame, drawn from the state. One file a panel; nothing here changes anything.
 
+mod compare;
 mod figures;
 mod footer;
 mod header;
@@ -32,6 +33,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Statements => statements::draw(app, theme, panes.body, frame),
         Screen::Tune => tune::draw(app, theme, panes.body, frame),
         Screen::Sway => sway::draw(app, theme, panes.body, frame),
+        Screen::Compare => compare::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     footer::draw(app, theme, &panes, frame);

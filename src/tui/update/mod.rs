@@ -1,6 +1,7 @@
 //! What every message does to the state, and what it orders. No input or output, no clock, no locks.
 
 mod asking;
+mod comparing;
 mod lanes;
 mod moving;
 mod reading;
@@ -55,6 +56,7 @@ pub fn context(app: &App) -> Context {
         Screen::Tune if app.tuning.typed.is_some() => Context::Toward,
         Screen::Tune => Context::Tune,
         Screen::Sway => Context::Sway,
+        Screen::Compare => Context::Compare,
         Screen::Help => Context::Help,
     }
 }
@@ -79,6 +81,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Question, action) => return asking::act(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
+        (Context::Compare, action) => return comparing::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),

@@ -76,6 +76,13 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 app.reading.why = Some((at, lane.recipe.clone(), reasons));
             }
         }
+        Reply::Compared { number, question, compared } => {
+            if number == app.comparing.number
+                && let Some(place) = app.comparing.questions.get_mut(question)
+            {
+                *place = Some(compared);
+            }
+        }
         Reply::Swayed { number, lane, swayed } => {
             if number == app.swaying.number
                 && let Some(place) = app.swaying.lanes.get_mut(lane)

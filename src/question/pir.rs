@@ -1,0 +1,221 @@
+//! PIR's tasks as its authors publish them: one JSON object, a task a key (Zhao et al. 2024).
+//!
+//! A task holds `corpus`, the parallel lists `queries`, `source_queries` (the root of each query), `perspectives` and
+//! `query_labels`, and `key_ref`: the number of a query to the numbers of its gold passages, all from 0.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::input::{BadLine, InputError, TOLD, excerpt};
+
+/// One task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its name in the file.
+    pub name: String,
+    /// The passages.
+    pub corpus: Vec<String>,
+    /// The queries in the order of the file; several may share a root, and a text.
+    pub rows: Vec<Row>,
+}
+
+/// One query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The full query.
+    pub query: String,
+    /// The query without its perspective.
+    pub root: String,
+    /// The perspective in words, if there is one.
+    pub perspective: Option<String>,
+    /// The side it asks for, such as `support`.
+    pub label: String,
+    /// Its passages in the corpus; none where the file names none.
+    pub gold: Vec<usize>,
+}
+
+/// Reads the tasks, in order of their names.
+///
+/// # Errors
+/// The file is not such an object; every task's fault is told, and nothing is taken.
+pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
+    let text = fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
+    let expected =
+        "a JSON object of PIR tasks (corpus, queries, source_queries, perspectives, query_labels, key_ref)";
+    let tasks: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+        let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+        let (expected, found) = (format!("{expected}; {error}"), line.into());
+        InputError::BadLines(vec![BadLine { file: path.into(), line: error.line(), expected, found }])
+    })?;
+    if tasks.is_empty() {
+        return Err(InputError::Empty { path: path.into(), what: "the set of tasks", advice: "give it one" });
+    }
+    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    for (name, task) in &tasks {
+        match self::task(name, task) {
+            Ok(task) => read.push(task),
+            Err(fault) => faults.push(format!("task {}: {fault}", excerpt(name))),
+        }
+    }
+    if faults.is_empty() {
+        return Ok(read);
+    }
+    let more = faults.len().saturating_sub(TOLD);
+    faults.truncate(TOLD);
+    if more > 0 {
+        faults.push(format!("… and {more} more tasks"));
+    }
+    Err(wrong(faults.join("\n")))
+}
+
+fn task(name: &str, value: &Value) -> Result<Task, String> {
+    let fields = value.as_object().ok_or("expected an object")?;
+    let corpus = texts(fields, "corpus")?;
+    let queries = texts(fields, "queries")?;
+    if corpus.is_empty() || queries.is_empty() {
+        return Err("expected at least one passage in `corpus` and one query in `queries`".into());
+    }
+    let parallel = |field: &str, found: usize| match found == queries.len() {
+        true => Ok(()),
+        false => Err(format!("`{field}` has {found} entries, `queries` has {}", queries.len())),
+    };
+    let roots = texts(fields, "source_queries")?;
+    parallel("source_queries", roots.len())?;
+    let labels = texts(fields, "query_labels")?;
+    parallel("query_labels", labels.len())?;
+    let perspectives = perspectives(fields)?;
+    parallel("perspectives", perspectives.len())?;
+    let gold = gold(fields, queries.len(), corpus.len())?;
+    let sides = perspectives.into_iter().zip(labels);
+    let rows =
+        queries.into_iter().zip(roots).zip(sides).zip(gold).map(
+            |(((query, root), (perspective, label)), gold)| Row { query, root, perspective, label, gold },
+        );
+    Ok(Task { name: name.to_owned(), corpus, rows: rows.collect() })
+}
+
+fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Vec<Value>, String> {
+    let field = fields.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
+    field.as_array().ok_or_else(|| format!("`{name}` is no list"))
+}
+
+fn texts(fields: &Map<String, Value>, name: &str) -> Result<Vec<String>, String> {
+    let text = |(i, value): (usize, &Value)| match value.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("`{name}` entry {i} is no text: {}", excerpt(&value.to_string()))),
+    };
+    list(fields, name)?.iter().enumerate().map(text).collect()
+}
+
+fn perspectives(fields: &Map<String, Value>) -> Result<Vec<Option<String>>, String> {
+    let one = |(i, value): (usize, &Value)| match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone()).filter(|text| !text.trim().is_empty())),
+        other => Err(format!("`perspectives` entry {i} is no text: {}", excerpt(&other.to_string()))),
+    };
+    list(fields, "perspectives")?.iter().enumerate().map(one).collect()
+}
+
+/// The gold passages of every query.
+fn gold(fields: &Map<String, Value>, queries: usize, passages: usize) -> Result<Vec<Vec<usize>>, String> {
+    let named = fields.get("key_ref").ok_or("`key_ref` is missing")?;
+    let named = named.as_object().ok_or("`key_ref` is no object of query number to passage numbers")?;
+    let mut gold = vec![Vec::new(); queries];
+    for (row, passages_named) in named {
+        let Ok(number) = row.parse::<usize>() else {
+            return Err(format!("`key_ref` has the row {}, which is no number", excerpt(row)));
+        };
+        let Some(place) = gold.get_mut(number) else {
+            return Err(format!("`key_ref` has the row {number}, there are {queries} queries (from 0)"));
+        };
+        // The authors write a lone passage without a list too.
+        let lone = std::slice::from_ref(passages_named);
+        for value in passages_named.as_array().map_or(lone, Vec::as_slice) {
+            let passage = value.as_u64().and_then(|passage| usize::try_from(passage).ok());
+            match passage.filter(|passage| *passage < passages) {
+                Some(passage) => place.push(passage),
+                None => {
+                    let found = excerpt(&value.to_string());
+                    return Err(format!(
+                        "`key_ref` row {number} has the gold passage {found}, expected a number below {passages}"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(gold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::io::Write;
+
+    fn good() -> Value {
+        json!({"t": {
+            "corpus": ["a", "b", "c"], "queries": ["q0", "q1", "q2"], "source_queries": ["r", "r", "s"],
+            "perspectives": ["p", "", null], "query_labels": ["support", "undermine", "general"],
+            "key_ref": {"0": [0, 2], "1": 1},
+        }})
+    }
+
+    fn read_text(text: &str) -> Result<Vec<Task>, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        read(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_task_is_read_row_by_row_and_what_is_not_said_is_none() {
+        let tasks = read_text(&good().to_string()).unwrap();
+        let rows = &tasks[0].rows;
+        assert_eq!((tasks[0].name.as_str(), tasks[0].corpus.len(), rows.len()), ("t", 3, 3));
+        let said: Vec<_> = rows.iter().map(|row| (row.perspective.as_deref(), row.gold.clone())).collect();
+        assert_eq!(said, [(Some("p"), vec![0, 2]), (None, vec![1]), (None, vec![])]);
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_with_its_line() {
+        for (text, expected) in [
+            ("", ":1: expected a JSON object of PIR tasks"),
+            ("{\n\"t\": oops\n}", ":2: expected a JSON object of PIR tasks"),
+            ("[1, 2]", ":1: expected a JSON object of PIR tasks"),
+            ("{}", "the set of tasks is empty"),
+        ] {
+            let error = read_text(text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_wrong_field_is_told_by_name() {
+        let cases = [
+            ("corpus", Value::Null, "`corpus` is no list"),
+            ("corpus", json!(["a", 5]), "`corpus` entry 1 is no text: `5`"),
+            ("queries", json!([]), "at least one passage"),
+            ("source_queries", json!(["r"]), "`source_queries` has 1 entries, `queries` has 3"),
+            ("perspectives", json!(["p", "p"]), "`perspectives` has 2 entries, `queries` has 3"),
+            ("perspectives", json!(["p", 1, "p"]), "`perspectives` entry 1 is no text: `1`"),
+            ("query_labels", json!(["x", "x", "x", "x"]), "`query_labels` has 4 entries, `queries` has 3"),
+            ("key_ref", json!([]), "`key_ref` is no object"),
+            ("key_ref", json!({"first": [0]}), "has the row `first`, which is no number"),
+            ("key_ref", json!({"3": [0]}), "has the row 3, there are 3 queries"),
+            ("key_ref", json!({"0": [0, 3]}), "row 0 has the gold passage `3`, expected a number below 3"),
+            ("key_ref", json!({"0": ["1"]}), "row 0 has the gold passage `\"1\"`"),
+        ];
+        for (field, value, expected) in cases {
+            let mut tasks = good();
+            tasks["t"][field] = value;
+            let error = read_text(&tasks.to_string()).unwrap_err();
+            assert!(error.contains("task `t`: ") && error.contains(expected), "{error}");
+            tasks["t"].as_object_mut().unwrap().remove(field);
+            let error = read_text(&tasks.to_string()).unwrap_err();
+            assert!(error.contains(&format!("`{field}` is missing")), "{error}");
+        }
+    }
+}

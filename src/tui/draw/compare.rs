@@ -1,0 +1,246 @@
+//! The lanes over the question set: a row a question, and below it each lane's means, curves and overlap.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+
+use super::span;
+use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
+use crate::pipeline::Compared;
+use crate::report::marks::{Glyphs, Mark, share};
+use crate::report::safe;
+use crate::tui::app::{App, Corpus, Order};
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::wrap::{columns_of, fit};
+
+/// Columns of one lane in the table.
+const LANE: usize = 13;
+/// Draws behind intervals and tests on screen; `eval` takes more.
+const DRAWS: usize = 1_000;
+
+/// Draws the screen.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    let below = (app.lanes.len() as u16 + 3).max(10).min(body.height / 2);
+    let table = Rect { height: body.height - below, ..body };
+    let rest = Rect { y: table.bottom(), height: below, ..body };
+    questions(app, theme, table, frame);
+    let wide = rest.width >= 110;
+    let left = if wide { rest.width * 3 / 5 } else { rest.width };
+    lanes(app, theme, Rect { width: left, ..rest }, frame);
+    if wide {
+        curves(app, theme, Rect { x: rest.x + left, width: rest.width - left, ..rest }, frame);
+    }
+}
+
+fn known(app: &App) -> Vec<&Compared> {
+    app.comparing.questions.iter().flatten().flatten().filter(|compared| compared.perspectives > 0).collect()
+}
+
+/// A row a question: MRecall and Prec of every lane.
+fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let comparing = &app.comparing;
+    let (done, all) = (comparing.questions.iter().flatten().count(), comparing.questions.len());
+    let order = match comparing.order {
+        Order::Set => "as in the set",
+        Order::Disagreement => "widest disagreement first",
+        Order::Worst => "worst of the lane with the cursor first",
+    };
+    let title = format!(" {done}/{all} questions · {order} ");
+    let block =
+        Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let width = usize::from(inner.width);
+    let shown = (width / 2 / LANE).clamp(1, app.lanes.len().max(1));
+    let room = width.saturating_sub(shown * LANE + 2);
+    let first_lane = app.lane.saturating_sub(shown - 1);
+    let mut head = vec![Span::raw(" ".repeat(room + 2))];
+    for (i, lane) in app.lanes.iter().enumerate().skip(first_lane).take(shown) {
+        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Title };
+        let name = fit(&safe::line(&lane.recipe.title()), LANE - 1);
+        let pad = " ".repeat(LANE - columns_of(&name));
+        head.extend([span(name, meaning, theme), Span::raw(pad)]);
+    }
+    let mut lines = vec![Line::from(head)];
+    let rows = comparing.rows(app.lane);
+    let fits = usize::from(inner.height).saturating_sub(1).max(1);
+    let top = (comparing.at + 1).saturating_sub(fits);
+    let Corpus::Open(opened) = &app.corpus else { return };
+    for (place, row) in rows.iter().enumerate().skip(top).take(fits) {
+        let Some(question) = opened.questions.get(*row) else { continue };
+        let meaning = if place == comparing.at { Meaning::Selected } else { Meaning::Text };
+        let text = fit(&safe::line(&question.text), room);
+        let pad = " ".repeat(room + 1 - columns_of(&text));
+        let mut spans = vec![Span::raw(" "), span(text, meaning, theme), Span::raw(pad)];
+        for lane in first_lane..first_lane + shown {
+            spans.extend(cell(app, theme, *row, lane));
+        }
+        lines.push(Line::from(spans));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// `1 .80 ▲3▼1`
+fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> {
+    let padded = |text: String, meaning| {
+        let pad = " ".repeat(LANE.saturating_sub(columns_of(&text)));
+        vec![span(text, meaning, theme), Span::raw(pad)]
+    };
+    match app.comparing.questions.get(row).and_then(Option::as_ref) {
+        None => padded("…".into(), Meaning::Muted),
+        Some(Err(_)) => padded("failed".into(), Meaning::Warn),
+        Some(Ok(compared)) => match compared.figures.get(lane).and_then(Option::as_ref) {
+            None => padded("–".into(), Meaning::Muted),
+            Some(figures) => {
+                let text = figures.shown(|| format!("{:.0} {} ", figures.mrecall, share(figures.prec)));
+                let mut spans = vec![Span::raw(text.clone())];
+                let mut columns = columns_of(&text);
+                for (i, count) in figures.supporting.iter().enumerate().filter(|_| compared.perspectives == 2)
+                {
+                    let mark = [Mark::Support, Mark::Oppose][i];
+                    let text = format!("{}{count}", mark.glyph(app.glyphs));
+                    columns += columns_of(&text);
+                    spans.push(span(text, Meaning::Side(mark), theme));
+                }
+                spans.push(Span::raw(" ".repeat(LANE.saturating_sub(columns))));
+                spans
+            }
+        },
+    }
+}
+
+/// Means with intervals, sides covered, and how each lane differs from the one with the cursor.
+fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let k = app.k;
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        format!(" means so far at k {k} · overlap and p with the lane with the cursor "),
+        Meaning::Title,
+        theme,
+    ));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let compared = known(app);
+    let values = |lane: usize| -> Vec<(f64, f64)> {
+        compared.iter().map(|one| one.at(lane, k).unwrap_or_default()).collect()
+    };
+    let against: Vec<f64> = values(app.lane).iter().map(|value| value.0).collect();
+    let others = (0..app.lanes.len()).filter(|lane| *lane != app.lane);
+    let tested: Vec<(usize, f64)> = others
+        .filter_map(|lane| {
+            let own: Vec<f64> = values(lane).iter().map(|value| value.0).collect();
+            Some((lane, paired_randomisation(&own, &against, DRAWS, 0).ok()?))
+        })
+        .collect();
+    let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
+    let p = |lane: usize| {
+        let place = tested.iter().position(|(tested, _)| *tested == lane)?;
+        corrected.get(place).copied()
+    };
+    let head = format!(
+        "  {:<22}{:<16}{:<7}{:<26}{:<12}{}",
+        "", "MRecall", "Prec", "▲ only ▼ only both none", "J / RBO", "p"
+    );
+    let head = if app.glyphs == Glyphs::Ascii { head.replace('▲', "+").replace('▼', "-") } else { head };
+    let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
+    for (i, lane) in app.lanes.iter().enumerate() {
+        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
+        let name = fit(&safe::line(&lane.recipe.title()), 20);
+        let pad = " ".repeat(22 - columns_of(&name));
+        let both = values(i);
+        let recalls: Vec<f64> = both.iter().map(|value| value.0).collect();
+        let recall = bootstrap_interval(&recalls, 0.95, DRAWS, 0).map_or_else(
+            |_| "…".into(),
+            |interval| format!("{} ({}–{})", share(interval.mean), share(interval.low), share(interval.high)),
+        );
+        let prec = if both.is_empty() {
+            "…".into()
+        } else {
+            share(both.iter().map(|value| value.1).sum::<f64>() / both.len() as f64)
+        };
+        let overlaps: Vec<(f64, f64)> =
+            compared.iter().filter_map(|one| one.overlap(i, app.lane)).filter(|_| i != app.lane).collect();
+        let overlap = if overlaps.is_empty() {
+            String::new()
+        } else {
+            let mean = |value: fn(&(f64, f64)) -> f64| {
+                overlaps.iter().map(value).sum::<f64>() / overlaps.len() as f64
+            };
+            format!("{} / {}", share(mean(|both| both.0)), share(mean(|both| both.1)))
+        };
+        let p = p(i).map_or_else(String::new, |p| share(p));
+        lines.push(Line::from(vec![
+            Span::raw("  "),
+            span(name, meaning, theme),
+            Span::raw(format!("{pad}{recall:<16}{prec:<7}{:<26}{overlap:<12}{p}", sides(&compared, i))),
+        ]));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Shares of the two-sided questions whose top k covers only one side, only the other, both, neither.
+fn sides(compared: &[&Compared], lane: usize) -> String {
+    let mut counts = [0usize; 4];
+    for figures in
+        compared.iter().filter(|one| one.perspectives == 2).filter_map(|one| one.figures[lane].as_ref())
+    {
+        let place = match (figures.covered.contains(0), figures.covered.contains(1)) {
+            (true, false) => 0,
+            (false, true) => 1,
+            (true, true) => 2,
+            (false, false) => 3,
+        };
+        counts[place] += 1;
+    }
+    let all: usize = counts.iter().sum();
+    if all == 0 {
+        return String::new();
+    }
+    let [a, b, c, d] = counts.map(|count| share(count as f64 / all as f64));
+    format!("{a:<7}{b:<7}{c:<5}{d}")
+}
+
+/// MRecall of every lane over k.
+fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        " MRecall over k ",
+        Meaning::Title,
+        theme,
+    ));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let compared = known(app);
+    if compared.is_empty() || inner.height < 4 {
+        return;
+    }
+    let lines: Vec<Vec<(f64, f64)>> = (0..app.lanes.len())
+        .map(|lane| {
+            let mean = |k: usize| {
+                let sum: f64 = compared.iter().map(|one| one.at(lane, k).unwrap_or_default().0).sum();
+                (k as f64, sum / compared.len() as f64)
+            };
+            (1..=app.k).map(mean).collect()
+        })
+        .collect();
+    let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
+    let datasets = lines.iter().zip(&app.lanes).enumerate().map(|(i, (points, lane))| {
+        Dataset::default()
+            .name(fit(&safe::line(&lane.recipe.title()), 20))
+            .marker(marker)
+            .graph_type(GraphType::Line)
+            .style(theme.style(Meaning::Side(Mark::Other(i))))
+            .data(points)
+    });
+    let muted = theme.style(Meaning::Muted);
+    let deepest = app.k.max(2) as f64;
+    let chart = Chart::new(datasets.collect())
+        .x_axis(
+            Axis::default()
+                .bounds([1.0, deepest])
+                .labels(["1".to_owned(), format!("k {}", app.k)])
+                .style(muted),
+        )
+        .y_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".5", "1"]).style(muted));
+    frame.render_widget(chart, inner);
+}
