@@ -18,7 +18,7 @@ use crate::tui::wrap::{columns_of, fit};
 /// Columns of one lane in the table.
 const LANE: usize = 13;
 /// Draws behind intervals and tests on screen; `eval` takes more.
-const DRAWS: usize = 1_000;
+const DRAWS: usize = 400;
 
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
@@ -139,15 +139,15 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         corrected.get(place).copied()
     };
     let head = format!(
-        "  {:<22}{:<16}{:<7}{:<26}{:<12}{}",
-        "", "MRecall", "Prec", "▲ only ▼ only both none", "J / RBO", "p"
+        "  {:<18}{:<15}{:<5}{:<24}{:<11}{}",
+        "", "MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"
     );
     let head = if app.glyphs == Glyphs::Ascii { head.replace('▲', "+").replace('▼', "-") } else { head };
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     for (i, lane) in app.lanes.iter().enumerate() {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = fit(&safe::line(&lane.recipe.title()), 20);
-        let pad = " ".repeat(22 - columns_of(&name));
+        let name = fit(&safe::line(&lane.recipe.title()), 17);
+        let pad = " ".repeat(18 - columns_of(&name));
         let both = values(i);
         let recalls: Vec<f64> = both.iter().map(|value| value.0).collect();
         let recall = bootstrap_interval(&recalls, 0.95, DRAWS, 0).map_or_else(
@@ -167,13 +167,13 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             let mean = |value: fn(&(f64, f64)) -> f64| {
                 overlaps.iter().map(value).sum::<f64>() / overlaps.len() as f64
             };
-            format!("{} / {}", share(mean(|both| both.0)), share(mean(|both| both.1)))
+            format!("{}/{}", share(mean(|both| both.0)), share(mean(|both| both.1)))
         };
-        let p = p(i).map_or_else(String::new, |p| share(p));
+        let p = p(i).map_or_else(String::new, share);
         lines.push(Line::from(vec![
             Span::raw("  "),
             span(name, meaning, theme),
-            Span::raw(format!("{pad}{recall:<16}{prec:<7}{:<26}{overlap:<12}{p}", sides(&compared, i))),
+            Span::raw(format!("{pad}{recall:<15}{prec:<5}{:<24}{overlap:<11}{p}", sides(&compared, i))),
         ]));
     }
     frame.render_widget(Paragraph::new(lines), inner);
