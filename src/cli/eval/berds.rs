@@ -60,7 +60,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         rows: rows.collect(),
         questions: measured.len(),
         k: Some(k),
-        label_source: lanes.source.to_string(),
+        label_source: lanes.label_source(),
         notes,
         provenance: lanes.provenance()?,
         ..Table::default()

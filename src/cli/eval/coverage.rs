@@ -57,7 +57,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         rows: rows.collect(),
         questions: measured.len(),
         k: Some(DEEPEST),
-        label_source: lanes.source.to_string(),
+        label_source: lanes.label_source(),
         notes: vec!["Cover: mean over the questions that reach it, as many as covered@100 says".into()],
         provenance: lanes.provenance()?,
         ..Table::default()

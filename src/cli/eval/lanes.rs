@@ -39,6 +39,15 @@ impl Lanes {
         Ok(Lanes { setup, recipes, source, meter, stop })
     }
 
+    /// Which labels counted: without a label file, the most trusted are the model's.
+    pub fn label_source(&self) -> String {
+        let source = match (self.source, &self.setup.labels) {
+            (LabelSource::Auto, None) => LabelSource::Model,
+            (source, _) => source,
+        };
+        source.to_string()
+    }
+
     /// What the figures were made with.
     pub fn provenance(&self) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;

@@ -63,7 +63,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         rows,
         questions: measured.len(),
         k: Some(k),
-        label_source: lanes.source.to_string(),
+        label_source: lanes.label_source(),
         notes: vec![
             "as-1, as-2: the query is the supporting or the opposing statement; lean = p − n; shift = lean as-1 − lean as-2"
                 .into(),
