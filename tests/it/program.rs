@@ -545,3 +545,83 @@ fn questions_come_from_standard_input_too() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 1);
 }
+
+#[test]
+fn the_comparison_on_screen_and_eval_berds_print_the_same_numbers() {
+    let desk = Desk::new();
+    let plan = ["--lane", "bm25", "--lane", "bm25@k1=1.2,b=.75", "--label-source", "gold"];
+    let table = desk.run(&[&["eval", "berds", "--format", "json"], &plan[..]].concat()).good();
+    let table: Value = serde_json::from_str(&table).unwrap();
+    let screen =
+        desk.run(&[&["frame", "--size", "140x40", "--keys", "<Esc>c<Wait>"], &plan[..]].concat()).good();
+    assert!(screen.contains("24/24 questions"), "{screen}");
+    for (row, name) in table["rows"].as_array().unwrap().iter().zip(["BM25 ", "BM25 k1=1.2 b=0.…"]) {
+        let mean = |measure: &str| share(row["measures"][measure]["mean"].as_f64().unwrap());
+        let line = screen.lines().find(|line| line.starts_with(&format!("│  {name}"))).unwrap();
+        let rest = line.split_once(name).unwrap().1.trim_start();
+        assert!(rest.starts_with(&format!("{} (", mean("MRecall@5"))), "{rest}\n{row}");
+        let prec = rest.split_once(") ").unwrap().1.trim_start();
+        assert!(prec.starts_with(&mean("Prec@5")), "{prec}\n{row}");
+        let sides: Vec<&str> = prec.split_whitespace().skip(1).take(4).collect();
+        let expected = ["only-1@5", "only-2@5", "both@5", "neither@5"].map(mean);
+        assert_eq!(sides, expected, "{line}");
+    }
+}
+
+#[test]
+fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it() {
+    let desk = Desk::new();
+    let eval = |more: &[&str]| {
+        desk.run(&[&["eval", "berds", "--lanes", "bm25", "--label-source", "gold"], more].concat())
+    };
+    assert_eq!(eval(&["--fail-under", "bm25:MRecall@5>=0"]).code, Some(0));
+    let below = eval(&["--fail-under", "bm25:MRecall@5>=1.01"]);
+    assert_eq!(below.code, Some(1));
+    assert!(below.err.contains("below 1.01") && !below.out.is_empty(), "{}", below.err);
+    assert!(eval(&["--fail-under", "bm25:nDCG@5>=0"]).err.contains("no measure"));
+    let page = eval(&["--format", "html", "--plots", "plots"]).good();
+    assert!(
+        page.starts_with("<!DOCTYPE html>")
+            && page.contains("<svg")
+            && !page.contains("http-equiv=\"refresh")
+    );
+    let plots = fs::read_dir(desk.files.path().join("plots")).unwrap().count();
+    assert!(plots >= 3, "{plots}");
+    for format in ["md", "latex", "tsv", "text"] {
+        assert!(eval(&["--format", format]).good().contains("MRecall@5"), "{format}");
+    }
+}
+
+#[test]
+fn switches_given_beside_the_lanes_are_taken_by_those_that_have_none_and_wrong_ones_are_told() {
+    let desk = Desk::new();
+    let search = |more: &[&str]| desk.run(&[&["search", QUESTION], more].concat());
+    let found =
+        search(&["--lane", "bm25", "--lane", "bm25+mmr@.5", "--mmr", ".9", "--format", "json"]).good();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let recipes: Vec<&str> =
+        found["lanes"].as_array().unwrap().iter().map(|lane| lane["recipe"].as_str().unwrap()).collect();
+    assert_eq!(recipes, ["bm25@k1=0.9,b=0.4+mmr@0.9", "bm25@k1=0.9,b=0.4+mmr@0.5"]);
+    let hit = &found["lanes"][0]["hits"][0];
+    assert_eq!(hit["was"], 1, "{hit}");
+    let steps: Vec<&str> = found["lanes"][0]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["step"].as_str().unwrap())
+        .collect();
+    assert_eq!(steps, ["retrieve", "mmr"]);
+    for (wrong, words) in [
+        (&["--mmr", "1.5"][..], "0 to 1"),
+        (&["--expand", "q2d"], "csqe"),
+        (&["--pap", "papp"], "dual-sum"),
+        (&["--pap", "pap", "--toward", "0"], "from 1"),
+        (&["--diversify", "best"], "xquad"),
+        (&["--lane", "bm25+pap@1"], "lane of vectors"),
+        (&["--llm", "http://127.0.0.1:1/v1"], "llm-model"),
+    ] {
+        let told = search(wrong);
+        assert_eq!(told.code, Some(2), "{wrong:?}");
+        assert!(told.err.contains(words), "{wrong:?}: {}", told.err);
+    }
+}
