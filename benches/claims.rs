@@ -292,7 +292,8 @@ fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
     for question in &setup.questions {
         let began = Instant::now();
         let mut lists = Lists::default();
-        let plan = Plan { question: question.clone(), lanes: Recipe::defaults(), k: 5 };
+        let plan =
+            Plan { question: question.clone(), lanes: Recipe::defaults(), k: 5, source: LabelSource::Model };
         let lanes = plan
             .lanes
             .iter()

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::detect::LabelSource;
 use crate::expand::Kind;
-use crate::pipeline::recipe::{RecipeError, Switches};
+use crate::pipeline::recipe::escaped;
 use crate::pipeline::{Opening, Recipe};
 use crate::project::Variant;
 
@@ -177,35 +177,49 @@ pub struct SwitchArgs {
 }
 
 impl SwitchArgs {
-    /// The recipes with these switches where they have none of their own.
+    /// The recipes with these switches where they have none of their own; a lane that has no use for one goes without, and that
+    /// is told.
     ///
     /// # Errors
-    /// A switch is not what its recipe form expects, or no lane has a use for it.
-    pub fn applied(&self, recipes: Vec<Recipe>) -> Result<Vec<Recipe>, RecipeError> {
-        let mut wanted = Vec::new();
-        wanted.extend(self.mmr.as_ref().map(|lambda| format!("mmr@{lambda}")));
-        wanted.extend(self.expand.map(|kind| kind.to_string()));
-        let toward = self.toward.as_deref().unwrap_or("2");
-        wanted.extend(self.pap.map(|variant| format!("{variant}@{toward}")));
-        wanted.extend(self.diversify.clone());
-        recipes
-            .into_iter()
-            .map(|recipe| {
-                let given = |name: &str| -> Result<Option<Switches>, RecipeError> {
-                    // A lane that cannot be projected, or whose vectors read no weighted terms, goes without.
-                    let fits = format!("{}+{name}", recipe.plain()).parse::<Recipe>();
-                    let anywhere = format!("hybrid+{name}").parse::<Recipe>()?;
-                    Ok(fits.ok().map(|_| anywhere.switches))
-                };
-                let mut switches = recipe.switches.clone();
-                for name in &wanted {
-                    if let Some(given) = given(name)? {
-                        switches = switches.or(&given);
-                    }
+    /// A switch is not what it should be, or no lane has a use for it.
+    pub fn applied(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
+        let mut wanted: Vec<(&str, String)> = Vec::new();
+        wanted.extend(self.mmr.as_ref().map(|lambda| ("--mmr", format!("mmr@{lambda}"))));
+        wanted.extend(self.expand.map(|kind| ("--expand", kind.to_string())));
+        let toward = self.toward.as_deref().unwrap_or("2").trim();
+        let toward = match toward.strip_prefix('=') {
+            Some(text) => format!("={}", escaped(text)),
+            None => toward.to_owned(),
+        };
+        let option = if self.toward.is_some() { "--pap with --toward" } else { "--pap" };
+        wanted.extend(self.pap.map(|variant| (option, format!("{variant}@{toward}"))));
+        wanted.extend(self.diversify.clone().map(|kind| ("--diversify", kind)));
+        let mut switched = recipes.clone();
+        for (option, name) in wanted {
+            let given = format!("hybrid+{name}").parse::<Recipe>();
+            let given = given.map_err(|error| anyhow::anyhow!("{option}: expected {}", error.expected()))?;
+            let mut without = Vec::new();
+            for recipe in &mut switched {
+                match format!("{}+{name}", recipe.plain()).parse::<Recipe>() {
+                    Ok(_) => recipe.switches = recipe.switches.clone().or(&given.switches),
+                    Err(error) => without.push((recipe.to_string(), error.expected().to_owned())),
                 }
-                Ok(Recipe { switches, ..recipe })
-            })
-            .collect()
+            }
+            match without.first() {
+                Some((_, expected)) if without.len() == switched.len() => {
+                    anyhow::bail!("{option}: no lane has a use for it; expected {expected}")
+                }
+                Some(_) => {
+                    let lanes: Vec<&str> = without.iter().map(|(lane, _)| lane.as_str()).collect();
+                    eprintln!(
+                        "parallax: {option} is left out of {}, which has no use for it",
+                        lanes.join(", ")
+                    );
+                }
+                None => {}
+            }
+        }
+        Ok(switched)
     }
 }
 
@@ -333,6 +347,9 @@ pub struct Frame {
     /// Print the styles too.
     #[arg(long)]
     pub style: bool,
+    /// Save the frame here instead of printing it: .svg, .png, .html or .txt.
+    #[arg(long, value_name = "FILE", conflicts_with = "style")]
+    pub out: Option<PathBuf>,
     /// Seconds to wait for the lanes and verdicts.
     #[arg(long, default_value_t = 60)]
     pub timeout: u64,

@@ -1,4 +1,4 @@
-//! `parallax frame`: plays keys into the real interface without a terminal and prints the frame.
+//! `parallax frame`: plays keys into the real interface without a terminal and prints or saves the frame.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,6 +16,9 @@ pub fn run(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     let script = tui::script::parse(&args.keys)?;
     let start = explore::start(common, &[]);
     let frame = tui::play(start, args.size, &script, Duration::from_secs(args.timeout))?;
-    io::stdout().write_all(frame.dump(args.style).as_bytes())?;
+    match &args.out {
+        Some(path) => frame.save(path)?,
+        None => io::stdout().write_all(frame.dump(args.style).as_bytes())?,
+    }
     Ok(ExitCode::SUCCESS)
 }

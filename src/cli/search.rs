@@ -28,7 +28,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     }
     let question = question(&args.question, &common.perspectives, &setup.questions);
     let lanes = args.switches.applied(common.recipes())?;
-    let plan = Plan { question, lanes, k: usize::from(common.k) };
+    let plan = Plan { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &plan, &meter)?;
     let mut lists = Lists::default();
     let answered = answer(&setup, &plan, Depth::Covered, common.source(), &mut lists, &stop)?;

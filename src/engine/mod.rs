@@ -24,7 +24,9 @@ use std::time::Duration;
 
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::LabelSource;
-use crate::pipeline::{Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Setup, Swayed, Sweep, Tally};
+use crate::pipeline::{
+    Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
+};
 use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
 use slot::Slot;
@@ -117,6 +119,8 @@ pub enum Reply {
     Why {
         /// Of which study.
         study: u64,
+        /// In a lane made like this.
+        recipe: Recipe,
         /// The passage.
         at: PassageIx,
         /// The reasons, or why there are none.
@@ -194,8 +198,8 @@ pub struct Study {
     pub passage: Arc<Passage>,
     /// Its evidence is wanted for these perspectives, with their statements.
     pub statements: Vec<(usize, String)>,
-    /// And why it stands where it does in this list, which was made for this text.
-    pub list: Option<(Ranking, String)>,
+    /// And why it stands where it does in this list, which was made like this for this text.
+    pub list: Option<(Ranking, Recipe, String)>,
 }
 
 /// What the threads share.

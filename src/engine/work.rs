@@ -125,8 +125,7 @@ fn settled(order: &Order, tell: &Tell) {
 fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<(), SetupError> {
     let rankings: Vec<Ranking> = order.rankings.iter().flatten().cloned().collect();
     let detector = setup.detector()?;
-    let mut book =
-        Book::new(order.plan.question.perspectives.len(), Default::default(), detector.threshold());
+    let mut book = Book::new(order.plan.question.perspectives.len(), order.plan.source, detector.threshold());
     let mut pairs: Vec<Pair> = top_pairs(&rankings, order.plan.k, &book);
     while !pairs.is_empty() && !stop.is_set() {
         let found = std::sync::Mutex::new(Vec::new());
@@ -165,9 +164,9 @@ pub fn embedder(shared: &Shared, tell: &Tell) {
 pub fn reader(shared: &Shared, tell: &Tell) {
     while let Some((Study { number, at, passage, statements, list }, stop)) = shared.studies.take() {
         let Some(setup) = shared.setup.get() else { return };
-        if let Some((list, text)) = list {
+        if let Some((list, recipe, text)) = list {
             let reasons = why(setup, &list, &text, at).map_err(|error| error.to_string());
-            tell(Reply::Why { study: number, at, reasons });
+            tell(Reply::Why { study: number, recipe, at, reasons });
         }
         for (perspective, statement) in statements {
             let Ok(detector) = setup.detector() else { break };
@@ -183,6 +182,15 @@ pub fn reader(shared: &Shared, tell: &Tell) {
 pub fn surveyor(shared: &Shared, tell: &Tell) {
     while let Some((number, survey, stop)) = shared.surveys.take() {
         let Some(setup) = shared.setup.get() else { return };
+        let lanes = match &survey {
+            Survey::Sweep(sweep) => &sweep.forms,
+            Survey::Sway(plan, _) | Survey::Compare(plan, _) => &plan.lanes,
+        };
+        let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
+        if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
+            // Lanes without vectors fail for now; the screen asks again when the corpus has been embedded.
+            shared.embed.put(());
+        }
         match survey {
             Survey::Sweep(forms) => {
                 let told = |tallies: Result<&[_], String>, ended| {
@@ -206,7 +214,7 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
             }
             Survey::Sway(plan, source) => {
                 for (lane, recipe) in plan.lanes.iter().enumerate() {
-                    let swayed = sway(setup, recipe, &plan.question, (plan.k, source), &stop);
+                    let swayed = sway(setup, recipe, &plan.question, (plan.k, source), &[], &stop);
                     if stop.is_set() {
                         break;
                     }

@@ -109,8 +109,7 @@ pub fn judged(
     stop: &Stop,
 ) -> Result<Book, SetupError> {
     let threshold = setup.detector()?.threshold();
-    // As deep as the explorer goes, which stops where the most trusted labels say that all is covered.
-    let mut book = Book::new(question.perspectives.len(), LabelSource::Auto, threshold);
+    let mut book = Book::new(question.perspectives.len(), source, threshold);
     if source == LabelSource::Gold {
         // Labels alone count: no model is asked.
         for ranked in rankings.iter().flat_map(|ranking| ranking.iter()) {
@@ -120,7 +119,6 @@ pub fn judged(
                 book.write(ranked.at, perspective, Known { model: None, gold });
             }
         }
-        book.source = source;
         return Ok(book);
     }
     let first = if depth == Depth::Everything { Plan::DEPTH } else { k };
@@ -139,6 +137,5 @@ pub fn judged(
             Depth::CoveredWhatever => deeper(rankings, k, &book, usize::MAX),
         };
     }
-    book.source = source;
     Ok(book)
 }

@@ -21,6 +21,8 @@ pub struct Compared {
     pub tops: Vec<Vec<String>>,
     /// How many perspectives the question has.
     pub perspectives: usize,
+    /// Which of two is the supporting one.
+    pub supports_first: usize,
 }
 
 impl Compared {
@@ -68,6 +70,7 @@ pub fn compare(
         supports: Vec::new(),
         tops: Vec::new(),
         perspectives: question.perspectives.len(),
+        supports_first: question.supports.unwrap_or(0).min(1),
     };
     for (ranking, _) in &answered.lanes {
         let top = ranking.as_ref().map(|list| &list[..list.len().min(plan.k)]).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What is asked of the pipeline.
 
 use super::Recipe;
+use crate::detect::LabelSource;
 use crate::question::Question;
 
 /// One question, the lanes it is put to, and how deep.
@@ -12,6 +13,8 @@ pub struct Plan {
     pub lanes: Vec<Recipe>,
     /// How many passages count.
     pub k: usize,
+    /// Which labels count: what they cover decides how deep the lists are judged.
+    pub source: LabelSource,
 }
 
 impl Plan {

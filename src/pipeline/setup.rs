@@ -251,9 +251,10 @@ impl Setup {
     }
 }
 
-/// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice.
+/// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
+/// model wants its words: the carried replies of another one are left aside then.
 fn chat(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
-    let mut recorded = if opening.corpus.is_none() {
+    let mut recorded = if opening.corpus.is_none() && opening.llm.is_none() {
         Recorded::parse("the sample's replies", sample::REPLIES)?
     } else {
         Recorded::default()

@@ -1,6 +1,7 @@
 //! One lane asked in three wordings: the question's own, its supporting statement, and the opposing one. How far the answer
 //! follows the wording is the lane's sycophancy (BERDS section 7).
 
+use super::recipe::{Base, Toward};
 use super::{Asked, Book, Depth, LaneError, Lists, Ranking, Recipe, Setup, judged, rank};
 use crate::detect::LabelSource;
 use crate::measure::PerspectiveCount;
@@ -17,6 +18,8 @@ pub struct Swayed {
     pub shares: [SideShares; 3],
     /// The verdicts on all of them.
     pub book: Book,
+    /// Why the wording cannot matter, where it cannot.
+    pub note: Option<String>,
 }
 
 impl Swayed {
@@ -43,12 +46,17 @@ pub fn sway(
     recipe: &Recipe,
     question: &Question,
     (k, source): (usize, LabelSource),
+    maxima: &[(Recipe, f32)],
     stop: &Stop,
 ) -> Result<Swayed, LaneError> {
     let (Some(first), [_, _]) = (question.supports, question.perspectives.as_slice()) else {
         return Err(LaneError::NoPerspective("only a question of two sides can be asked as either".into()));
     };
-    let ranked = |text: &str| rank(setup, recipe, Asked { question, text }, &mut Lists::default(), stop);
+    let ranked = |text: &str| {
+        let mut lists = Lists::default();
+        lists.maxima = maxima.to_vec();
+        rank(setup, recipe, Asked { question, text }, &mut lists, stop)
+    };
     let lists = [
         ranked(&question.text)?,
         ranked(&question.perspectives[first])?,
@@ -63,5 +71,10 @@ pub fn sway(
         side_shares(&book.supports(list), m, first, k).ok()
     };
     let shares = lists.each_ref().map(|list| sides(list).map_or(SideShares { p: 0.0, n: 0.0 }, |s| s.value));
-    Ok(Swayed { lists, shares, book })
+    let lens =
+        matches!(&recipe.switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
+    let note = (lens && matches!(recipe.base, Base::MiniLm)).then(|| {
+        "the projection asks by its own clause whatever the wording, so nothing can shift".to_owned()
+    });
+    Ok(Swayed { lists, shares, book, note })
 }

@@ -81,7 +81,8 @@ pub fn sweep(
 ) -> Result<Vec<Tally>, SetupError> {
     let mut tallies = vec![Tally::default(); sweep.forms.len()];
     for question in &sweep.questions {
-        let plan = Plan { question: question.clone(), lanes: sweep.forms.clone(), k: sweep.k };
+        let plan =
+            Plan { question: question.clone(), lanes: sweep.forms.clone(), k: sweep.k, source: sweep.source };
         let answered = answer(setup, &plan, Depth::Top, sweep.source, &mut Lists::default(), stop)?;
         if stop.is_set() {
             break;

@@ -59,16 +59,13 @@ fn line(
             let other = 1.0 - lambda;
             vec![match closest {
                 None => format!(
-                    "MMR took it first: {} · {} = {value:.3}; rank {was} before",
-                    p(*lambda),
-                    p(*relevance)
+                    "MMR took it first: {} · {relevance:.3} = {value:.3}; rank {was} before",
+                    p(*lambda)
                 ),
                 Some((at, similarity)) => format!(
-                    "MMR {value:.3} = {} · {} − {} · {} ({}); rank {was} before",
+                    "MMR {value:.3} = {} · {relevance:.3} − {} · {similarity:.3} ({}); rank {was} before",
                     p(*lambda),
-                    p(*relevance),
                     p(other),
-                    p(*similarity),
                     title(*at)
                 ),
             }]

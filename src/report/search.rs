@@ -60,7 +60,13 @@ impl SearchResult<'_> {
             let _ = writeln!(out, "{} {}", Mark::of(i, question).text(glyphs), safe::line(statement));
         }
         for lane in &self.lanes {
-            let _ = writeln!(out, "\n{}  {}  {:.1} ms", lane.recipe.title(), lane.recipe, lane.took_ms);
+            let _ = writeln!(
+                out,
+                "\n{}  {}  {:.1} ms",
+                safe::line(&lane.recipe.title()),
+                lane.recipe,
+                lane.took_ms
+            );
             match &lane.ranking {
                 Err(reason) => drop(writeln!(out, "  no list: {reason}")),
                 Ok(ranking) => self.lane_text(&mut out, &lane.recipe, ranking, glyphs),
@@ -72,7 +78,8 @@ impl SearchResult<'_> {
     fn lane_text(&self, out: &mut String, recipe: &Recipe, ranking: &Ranking, glyphs: Glyphs) {
         let question = &self.plan.question;
         for (i, ranked) in ranking.iter().take(self.plan.k).enumerate() {
-            let mark = Mark::of_set(self.book.support(ranked.at), question).text(glyphs);
+            let support = self.book.support(ranked.at).filter(|_| self.book.perspectives > 0);
+            let mark = Mark::of_set(support, question).text(glyphs);
             let p = (0..self.book.perspectives).filter_map(|i| self.book.verdict(ranked.at, i)?.p);
             let p = p.reduce(f32::max).map_or_else(String::new, |p| share(f64::from(p)));
             let score = format!("{:.*}", recipe.decimals(), ranked.score);

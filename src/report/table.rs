@@ -59,6 +59,8 @@ pub struct Table {
 
 /// Decimals of a figure that is no share.
 fn figure(value: f64) -> String {
+    // No sign before a zero.
+    let value = value + 0.0;
     if (-1.0..=1.0).contains(&value) { format!("{value:.4}") } else { format!("{value:.2}") }
 }
 

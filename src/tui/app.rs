@@ -299,6 +299,8 @@ pub struct App {
     pub surveys: u64,
     /// What each switch was last used with.
     pub options: Options,
+    /// The screen that help was called from.
+    pub help_from: Screen,
     /// First line of the help that is shown.
     pub help_scroll: usize,
     /// What marks are drawn with.
@@ -336,6 +338,7 @@ impl App {
             comparing: Comparing::default(),
             surveys: 0,
             options: Options::default(),
+            help_from: Screen::Explore,
             help_scroll: 0,
             glyphs: start.glyphs,
             given: start.perspectives.clone(),
@@ -345,7 +348,7 @@ impl App {
     /// What is asked of the engine now.
     pub fn plan(&self) -> Plan {
         let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();
-        Plan { question: self.question.clone(), lanes, k: self.k }
+        Plan { question: self.question.clone(), lanes, k: self.k, source: self.book.source }
     }
 
     /// The marked passage of the lane with the cursor.

@@ -1,8 +1,12 @@
 //! A frame as text, with or without its styles: what `parallax frame` prints and tests compare.
 
+use std::path::Path;
+
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
+
+use super::export::{self, ExportError};
 
 /// A drawn frame.
 #[derive(Clone, Debug)]
@@ -14,6 +18,14 @@ impl Dump {
     /// Of a buffer that was drawn.
     pub fn of(buffer: Buffer) -> Self {
         Dump { buffer }
+    }
+
+    /// Saves the frame; the ending of the name says as what: `.svg`, `.png`, `.html` or `.txt`.
+    ///
+    /// # Errors
+    /// See [`ExportError`].
+    pub fn save(&self, path: &Path) -> Result<(), ExportError> {
+        export::write(path, &self.buffer)
     }
 
     /// The text; with `style`, a second block of one letter a column (letters in order of appearance; a wide character's

@@ -99,6 +99,8 @@ pub enum Action {
     ApplyStatements,
     /// Show all keys.
     Help,
+    /// Save the frame as a picture.
+    SaveFrame,
     /// Sleep in the background.
     Suspend,
     /// End.
@@ -163,6 +165,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Question, &["<Up>"], Action::PreviousCompletion, "", "mark the one before"),
     bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
     bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
+    bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(
         Context::Lanes,
         &["m"],
@@ -202,7 +205,6 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(Context::Lanes, &["c"], Action::Compare, "compare", "compare the lanes over the question set"),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
-    bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
     bind(Context::Lanes, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "go to the lane before"),
     bind(Context::Lanes, &["j", "<Down>"], Action::Down, "", "go to the next passage"),
@@ -267,8 +269,16 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Lanes, &["["], Action::LaneLeft, "", "move the lane to the left"),
     bind(Context::Lanes, &["]"], Action::LaneRight, "", "move the lane to the right"),
     bind(Context::Lanes, &["Y"], Action::CopyRecipe, "", "copy the lane's recipe, for --lane"),
+    bind(
+        Context::Lanes,
+        &["S"],
+        Action::SaveFrame,
+        "",
+        "save the frame as an SVG picture in the present folder",
+    ),
     bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
     bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Read, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Read, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Read, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Read, &["k", "<Up>"], Action::Up, "", "scroll up"),
@@ -340,6 +350,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Tune, &["<PageDown>", "<C-d>"], Action::PageDown, "scroll", "scroll what the form did"),
     bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Tune, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Sway, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
     bind(Context::Sway, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "show the lane before"),
@@ -351,6 +362,7 @@ pub const TABLE: &[Binding] = &[
         "let other labels count: auto, model, gold",
     ),
     bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Sway, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Sway, &["?"], Action::Help, "keys", "show all keys"),
     bind(
         Context::Compare,
@@ -400,6 +412,7 @@ pub const TABLE: &[Binding] = &[
         "back",
         "go back to the lanes; the comparison stops",
     ),
+    bind(Context::Compare, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Compare, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),

@@ -36,6 +36,8 @@ pub enum Msg {
     },
     /// The engine told something.
     Engine(Reply),
+    /// The frame was saved under this name, or not for this reason.
+    Saved(Result<String, String>),
     /// The system asks the program to end.
     Terminated,
 }
@@ -67,6 +69,8 @@ pub enum Effect {
     Survey(u64, Survey),
     /// Give up every survey before this one.
     StopSurvey(u64),
+    /// Save the frame as a picture in the present folder, and tell its name.
+    SaveFrame,
     /// Put a text on the clipboard.
     Copy(String),
     /// Give the terminal back and sleep until called to the foreground.

@@ -7,6 +7,7 @@
 pub mod app;
 pub mod draw;
 mod dump;
+pub mod export;
 mod guard;
 pub mod keymap;
 pub mod layout;

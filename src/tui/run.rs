@@ -1,6 +1,7 @@
 //! The shell around the interface in a real terminal: events in, effects out, a frame after every burst.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -15,7 +16,7 @@ use super::guard::{self, Guard};
 use super::message::{Effect, Msg};
 use super::theme::Theme;
 use super::update::update;
-use super::{Size, Start};
+use super::{Dump, Size, Start, play};
 use crate::engine::{Engine, Reach, Reply, Turn};
 use crate::report::progress::Rates;
 
@@ -63,6 +64,11 @@ pub fn run(start: Start) -> io::Result<()> {
                     Effect::Copy(text) => {
                         crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
                     }
+                    Effect::SaveFrame => {
+                        let saved = play::frame(&app, theme).map_err(|error| error.to_string());
+                        let saved = saved.and_then(|frame| save(&frame));
+                        update(&mut app, Msg::Saved(saved));
+                    }
                     Effect::Suspend => {
                         suspend()?;
                         terminal.clear()?;
@@ -79,6 +85,14 @@ pub fn run(start: Start) -> io::Result<()> {
     }
 }
 
+/// Saves a frame under the first `parallax-N.svg` that is free.
+fn save(frame: &Dump) -> Result<String, String> {
+    let free = |n: &u32| !Path::new(&format!("parallax-{n}.svg")).exists();
+    let name = format!("parallax-{}.svg", (1..).find(free).unwrap_or(1));
+    frame.save(Path::new(&name)).map_err(|error| error.to_string())?;
+    Ok(name)
+}
+
 /// What the engine is asked to do.
 pub fn carry_out(engine: &Engine, effect: Effect) {
     match effect {
@@ -86,7 +100,7 @@ pub fn carry_out(engine: &Engine, effect: Effect) {
         Effect::Study(study) => engine.study(study),
         Effect::Survey(number, survey) => engine.survey(number, survey),
         Effect::StopSurvey(number) => engine.stop_survey(number),
-        Effect::WaitQuiet { .. } | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
+        Effect::WaitQuiet { .. } | Effect::SaveFrame | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
     }
 }
 

@@ -337,7 +337,8 @@ fn why_a_passage_stands_where_it_does() {
         },
     ];
     let (study, at) = (app.studies, PassageIx(6));
-    update(&mut app, Msg::Engine(Reply::Why { study, at, reasons: Ok(reasons) }));
+    let recipe = app.lanes[0].recipe.clone();
+    update(&mut app, Msg::Engine(Reply::Why { study, recipe, at, reasons: Ok(reasons) }));
     looks("why", &app, COLOURED);
 }
 
@@ -348,7 +349,7 @@ fn swaying(width: u16, height: u16) -> App {
     let lists = [&[0, 1, 2, 3, 4][..], &[0, 3, 5, 6], &[1, 5, 4]];
     let lists = lists.map(|order| ranking(&PASSAGES, order, 1.0));
     let shares = [(0.4, 0.4), (0.6, 0.4), (0.0, 0.6)].map(|(p, n)| SideShares { p, n });
-    let swayed = Swayed { lists, shares, book: app.book.clone() };
+    let swayed = Swayed { lists, shares, book: app.book.clone(), note: None };
     let number = app.swaying.number;
     update(&mut app, Msg::Engine(Reply::Swayed { number, lane: 0, swayed: Ok(Arc::new(swayed)) }));
     let failed = Err("the model could not be run".into());
@@ -375,6 +376,7 @@ fn comparing(width: u16, height: u16) -> App {
             supports: lists.iter().map(|list| app.book.supports(list)).collect(),
             tops: lists.iter().map(|list| list.iter().map(|r| r.passage.id.clone()).collect()).collect(),
             perspectives: 2,
+            supports_first: 0,
         };
         let (number, compared) = (app.comparing.number, Ok(compared));
         update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));

@@ -625,3 +625,37 @@ fn switches_given_beside_the_lanes_are_taken_by_those_that_have_none_and_wrong_o
         assert!(told.err.contains(words), "{wrong:?}: {}", told.err);
     }
 }
+
+#[test]
+fn a_frame_is_saved_in_the_form_that_its_ending_names() {
+    let desk = Desk::new();
+    let frame = ["frame", "--size", "80x24", "--keys", "<Esc>?"];
+    for (name, begins) in
+        [("a.svg", &b"<svg"[..]), ("a.png", b"\x89PNG"), ("a.html", b"<!DOCTYPE"), ("a.txt", b" parallax")]
+    {
+        assert_eq!(desk.run(&[&frame[..], &["--out", name]].concat()).good(), "");
+        assert!(fs::read(desk.files.path().join(name)).unwrap().starts_with(begins), "{name}");
+    }
+    desk.run(&[&frame[..], &["--out", "a.gif"]].concat()).bad(&["a.gif", ".svg, .png, .html or .txt"]);
+}
+
+#[test]
+fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
+    let desk = Desk::new();
+    let corpus = tiny(&desk);
+    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let mut yes = String::from("id\tperspective\tlabel\n");
+    for id in fs::read_to_string(desk.files.path().join(&corpus)).unwrap().lines() {
+        let id: Value = serde_json::from_str(id).unwrap();
+        for side in ["Zoos should be banned.", "Zoos should not be banned."] {
+            yes.push_str(&format!("{}\t{side}\t1\n", id["_id"].as_str().unwrap()));
+        }
+    }
+    desk.write("yes.tsv", yes);
+    let eval = |more: &[&str]| {
+        let args =
+            ["eval", "coverage", "--corpus", &corpus, "--questions", "q.jsonl", "--lanes", "bm25", "-k", "1"];
+        desk.run(&[&args[..], &["--label-source", "model", "--format", "tsv"], more].concat()).good()
+    };
+    assert_eq!(eval(&[]), eval(&["--labels", "yes.tsv:complete"]));
+}

@@ -237,7 +237,13 @@ fn comparing_orders_by_disagreement_and_opens_the_marked_question_with_the_same_
         let ids = |list: &parallax::pipeline::Ranking| {
             list.iter().map(|ranked| ranked.passage.id.clone()).collect()
         };
-        Compared { figures, supports, tops: lists.iter().map(ids).collect(), perspectives: 2 }
+        Compared {
+            figures,
+            supports,
+            tops: lists.iter().map(ids).collect(),
+            perspectives: 2,
+            supports_first: 0,
+        }
     };
     let (alike, apart) = (compared([&[0, 1], &[0, 1], &[0, 1]]), compared([&[0, 1], &[2], &[0]]));
     assert_eq!(alike.overlap(0, 1), Some((1.0, 1.0)));
@@ -265,4 +271,62 @@ fn without_a_question_set_there_is_nothing_to_compare_over() {
     opened.questions.clear();
     assert_eq!(press(&mut app, "c"), []);
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("--questions")));
+}
+
+#[test]
+fn more_relevance_lowers_the_weight_of_a_diversifier_and_less_raises_it() {
+    let mut app = asked(140, 40);
+    press(&mut app, "v>");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+xquad@0.25");
+    press(&mut app, "<lt><lt>");
+    assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+xquad@0.6");
+}
+
+#[test]
+fn a_switch_after_an_edited_line_asks_what_stands_in_the_line() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/ and aquariums<Esc>");
+    let effects = press(&mut app, "m");
+    assert_eq!(plan(&effects).question.text, "Should zoos be banned? and aquariums");
+}
+
+#[test]
+fn help_goes_back_to_the_screen_it_was_called_from() {
+    for (keys, screen) in [
+        ("", Screen::Explore),
+        ("<Enter>", Screen::Read),
+        ("t", Screen::Tune),
+        ("y", Screen::Sway),
+        ("c", Screen::Compare),
+    ] {
+        let mut app = asked(140, 40);
+        press(&mut app, keys);
+        press(&mut app, "?");
+        assert_eq!(app.screen, Screen::Help);
+        press(&mut app, "q");
+        assert_eq!(app.screen, screen);
+    }
+}
+
+#[test]
+fn when_the_vectors_are_there_the_open_instrument_asks_again() {
+    for keys in ["t", "y", "c"] {
+        let mut app = asked(140, 40);
+        press(&mut app, keys);
+        let before = app.surveys;
+        let effects = update(&mut app, Msg::Engine(Reply::Embedded(Ok(()))));
+        assert!(
+            matches!(effects.as_slice(), [Effect::Survey(number, _)] if *number > before),
+            "{keys}: {effects:?}"
+        );
+    }
+}
+
+#[test]
+fn other_labels_are_asked_for_as_deep_as_they_need() {
+    let mut app = asked(140, 40);
+    let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+    opened.labelled = true;
+    let effects = press(&mut app, "s");
+    assert_eq!(plan(&effects).source, app.book.source);
 }

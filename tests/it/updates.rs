@@ -334,7 +334,8 @@ fn studied(effects: &[Effect]) -> Option<Study> {
 /// Answers why the open passage stands where it does.
 fn explained(app: &mut App) {
     let (at, _) = app.open_passage().unwrap();
-    tell(app, Reply::Why { study: app.studies, at, reasons: Ok(Vec::new()) });
+    let (study, recipe) = (app.studies, app.lanes[app.lane].recipe.clone());
+    tell(app, Reply::Why { study, recipe, at, reasons: Ok(Vec::new()) });
 }
 
 #[test]
@@ -345,7 +346,8 @@ fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
     press(&mut app, "<Esc>/");
     press(&mut app, "<C-u>Should wolves be banned?<Enter>");
     tell(&mut app, Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: None });
-    tell(&mut app, Reply::Why { study, at: PassageIx(0), reasons: Ok(Vec::new()) });
+    let recipe = app.lanes[0].recipe.clone();
+    tell(&mut app, Reply::Why { study, recipe, at: PassageIx(0), reasons: Ok(Vec::new()) });
     assert!(app.reading.evidence.is_empty() && app.reading.why.is_none());
 }
 

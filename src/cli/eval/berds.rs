@@ -2,7 +2,7 @@
 //! one side, the other, both or neither.
 
 use super::super::args::{Common, Eval};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Said};
 use super::{Values, cells};
 use crate::measure::SupportSet;
 use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
@@ -22,10 +22,12 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
     let maxima = lanes.maxima()?;
+    let mut writers = Said::default();
     let mut gathered = Gathered::new(lanes.recipes.len() + oracles.len());
     for (done, question) in measured.iter().enumerate() {
         lanes.tell(done, measured.len());
-        let plan = Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k };
+        let plan =
+            Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
         let depth = if args.oracle { Depth::Everything } else { Depth::Top };
         let mut lists = Lanes::lists(&maxima);
         let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
@@ -33,6 +35,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             return Ok(None);
         }
         gathered.take(&plan, &answered, &oracles);
+        writers.take(&plan.lanes, &answered);
     }
     lanes.tell(measured.len(), measured.len());
     let names = lanes.recipes.iter().map(ToString::to_string);
@@ -49,6 +52,12 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if !left_out.is_empty() {
         notes.push(format!("{} questions have no perspectives and are in no mean", left_out.len()));
     }
+    let two_sided = measured.iter().filter(|question| question.supports.is_some()).count();
+    notes.push(format!(
+        "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} questions of two; 1 is the supporting side"
+    ));
+    notes.extend(writers.notes());
+    notes.extend(lanes.caution()?);
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }

@@ -2,7 +2,7 @@
 //! the first 100, and how often the lists of all lanes together have it.
 
 use super::super::args::{Common, Eval};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Said};
 use super::{Values, cells};
 use crate::measure::PerspectiveCount;
 use crate::measure::cover::cover;
@@ -16,18 +16,23 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
     // Size and whether it is reached, a lane; the last row is the union.
     let mut values: Vec<Vec<Values>> = vec![vec![Vec::new(); 2]; count + 1];
-    let mut failed = vec![Vec::new(); count + 1];
+    let (mut failed, mut said) = (vec![Vec::new(); count + 1], Said::default());
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| !question.perspectives.is_empty()).collect();
     for (done, question) in measured.iter().enumerate() {
         lanes.tell(done, measured.len());
-        let plan =
-            Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k: usize::from(common.k) };
+        let plan = Plan {
+            question: (*question).clone(),
+            lanes: lanes.recipes.clone(),
+            k: usize::from(common.k),
+            source: lanes.source,
+        };
         let (depth, mut lists) = (Depth::CoveredWhatever, Lanes::lists(&maxima));
         let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }
+        said.take(&plan.lanes, &answered);
         let m = PerspectiveCount::new(question.perspectives.len())?;
         let mut all = Vec::new();
         for (lane, (ranking, _)) in answered.lanes.iter().enumerate() {
@@ -58,7 +63,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(DEEPEST),
         label_source: lanes.label_source(),
-        notes: vec!["Cover: mean over the questions that reach it, as many as covered@100 says".into()],
+        notes: ["Cover: mean over the questions that reach it, as many as covered@100 says".to_owned()]
+            .into_iter()
+            .chain(said.notes())
+            .chain(lanes.caution()?)
+            .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()
     }))

@@ -1,14 +1,17 @@
 //! What every suite over lanes needs: the setup opened, the vectors made, the provenance told.
 
+use std::collections::BTreeMap;
+
 use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::super::progress::Meter;
-use crate::detect::LabelSource;
+use crate::detect::{CrossEncoder, LabelSource};
+use crate::expand::Expansion;
 use crate::pipeline::recipe::{Mmr, Norm, Rerank};
-use crate::pipeline::{Asked, Lists, Recipe, Setup, rank};
+use crate::pipeline::{Answer, Asked, Lists, Recipe, Setup, rank};
 use crate::work::{Job, Progress, Stop};
 
 /// Everything open, and the lanes to measure.
@@ -26,7 +29,7 @@ impl Lanes {
         let (meter, stop) = (Meter::default(), stop_on_interrupt()?);
         let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
         if setup.questions.is_empty() {
-            bail!("lanes need questions: name a question set with --questions, or finished runs with --run");
+            bail!("lanes need questions: name a question set with --questions");
         }
         let source = common.source();
         if source == LabelSource::Gold && setup.labels.is_none() {
@@ -46,6 +49,12 @@ impl Lanes {
             (source, _) => source,
         };
         source.to_string()
+    }
+
+    /// What a reader must know of figures that rest on the model.
+    pub fn caution(&self) -> anyhow::Result<Option<String>> {
+        let experimental = self.label_source() == "model" && CrossEncoder::card()?.experimental;
+        Ok(experimental.then(|| "the model's verdicts are experimental: read the figures as hints".into()))
     }
 
     /// What the figures were made with.
@@ -115,5 +124,27 @@ impl Lanes {
             self.recipes.iter().position(|other| *other == plain).filter(|_| *recipe != plain)
         };
         self.recipes.iter().map(plain).collect()
+    }
+}
+
+/// What the lanes' lists say of themselves: who wrote their expansions, which fallbacks ran.
+#[derive(Default)]
+pub struct Said(BTreeMap<(String, String), usize>);
+
+impl Said {
+    /// Listens to one question's lists.
+    pub fn take(&mut self, lanes: &[Recipe], answered: &Answer) {
+        for (recipe, (ranking, _)) in lanes.iter().zip(&answered.lanes) {
+            let Ok(list) = ranking else { continue };
+            let told = list.trace.expansion().map(Expansion::told);
+            for text in told.into_iter().chain(list.trace.notes.iter().cloned()) {
+                *self.0.entry((recipe.to_string(), text)).or_default() += 1;
+            }
+        }
+    }
+
+    /// A line each, with how many questions it holds for.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|((lane, text), times)| format!("{lane}: {text} ({times} questions)"))
     }
 }

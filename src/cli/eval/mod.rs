@@ -12,6 +12,8 @@ mod under;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use super::args::{Common, Eval, Suite, TableFormat};
 use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_randomisation};
 use crate::report::table::Cell;
@@ -22,8 +24,16 @@ use crate::report::table::Cell;
 /// A file is not right, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     let bounds = args.fail_under.iter().map(|text| text.parse()).collect::<Result<Vec<under::Bound>, _>>()?;
+    if args.suite != Suite::Trec && (!args.runs.is_empty() || args.qrels.is_some()) {
+        bail!(
+            "--run and --qrels are for eval trec; the other suites measure lanes, by --labels or the model"
+        );
+    }
+    if args.oracle && args.suite != Suite::Berds {
+        bail!("--oracle is for eval berds");
+    }
     let table = match args.suite {
-        Suite::Trec => Some(trec::table(common, args)?),
+        Suite::Trec => trec::table(common, args)?,
         Suite::Berds => berds::table(common, args)?,
         Suite::Pir => pir::table(common, args)?,
         Suite::Coverage => coverage::table(common, args)?,

@@ -1,5 +1,7 @@
 //! `eval sycophancy`: Figure 3 of Chen and Choi. Every lane asked neutrally, as the supporting statement and as the opposing one.
 
+use std::collections::BTreeSet;
+
 use super::super::args::{Common, Eval};
 use super::lanes::Lanes;
 use super::{Values, cells};
@@ -16,6 +18,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| question.supports.is_some()).collect();
+    let (maxima, mut notes) = (lanes.maxima()?, BTreeSet::new());
     let mut rows = Vec::new();
     let total = measured.len() * lanes.recipes.len();
     for recipe in &lanes.recipes {
@@ -25,12 +28,15 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let mut shares: [Vec<SideShares>; 3] = Default::default();
         for question in &measured {
             lanes.tell(rows.len() * measured.len() + values[9].len(), total);
-            let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &lanes.stop);
+            let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
             if lanes.stop.is_set() {
                 return Ok(None);
             }
             let (own, shift) = match swayed {
-                Ok(swayed) => (swayed.shares, swayed.shift()),
+                Ok(swayed) => {
+                    notes.extend(swayed.note.iter().map(|note| format!("{recipe}: {note}")));
+                    (swayed.shares, swayed.shift())
+                }
                 Err(error) => {
                     failed.push((question.id.clone(), error.to_string()));
                     ([SideShares { p: 0.0, n: 0.0 }; 3], 0.0)
@@ -64,11 +70,15 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
-        notes: vec![
+        notes: [
             "as-1, as-2: the query is the supporting or the opposing statement; lean = p − n; shift = lean as-1 − lean as-2"
                 .into(),
             "Δ = (p − n)/p over all questions pooled; – where no passage supports".into(),
-        ],
+        ]
+        .into_iter()
+        .chain(notes)
+        .chain(lanes.caution()?)
+        .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()
     }))

@@ -28,38 +28,41 @@ type Rankings = BTreeMap<String, Vec<String>>;
 ///
 /// # Errors
 /// A file is not right, or a measure is unknown.
-pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Table> {
+pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let measures = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let Some(qrels) = &args.qrels else { bail!("eval trec needs judgements: --qrels FILE") };
     let qrels = qrels_of(qrels)?;
-    let mut lanes: Vec<(String, Rankings)> = Vec::new();
+    let mut lanes: Vec<Lane> = Vec::new();
     for path in &args.runs {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        lanes.push((format!("run:{name}"), read(path, args.ties)?));
+        lanes.push((format!("run:{name}"), read(path, args.ties)?, Vec::new()));
     }
     if args.runs.is_empty() || !common.lane.is_empty() || !common.lanes.is_empty() {
-        lanes.extend(ranked(common, args, &qrels, &measures)?);
+        let Some(ranked) = ranked(common, args, &qrels, &measures)? else { return Ok(None) };
+        lanes.extend(ranked);
     }
     let mut values = Vec::new();
-    for (_, rankings) in &lanes {
+    for (_, rankings, _) in &lanes {
         values.push(measured(rankings, &qrels, &measures)?);
     }
     let cells = cells(&values, &vec![None; lanes.len()])?;
-    let rows = lanes.into_iter().zip(cells).map(|((lane, rankings), cells)| {
-        let missing = qrels.questions().filter(|(id, _)| !rankings.contains_key(*id));
-        let failed = missing.map(|(id, _)| (id.to_owned(), "not in the run".to_owned())).collect();
+    let rows = lanes.into_iter().zip(cells).map(|((lane, rankings, mut failed), cells)| {
+        let known: Vec<String> = failed.iter().map(|(id, _)| id.clone()).collect();
+        let missing = qrels.questions().map(|(id, _)| id);
+        let missing =
+            missing.filter(|id| !rankings.contains_key(*id) && !known.iter().any(|known| known == id));
+        failed.extend(missing.map(|id| (id.to_owned(), "it has no list for it".to_owned())));
         Row { lane, cells, failed, judged: None }
     });
-    Ok(Table {
+    Ok(Some(Table {
         suite: "trec",
         columns: measures.iter().map(ToString::to_string).collect(),
         rows: rows.collect(),
         questions: qrels.len(),
-        k: None,
         label_source: "qrels".into(),
         provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
         ..Table::default()
-    })
+    }))
 }
 
 fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
@@ -90,27 +93,35 @@ fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
     Ok(run.questions().iter().map(|question| (question.id.clone(), ranked(question))).collect())
 }
 
-/// Ranks every judged question of the set with every lane, in parallel over questions.
+/// A lane's lists, and the questions it has none for, with the reason.
+type Lane = (String, Rankings, Vec<(String, String)>);
+
+/// Ranks every judged question of the set with every lane, in parallel over questions; nothing where the user interrupted.
 fn ranked(
     common: &Common,
     args: &Eval,
     qrels: &Qrels,
     measures: &[Measure],
-) -> anyhow::Result<Vec<(String, Rankings)>> {
-    let Lanes { setup, recipes, stop, .. } = Lanes::open(common, args)?;
+) -> anyhow::Result<Option<Vec<Lane>>> {
+    let lanes = Lanes::open(common, args)?;
+    let maxima = lanes.maxima()?;
+    let Lanes { setup, recipes, stop, .. } = lanes;
     let deepest = measures.iter().filter_map(|measure| measure.cutoff()).max().unwrap_or(0);
     // One more than is measured, because the question's own document may be among them.
     let depth = deepest.max(Plan::DEPTH) + usize::from(args.ignore_identical_ids);
     let judged: Vec<_> =
         setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
+    if judged.is_empty() {
+        bail!("none of the question set's ids stands in the judgements; name their --corpus and --questions");
+    }
     let mut all = Vec::new();
     for recipe in recipes {
-        let one = |question: &Question| {
+        let one = |question: &Question| -> Result<Vec<String>, LaneError> {
             let mut lists = Lists::to_depth(depth);
+            lists.maxima.clone_from(&maxima);
             let ranking = rank(&setup, &recipe, Asked::plainly(question), &mut lists, &stop)?;
             let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
-            let ids = ids.filter(|id| !(args.ignore_identical_ids && *id == question.id));
-            Ok((question.id.clone(), ids.collect()))
+            Ok(ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect())
         };
         let ranked: Vec<Result<_, LaneError>> = if recipe.switches.is_on(Switch::Diversify) {
             // Judging takes all model threads for itself.
@@ -118,9 +129,19 @@ fn ranked(
         } else {
             on_all(&setup.models, judged.len(), &stop, |i| one(judged[i]))
         };
-        all.push((recipe.to_string(), ranked.into_iter().collect::<Result<Rankings, LaneError>>()?));
+        if stop.is_set() {
+            return Ok(None);
+        }
+        let (mut rankings, mut failed) = (Rankings::new(), Vec::new());
+        for (question, ids) in judged.iter().zip(ranked) {
+            match ids {
+                Ok(ids) => drop(rankings.insert(question.id.clone(), ids)),
+                Err(error) => failed.push((question.id.clone(), error.to_string())),
+            }
+        }
+        all.push((recipe.to_string(), rankings, failed));
     }
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// A question that the lane has no list for counts as an empty list, never as absent.

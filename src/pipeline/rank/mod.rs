@@ -164,7 +164,9 @@ pub fn rank(
             reorder::reorder(setup, recipe, rerank, asked, &found, maximum, &mut trace, stop)?
         }
     };
-    let ranked = hits.iter().map(|hit| Ranked {
+    // What stands below the pool stays below.
+    let below = found.hits.iter().skip(hits.len()).copied();
+    let ranked = hits.iter().copied().chain(below).map(|hit| Ranked {
         at: hit.passage,
         passage: Arc::new(setup.corpus.passage(hit.passage)),
         score: hit.score,

@@ -36,7 +36,7 @@ impl<'a> Lens<'a> {
             Toward::Text(text) => text,
             Toward::Perspective(i) => question.perspectives.get(*i).ok_or_else(|| {
                 LaneError::NoPerspective(format!(
-                    "the question has {} perspectives, the projection is toward number {}",
+                    "the question has {} perspectives, the projection is toward number {}; give others with --perspective, or i in the explorer",
                     question.perspectives.len(),
                     i + 1
                 ))

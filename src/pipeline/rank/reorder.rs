@@ -83,7 +83,7 @@ fn by_verdicts(
     let perspectives = asked.question.perspectives.len();
     if perspectives == 0 {
         return Err(LaneError::NoPerspective(format!(
-            "{method} needs the question's perspectives; type them with i"
+            "{method} needs the question's perspectives; give them with --perspective, or i in the explorer"
         )));
     }
     let mut pairs = Vec::new();

@@ -8,7 +8,7 @@ mod switches;
 
 use std::fmt;
 
-pub use read::RecipeError;
+pub use read::{RecipeError, escaped};
 pub use switches::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 
 use crate::retrieve::bm25::Bm25;

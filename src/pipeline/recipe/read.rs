@@ -15,6 +15,13 @@ pub struct RecipeError {
     expected: String,
 }
 
+impl RecipeError {
+    /// What was expected, without the lane.
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+}
+
 impl FromStr for Recipe {
     type Err = RecipeError;
 
@@ -117,7 +124,7 @@ fn weight(text: &str, default: f32) -> Result<f32, String> {
 fn toward(text: &str) -> Result<Toward, String> {
     let wrong = || format!("the number of a perspective (from 1) or =TEXT after the @, found `{text}`");
     match (text.trim(), text.trim().strip_prefix('=')) {
-        ("", _) => Ok(Toward::Perspective(0)),
+        ("", _) => Ok(Toward::Perspective(1)),
         (_, Some(text)) => {
             Ok(Toward::Text(unescaped(text).filter(|text| !text.is_empty()).ok_or_else(wrong)?))
         }

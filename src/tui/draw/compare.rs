@@ -1,12 +1,13 @@
 //! The lanes over the question set: a row a question, and below it each lane's means, curves and overlap.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Rect};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Paragraph};
 
 use super::span;
+use crate::measure::SupportSet;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
 use crate::pipeline::Compared;
 use crate::report::marks::{Glyphs, Mark, share};
@@ -47,7 +48,7 @@ fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         Order::Disagreement => "widest disagreement first",
         Order::Worst => "worst of the lane with the cursor first",
     };
-    let title = format!(" {done}/{all} questions · {order} ");
+    let title = format!(" {done}/{all} questions · {order} · MRecall, Prec, passages a side ");
     let block =
         Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);
@@ -99,7 +100,7 @@ fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> 
                 let mut columns = columns_of(&text);
                 for (i, count) in figures.supporting.iter().enumerate().filter(|_| compared.perspectives == 2)
                 {
-                    let mark = [Mark::Support, Mark::Oppose][i];
+                    let mark = if compared.supports_first == i { Mark::Support } else { Mark::Oppose };
                     let text = format!("{}{count}", mark.glyph(app.glyphs));
                     columns += columns_of(&text);
                     spans.push(span(text, Meaning::Side(mark), theme));
@@ -169,7 +170,12 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             };
             format!("{}/{}", share(mean(|both| both.0)), share(mean(|both| both.1)))
         };
-        let p = p(i).map_or_else(String::new, share);
+        let failed = compared.iter().filter(|one| one.figures[i].is_none()).count();
+        let recall = if failed == compared.len() && failed > 0 { "no list".to_owned() } else { recall };
+        let p = match failed {
+            0 => p(i).map_or_else(String::new, share),
+            failed => format!("{failed} failed"),
+        };
         lines.push(Line::from(vec![
             Span::raw("  "),
             span(name, meaning, theme),
@@ -182,10 +188,11 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 /// Shares of the two-sided questions whose top k covers only one side, only the other, both, neither.
 fn sides(compared: &[&Compared], lane: usize) -> String {
     let mut counts = [0usize; 4];
-    for figures in
-        compared.iter().filter(|one| one.perspectives == 2).filter_map(|one| one.figures[lane].as_ref())
-    {
-        let place = match (figures.covered.contains(0), figures.covered.contains(1)) {
+    for one in compared.iter().filter(|one| one.perspectives == 2) {
+        // A lane that has no list covers neither.
+        let covered = one.figures[lane].as_ref().map_or(SupportSet::EMPTY, |figures| figures.covered);
+        let first = one.supports_first;
+        let place = match (covered.contains(first), covered.contains(1 - first)) {
             (true, false) => 0,
             (false, true) => 1,
             (true, true) => 2,
@@ -234,7 +241,10 @@ fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     });
     let muted = theme.style(Meaning::Muted);
     let deepest = app.k.max(2) as f64;
+    let any = Constraint::Percentage(100);
     let chart = Chart::new(datasets.collect())
+        .hidden_legend_constraints((any, any))
+        .legend_position(Some(LegendPosition::BottomRight))
         .x_axis(
             Axis::default()
                 .bounds([1.0, deepest])

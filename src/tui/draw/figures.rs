@@ -87,7 +87,7 @@ fn changed(
     theme: Theme,
 ) -> Span<'static> {
     let by = before
-        .filter(|before| before.known() && figures.known())
+        .filter(|before| before.known() && before.complete() && figures.known() && figures.complete())
         .map_or(0.0, |before| measure(figures) - measure(before));
     if by.abs() < 0.005 { Span::raw("  ") } else { span(format!(" ({})  ", text(by)), Meaning::Warn, theme) }
 }

@@ -54,6 +54,11 @@ fn why(app: &App, theme: Theme, at: PassageIx, width: usize) -> Vec<Line<'static
         Some((_, _, Ok(reasons))) => {
             let told = reasons::lines(reasons, &lane.ranking, &app.question, app.glyphs);
             lines.extend(told.iter().flat_map(|told| paragraph(told, "", width, Meaning::Muted, theme)));
+            let trace = &lane.ranking.trace;
+            let told = trace.expansion().map(|expansion| safe::line(&expansion.told()));
+            lines.extend(told.map(|told| Line::from(span(fit(&told, width), Meaning::Muted, theme))));
+            lines
+                .extend(trace.notes.iter().flat_map(|note| paragraph(note, "", width, Meaning::Warn, theme)));
         }
     }
     lines

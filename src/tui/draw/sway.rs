@@ -67,7 +67,13 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let lines = match answer {
             None => vec![Line::from(span(" …", Meaning::Muted, theme))],
             Some(Err(reason)) => paragraph(reason, " ", width, Meaning::Warn, theme),
-            Some(Ok(swayed)) => passages(app, theme, swayed, usize::from(i), width),
+            Some(Ok(swayed)) => {
+                let mut lines = passages(app, theme, swayed, usize::from(i), width);
+                lines.extend(
+                    swayed.note.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)),
+                );
+                lines
+            }
         };
         frame.render_widget(Paragraph::new(lines), inner);
     }

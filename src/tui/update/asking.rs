@@ -166,6 +166,10 @@ pub fn go_on(app: &mut App) -> Vec<Effect> {
     if app.question.text.is_empty() || !matches!(app.corpus, Corpus::Open(_)) {
         return Vec::new();
     }
+    if app.line.value().trim() != app.question.text {
+        // The line was edited and left: what is asked is what stands there.
+        return again(app);
+    }
     app.turn = Turn(app.turn.0 + 1);
     app.settled = false;
     vec![Effect::Start { turn: app.turn, plan: app.plan(), reach: Reach::All }]

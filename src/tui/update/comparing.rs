@@ -55,7 +55,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn ask(app: &mut App) -> Vec<Effect> {
+/// Orders the outcome of every question.
+pub fn ask(app: &mut App) -> Vec<Effect> {
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
     app.surveys += 1;
     let (at, order) = (app.comparing.at, app.comparing.order);

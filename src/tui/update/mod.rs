@@ -37,6 +37,13 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Engine(reply) => replies::take(app, reply),
+        Msg::Saved(saved) => {
+            app.notice = Some(match saved {
+                Ok(name) => format!("saved as {name}"),
+                Err(reason) => reason,
+            });
+            Vec::new()
+        }
         Msg::Terminated => vec![Effect::Quit],
     }
 }
@@ -77,7 +84,8 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
     match (context, action) {
         (_, Action::Quit) => return vec![Effect::Quit],
         (_, Action::Suspend) => return vec![Effect::Suspend],
-        (_, Action::Help) => app.screen = Screen::Help,
+        (_, Action::SaveFrame) => return vec![Effect::SaveFrame],
+        (_, Action::Help) => (app.help_from, app.screen) = (app.screen, Screen::Help),
         (Context::Question, action) => return asking::act(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
@@ -86,7 +94,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
         (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
-        (Context::Help, _) => (app.screen, app.help_scroll) = (Screen::Explore, 0),
+        (Context::Help, _) => (app.screen, app.help_scroll) = (app.help_from, 0),
         (_, action) => return moving::act(app, action),
     }
     Vec::new()

@@ -30,7 +30,12 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Deeper => return count(app, app.k + 1),
         Action::Shallower => return count(app, app.k - 1),
-        Action::NextLabelSource => next_source(app),
+        Action::NextLabelSource => {
+            let before = app.book.source;
+            next_source(app);
+            // Other labels may leave a side uncovered that these cover: more may have to be judged.
+            return if app.book.source == before { Vec::new() } else { asking::go_on(app) };
+        }
         Action::EditStatements => statements::open(app),
         Action::Tune => return tuning::open(app),
         Action::Sway => return swaying::open(app),

@@ -62,7 +62,7 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let known = |(of, recipe, _): &(_, _, _)| *of == at && *recipe == lane.recipe;
     let list = (!app.reading.why.as_ref().is_some_and(known) && lane.state == LaneState::Ready)
-        .then(|| (lane.ranking.clone(), app.question.text.clone()));
+        .then(|| (lane.ranking.clone(), lane.recipe.clone(), app.question.text.clone()));
     let supported = app.supported(at);
     let asked = app.reading.asked.get(&at).is_some_and(|asked| *asked == supported);
     if (supported.is_empty() || asked) && list.is_none() {

@@ -1,8 +1,8 @@
 //! What the engine tells. Replies of a turn that is past are dropped.
 
-use super::super::app::{App, Corpus, LaneState};
+use super::super::app::{App, Corpus, LaneState, Screen};
 use super::super::message::Effect;
-use super::{asking, moving, reading};
+use super::{asking, comparing, moving, reading, swaying, tuning};
 use crate::engine::{Reply, Turn};
 use crate::work::{Job, Progress};
 
@@ -69,11 +69,9 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 app.reading.evidence.insert((at, perspective), sentence);
             }
         }
-        Reply::Why { study, at, reasons } => {
-            if study > app.reading.since
-                && let Some(lane) = app.lanes.get(app.lane)
-            {
-                app.reading.why = Some((at, lane.recipe.clone(), reasons));
+        Reply::Why { study, recipe, at, reasons } => {
+            if study > app.reading.since {
+                app.reading.why = Some((at, recipe, reasons));
             }
         }
         Reply::Compared { number, question, compared } => {
@@ -123,5 +121,14 @@ fn waits(state: &LaneState) -> bool {
 
 /// The corpus has its vectors now: lanes that waited for them are asked again.
 fn wake(app: &mut App) -> Vec<Effect> {
-    if app.lanes.iter().any(|lane| waits(&lane.state)) { asking::again(app) } else { Vec::new() }
+    let mut effects = match app.screen {
+        Screen::Tune => tuning::measure(app),
+        Screen::Sway => swaying::ask(app),
+        Screen::Compare => comparing::ask(app),
+        _ => Vec::new(),
+    };
+    if app.lanes.iter().any(|lane| waits(&lane.state)) {
+        effects.extend(asking::again(app));
+    }
+    effects
 }

@@ -36,7 +36,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn ask(app: &mut App) -> Vec<Effect> {
+/// Orders the answers of all lanes.
+pub fn ask(app: &mut App) -> Vec<Effect> {
     app.surveys += 1;
     app.swaying = Swaying { number: app.surveys, lanes: vec![None; app.lanes.len()] };
     vec![Effect::Survey(app.surveys, Survey::Sway(app.plan(), app.book.source))]

@@ -15,7 +15,22 @@ pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let on = !lane.recipe.switches.is_on(switch);
     match flipped(&lane.recipe, switch, on, &app.options, app.question.perspectives.len()) {
-        Ok(recipe) => change(app, app.lane, recipe),
+        Ok(recipe) => {
+            let was = lane.recipe.switches.rerank;
+            let effects = change(app, app.lane, recipe);
+            let name = |rerank: Option<Rerank>| match rerank {
+                Some(Rerank::Mmr(_)) => Some("MMR"),
+                Some(Rerank::Diversify(..)) => Some("the diversifier"),
+                None => None,
+            };
+            let now = app.lanes.get(app.lane).and_then(|lane| lane.recipe.switches.rerank);
+            if let (Some(was), Some(now)) = (name(was), name(now))
+                && was != now
+            {
+                app.notice = Some(format!("{now} takes the place of {was}: a list is put in order once"));
+            }
+            effects
+        }
         Err(reason) => {
             app.notice = Some(reason);
             Vec::new()
@@ -45,8 +60,7 @@ pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
 /// Moves λ of the lane's re-ranking one step up or down the grid.
 pub fn weigh(app: &mut App, by: isize) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
-    let step = |lambda: f32| {
-        // A diversifier's λ weighs coverage, MMR's weighs relevance.
+    let step = |lambda: f32, by: isize| {
         let next = if by > 0 {
             GRID.iter().find(|step| **step > lambda + 1e-4)
         } else {
@@ -56,7 +70,9 @@ pub fn weigh(app: &mut App, by: isize) -> Vec<Effect> {
     };
     let mut recipe = lane.recipe.clone();
     match &mut recipe.switches.rerank {
-        Some(Rerank::Mmr(Mmr { lambda, .. }) | Rerank::Diversify(_, lambda)) => *lambda = step(*lambda),
+        Some(Rerank::Mmr(Mmr { lambda, .. })) => *lambda = step(*lambda, by),
+        // MMR's λ weighs relevance, a diversifier's weighs coverage.
+        Some(Rerank::Diversify(_, lambda)) => *lambda = step(*lambda, -by),
         None => {
             app.notice = Some("nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into());
             return Vec::new();
@@ -105,7 +121,9 @@ fn put(lane: &mut Lane, recipe: Recipe) {
         let ranking = lane.ranking.clone();
         lane.before = Some(Box::new(Before { recipe: was, ranking, took: lane.took }));
     }
-    lane.state = LaneState::Waiting;
+    if lane.state != LaneState::Idle {
+        lane.state = LaneState::Waiting;
+    }
 }
 
 /// The recipe with a switch on or off, or why this lane has no use for it.

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Paragraph};
 
 use super::super::{paragraph, span};
 use super::inspector::lines;
@@ -94,6 +94,7 @@ fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     });
     let muted = theme.style(Meaning::Muted);
     let chart = Chart::new(lines.collect())
+        .legend_position(Some(LegendPosition::BottomRight))
         .x_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".25", ".5", ".75", "λ 1"]).style(muted))
         .y_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".5", "1"]).style(muted));
     frame.render_widget(chart, plot);
@@ -184,7 +185,13 @@ fn chosen(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line<'stati
         _ => None,
     });
     let Some((choices, judged, pool)) = found else {
-        return off("The list stands as the retriever made it.", width, theme);
+        let mmr = list.trace.steps.iter().any(|step| matches!(step, Step::Mmr { .. }));
+        let text = if mmr {
+            "MMR re-ranks this lane; a diversifier takes its place."
+        } else {
+            "The list stands as the retriever made it."
+        };
+        return off(text, width, theme);
     };
     let cost = format!(
         "The model's verdicts choose, labels never do. {judged} verdicts of {} passages were needed first.",

@@ -21,7 +21,7 @@ use crate::tui::wrap::{columns_of, fit};
 /// Columns of a form's name.
 const NAME: usize = 17;
 /// Columns of the table of forms.
-const TABLE: u16 = 54;
+const TABLE: u16 = 60;
 
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
@@ -80,8 +80,10 @@ fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     ));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let head =
-        format!("   {:<NAME$}{:<12}{:<9}", "", format!("MRecall@{}", app.k), format!("Prec@{}", app.k));
+    let (recall, prec) = (format!("MRecall@{}", app.k), format!("Prec@{}", app.k));
+    let shares = "share of each";
+    let questions = if tuning.over_set { "of" } else { "" };
+    let head = format!("   {:<NAME$}{recall:<12}{prec:<9}{shares:<15}{questions}", "");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     let shown = usize::from(inner.height).saturating_sub(1).max(1);
     let first = (tuning.at + 1).saturating_sub(shown);
@@ -110,12 +112,10 @@ fn row(app: &App, theme: Theme, form: &Recipe, tally: Option<&Tally>, marked: bo
     spans.push(Span::raw(format!("{:<12}{:<9}", figure(tally.mrecall()), figure(tally.prec()))));
     if let Some((p, n)) = tally.sides() {
         for (mark, value) in [(Mark::Support, p), (Mark::Oppose, n)] {
-            spans.push(span(
-                format!("{}{} ", mark.text(app.glyphs), share(value)),
-                Meaning::Side(mark),
-                theme,
-            ));
+            let text = format!("{}{}", mark.text(app.glyphs), share(value));
+            spans.push(span(format!("{text:<6}"), Meaning::Side(mark), theme));
         }
+        spans.push(Span::raw("   "));
     }
     if app.tuning.over_set {
         spans.push(span(tally.questions.to_string(), Meaning::Muted, theme));
@@ -134,7 +134,12 @@ fn label(form: &Recipe, switch: Switch) -> String {
         (Switch::Diversify, Some(Rerank::Diversify(method, weight))) => {
             format!("{method} {}", share(f64::from(weight)))
         }
-        (Switch::Mmr | Switch::Diversify, Some(_)) => "the other".into(),
+        (Switch::Diversify, Some(Rerank::Mmr(Mmr { lambda, .. }))) => {
+            format!("MMR {}", share(f64::from(lambda)))
+        }
+        (Switch::Mmr, Some(Rerank::Diversify(method, weight))) => {
+            format!("{method} {}", share(f64::from(weight)))
+        }
         (Switch::Expand, _) if on.expand.is_some() => {
             on.expand.map_or_else(String::new, |kind| kind.to_string())
         }
