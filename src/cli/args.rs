@@ -265,6 +265,9 @@ pub struct Eval {
     /// Add a row a lane for the best order of its first 100 passages that the labels allow.
     #[arg(long)]
     pub oracle: bool,
+    /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub write: Option<PathBuf>,
     /// Also write every plot into this folder, as SVG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,

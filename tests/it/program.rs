@@ -659,3 +659,51 @@ fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
     };
     assert_eq!(eval(&[]), eval(&["--labels", "yes.tsv:complete"]));
 }
+
+#[test]
+fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
+    let desk = Desk::new();
+    let eval = [
+        "eval",
+        "berds",
+        "--lane",
+        "bm25",
+        "--lane",
+        "bm25+mmr@.5",
+        "--label-source",
+        "gold",
+        "--write",
+        "out",
+    ];
+    let table = desk.run(&[&eval[..], &["--format", "json", "-k", "5"]].concat()).good();
+    let table: Value = serde_json::from_str(&table).unwrap();
+    let out = desk.files.path().join("out");
+    let names = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.5"];
+    for (name, row) in names.iter().zip(table["rows"].as_array().unwrap()) {
+        // The run and the qrels give Prec back: a passage counts that supports any perspective.
+        let measured = desk.run(&[
+            "eval",
+            "trec",
+            "--qrels",
+            "out/labels.qrels",
+            "--run",
+            &format!("out/{name}.run"),
+            "--measures",
+            "P@5",
+            "--format",
+            "json",
+        ]);
+        let measured: Value = serde_json::from_str(&measured.good()).unwrap();
+        let (own, other) =
+            (&row["measures"]["Prec@5"]["mean"], &measured["rows"][0]["measures"]["P@5"]["mean"]);
+        assert!((own.as_f64().unwrap() - other.as_f64().unwrap()).abs() < 1e-9, "{name}: {own} {other}");
+        let lines = fs::read_to_string(out.join(format!("{name}.jsonl"))).unwrap();
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert_eq!(lines.lines().count(), 24);
+        assert_eq!(
+            first["ctxs"][0]["parallax-preds"].as_array().unwrap().len(),
+            first["perspectives"].as_array().unwrap().len()
+        );
+    }
+    assert!(fs::read_to_string(out.join("labels.div.qrels")).unwrap().lines().count() > 1_000);
+}

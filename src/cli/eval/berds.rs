@@ -3,6 +3,7 @@
 
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
+use super::write::Found;
 use super::{Values, cells};
 use crate::measure::SupportSet;
 use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
@@ -22,7 +23,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
     let maxima = lanes.maxima()?;
-    let mut writers = Said::default();
+    let (mut writers, mut found) = (Said::default(), Found::default());
     let mut gathered = Gathered::new(lanes.recipes.len() + oracles.len());
     for (done, question) in measured.iter().enumerate() {
         lanes.tell(done, measured.len());
@@ -36,8 +37,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         }
         gathered.take(&plan, &answered, &oracles);
         writers.take(&plan.lanes, &answered);
+        if args.write.is_some() {
+            found.take(&plan, &answered);
+        }
     }
     lanes.tell(measured.len(), measured.len());
+    if let Some(folder) = &args.write {
+        found.write(&lanes.recipes, folder)?;
+    }
     let names = lanes.recipes.iter().map(ToString::to_string);
     let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
     let mut versus = lanes.plain_forms();

@@ -8,6 +8,7 @@ mod pir;
 mod sycophancy;
 mod trec;
 mod under;
+mod write;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -28,6 +29,9 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         bail!(
             "--run and --qrels are for eval trec; the other suites measure lanes, by --labels or the model"
         );
+    }
+    if args.write.is_some() && args.suite != Suite::Berds {
+        bail!("--write is for eval berds");
     }
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");

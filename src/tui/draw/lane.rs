@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{figures, say, span};
 use crate::pipeline::Ranked;
+use crate::pipeline::recipe::Switch;
 use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
@@ -87,6 +88,8 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
 
 fn standing(app: &App, lane: &Lane) -> String {
     match &lane.state {
+        LaneState::Waiting if lane.recipe.switches.is_on(Switch::Diversify) => " judging … ".into(),
+        LaneState::Waiting if lane.recipe.switches.expand.is_some() => " expanding … ".into(),
         LaneState::Waiting => " … ".into(),
         LaneState::Ready => format!(" {:.0} ms ", lane.took.as_secs_f64() * 1e3),
         LaneState::Failed(_, Some(job)) => app.job(*job).filter(|progress| progress.total > 0).map_or_else(
