@@ -256,8 +256,9 @@ pub struct Eval {
     /// A finished run (TREC or rank_llm JSON); repeat for more.
     #[arg(long = "run", value_name = "FILE")]
     pub runs: Vec<PathBuf>,
-    /// Measures by name.
-    #[arg(long, value_delimiter = ',', default_value = "nDCG@10,R@100")]
+    /// Measures by name: for `trec` instead of nDCG@10,R@100; for `berds` beside its own, such as
+    /// MRecall@10,alpha_nDCG@10,StRecall@5,Lean@5,Cover.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub measures: Vec<String>,
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]

@@ -707,3 +707,32 @@ fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
     }
     assert!(fs::read_to_string(out.join("labels.div.qrels")).unwrap().lines().count() > 1_000);
 }
+
+#[test]
+fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other_judgements() {
+    let desk = Desk::new();
+    let eval = |names: &str| {
+        desk.run(&[
+            "eval",
+            "berds",
+            "--lanes",
+            "bm25",
+            "--label-source",
+            "gold",
+            "--format",
+            "json",
+            "--measures",
+            names,
+        ])
+    };
+    let table: Value =
+        serde_json::from_str(&eval("MRecall@5,Cover,alpha_nDCG@10,StRecall@5,Lean@5").good()).unwrap();
+    let measures = &table["rows"][0]["measures"];
+    let mean = |name: &str| measures[name]["mean"].as_f64().unwrap();
+    assert!(
+        (0.0..=1.0).contains(&mean("StRecall@5")) && mean("alpha_nDCG@10") <= 1.0 && mean("Cover") >= 1.0
+    );
+    assert_eq!(measures["Lean@5"]["n"], 20, "four questions have more than two sides");
+    eval("nDCG@10").bad(&["nDCG@10", "qrels"]);
+    eval("MRecal@5").bad(&["MRecall@5"]);
+}

@@ -1,11 +1,14 @@
 //! `eval berds`: Tables 3 and 4 and Figure 2 of Chen and Choi. MRecall@k and Prec@k of every lane, and how often its top k covers
 //! one side, the other, both or neither.
 
+use std::collections::BTreeMap;
+
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
 use super::write::Found;
 use super::{Values, cells};
-use crate::measure::SupportSet;
+use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
+use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
 use crate::question::Question;
 use crate::report::table::{Row, Table};
@@ -22,6 +25,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     // Switched lanes have the same passages to choose from, or nearly: one bound a retriever is enough.
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
+    let more = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
+    let deep = more.iter().any(|measure| measure.cutoff().is_none_or(|cutoff| cutoff > k));
+    let mut extra: Vec<Vec<Values>> =
+        vec![vec![Values::new(); more.len()]; lanes.recipes.len() + oracles.len()];
     let maxima = lanes.maxima()?;
     let (mut writers, mut found) = (Said::default(), Found::default());
     let mut gathered = Gathered::new(lanes.recipes.len() + oracles.len());
@@ -29,13 +36,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         lanes.tell(done, measured.len());
         let plan =
             Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
-        let depth = if args.oracle { Depth::Everything } else { Depth::Top };
+        let depth = if args.oracle || deep { Depth::Everything } else { Depth::Top };
         let mut lists = Lanes::lists(&maxima);
         let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }
         gathered.take(&plan, &answered, &oracles);
+        named(&more, &plan, &answered, &mut extra)?;
         writers.take(&plan.lanes, &answered);
         if args.write.is_some() {
             found.take(&plan, &answered);
@@ -49,6 +57,9 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
     let mut versus = lanes.plain_forms();
     versus.resize(gathered.lanes.len(), None);
+    for (lane, extra) in gathered.lanes.iter_mut().zip(extra) {
+        lane.extend(extra);
+    }
     let cells = cells(&gathered.lanes, &versus)?;
     let rows = names.chain(oracle).zip(cells).zip(gathered.failed).zip(gathered.judged);
     let rows = rows.map(|(((lane, cells), failed), (judged, returned))| {
@@ -70,6 +81,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }
     let mut columns = vec![format!("MRecall@{k}"), format!("Prec@{k}"), "Prec@1".into()];
     columns.extend(["only-1", "only-2", "both", "neither"].map(|name| format!("{name}@{k}")));
+    columns.extend(more.iter().map(ToString::to_string));
     Ok(Some(Table {
         suite: "berds",
         columns,
@@ -81,6 +93,41 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         provenance: lanes.provenance()?,
         ..Table::default()
     }))
+}
+
+/// The measures asked for by name, of every lane's list; none where a question does not allow one, 0 where a lane has no list.
+fn named(
+    measures: &[Measure],
+    plan: &Plan,
+    answered: &Answer,
+    values: &mut [Vec<Values>],
+) -> anyhow::Result<()> {
+    let m = PerspectiveCount::new(plan.question.perspectives.len())?;
+    // The ideal of alpha_nDCG is made of all that the lanes brought up.
+    let lists = answered.lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok());
+    let pool: BTreeMap<&str, SupportSet> = lists
+        .flat_map(|list| list.iter())
+        .filter_map(|ranked| Some((ranked.passage.id.as_str(), answered.book.support(ranked.at)?)))
+        .collect();
+    let pool: Vec<(&str, SupportSet)> = pool.into_iter().collect();
+    for (row, values) in values.iter_mut().enumerate() {
+        let list = answered.lanes.get(row).map(|(ranking, _)| ranking.as_ref().ok());
+        let supports = list.flatten().map(|list| answered.book.supports(list));
+        for (measure, values) in measures.iter().zip(values) {
+            let Some(ranked) = &supports else {
+                // The rows after the lanes are bounds, which have no list.
+                values.push((row < plan.lanes.len()).then_some(0.0));
+                continue;
+            };
+            let support = SupportEvidence { ranked, pool: &pool, m, supports: plan.question.supports };
+            values.push(match score(*measure, &Evidence { graded: None, support: Some(support) }) {
+                Ok(measured) => Some(measured.value),
+                Err(ScoreError::NotCovered { .. } | ScoreError::NeedsSides(_) | ScoreError::Lean(_)) => None,
+                Err(error) => return Err(error.into()),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Values of every lane, question after question.

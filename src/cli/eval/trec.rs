@@ -29,7 +29,11 @@ type Rankings = BTreeMap<String, Vec<String>>;
 /// # Errors
 /// A file is not right, or a measure is unknown.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
-    let measures = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<&str> = match args.measures.as_slice() {
+        [] => vec!["nDCG@10", "R@100"],
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let measures = names.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let Some(qrels) = &args.qrels else { bail!("eval trec needs judgements: --qrels FILE") };
     let qrels = qrels_of(qrels)?;
     let mut lanes: Vec<Lane> = Vec::new();
