@@ -31,7 +31,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let plan = Plan { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &plan, &meter)?;
     let mut lists = Lists::default();
-    let answered = answer(&setup, &plan, Depth::Covered, common.source(), &mut lists, &stop)?;
+    let answered = answer(&setup, &plan, Depth::Covered, &mut lists, &stop)?;
     let detector = setup.detector()?;
     let mut lanes = Vec::new();
     for (recipe, (ranking, took)) in plan.lanes.iter().zip(answered.lanes) {

@@ -23,7 +23,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::LabelSource;
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
@@ -182,9 +181,9 @@ pub enum Survey {
     /// One lane in several forms.
     Sweep(Sweep),
     /// Every lane asked neutrally and as either side.
-    Sway(Plan, LabelSource),
+    Sway(Plan),
     /// Every question of the set put to every lane.
-    Compare(Plan, LabelSource),
+    Compare(Plan),
 }
 
 /// What is wanted to be known of the passage that is open.

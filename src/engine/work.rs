@@ -184,7 +184,7 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
         let Some(setup) = shared.setup.get() else { return };
         let lanes = match &survey {
             Survey::Sweep(sweep) => &sweep.forms,
-            Survey::Sway(plan, _) | Survey::Compare(plan, _) => &plan.lanes,
+            Survey::Sway(plan) | Survey::Compare(plan) => &plan.lanes,
         };
         let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
         if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
@@ -202,9 +202,9 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     Err(error) => told(Err(error.to_string()), true),
                 }
             }
-            Survey::Compare(plan, source) => {
+            Survey::Compare(plan) => {
                 for (i, question) in setup.questions.iter().enumerate() {
-                    let compared = compare(setup, question, &plan, source, &stop);
+                    let compared = compare(setup, question, &plan, &stop);
                     if stop.is_set() {
                         break;
                     }
@@ -212,9 +212,9 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     tell(Reply::Compared { number, question: i, compared });
                 }
             }
-            Survey::Sway(plan, source) => {
+            Survey::Sway(plan) => {
                 for (lane, recipe) in plan.lanes.iter().enumerate() {
-                    let swayed = sway(setup, recipe, &plan.question, (plan.k, source), &[], &stop);
+                    let swayed = sway(setup, recipe, &plan.question, (plan.k, plan.source), &[], &stop);
                     if stop.is_set() {
                         break;
                     }

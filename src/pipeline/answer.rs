@@ -80,7 +80,6 @@ pub fn answer(
     setup: &Setup,
     plan: &Plan,
     depth: Depth,
-    source: LabelSource,
     lists: &mut Lists,
     stop: &Stop,
 ) -> Result<Answer, SetupError> {
@@ -92,7 +91,7 @@ pub fn answer(
     }
     let rankings: Vec<Ranking> =
         lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok().cloned()).collect();
-    let book = judged(setup, &plan.question, &rankings, (plan.k, depth), source, stop)?;
+    let book = judged(setup, &plan.question, &rankings, (plan.k, depth), plan.source, stop)?;
     Ok(Answer { lanes, book })
 }
 

@@ -1,7 +1,6 @@
 //! One question of a set under several lanes: what the comparison of lanes over a set is made of.
 
 use super::{Depth, Figures, Lists, Plan, Setup, SetupError, answer};
-use crate::detect::LabelSource;
 use crate::measure::compare::{jaccard, rbo};
 use crate::measure::{PerspectiveCount, SupportSet, mrecall::mrecall, prec::prec};
 use crate::question::Question;
@@ -56,15 +55,9 @@ impl Compared {
 ///
 /// # Errors
 /// The detector could not be loaded.
-pub fn compare(
-    setup: &Setup,
-    question: &Question,
-    plan: &Plan,
-    source: LabelSource,
-    stop: &Stop,
-) -> Result<Compared, SetupError> {
+pub fn compare(setup: &Setup, question: &Question, plan: &Plan, stop: &Stop) -> Result<Compared, SetupError> {
     let plan = Plan { question: question.clone(), ..plan.clone() };
-    let answered = answer(setup, &plan, Depth::Top, source, &mut Lists::default(), stop)?;
+    let answered = answer(setup, &plan, Depth::Top, &mut Lists::default(), stop)?;
     let mut compared = Compared {
         figures: (0..plan.lanes.len()).map(|lane| answered.figures(&plan, lane)).collect(),
         supports: Vec::new(),

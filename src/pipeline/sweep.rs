@@ -83,7 +83,7 @@ pub fn sweep(
     for question in &sweep.questions {
         let plan =
             Plan { question: question.clone(), lanes: sweep.forms.clone(), k: sweep.k, source: sweep.source };
-        let answered = answer(setup, &plan, Depth::Top, sweep.source, &mut Lists::default(), stop)?;
+        let answered = answer(setup, &plan, Depth::Top, &mut Lists::default(), stop)?;
         if stop.is_set() {
             break;
         }

@@ -345,6 +345,12 @@ impl App {
         }
     }
 
+    /// The number of a survey that takes the place of all earlier ones.
+    pub fn next_survey(&mut self) -> u64 {
+        self.surveys += 1;
+        self.surveys
+    }
+
     /// What is asked of the engine now.
     pub fn plan(&self) -> Plan {
         let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();

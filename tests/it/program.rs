@@ -736,3 +736,57 @@ fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other
     eval("nDCG@10").bad(&["nDCG@10", "qrels"]);
     eval("MRecal@5").bad(&["MRecall@5"]);
 }
+
+#[test]
+fn what_a_diversifier_chooses_does_not_depend_on_labels() {
+    let desk = Desk::new();
+    let corpus = tiny(&desk);
+    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let mut yes = String::from("id\tperspective\tlabel\n");
+    for side in ["Zoos should be banned.", "Zoos should not be banned."] {
+        yes.push_str(&format!("c\t{side}\t1\n"));
+    }
+    desk.write("yes.tsv", yes);
+    let order = |lane: &str, more: &[&str]| -> Vec<String> {
+        let args = [
+            "search",
+            QUESTION,
+            "--corpus",
+            &corpus,
+            "--questions",
+            "q.jsonl",
+            "--lane",
+            lane,
+            "--format",
+            "json",
+        ];
+        let found: Value = serde_json::from_str(&desk.run(&[&args[..], more].concat()).good()).unwrap();
+        let hits = found["lanes"][0]["hits"].as_array().unwrap();
+        hits.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for lane in ["bm25+xquad@1", "bm25+pm2@.5"] {
+        assert_eq!(
+            order(lane, &[]),
+            order(lane, &["--labels", "yes.tsv:complete", "--label-source", "gold"])
+        );
+        assert_ne!(order(lane, &[]), order("bm25", &[]), "{lane} chooses otherwise than the retriever");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_eval_ends_with_130_and_prints_no_table_and_the_same_command_then_does() {
+    let desk = Desk::new();
+    let args = ["eval", "berds", "--lanes", "minilm", "-k", "20"];
+    let mut child = desk.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("measuring") {
+        line.clear();
+        assert!(told.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(130), 0));
+    desk.run(&args).good();
+}

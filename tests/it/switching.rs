@@ -195,7 +195,7 @@ fn a_typed_perspective_is_projected_toward_and_an_empty_one_is_not() {
 fn sycophancy_asks_every_lane_and_an_answer_of_an_older_survey_is_dropped() {
     let mut app = asked(140, 40);
     let effects = press(&mut app, "y");
-    let [Effect::Survey(number, Survey::Sway(plan, _))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Survey(number, Survey::Sway(plan))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((app.screen, plan.lanes.len()), (Screen::Sway, 3));
     let late = Reply::Swayed { number: number - 1, lane: 0, swayed: Err("too late".into()) };
     update(&mut app, Msg::Engine(late));
@@ -226,9 +226,7 @@ fn comparing_orders_by_disagreement_and_opens_the_marked_question_with_the_same_
     opened.questions.push(wolves);
     press(&mut app, "m");
     let effects = press(&mut app, "c");
-    let [Effect::Survey(number, Survey::Compare(plan, _))] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
+    let [Effect::Survey(number, Survey::Compare(plan))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
     let compared = |order: [&[usize]; 3]| {
         let lists = order.map(|order| ranking(&PASSAGES, order, 1.0));

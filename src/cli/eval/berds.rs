@@ -38,7 +38,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
         let depth = if args.oracle || deep { Depth::Everything } else { Depth::Top };
         let mut lists = Lanes::lists(&maxima);
-        let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
+        let answered = answer(&lanes.setup, &plan, depth, &mut lists, &lanes.stop)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             source: lanes.source,
         };
         let (depth, mut lists) = (Depth::CoveredWhatever, Lanes::lists(&maxima));
-        let answered = answer(&lanes.setup, &plan, depth, lanes.source, &mut lists, &lanes.stop)?;
+        let answered = answer(&lanes.setup, &plan, depth, &mut lists, &lanes.stop)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     let doubt = (figures.complete() && figures.judged > 0)
         .then(|| Figures::doubt(&lane.ranking, &app.book, &app.question, app.k))
         .flatten();
-    let mut lines = vec![coverage(app, theme, &figures, before.as_ref())];
+    let mut lines = vec![coverage(app, theme, &figures, (before.as_ref(), doubt))];
     if many {
         lines.extend(per_perspective(app, theme, &figures, usize::from(area.width)));
     } else {
@@ -52,8 +52,13 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
 }
 
-/// `MRecall@5 1  ▲3 ▼1 ○1  2/2`
-fn coverage(app: &App, theme: Theme, figures: &Figures, before: Option<&Figures>) -> Line<'static> {
+/// `MRecall@5 1  ▲3 ▼1 ○1  2/2  P .93`
+fn coverage(
+    app: &App,
+    theme: Theme,
+    figures: &Figures,
+    (before, doubt): (Option<&Figures>, Option<Doubt>),
+) -> Line<'static> {
     let recall = |figures: &Figures| figures.mrecall;
     let mut spans = vec![
         span(
@@ -75,6 +80,9 @@ fn coverage(app: &App, theme: Theme, figures: &Figures, before: Option<&Figures>
         ));
     }
     spans.push(Span::raw(format!("{}/{}", figures.covered.len(), app.book.perspectives)));
+    // The chance that all sides are covered, by the model's own probabilities.
+    spans
+        .extend(doubt.map(|doubt| span(format!("  P {}", share(doubt.mrecall.mean)), Meaning::Muted, theme)));
     Line::from(spans)
 }
 
@@ -170,13 +178,7 @@ fn standing(
     let judged = format!("{}/{} judged ({})", figures.judged, figures.returned, app.book.source);
     let used: usize = spans.iter().map(|span| columns_of(&span.content)).sum();
     if let Some(doubt) = doubt {
-        // By the model's own probabilities, as `?` explains.
-        let text = format!(
-            "{}–{} · P(all sides) {}  ",
-            share(doubt.prec.low),
-            share(doubt.prec.high),
-            share(doubt.mrecall.mean)
-        );
+        let text = format!("{}–{}  ", share(doubt.prec.low), share(doubt.prec.high));
         if used + columns_of(&text) + columns_of(&judged) <= width {
             spans.push(span(text, Meaning::Muted, theme));
         }

@@ -72,7 +72,7 @@ fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
         ("↑3 new =", "rank moves against the list before the last change"),
         ("(+1)", "a measure's change since then"),
         (".60–1.0", "where Prec would lie if each of the model's verdicts were drawn with its probability"),
-        ("P(all sides)", "by the same draws, the chance that the first k support every side"),
+        ("P .93", "by the same draws, the chance that the first k support every side"),
         (">23", "first rank: not within the 23 passages judged"),
         ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
     ];

@@ -5,7 +5,7 @@ use tui_input::Input;
 use super::super::app::{App, Comparing, Corpus, Order, Screen};
 use super::super::keymap::Action;
 use super::super::message::Effect;
-use super::{asking, moving};
+use super::{asking, leave, moving};
 use crate::engine::Survey;
 
 /// Opens the screen and puts the whole set to all lanes.
@@ -45,11 +45,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             return ask(app);
         }
         Action::OpenQuestion => return question(app),
-        Action::Back => {
-            app.screen = Screen::Explore;
-            app.surveys += 1;
-            return vec![Effect::StopSurvey(app.surveys)];
-        }
+        Action::Back => return leave(app),
         _ => {}
     }
     Vec::new()
@@ -57,12 +53,14 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 
 /// Orders the outcome of every question.
 pub fn ask(app: &mut App) -> Vec<Effect> {
-    let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
-    app.surveys += 1;
+    let count = match &app.corpus {
+        Corpus::Open(opened) => opened.questions.len(),
+        _ => return Vec::new(),
+    };
+    let number = app.next_survey();
     let (at, order) = (app.comparing.at, app.comparing.order);
-    let questions = vec![None; opened.questions.len()];
-    app.comparing = Comparing { number: app.surveys, questions, at, order };
-    vec![Effect::Survey(app.surveys, Survey::Compare(app.plan(), app.book.source))]
+    app.comparing = Comparing { number, questions: vec![None; count], at, order };
+    vec![Effect::Survey(number, Survey::Compare(app.plan()))]
 }
 
 /// Opens the marked question with the same lanes.
@@ -71,9 +69,7 @@ fn question(app: &mut App) -> Vec<Effect> {
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
     let Some(question) = opened.questions.get(row) else { return Vec::new() };
     app.line = Input::new(question.text.clone());
-    app.screen = Screen::Explore;
-    app.surveys += 1;
-    let mut effects = vec![Effect::StopSurvey(app.surveys)];
+    let mut effects = leave(app);
     effects.extend(asking::ask(app));
     effects
 }

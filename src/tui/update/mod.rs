@@ -80,6 +80,12 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
+/// Leaves an instrument for the lanes; its survey is given up.
+fn leave(app: &mut App) -> Vec<Effect> {
+    app.screen = Screen::Explore;
+    vec![Effect::StopSurvey(app.next_survey())]
+}
+
 fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
     match (context, action) {
         (_, Action::Quit) => return vec![Effect::Quit],

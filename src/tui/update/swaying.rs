@@ -3,7 +3,7 @@
 use super::super::app::{App, Screen, Swaying};
 use super::super::keymap::Action;
 use super::super::message::Effect;
-use super::{asking, moving};
+use super::{asking, leave, moving};
 use crate::engine::Survey;
 
 /// Opens the screen and asks all lanes.
@@ -26,11 +26,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             moving::next_source(app);
             return ask(app);
         }
-        Action::Back => {
-            app.screen = Screen::Explore;
-            app.surveys += 1;
-            return vec![Effect::StopSurvey(app.surveys)];
-        }
+        Action::Back => return leave(app),
         _ => {}
     }
     Vec::new()
@@ -38,7 +34,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 
 /// Orders the answers of all lanes.
 pub fn ask(app: &mut App) -> Vec<Effect> {
-    app.surveys += 1;
-    app.swaying = Swaying { number: app.surveys, lanes: vec![None; app.lanes.len()] };
-    vec![Effect::Survey(app.surveys, Survey::Sway(app.plan(), app.book.source))]
+    let number = app.next_survey();
+    app.swaying = Swaying { number, lanes: vec![None; app.lanes.len()] };
+    vec![Effect::Survey(number, Survey::Sway(app.plan()))]
 }

@@ -7,7 +7,7 @@ use tui_input::backend::crossterm::EventHandler;
 use super::super::app::{App, Corpus, Screen, Tuning};
 use super::super::keymap::Action;
 use super::super::message::Effect;
-use super::{asking, switching};
+use super::{asking, leave, switching};
 use crate::engine::Survey;
 use crate::expand::Kind;
 use crate::pipeline::recipe::{Base, Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
@@ -65,11 +65,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::ApplyPerspective => return project(app),
         Action::Back if app.tuning.typed.is_some() => app.tuning.typed = None,
-        Action::Back => {
-            app.screen = Screen::Explore;
-            app.surveys += 1;
-            return vec![Effect::StopSurvey(app.surveys)];
-        }
+        Action::Back => return leave(app),
         _ => {}
     }
     Vec::new()
@@ -118,9 +114,9 @@ fn mark(app: &mut App, at: usize) -> Vec<Effect> {
 
 /// Orders the figures of all forms.
 pub fn measure(app: &mut App) -> Vec<Effect> {
+    let number = app.next_survey();
     let tuning = &mut app.tuning;
-    app.surveys += 1;
-    tuning.number = app.surveys;
+    tuning.number = number;
     (tuning.tallies, tuning.ended) = (Ok(Vec::new()), false);
     let questions = match &app.corpus {
         Corpus::Open(opened) if tuning.over_set => opened.questions.clone(),

@@ -1,0 +1,131 @@
+//! What keys order, and where.
+
+use crate::pipeline::recipe::Switch;
+
+/// What a key orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Put the cursor into the question line.
+    EditQuestion,
+    /// Put the question to all lanes.
+    Ask,
+    /// Take the completion that is marked.
+    Complete,
+    /// Mark the completion below or above.
+    NextCompletion,
+    /// Mark the completion above.
+    PreviousCompletion,
+    /// Leave the question line or the screen.
+    Back,
+    /// The lane to the right.
+    NextLane,
+    /// The lane to the left.
+    PreviousLane,
+    /// One down.
+    Down,
+    /// One up.
+    Up,
+    /// A screen down.
+    PageDown,
+    /// A screen up.
+    PageUp,
+    /// To the first.
+    First,
+    /// To the last.
+    Last,
+    /// Read the passage.
+    Read,
+    /// The passage after this one.
+    NextPassage,
+    /// The passage before this one.
+    PreviousPassage,
+    /// Let one more passage count.
+    Deeper,
+    /// Let one passage less count.
+    Shallower,
+    /// Let other labels count.
+    NextLabelSource,
+    /// Flip a switch of the lane.
+    Toggle(Switch),
+    /// Flip a switch of every lane that has a use for it.
+    ToggleEverywhere(Switch),
+    /// Let relevance count more in re-ranking.
+    MoreRelevance,
+    /// Let difference count more in re-ranking.
+    LessRelevance,
+    /// Show the lane in all forms of one switch.
+    Tune,
+    /// Show the next switch's forms.
+    NextSwitch,
+    /// Show the switch's before.
+    PreviousSwitch,
+    /// Measure over the question set, or on this question alone.
+    OverSet,
+    /// Type a perspective to project toward.
+    TypePerspective,
+    /// Project toward what was typed.
+    ApplyPerspective,
+    /// Ask every lane neutrally and as either side.
+    Sway,
+    /// Show the lanes over the question set.
+    Compare,
+    /// Order the questions otherwise.
+    NextOrder,
+    /// Open the marked question.
+    OpenQuestion,
+    /// Swap the lanes with what they were before the last change.
+    Swap,
+    /// Another lane like this one.
+    NewLane,
+    /// Drop the lane.
+    DropLane,
+    /// Move the lane to the left.
+    LaneLeft,
+    /// Move the lane to the right.
+    LaneRight,
+    /// Copy the lane's recipe.
+    CopyRecipe,
+    /// Change the statements.
+    EditStatements,
+    /// Another statement.
+    AddStatement,
+    /// Drop the statement.
+    DropStatement,
+    /// Let the other of two statements be the supporting one.
+    SwapSides,
+    /// Use the statements as they stand.
+    ApplyStatements,
+    /// Show all keys.
+    Help,
+    /// Save the frame as a picture.
+    SaveFrame,
+    /// Sleep in the background.
+    Suspend,
+    /// End.
+    Quit,
+}
+
+/// Where a key means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// The question line.
+    Question,
+    /// The lanes.
+    Lanes,
+    /// A passage in full.
+    Read,
+    /// The statements being edited.
+    Statements,
+    /// A lane in all forms of one switch.
+    Tune,
+    /// A perspective being typed there.
+    Toward,
+    /// The lanes asked in three wordings.
+    Sway,
+    /// The lanes over the question set.
+    Compare,
+    /// The list of keys.
+    Help,
+    /// Everywhere.
+    Anywhere,
+}
