@@ -14,6 +14,7 @@
 //! | [`rerank`] | MMR, and diversifiers that know the perspectives |
 //! | [`llm`] | language models that answer prompts |
 //! | [`detect`] | (passage, statement) → does it support it? |
+//! | [`annotate`] | labels by hand |
 //! | [`measure`] | rankings and labels → figures |
 //! | [`pipeline`] | a plan → rankings, verdicts, figures |
 //! | [`engine`] | threads, cancellation, progress |
@@ -21,6 +22,7 @@
 //! | [`tui`] | the explorer |
 #![warn(missing_docs)]
 
+pub mod annotate;
 mod assets;
 pub mod cli;
 pub mod corpus;
