@@ -16,6 +16,7 @@
 //! | [`detect`] | (passage, statement) → does it support it? |
 //! | [`annotate`] | labels by hand |
 //! | [`measure`] | rankings and labels → figures |
+//! | [`read`] | what is answered from the first k passages, and which one turns the answer |
 //! | [`pipeline`] | a plan → rankings, verdicts, figures |
 //! | [`engine`] | threads, cancellation, progress |
 //! | [`cli`] | subcommands |
@@ -36,6 +37,7 @@ pub mod measure;
 pub mod pipeline;
 pub mod project;
 pub mod question;
+pub mod read;
 pub mod report;
 pub mod rerank;
 pub mod retrieve;
