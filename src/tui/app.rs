@@ -235,6 +235,15 @@ impl Default for Tuning {
     }
 }
 
+/// An action being looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Palette {
+    /// Words that the action's help must hold.
+    pub line: Input,
+    /// The marked one of those that do.
+    pub at: usize,
+}
+
 /// The statements being edited.
 #[derive(Clone, Debug, Default)]
 pub struct Editing {
@@ -299,6 +308,8 @@ pub struct App {
     pub surveys: u64,
     /// What each switch was last used with.
     pub options: Options,
+    /// An action being looked for, over whatever fills the screen.
+    pub palette: Option<Palette>,
     /// The screen that help was called from.
     pub help_from: Screen,
     /// First line of the help that is shown.
@@ -338,6 +349,7 @@ impl App {
             comparing: Comparing::default(),
             surveys: 0,
             options: Options::default(),
+            palette: None,
             help_from: Screen::Explore,
             help_scroll: 0,
             glyphs: start.glyphs,

@@ -465,6 +465,18 @@ fn draws_every_size(stage: impl Fn(u16, u16) -> App) {
     }
 }
 
+fn looking_for_an_action(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, ":re-rank<Down>");
+    app
+}
+
+#[test]
+fn an_action_is_looked_for_over_the_lanes() {
+    looks("palette", &looking_for_an_action(80, 24), COLOURED);
+    draws_every_size(looking_for_an_action);
+}
+
 #[test]
 fn the_lanes_are_drawn_in_every_size() {
     draws_every_size(asked);

@@ -118,6 +118,7 @@ fn key_table() -> String {
             Context::Sway => "asking as either side",
             Context::Compare => "comparing",
             Context::Toward => "typing a perspective",
+            Context::Palette => "finding an action",
             Context::Help => "help",
             Context::Anywhere => "everywhere",
         };

@@ -380,3 +380,28 @@ fn a_paste_without_end_is_cut_and_still_asked_and_can_be_taken_back() {
     press(&mut app, "<C-u>");
     assert_eq!(app.line.value(), "");
 }
+
+#[test]
+fn an_action_is_found_by_its_words_and_done() {
+    let mut app = asked(140, 40);
+    press(&mut app, ":mmr none");
+    assert!(app.palette.is_some() && app.lanes.iter().all(|lane| !lane.recipe.to_string().contains("mmr")));
+    press(&mut app, "<Down><Up><Enter>");
+    assert!(app.palette.is_none());
+    assert!(app.lanes.iter().all(|lane| lane.recipe.to_string().contains("mmr")));
+}
+
+#[test]
+fn words_that_no_action_has_do_nothing_and_escape_changes_nothing() {
+    let mut app = asked(140, 40);
+    assert_eq!(press(&mut app, ":xyzzy<Enter>"), []);
+    assert!(app.palette.is_some());
+    assert_eq!(press(&mut app, "<Esc>q"), [Effect::Quit]);
+}
+
+#[test]
+fn an_action_is_looked_for_among_those_of_the_screen_it_was_called_from() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Enter>:next pass<Enter>");
+    assert_eq!((app.screen, app.lanes[0].selected), (Screen::Read, 1));
+}

@@ -6,6 +6,7 @@ mod footer;
 mod header;
 mod help;
 mod lane;
+mod palette;
 pub mod read;
 mod statements;
 mod sway;
@@ -36,6 +37,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Compare => compare::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
+    palette::draw(app, theme, panes.body, frame);
     footer::draw(app, theme, &panes, frame);
 }
 

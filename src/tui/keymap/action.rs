@@ -95,6 +95,10 @@ pub enum Action {
     SwapSides,
     /// Use the statements as they stand.
     ApplyStatements,
+    /// Find an action by its words.
+    Palette,
+    /// Do the action that is marked.
+    Choose,
     /// Show all keys.
     Help,
     /// Save the frame as a picture.
@@ -124,6 +128,8 @@ pub enum Context {
     Sway,
     /// The lanes over the question set.
     Compare,
+    /// An action being looked for.
+    Palette,
     /// The list of keys.
     Help,
     /// Everywhere.

@@ -63,6 +63,7 @@ pub fn name(key: &KeyEvent) -> Option<String> {
 pub fn shown(key: &str, ascii: bool) -> String {
     let inner = key.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or(key);
     match (inner, ascii) {
+        ("lt", _) => "<".into(),
         ("Enter", false) => "⏎".into(),
         ("Up", false) => "↑".into(),
         ("Down", false) => "↓".into(),

@@ -23,6 +23,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
     bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
     bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Lanes, &[":"], Action::Palette, "", "find an action by its words"),
     bind(
         Context::Lanes,
         &["m"],
@@ -137,6 +138,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Read, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Read, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Read, &[":"], Action::Palette, "", "find an action by its words"),
     bind(Context::Read, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Read, &["k", "<Up>"], Action::Up, "", "scroll up"),
     bind(Context::Read, &["<PageDown>", "<C-d>", "<Space>"], Action::PageDown, "", "scroll a screen down"),
@@ -209,6 +211,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Tune, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Tune, &[":"], Action::Palette, "", "find an action by its words"),
     bind(Context::Sway, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
     bind(Context::Sway, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "show the lane before"),
     bind(
@@ -221,6 +224,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Sway, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Sway, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Sway, &[":"], Action::Palette, "", "find an action by its words"),
     bind(
         Context::Compare,
         &["<Enter>"],
@@ -271,6 +275,11 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(Context::Compare, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Compare, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Compare, &[":"], Action::Palette, "", "find an action by its words"),
+    bind(Context::Palette, &["<Enter>"], Action::Choose, "do it", "do the marked action"),
+    bind(Context::Palette, &["<Down>", "<C-n>"], Action::Down, "choose", "mark the next action"),
+    bind(Context::Palette, &["<Up>", "<C-p>"], Action::Up, "", "mark the action before"),
+    bind(Context::Palette, &["<Esc>"], Action::Back, "cancel", "do nothing"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),

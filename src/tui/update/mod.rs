@@ -4,6 +4,7 @@ mod asking;
 mod comparing;
 mod lanes;
 mod moving;
+pub mod palette;
 mod reading;
 mod replies;
 mod statements;
@@ -14,7 +15,7 @@ pub mod tuning;
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-use super::app::{App, Screen};
+use super::app::{App, Palette, Screen};
 use super::keymap::{self, Action, Context};
 use super::layout::{self, Panes, arrange};
 use super::message::{Effect, Msg};
@@ -55,6 +56,11 @@ fn panes(app: &App) -> Panes {
 
 /// Where keys go now.
 pub fn context(app: &App) -> Context {
+    if app.palette.is_some() { Context::Palette } else { below(app) }
+}
+
+/// Where keys go when no action is being looked for.
+fn below(app: &App) -> Context {
     match app.screen {
         Screen::Explore if app.typing => Context::Question,
         Screen::Explore => Context::Lanes,
@@ -76,6 +82,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         None if context == Context::Question => asking::edit(app, key),
         None if context == Context::Statements => statements::edit(app, key),
         None if context == Context::Toward => tuning::edit(app, key),
+        None if context == Context::Palette => palette::edit(app, key),
         None => Vec::new(),
     }
 }
@@ -90,6 +97,8 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
     match (context, action) {
         (_, Action::Quit) => return vec![Effect::Quit],
         (_, Action::Suspend) => return vec![Effect::Suspend],
+        (_, Action::Palette) => app.palette = Some(Palette::default()),
+        (Context::Palette, action) => return palette::act(app, action),
         (_, Action::SaveFrame) => return vec![Effect::SaveFrame],
         (_, Action::Help) => (app.help_from, app.screen) = (app.screen, Screen::Help),
         (Context::Question, action) => return asking::act(app, action),
@@ -118,6 +127,7 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
             if app.line.value() == before { Vec::new() } else { asking::changed(app) }
         }
         Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
+        Context::Palette => text.chars().flat_map(|c| palette::edit(app, key(c))).collect(),
         Context::Toward => text.chars().flat_map(|c| tuning::edit(app, key(c))).collect(),
         _ => Vec::new(),
     }
