@@ -27,7 +27,8 @@ pub struct Args {
 /// Options that every command understands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
-    /// A corpus: BEIR corpus.jsonl, or a folder of .txt and .md files. The carried sample if not given.
+    /// A corpus: BEIR corpus.jsonl, a folder of .txt and .md files, or results of rank_llm or BERDS. If not given: the passages
+    /// that runs among the lanes carry, else the carried sample.
     #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
     /// A question set: BERDS or BEIR JSONL, or TSV of id and question.
@@ -42,10 +43,10 @@ pub struct Common {
     /// A perspective of the question, instead of its own; repeat for more.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75 or minilm+mmr@.75; repeat for more.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75 or run:FILE (a finished run); repeat for more.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
-    /// Lanes by name: bm25,minilm,hybrid.
+    /// Lanes by name: bm25,minilm,hybrid,run:FILE.
     #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
     pub lanes: Vec<Recipe>,
     /// A language model that writes expansions: the address of an OpenAI-compatible server, such as
@@ -81,6 +82,7 @@ impl Common {
             corpus: self.corpus.clone(),
             questions: self.questions.clone(),
             labels: self.labels.clone(),
+            runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, Passage, beir, folder};
+use super::{Fingerprint, Passage, beir, folder, results};
 use crate::input::InputError;
 
 /// Where an importer hands its passages. An error says what was expected instead and stops nothing but that line.
@@ -21,6 +21,8 @@ pub enum Source {
     Jsonl(PathBuf),
     /// A folder of text files.
     Folder(PathBuf),
+    /// The passages that runs carry (rank_llm, BERDS); at least one file.
+    Results(Vec<PathBuf>),
 }
 
 /// A file as the system lists it: enough to know that it was not touched.
@@ -42,6 +44,7 @@ impl Source {
             return Ok(Source::Folder(path));
         }
         match path.extension().and_then(|end| end.to_str()) {
+            Some("jsonl" | "json" | "ndjson") if results::is_results(&path)? => Ok(Source::Results(vec![path])),
             Some("jsonl" | "json" | "ndjson") => Ok(Source::Jsonl(path)),
             _ => Err(InputError::Unreadable {
                 path,
@@ -51,14 +54,31 @@ impl Source {
         }
     }
 
-    /// The file or folder.
+    /// The file or folder; the first of several.
     pub fn path(&self) -> &Path {
-        let (Source::Jsonl(path) | Source::Folder(path)) = self;
-        path
+        match self {
+            Source::Jsonl(path) | Source::Folder(path) => path,
+            Source::Results(paths) => paths.first().map_or(Path::new(""), PathBuf::as_path),
+        }
+    }
+
+    /// What tells it from other sources: all its paths.
+    pub fn address(&self) -> String {
+        match self {
+            Source::Results(paths) => {
+                paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join("\n")
+            }
+            _ => self.path().to_string_lossy().into_owned(),
+        }
     }
 
     /// What a person would call it: `arguana` for `…/arguana/corpus.jsonl`.
     pub fn name(&self) -> String {
+        if let Source::Results(paths) = self
+            && paths.len() > 1
+        {
+            return format!("{} runs", paths.len());
+        }
         let path = self.path();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let parent = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
@@ -76,6 +96,7 @@ impl Source {
         match self {
             Source::Jsonl(path) => beir::read(path, sink),
             Source::Folder(path) => folder::read(path, sink),
+            Source::Results(paths) => results::read(paths, sink),
         }
     }
 
@@ -87,6 +108,7 @@ impl Source {
         let files = match self {
             Source::Jsonl(path) => vec![path.clone()],
             Source::Folder(path) => folder::files(path)?,
+            Source::Results(paths) => paths.clone(),
         };
         files
             .into_iter()
@@ -105,6 +127,9 @@ impl Source {
     pub fn fingerprint(&self, listing: &[Listed]) -> Result<Fingerprint, InputError> {
         let mut all = blake3::Hasher::new();
         all.update(IMPORTERS.as_bytes());
+        if let Source::Results(_) = self {
+            all.update(b"results");
+        }
         for Listed { path, .. } in listing {
             let mut one = blake3::Hasher::new();
             one.update_mmap(path).map_err(|error| InputError::unreadable(path, &error))?;

@@ -91,7 +91,7 @@ impl Library {
     /// The content's identity, read again only if a file's size or time has changed.
     fn fingerprint(&self, source: &Source) -> Result<Fingerprint, BuildError> {
         let listing = source.listing()?;
-        let name = blake3::hash(source.path().to_string_lossy().as_bytes()).to_hex();
+        let name = blake3::hash(source.address().as_bytes()).to_hex();
         let card = self.root.join("sources").join(format!("{}.json", &name[..24]));
         let known = fs::read(&card).ok().and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
         if let Some(known) = known.filter(|known| known.listing == listing) {

@@ -9,6 +9,7 @@ mod chunk;
 mod folder;
 pub mod import;
 pub mod library;
+pub mod results;
 pub mod sample;
 mod store;
 
@@ -45,6 +46,21 @@ impl Passage {
 /// A passage's place in its corpus, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PassageIx(pub u32);
+
+impl PassageIx {
+    /// No corpus is so large: from here on stand passages that a run names and the corpus does not hold.
+    const OUTSIDE: u32 = 1 << 31;
+
+    /// A place outside of the corpus.
+    pub fn outside(number: u32) -> Self {
+        PassageIx(number | Self::OUTSIDE)
+    }
+
+    /// Which of the places outside it is, if it is one.
+    pub fn as_outside(self) -> Option<u32> {
+        (self.0 >= Self::OUTSIDE).then_some(self.0 & !Self::OUTSIDE)
+    }
+}
 
 /// Identity of a corpus's content: two corpora with equal fingerprints hold the same passages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

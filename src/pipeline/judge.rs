@@ -111,7 +111,8 @@ pub fn judge(
     on_all(&setup.models, pairs.len(), stop, |i| {
         let pair = &pairs[i];
         let statement = &question.perspectives[pair.perspective];
-        let model = Some(setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
+        let held = pair.at.as_outside().is_none();
+        let model = held.then(|| setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
         let gold = setup.labels.as_ref().and_then(|labels| labels.supports(statement, &pair.passage.id));
         told(Judged { at: pair.at, perspective: pair.perspective, known: Known { model, gold } });
     });

@@ -6,15 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::corpus::import::Source;
 use crate::corpus::library::Library;
-use crate::corpus::{Corpus, sample};
+use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Labels, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
 use crate::input::InputError;
+use crate::measure::trec::RunOrder;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
-use crate::work::{Stop, Tell};
+use crate::work::{Stop, Stopped, Tell};
+
+use super::recipe::RunFile;
+use super::runs::Runs;
 
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,8 @@ pub struct Opening {
     pub questions: Option<PathBuf>,
     /// A label file with its declaration, else the carried ones or none.
     pub labels: Option<String>,
+    /// Finished runs among the lanes: what they carry is the corpus where none is named.
+    pub runs: Vec<RunFile>,
     /// Where indices and verdicts are kept.
     pub data_dir: PathBuf,
     /// A language model to write expansions: the address of an OpenAI-compatible server, and the model's name there.
@@ -84,6 +90,8 @@ pub struct Setup {
     pub questions: Vec<Question>,
     /// Labels that came with the data.
     pub labels: Option<Labels>,
+    /// Finished runs that lanes are made of.
+    pub runs: Runs,
     /// Verdicts made before.
     pub verdicts: Cache,
     /// What writes expansions: replies recorded before, then the language model, if there is one.
@@ -106,21 +114,26 @@ impl Setup {
     /// See [`SetupError`].
     pub fn open(opening: &Opening, tell: Tell<'_>, stop: &Stop) -> Result<Self, SetupError> {
         let library = Library::at(&opening.data_dir);
-        let carried = opening.corpus.is_none();
-        let questions = match &opening.questions {
-            Some(path) => question::set::read(path)?,
-            None if carried => question::set::carried(sample::QUESTIONS),
-            None => Vec::new(),
+        let source = match &opening.corpus {
+            Some(path) => Some(Source::recognise(path)?),
+            None => carried_by(&opening.runs, stop)?,
+        };
+        let carried = source.is_none();
+        let questions = match (&opening.questions, &source) {
+            (Some(path), _) => question::set::read(path)?,
+            (None, None) => question::set::carried(sample::QUESTIONS),
+            (None, Some(Source::Results(files))) => asked_by(files)?,
+            (None, Some(_)) => Vec::new(),
         };
         let labels = match &opening.labels {
             Some(name) => Some(Labels::read(name, &questions)?),
             None if carried => Some(Labels::carried(sample::LABELS, &questions, Absent::No)?),
             None => None,
         };
-        let (corpus, folder) = match &opening.corpus {
+        let (corpus, folder) = match &source {
             None => (sample::corpus(), None),
-            Some(path) => {
-                let corpus = library.open(&Source::recognise(path)?, tell, stop)?;
+            Some(source) => {
+                let corpus = library.open(source, tell, stop)?;
                 let folder = library.folder(&corpus.fingerprint);
                 (corpus, Some(folder))
             }
@@ -130,7 +143,8 @@ impl Setup {
             questions,
             labels,
             verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
-            chat: chat(opening)?,
+            runs: Runs::default(),
+            chat: chat(opening, carried)?,
             models: model_threads()?,
             folder,
             library,
@@ -163,6 +177,14 @@ impl Setup {
         fs::create_dir_all(&beside).map_err(cache)?;
         TermIndex::build(&beside, &self.corpus, tell, stop)?;
         fs::rename(&beside, &place).map_err(cache)
+    }
+
+    /// The passage at a place; one that the corpus does not hold says so.
+    pub fn passage(&self, at: PassageIx) -> Passage {
+        match at.as_outside() {
+            Some(number) => self.runs.outside(number),
+            None => self.corpus.passage(at),
+        }
     }
 
     /// The term index.
@@ -251,10 +273,53 @@ impl Setup {
     }
 }
 
+/// The runs that carry passages of their own, as a corpus; none where the sample holds all of them, or there are none.
+fn carried_by(runs: &[RunFile], stop: &Stop) -> Result<Option<Source>, SetupError> {
+    let (mut files, mut known) = (Vec::<PathBuf>::new(), true);
+    let sample = sample::corpus();
+    for RunFile { path, .. } in runs {
+        if stop.is_set() {
+            return Err(SetupError::Corpus(Stopped.into()));
+        }
+        let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
+        if files.contains(&path) || !results::is_results(&path)? {
+            continue;
+        }
+        let held = |id: &str| sample.find(id).is_some();
+        let run = results::read_run(&path, RunOrder::AsGiven, &mut |passage| known &= held(passage.id))?;
+        if run.texts {
+            files.push(path);
+        }
+    }
+    Ok((!known && !files.is_empty()).then_some(Source::Results(files)))
+}
+
+/// The questions that runs carry, each once.
+fn asked_by(files: &[PathBuf]) -> Result<Vec<Question>, SetupError> {
+    let mut all: Vec<Question> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for file in files {
+        for asked in results::read_run(file, RunOrder::AsGiven, &mut |_| {})?.questions() {
+            let Some(text) = &asked.text else { continue };
+            // A question that has no id of its own is known by its words, and counted.
+            let id = if asked.id == *text { (all.len() + 1).to_string() } else { asked.id.clone() };
+            if !seen.insert(asked.id.clone()) {
+                continue;
+            }
+            let wrong = |expected| InputError::Unreadable {
+                path: file.clone(),
+                reason: format!("question {}: expected {expected}", asked.id),
+            };
+            all.push(question::set::question(id, text, asked.perspectives.clone(), asked.supports).map_err(wrong)?);
+        }
+    }
+    Ok(all)
+}
+
 /// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
 /// model wants its words: the carried replies of another one are left aside then.
-fn chat(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
-    let mut recorded = if opening.corpus.is_none() && opening.llm.is_none() {
+fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+    let mut recorded = if carried && opening.llm.is_none() {
         Recorded::parse("the sample's replies", sample::REPLIES)?
     } else {
         Recorded::default()

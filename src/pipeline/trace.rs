@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::recipe::{Base, Diversify, Mmr, Toward};
+use super::recipe::{Base, Diversify, Mmr, RunFile, Toward};
 use crate::corpus::PassageIx;
 use crate::expand::Expansion;
 use crate::project::Variant;
@@ -33,6 +33,17 @@ pub enum Step {
         queries: Vec<Wording>,
         /// How many passages it gave in all.
         pool: usize,
+    },
+    /// A finished run was read.
+    Given {
+        /// Which.
+        run: RunFile,
+        /// What it calls itself; may be empty.
+        tag: String,
+        /// The question as the run names it.
+        question: String,
+        /// What the file says of each passage.
+        stood: HashMap<PassageIx, Stood>,
     },
     /// The lists of several queries were merged in turn.
     Merge {
@@ -66,6 +77,17 @@ pub enum Step {
         /// Pairs that had to be judged first.
         judged: usize,
     },
+}
+
+/// How a passage stood in a run's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stood {
+    /// The rank as written, where there is one.
+    pub rank: Option<i64>,
+    /// The score as written.
+    pub score: f64,
+    /// The line, from 1.
+    pub line: usize,
 }
 
 /// What one retriever was asked.

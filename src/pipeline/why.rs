@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::recipe::{Base, Diversify};
-use super::trace::{Projected, Step, Wording};
+use super::recipe::{Base, Diversify, RunFile};
+use super::trace::{Projected, Step, Stood, Wording};
 use super::{LaneError, List, Setup};
 use crate::corpus::PassageIx;
 use crate::encode::Role;
@@ -36,6 +36,15 @@ pub enum Reason {
         query: usize,
         /// Its text.
         text: String,
+    },
+    /// A finished run gave it.
+    Given {
+        /// Which.
+        run: RunFile,
+        /// What the run calls itself; may be empty.
+        tag: String,
+        /// What its file says.
+        stood: Stood,
     },
     /// Two lists hold it at these ranks, from 1.
     Fused([Option<usize>; 2]),
@@ -110,6 +119,10 @@ pub fn why(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<Vec<
                     }
                     _ => vectors(setup, list, merged, query, at)?,
                 });
+            }
+            Step::Given { run, tag, stood, .. } => {
+                let stood = stood.get(&at).copied();
+                reasons.extend(stood.map(|stood| Reason::Given { run: run.clone(), tag: tag.clone(), stood }));
             }
             Step::Merge { .. } => {}
             Step::Fuse { ranks } => reasons.extend(ranks.get(&at).copied().map(Reason::Fused)),

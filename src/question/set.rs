@@ -66,7 +66,11 @@ fn tab_line(line: &str) -> Result<Question, String> {
     question(id.to_owned(), text, Vec::new(), None)
 }
 
-fn question(
+/// A question with its perspectives, which come by rule where it has none and a rule applies.
+///
+/// # Errors
+/// What was expected instead of an empty text or perspective, or of a supporting one that is not there.
+pub fn question(
     id: String,
     text: &str,
     perspectives: Vec<String>,

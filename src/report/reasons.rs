@@ -2,6 +2,7 @@
 
 use super::marks::{Glyphs, Mark, share, signed};
 use crate::corpus::PassageIx;
+use crate::measure::trec::RunOrder;
 use crate::pipeline::{List, Reason};
 use crate::question::Question;
 
@@ -51,6 +52,16 @@ fn line(
             all
         }
         Reason::Merged { query, text } => vec![format!("brought up by query {}: {text}", query + 1)],
+        Reason::Given { run, tag, stood } => {
+            let rank = stood.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+            let tag = if tag.is_empty() { String::new() } else { format!(" (tag {tag})") };
+            let file = run.path.display();
+            let mut all = vec![format!("given by {file}:{}{tag}: {rank}score {}", stood.line, stood.score)];
+            if run.order == RunOrder::TrecEval {
+                all.push("the run was put in trec_eval's order: by score, then by id".into());
+            }
+            all
+        }
         Reason::Fused(ranks) => {
             let rank = |rank: Option<usize>| rank.map_or_else(|| "–".into(), |rank| rank.to_string());
             vec![format!("fused from BM25 rank {} and MiniLM rank {}", rank(ranks[0]), rank(ranks[1]))]

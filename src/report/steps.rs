@@ -40,9 +40,21 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
         }),
         Step::Retrieve { by, queries, pool } => json!({
             "step": "retrieve",
-            "by": engine(*by),
+            "by": engine(by),
             "queries": queries.iter().map(wording).collect::<Vec<_>>(),
             "pool": pool,
+        }),
+        Step::Given { run, tag, question, stood } => json!({
+            "step": "run",
+            "by": engine(&Base::Run(run.clone())),
+            "tag": tag,
+            "question": question,
+            "pool": stood.len(),
+            "given": top().filter_map(|ranked| {
+                let stood = stood.get(&ranked.at)?;
+                let (id, line) = (&ranked.passage.id, stood.line);
+                Some(json!({"id": id, "rank": stood.rank, "score": stood.score, "line": line}))
+            }).collect::<Vec<_>>(),
         }),
         Step::Merge { from } => json!({
             "step": "merge",
@@ -92,8 +104,8 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
     }
 }
 
-fn engine(by: Base) -> String {
-    Recipe::from(by).to_string()
+fn engine(by: &Base) -> String {
+    Recipe::from(by.clone()).to_string()
 }
 
 fn id(at: PassageIx, ranking: &Ranking) -> Option<String> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
 use super::write::Found;
-use super::{Values, cells};
+use super::{Values, cells, under};
 use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
@@ -25,6 +25,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     // Switched lanes have the same passages to choose from, or nearly: one bound a retriever is enough.
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
+    let rows = || {
+        let names = lanes.recipes.iter().map(ToString::to_string);
+        names.chain(oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane])))
+    };
+    under::known(args, rows())?;
     let more = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let deep = more.iter().any(|measure| measure.cutoff().is_none_or(|cutoff| cutoff > k));
     let mut extra: Vec<Vec<Values>> =
@@ -53,15 +58,13 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if let Some(folder) = &args.write {
         found.write(&lanes.recipes, folder)?;
     }
-    let names = lanes.recipes.iter().map(ToString::to_string);
-    let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
     let mut versus = lanes.plain_forms();
     versus.resize(gathered.lanes.len(), None);
     for (lane, extra) in gathered.lanes.iter_mut().zip(extra) {
         lane.extend(extra);
     }
     let cells = cells(&gathered.lanes, &versus)?;
-    let rows = names.chain(oracle).zip(cells).zip(gathered.failed).zip(gathered.judged);
+    let rows = rows().zip(cells).zip(gathered.failed).zip(gathered.judged);
     let rows = rows.map(|(((lane, cells), failed), (judged, returned))| {
         let judged = (returned > 0).then(|| judged as f64 / returned as f64);
         Row { lane, cells, failed, judged }

@@ -3,7 +3,7 @@
 
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
-use super::{Values, cells};
+use super::{Values, cells, under};
 use crate::measure::PerspectiveCount;
 use crate::measure::cover::cover;
 use crate::measure::mrecall::{DEEPEST, union_mrecall};
@@ -13,6 +13,9 @@ use crate::report::table::{Row, Table};
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
+    let names =
+        || lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
+    under::known(args, names())?;
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
     // Size and whether it is reached, a lane; the last row is the union.
     let mut values: Vec<Vec<Values>> = vec![vec![Vec::new(); 2]; count + 1];
@@ -53,8 +56,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     lanes.tell(measured.len(), measured.len());
     let mut versus = lanes.plain_forms();
     versus.push(None);
-    let names = lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
-    let rows = names.zip(cells(&values, &versus)?).zip(failed);
+    let rows = names().zip(cells(&values, &versus)?).zip(failed);
     let rows = rows.map(|((lane, cells), failed)| Row { lane, cells, failed, judged: None });
     Ok(Some(Table {
         suite: "coverage",

@@ -11,7 +11,7 @@ use super::super::progress::Meter;
 use crate::detect::{CrossEncoder, LabelSource};
 use crate::expand::Expansion;
 use crate::pipeline::recipe::{Mmr, Norm, Rerank};
-use crate::pipeline::{Answer, Asked, Lists, Recipe, Setup, rank};
+use crate::pipeline::{Answer, Asked, Lists, Plan, Recipe, Setup, rank};
 use crate::work::{Job, Progress, Stop};
 
 /// Everything open, and the lanes to measure.
@@ -36,6 +36,10 @@ impl Lanes {
             bail!("no labels came with this corpus; give some with --labels FILE");
         }
         let recipes = args.switches.applied(common.recipes())?;
+        for run in recipes.iter().filter_map(Recipe::run) {
+            // A file that is no run is an error now, and not a failure on every question.
+            setup.runs.read(run, Plan::DEPTH, &stop)?;
+        }
         if recipes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
             setup.embed(&|progress| meter.tell(progress), &stop)?;
         }

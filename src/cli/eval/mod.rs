@@ -11,12 +11,16 @@ mod under;
 mod write;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
 
-use super::args::{Common, Eval, Suite, TableFormat};
+use super::args::{Common, Eval, Suite, TableFormat, Ties};
 use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_randomisation};
+use crate::measure::trec::RunOrder;
+use crate::pipeline::Recipe;
+use crate::pipeline::recipe::{Base, RunFile};
 use crate::report::table::Cell;
 
 /// Runs the command.
@@ -24,11 +28,10 @@ use crate::report::table::Cell;
 /// # Errors
 /// A file is not right, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
-    let bounds = args.fail_under.iter().map(|text| text.parse()).collect::<Result<Vec<under::Bound>, _>>()?;
-    if args.suite != Suite::Trec && (!args.runs.is_empty() || args.qrels.is_some()) {
-        bail!(
-            "--run and --qrels are for eval trec; the other suites measure lanes, by --labels or the model"
-        );
+    let bounds = under::bounds(args)?;
+    let common = &with_runs(common, args);
+    if args.suite != Suite::Trec && args.qrels.is_some() {
+        bail!("--qrels is for eval trec; the other suites measure by --labels or the model");
     }
     if args.write.is_some() && args.suite != Suite::Berds {
         bail!("--write is for eval berds");
@@ -70,6 +73,27 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         ended = ExitCode::from(1);
     }
     Ok(ended)
+}
+
+/// `--run FILE` is short for `--lane run:FILE` and comes first; `--ties` holds for every run.
+fn with_runs(common: &Common, args: &Eval) -> Common {
+    let order = match args.ties {
+        Ties::AsRead => None,
+        Ties::TrecEval => Some(RunOrder::TrecEval),
+    };
+    let ordered = |mut recipe: Recipe| {
+        if let (Base::Run(file), Some(order)) = (&mut recipe.base, order) {
+            file.order = order;
+        }
+        recipe
+    };
+    let run = |path: &PathBuf| Base::Run(RunFile { path: path.clone(), order: RunOrder::AsGiven }).into();
+    let lanes = args.runs.iter().map(run).chain(common.lanes.iter().cloned());
+    Common {
+        lanes: lanes.map(ordered).collect(),
+        lane: common.lane.iter().cloned().map(ordered).collect(),
+        ..common.clone()
+    }
 }
 
 /// One lane's values of one measure, a value a question; none where the question cannot be measured by it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::args::{Common, Eval};
 use super::lanes::Lanes;
-use super::{Values, cells};
+use super::{Values, cells, under};
 use crate::measure::lean::{SideShares, pool};
 use crate::measure::significance::{DRAWS, bootstrap_interval};
 use crate::pipeline::sway;
@@ -15,6 +15,7 @@ const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
+    under::known(args, lanes.recipes.iter().map(ToString::to_string))?;
     let k = usize::from(common.k);
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| question.supports.is_some()).collect();

@@ -1,6 +1,6 @@
 //! `parallax eval trec`: graded relevance of lanes or finished runs, as trec_eval measures it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,16 +8,17 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use super::super::args::{Common, Eval, Ties};
+use super::super::args::{Common, Eval};
+use super::super::interrupt::stop_on_interrupt;
 use super::lanes::Lanes;
-use super::{Values, cells};
+use super::{Values, cells, under};
 use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
 use crate::measure::score::{Evidence, score};
-use crate::measure::trec::{Qrels, RunOrder, read_beir_qrels, read_qrels, read_rank_llm, read_run};
+use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_qrels};
 use crate::pipeline::recipe::Switch;
-use crate::pipeline::{Asked, LaneError, Lists, Plan, rank};
-use crate::question::Question;
+use crate::pipeline::{Asked, LaneError, Lists, Plan, Recipe, Runs, rank};
+use crate::question::{self, Question};
 use crate::report::table::{Row, Table};
 use crate::work::on_all;
 
@@ -36,15 +37,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let measures = names.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let Some(qrels) = &args.qrels else { bail!("eval trec needs judgements: --qrels FILE") };
     let qrels = qrels_of(qrels)?;
-    let mut lanes: Vec<Lane> = Vec::new();
-    for path in &args.runs {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        lanes.push((format!("run:{name}"), read(path, args.ties)?, Vec::new()));
-    }
-    if args.runs.is_empty() || !common.lane.is_empty() || !common.lanes.is_empty() {
-        let Some(ranked) = ranked(common, args, &qrels, &measures)? else { return Ok(None) };
-        lanes.extend(ranked);
-    }
+    let Some(lanes) = ranked(common, args, &qrels, &measures)? else { return Ok(None) };
     let mut values = Vec::new();
     for (_, rankings, _) in &lanes {
         values.push(measured(rankings, &qrels, &measures)?);
@@ -83,69 +76,117 @@ fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
     Ok(if beir { read_beir_qrels(&name, open(path)?)? } else { read_qrels(&name, open(path)?)? })
 }
 
-fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
-    let order = match ties {
-        Ties::AsRead => RunOrder::AsGiven,
-        Ties::TrecEval => RunOrder::TrecEval,
-    };
-    let name = path.display().to_string();
-    let json = path.extension().is_some_and(|end| end == "json" || end == "jsonl");
-    let run =
-        if json { read_rank_llm(&name, open(path)?, order)? } else { read_run(&name, open(path)?, order)? };
-    let ranked =
-        |question: &crate::measure::trec::RankedQuestion| question.ids().map(str::to_owned).collect();
-    Ok(run.questions().iter().map(|question| (question.id.clone(), ranked(question))).collect())
-}
-
 /// A lane's lists, and the questions it has none for, with the reason.
 type Lane = (String, Rankings, Vec<(String, String)>);
 
-/// Ranks every judged question of the set with every lane, in parallel over questions; nothing where the user interrupted.
+/// Ranks every judged question with every lane, in parallel over questions; nothing where the user interrupted.
+///
+/// Judgements need ids and no texts: where all lanes are finished runs as they are, no corpus is opened.
 fn ranked(
     common: &Common,
     args: &Eval,
     qrels: &Qrels,
     measures: &[Measure],
 ) -> anyhow::Result<Option<Vec<Lane>>> {
-    let lanes = Lanes::open(common, args)?;
-    let maxima = lanes.maxima()?;
-    let Lanes { setup, recipes, stop, .. } = lanes;
+    let recipes = args.switches.applied(common.recipes())?;
+    under::known(args, recipes.iter().map(ToString::to_string))?;
+    let finished = |recipe: &Recipe| recipe.run().filter(|_| *recipe == recipe.plain()).cloned();
+    let opened = if recipes.iter().all(|recipe| finished(recipe).is_some()) {
+        None
+    } else {
+        let lanes = Lanes::open(common, args)?;
+        if !lanes.setup.questions.iter().any(|question| qrels.question(&question.id).is_some()) {
+            bail!("none of the question set's ids stands in the judgements; name their --corpus and --questions");
+        }
+        Some(lanes)
+    };
+    let questions = match (&opened, &common.questions) {
+        (Some(lanes), _) => lanes.setup.questions.clone(),
+        (None, Some(path)) => question::set::read(path)?,
+        (None, None) => Vec::new(),
+    };
+    let (runs, stop) = match &opened {
+        Some(lanes) => (None, lanes.stop.clone()),
+        None => (Some(Runs::default()), stop_on_interrupt()?),
+    };
     let deepest = measures.iter().filter_map(|measure| measure.cutoff()).max().unwrap_or(0);
     // One more than is measured, because the question's own document may be among them.
     let depth = deepest.max(Plan::DEPTH) + usize::from(args.ignore_identical_ids);
-    let judged: Vec<_> =
-        setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
-    if judged.is_empty() {
-        bail!("none of the question set's ids stands in the judgements; name their --corpus and --questions");
-    }
+    // A measure without a cutoff reads a finished run to its end.
+    let whole = if measures.iter().all(|measure| measure.cutoff().is_some()) { depth } else { usize::MAX };
+    let maxima = opened.as_ref().map(Lanes::maxima).transpose()?.unwrap_or_default();
     let mut all = Vec::new();
-    for recipe in recipes {
-        let one = |question: &Question| -> Result<Vec<String>, LaneError> {
-            let mut lists = Lists::to_depth(depth);
-            lists.maxima.clone_from(&maxima);
-            let ranking = rank(&setup, &recipe, Asked::plainly(question), &mut lists, &stop)?;
-            let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
-            Ok(ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect())
-        };
-        let ranked: Vec<Result<_, LaneError>> = if recipe.switches.is_on(Switch::Diversify) {
-            // Judging takes all model threads for itself.
-            judged.iter().map(|question| one(question)).collect()
-        } else {
-            on_all(&setup.models, judged.len(), &stop, |i| one(judged[i]))
-        };
-        if stop.is_set() {
-            return Ok(None);
-        }
-        let (mut rankings, mut failed) = (Rankings::new(), Vec::new());
-        for (question, ids) in judged.iter().zip(ranked) {
-            match ids {
-                Ok(ids) => drop(rankings.insert(question.id.clone(), ids)),
-                Err(error) => failed.push((question.id.clone(), error.to_string())),
+    for recipe in &recipes {
+        let lane = match (finished(recipe), &opened) {
+            (Some(file), _) => {
+                let runs = runs.as_ref().or(opened.as_ref().map(|lanes| &lanes.setup.runs));
+                let run = match runs.map(|runs| runs.read(&file, whole, &stop)) {
+                    Some(Err(_)) if stop.is_set() => return Ok(None),
+                    Some(run) => run?,
+                    None => continue,
+                };
+                as_given(recipe, &run, &questions, qrels, args.ignore_identical_ids)
             }
-        }
-        all.push((recipe.to_string(), rankings, failed));
+            (None, Some(lanes)) => {
+                let Some(lane) = searched(lanes, recipe, qrels, depth, &maxima, args)? else { return Ok(None) };
+                lane
+            }
+            (None, None) => continue,
+        };
+        all.push(lane);
     }
     Ok(Some(all))
+}
+
+/// A finished run's lists, by the judgements' ids, else by the words that the question set has for them.
+fn as_given(recipe: &Recipe, run: &Run, questions: &[Question], qrels: &Qrels, but_own: bool) -> Lane {
+    let words: HashMap<&str, &str> = questions.iter().map(|q| (q.id.as_str(), q.text.as_str())).collect();
+    let mut rankings = Rankings::new();
+    for (id, _) in qrels.questions() {
+        if let Some(place) = run.place(Some(id), words.get(id).copied().unwrap_or_default()) {
+            let ids = run.questions()[place].ids().filter(|own| !(but_own && *own == id));
+            rankings.insert(id.to_owned(), ids.map(str::to_owned).collect());
+        }
+    }
+    (recipe.to_string(), rankings, Vec::new())
+}
+
+/// A lane's own lists for the judged questions of the set.
+fn searched(
+    lanes: &Lanes,
+    recipe: &Recipe,
+    qrels: &Qrels,
+    depth: usize,
+    maxima: &[(Recipe, f32)],
+    args: &Eval,
+) -> anyhow::Result<Option<Lane>> {
+    let Lanes { setup, stop, .. } = lanes;
+    let judged: Vec<_> =
+        setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
+    let one = |question: &Question| -> Result<Vec<String>, LaneError> {
+        let mut lists = Lists::to_depth(depth);
+        lists.maxima = maxima.to_vec();
+        let ranking = rank(setup, recipe, Asked::plainly(question), &mut lists, stop)?;
+        let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
+        Ok(ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect())
+    };
+    let ranked: Vec<Result<_, LaneError>> = if recipe.switches.is_on(Switch::Diversify) {
+        // Judging takes all model threads for itself.
+        judged.iter().map(|question| one(question)).collect()
+    } else {
+        on_all(&setup.models, judged.len(), stop, |i| one(judged[i]))
+    };
+    if stop.is_set() {
+        return Ok(None);
+    }
+    let (mut rankings, mut failed) = (Rankings::new(), Vec::new());
+    for (question, ids) in judged.iter().zip(ranked) {
+        match ids {
+            Ok(ids) => drop(rankings.insert(question.id.clone(), ids)),
+            Err(error) => failed.push((question.id.clone(), error.to_string())),
+        }
+    }
+    Ok(Some((recipe.to_string(), rankings, failed)))
 }
 
 /// A question that the lane has no list for counts as an empty list, never as absent.

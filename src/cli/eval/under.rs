@@ -4,7 +4,29 @@ use std::str::FromStr;
 
 use anyhow::bail;
 
+use super::super::args::Eval;
+use crate::pipeline::Recipe;
 use crate::report::table::Table;
+
+/// The bounds that were asked for.
+///
+/// # Errors
+/// One is not what it should be.
+pub fn bounds(args: &Eval) -> anyhow::Result<Vec<Bound>> {
+    args.fail_under.iter().map(|text| text.parse()).collect()
+}
+
+/// Makes sure that every bound names one of the rows to come, before anything is measured.
+///
+/// # Errors
+/// One does not.
+pub fn known(args: &Eval, rows: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+    let rows: Vec<String> = rows.into_iter().collect();
+    for bound in bounds(args)? {
+        bound.row(&rows)?;
+    }
+    Ok(())
+}
 
 /// A floor under one lane's mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +57,26 @@ impl FromStr for Bound {
 }
 
 impl Bound {
+    /// Which of the rows it is about.
+    fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
+        let recipe = |text: &str| text.parse::<Recipe>();
+        let named = recipe(&self.lane);
+        // A run may be named without its folder.
+        let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
+        let same = |row: &String| match (recipe(row), &named) {
+            _ if *row == self.lane => true,
+            (Ok(row), Ok(named)) => {
+                let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
+                row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
+            }
+            _ => false,
+        };
+        match rows.iter().position(same) {
+            Some(row) => Ok(row),
+            None => bail!("--fail-under: no lane `{}` here; there are {}", self.lane, rows.join(", ")),
+        }
+    }
+
     /// Why the table breaks it, if it does.
     ///
     /// # Errors
@@ -49,14 +91,8 @@ impl Bound {
             let columns: Vec<&str> = tables().flat_map(|table| &table.columns).map(String::as_str).collect();
             bail!("--fail-under: no measure `{}` here; there are {}", self.measure, columns.join(", "));
         };
-        let same = |lane: &str| {
-            let recipe = |text: &str| text.parse::<crate::pipeline::Recipe>();
-            lane == self.lane || matches!((recipe(lane), recipe(&self.lane)), (Ok(a), Ok(b)) if a == b)
-        };
-        let Some(row) = table.rows.iter().find(|row| same(&row.lane)) else {
-            let lanes: Vec<&str> = table.rows.iter().map(|row| row.lane.as_str()).collect();
-            bail!("--fail-under: no lane `{}` here; there are {}", self.lane, lanes.join(", "));
-        };
+        let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();
+        let row = &table.rows[self.row(&rows)?];
         let mean = row.cells[column].as_ref().map(|cell| cell.mean);
         Ok(match mean {
             Some(mean) if mean >= self.least => None,
@@ -82,6 +118,15 @@ mod tests {
         let bound: Bound = "bm25:mrecall@5>=0.3".parse().unwrap();
         assert_eq!(bound.broken(&table(0.3)).unwrap(), None);
         assert!(bound.broken(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
+    }
+
+    #[test]
+    fn a_run_may_be_named_without_its_folder() {
+        let rows = ["bm25", "run:data/a.json", "run:data/a.json+mmr@0.75"].map(String::from);
+        let row = |text: &str| text.parse::<Bound>().unwrap().row(&rows).ok();
+        assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
+        assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
+        assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
     }
 
     #[test]

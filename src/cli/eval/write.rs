@@ -50,13 +50,14 @@ impl Found {
                 if let Some(labels) = labels {
                     self.labels.insert((question.id.clone(), id.clone()), labels);
                 }
-                passages.push(RankedPassage { id, score });
+                passages.push(RankedPassage { id, score, ..RankedPassage::default() });
             }
             self.runs[lane].push((question.id.clone(), passages));
             self.results[lane].push(json!({
                 "id": question.id,
                 "question": question.text,
                 "perspectives": question.perspectives,
+                "supports": question.supports,
                 "ctxs": results,
             }));
         }

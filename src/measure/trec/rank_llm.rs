@@ -1,71 +1,74 @@
-//! The JSON runs of rank_llm: `[{query, candidates|hits}]`, or the same objects one a line.
-//!
-//! `query` is the text, or `{text, qid}`; a hit is `{docid, score, rank?, qid?, …}`. Some files write ids as
-//! numbers. The passage texts the files carry are not kept.
+//! Runs in JSON: `[{query, candidates|hits}]` of rank_llm and `[{question, perspectives, ctxs}]` of BERDS, or the same objects
+//! one a line. They carry the passages' texts, which are handed on and not kept.
 
 use std::io::BufRead;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::build::RunBuilder;
 use super::lines::{Problems, TrecError, quoted};
-use super::run::{Entry, Run, RunBuilder, RunOrder};
+use super::run::{RankedPassage, Run, RunOrder, folded};
+use super::shape::{Hit, Id, Query, Question};
 
-/// An id, which some files write as a number.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "an id (a string or a whole number)")]
-enum Id {
-    Text(String),
-    Number(i64),
+/// A passage as a run carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried<'a> {
+    /// Where it stood, from 1.
+    pub line: usize,
+    /// Its id, or what [`text_id`] makes of its text.
+    pub id: &'a str,
+    /// Its title; may be empty.
+    pub title: &'a str,
+    /// Its text.
+    pub text: &'a str,
 }
 
-impl Id {
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Number(number) => number.to_string(),
-        }
-    }
+/// What stands for the id of a passage that has none: a hash of its text, whatever its case and spacing.
+pub fn text_id(text: &str) -> String {
+    format!("{TEXT}{}", &blake3::hash(folded(text).as_bytes()).to_hex()[..32])
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a query (a string, or {text, qid})")]
-enum Query {
-    Text(String),
-    Full { text: String, qid: Option<Id> },
+/// Whether an id was made by [`text_id`].
+pub fn is_text_id(id: &str) -> bool {
+    id.strip_prefix(TEXT).is_some_and(|hash| hash.len() == 32 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-#[derive(Deserialize)]
-struct Question<'a> {
-    query: Query,
-    qid: Option<Id>,
-    #[serde(borrow, alias = "candidates")]
-    hits: Vec<&'a RawValue>,
-}
+const TEXT: &str = "text-";
 
-#[derive(Deserialize)]
-struct Hit {
-    qid: Option<Id>,
-    docid: Id,
-    rank: Option<i64>,
-    score: f64,
-}
-
-/// Reads rank_llm results; the question's id is taken from the query, the object, or its hits.
+/// Reads rank_llm or BERDS results; the question's id is taken from the query, the object, or its hits.
 ///
 /// # Errors
 /// JSON that does not parse, objects without the fields above, hits of several questions in one object,
 /// and a passage listed twice for a question. Lines are those of the JSON text.
-pub fn read_rank_llm(file: &str, mut reader: impl BufRead, order: RunOrder) -> Result<Run, TrecError> {
+pub fn read_rank_llm(file: &str, reader: impl BufRead, order: RunOrder) -> Result<Run, TrecError> {
+    read_json_run(file, reader, order, usize::MAX, &mut |_| {})
+}
+
+/// [`read_rank_llm`], keeping each question's first `depth` passages only, and telling `each` of every text.
+///
+/// # Errors
+/// As [`read_rank_llm`].
+pub fn read_json_run(
+    file: &str,
+    mut reader: impl BufRead,
+    order: RunOrder,
+    depth: usize,
+    each: &mut dyn FnMut(Carried<'_>),
+) -> Result<Run, TrecError> {
     let mut text = String::new();
     reader.read_to_string(&mut text).map_err(|source| TrecError::Io { file: file.to_owned(), source })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut reading =
-        Reading { text: Located::new(text), problems: Problems::of(file), building: RunBuilder::default() };
+    let mut reading = Reading {
+        text: Located::new(text),
+        problems: Problems::of(file),
+        building: RunBuilder::new(order, depth),
+        each,
+    };
     for question in reading.objects(text) {
         reading.question(question);
     }
-    let run = reading.building.finish(order);
+    let run = reading.building.finish();
     reading.problems.finish(run)
 }
 
@@ -73,6 +76,7 @@ struct Reading<'a> {
     text: Located<'a>,
     problems: Problems,
     building: RunBuilder,
+    each: &'a mut dyn FnMut(Carried<'_>),
 }
 
 impl<'a> Reading<'a> {
@@ -86,7 +90,7 @@ impl<'a> Reading<'a> {
         read.unwrap_or_else(|error| {
             self.problems.report(
                 error.line().max(1),
-                "JSON, `[{query, candidates}]` or one object a line",
+                "JSON, `[{query, candidates}]`, `[{question, ctxs}]` or one object a line",
                 error.to_string(),
             );
             Vec::new()
@@ -95,20 +99,25 @@ impl<'a> Reading<'a> {
 
     fn question(&mut self, raw: &'a RawValue) {
         let line = self.text.line_of(raw);
-        let Some(question) = self.read::<Question<'a>>(raw, "`{query, candidates}`") else {
+        let Some(question) = self.read::<Question<'a>>(raw, "`{query, candidates}` or `{question, ctxs}`")
+        else {
             return;
         };
         let (text, qid) = match question.query {
             Query::Text(text) => (text, None),
             Query::Full { text, qid } => (text, qid),
         };
-        let mut id = qid.or(question.qid).map(Id::into_text);
+        let mut id = qid.or(question.qid).as_ref().map(Id::text);
+        if question.berds && id.is_none() {
+            // BERDS knows its questions by their words.
+            id = Some(text.clone());
+        }
         for raw in question.hits {
             let line = self.text.line_of(raw);
-            let Some(hit) = self.read::<Hit>(raw, "a hit `{docid, score}`") else {
+            let Some(hit) = self.read::<Hit<'a>>(raw, "a hit `{docid, score}`") else {
                 continue;
             };
-            if let Some(own) = hit.qid.map(Id::into_text) {
+            if let Some(own) = hit.qid.as_ref().map(Id::text) {
                 let id = id.get_or_insert_with(|| own.clone());
                 if *id != own {
                     let expected = format!("hits of question {} only", quoted(id));
@@ -121,14 +130,27 @@ impl<'a> Reading<'a> {
                 return;
             };
             let place = self.building.place_of(id);
-            let entry = Entry { line, rank: hit.rank, id: hit.docid.into_text(), score: hit.score };
-            self.building.add(&mut self.problems, place, entry);
+            let (title, text) = hit.texts();
+            let passage = match (hit.docid.as_ref().map(Id::text), text) {
+                (Some(id), _) => id,
+                (None, Some(text)) => text_id(text),
+                (None, None) => {
+                    self.problems.report(line, "a hit `{docid, score}`", "neither `docid` nor a text");
+                    continue;
+                }
+            };
+            if let Some(text) = text {
+                self.building.has_texts();
+                (self.each)(Carried { line, id: &passage, title, text });
+            }
+            let passage = RankedPassage { line, rank: hit.rank, id: passage, score: hit.score.0 };
+            self.building.add(&mut self.problems, place, passage);
         }
         match id {
             Some(id) => {
                 // Also for a question without hits: it was asked, and found nothing.
                 let place = self.building.place_of(&id);
-                self.building.set_text(place, &text);
+                self.building.describe(place, &text, question.perspectives, question.supports);
             }
             None => self.problems.report(line, "a `qid` in the query or in a hit", "none"),
         }
@@ -205,6 +227,23 @@ mod tests {
     }
 
     #[test]
+    fn berds_results_are_known_by_their_words_and_passages_without_an_id_by_their_text() {
+        let text = r#"{"question":"Who  pays?","perspectives":["a","b"],"ctxs":[{"text":"It is  Us.","title":"t","score":"1.5"},{"id":"d","text":"x","score":1,"gpt-preds":[true,false]}]}"#;
+        let mut carried = Vec::new();
+        let run = read_json_run("r", text.as_bytes(), RunOrder::AsGiven, 1, &mut |passage| {
+            carried.push((passage.id.to_owned(), passage.title.to_owned()));
+        })
+        .unwrap();
+        let place = run.place(Some("7"), " who pays?").unwrap();
+        let question = &run.questions()[place];
+        assert_eq!((question.perspectives.len(), question.passages.len(), run.texts), (2, 1, true));
+        assert_eq!(question.passages[0].id, text_id("it is us."));
+        assert!(is_text_id(&carried[0].0) && !is_text_id("text-1"));
+        assert_eq!(carried[1], ("d".into(), String::new()));
+        assert!(message(r#"[{"question":"w","ctxs":[{"score":1}]}]"#).contains("neither `docid` nor a text"));
+    }
+
+    #[test]
     fn order_can_be_trec_evals() {
         let text =
             r#"[{"query":{"text":"w","qid":"q"},"hits":[{"docid":"a","score":1},{"docid":"b","score":1}]}]"#;
@@ -220,11 +259,11 @@ mod tests {
                     {\"query\": \"w\", \"hits\": []}]";
         let message = message(text);
         let lines: Vec<&str> = message.lines().collect();
-        assert!(lines[0].starts_with("r.json:2: expected `{query, candidates}`, found "));
+        assert!(lines[0].starts_with("r.json:2: expected `{query, candidates}` or `{question, ctxs}`, found "));
         assert_eq!(
             lines[1..],
             [
-                "r.json:5: expected a hit `{docid, score}`, found missing field `docid`",
+                "r.json:5: expected a hit `{docid, score}`, found neither `docid` nor a text",
                 "r.json:6: expected hits of question `1` only, found `2`",
                 "r.json:7: expected one line for each passage of question `1`, found `a` again (first on line 4)",
                 "r.json:8: expected a `qid` in the query or in a hit, found none",

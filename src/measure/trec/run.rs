@@ -1,27 +1,35 @@
 //! A run: for each question the passages a retriever returned, in order.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::BufRead;
 
+use super::build::RunBuilder;
 use super::lines::{Problems, TrecError, each_line, quoted};
 
 /// One passage of a ranking.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankedPassage {
     /// The passage's id.
     pub id: String,
     /// The score as written; finite.
     pub score: f64,
+    /// The rank as written, where the file has one.
+    pub rank: Option<i64>,
+    /// The line it stood on, from 1; 0 if it comes from no file.
+    pub line: usize,
 }
 
 /// One question's ranking.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankedQuestion {
-    /// The question's id.
+    /// The question's id; its text where the file names none (BERDS).
     pub id: String,
-    /// Its text, where the file has it (rank_llm).
+    /// Its text, where the file has it (rank_llm, BERDS).
     pub text: Option<String>,
+    /// Its perspectives, where the file has them (BERDS).
+    pub perspectives: Vec<String>,
+    /// Which of them supports, where the file says so.
+    pub supports: Option<usize>,
     /// Best first.
     pub passages: Vec<RankedPassage>,
 }
@@ -34,7 +42,7 @@ impl RankedQuestion {
 }
 
 /// Which order a run's passages are taken in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RunOrder {
     /// The file's own order, whatever the scores say. Where the rank column contradicts the order of the
     /// lines, the rank column is the run's word.
@@ -48,10 +56,13 @@ pub enum RunOrder {
 /// A retrieval run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// The last column of its first line; empty for rank_llm files, which have none.
+    /// The last column of its first line; empty for JSON files, which have none.
     pub tag: String,
-    questions: Vec<RankedQuestion>,
-    places: HashMap<String, usize>,
+    /// Whether the file holds texts of passages.
+    pub texts: bool,
+    pub(super) questions: Vec<RankedQuestion>,
+    pub(super) places: HashMap<String, usize>,
+    by_text: HashMap<String, usize>,
 }
 
 impl Run {
@@ -64,6 +75,26 @@ impl Run {
     pub fn question(&self, id: &str) -> Option<&RankedQuestion> {
         self.places.get(id).map(|&place| &self.questions[place])
     }
+
+    /// The place of a question among [`Run::questions`]: by its id, else by its words, whatever their case and spacing.
+    pub fn place(&self, id: Option<&str>, text: &str) -> Option<usize> {
+        let by_id = id.and_then(|id| self.places.get(id));
+        by_id.or_else(|| self.by_text.get(&folded(text))).copied()
+    }
+
+    /// Learns the questions' words, the first of equal ones.
+    pub(super) fn learn_texts(&mut self) {
+        for (place, question) in self.questions.iter().enumerate() {
+            if let Some(text) = &question.text {
+                self.by_text.entry(folded(text)).or_insert(place);
+            }
+        }
+    }
+}
+
+/// A text without regard to case and spacing.
+pub(super) fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// Reads `qid Q0 docid rank score tag`; questions may interleave.
@@ -72,8 +103,22 @@ impl Run {
 /// Lines without six columns, ranks and scores that are not numbers, and a passage listed twice for a
 /// question.
 pub fn read_run(file: &str, reader: impl BufRead, order: RunOrder) -> Result<Run, TrecError> {
+    read_run_top(file, reader, order, usize::MAX)
+}
+
+/// [`read_run`], keeping each question's first `depth` passages only. What is never kept is held no longer than a while, so
+/// that a passage repeated below them may go unnoticed.
+///
+/// # Errors
+/// As [`read_run`].
+pub fn read_run_top(
+    file: &str,
+    reader: impl BufRead,
+    order: RunOrder,
+    depth: usize,
+) -> Result<Run, TrecError> {
     let mut problems = Problems::of(file);
-    let mut building = RunBuilder::default();
+    let mut building = RunBuilder::new(order, depth);
     each_line(reader, &mut problems, |problems, number, line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
         let [question, _, id, rank, score, tag] = columns[..] else {
@@ -89,14 +134,11 @@ pub fn read_run(file: &str, reader: impl BufRead, order: RunOrder) -> Result<Run
             problems.report(number, "a number as score (column 5)", quoted(score));
             return;
         };
-        if building.run.tag.is_empty() {
-            building.run.tag = tag.to_owned();
-        }
+        building.tag(tag);
         let place = building.place_of(question);
-        let entry = Entry { line: number, rank: Some(rank), id: id.to_owned(), score };
-        building.add(problems, place, entry);
+        building.add(problems, place, RankedPassage { line: number, rank: Some(rank), id: id.into(), score });
     })?;
-    problems.finish(building.finish(order))
+    problems.finish(building.finish())
 }
 
 pub(super) fn columns_found(count: usize) -> String {
@@ -106,80 +148,8 @@ pub(super) fn columns_found(count: usize) -> String {
     }
 }
 
-fn finite(text: &str) -> Option<f64> {
+pub(super) fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|score: &f64| score.is_finite())
-}
-
-/// One passage as it stood in a file.
-pub(super) struct Entry {
-    pub line: usize,
-    pub rank: Option<i64>,
-    pub id: String,
-    pub score: f64,
-}
-
-/// A run being read, with what is needed only until its order is settled.
-#[derive(Default)]
-pub(super) struct RunBuilder {
-    run: Run,
-    ranks: Vec<Vec<Option<i64>>>,
-    seen: Vec<HashMap<String, usize>>,
-}
-
-impl RunBuilder {
-    /// The place of a question, made at its first mention.
-    pub fn place_of(&mut self, question: &str) -> usize {
-        if let Some(&place) = self.run.places.get(question) {
-            return place;
-        }
-        let place = self.run.questions.len();
-        self.run.places.insert(question.to_owned(), place);
-        self.run.questions.push(RankedQuestion { id: question.to_owned(), text: None, passages: Vec::new() });
-        self.ranks.push(Vec::new());
-        self.seen.push(HashMap::new());
-        place
-    }
-
-    pub fn set_text(&mut self, place: usize, text: &str) {
-        self.run.questions[place].text = Some(text.to_owned());
-    }
-
-    pub fn add(&mut self, problems: &mut Problems, place: usize, entry: Entry) {
-        if let Some(&first) = self.seen[place].get(&entry.id) {
-            let what = format!("passage of question {}", quoted(&self.run.questions[place].id));
-            problems.report_repeated(entry.line, &what, &entry.id, first);
-            return;
-        }
-        self.seen[place].insert(entry.id.clone(), entry.line);
-        self.ranks[place].push(entry.rank);
-        self.run.questions[place].passages.push(RankedPassage { id: entry.id, score: entry.score });
-    }
-
-    pub fn finish(mut self, order: RunOrder) -> Run {
-        for (question, ranks) in self.run.questions.iter_mut().zip(&self.ranks) {
-            match order {
-                RunOrder::AsGiven => follow_ranks(&mut question.passages, ranks),
-                RunOrder::TrecEval => question.passages.sort_by(|one, other| {
-                    // Scores are finite, so they always compare; `total_cmp` would part 0 from −0.
-                    (other.score as f32)
-                        .partial_cmp(&(one.score as f32))
-                        .unwrap_or(Ordering::Equal)
-                        .then_with(|| other.id.cmp(&one.id))
-                }),
-            }
-        }
-        self.run
-    }
-}
-
-/// Stable, so that a column of equal ranks (some tools write only 0) leaves the lines as they are.
-fn follow_ranks(passages: &mut Vec<RankedPassage>, ranks: &[Option<i64>]) {
-    if ranks.is_sorted() || ranks.contains(&None) {
-        return;
-    }
-    let mut ranked: Vec<_> = ranks.iter().zip(std::mem::take(passages)).collect();
-    ranked.sort_by_key(|&(rank, _)| rank);
-    passages.extend(ranked.into_iter().map(|(_, passage)| passage));
 }
 
 #[cfg(test)]
@@ -244,6 +214,19 @@ mod tests {
              r.trec:4: expected a number as score (column 5), found `NaN`\n\
              r.trec:5: expected one line for each passage of question `q`, found `a` again (first on line 1)"
         );
+    }
+
+    #[test]
+    fn only_the_first_ranks_are_kept_wherever_they_stand_and_repeats_of_them_are_told() {
+        let line = |i: i64| format!("q Q0 d{i} {i} {} t\n", -i);
+        let text: String = (1..=50).rev().map(line).collect();
+        for order in [RunOrder::AsGiven, RunOrder::TrecEval] {
+            let run = read_run_top("r", text.as_bytes(), order, 3).unwrap();
+            assert_eq!(ids(&run, "q"), ["d1", "d2", "d3"]);
+            assert_eq!(run.questions()[0].passages[0].line, 50);
+        }
+        let repeated = format!("{}{}", line(1), line(1));
+        assert!(read_run_top("r", repeated.as_bytes(), RunOrder::AsGiven, 1).is_err());
     }
 
     #[test]

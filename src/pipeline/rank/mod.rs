@@ -1,6 +1,7 @@
 //! A lane's list: expansion, projection, retrieval, merging, re-ranking, in this order.
 
 mod expanded;
+mod given;
 mod projected;
 mod reorder;
 mod retrieved;
@@ -9,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::trace::Trace;
-use super::{Plan, Recipe, Setup, SetupError};
+use super::{Plan, Recipe, RunError, Setup, SetupError};
 use crate::corpus::{Passage, PassageIx};
 use crate::encode::EncodeError;
 use crate::expand::{Expansion, Kind};
@@ -85,6 +86,12 @@ pub enum LaneError {
     /// The question has no such perspective.
     #[error("{0}")]
     NoPerspective(String),
+    /// The run does not hold what was asked.
+    #[error("{0}")]
+    NotInRun(String),
+    /// The run could not be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// Something it needs could not be opened.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -108,7 +115,7 @@ impl From<EncodeError> for LaneError {
 impl LaneError {
     /// Whether it was stopped on request, which is no failure.
     pub fn is_stop(&self) -> bool {
-        matches!(self, LaneError::Retrieve(RetrieveError::Stopped(_)))
+        matches!(self, LaneError::Retrieve(RetrieveError::Stopped(_)) | LaneError::Run(RunError::Stopped(_)))
     }
 }
 
@@ -168,7 +175,7 @@ pub fn rank(
     let below = found.hits.iter().skip(hits.len()).copied();
     let ranked = hits.iter().copied().chain(below).map(|hit| Ranked {
         at: hit.passage,
-        passage: Arc::new(setup.corpus.passage(hit.passage)),
+        passage: Arc::new(setup.passage(hit.passage)),
         score: hit.score,
     });
     Ok(Arc::new(List { ranked: ranked.collect(), trace }))

@@ -31,17 +31,25 @@ pub fn reorder(
     trace: &mut Trace,
     stop: &Stop,
 ) -> Result<Vec<Hit>, LaneError> {
-    let hits = &found.hits[..found.hits.len().min(POOL)];
+    let pool = &found.hits[..found.hits.len().min(POOL)];
+    // What the corpus does not hold can be neither compared nor judged: it stands last among them.
+    let (outside, hits): (Vec<Hit>, Vec<Hit>) =
+        pool.iter().copied().partition(|hit| hit.passage.as_outside().is_some());
+    let hits = hits.as_slice();
+    if !outside.is_empty() {
+        let count = outside.len();
+        trace.note(format!("passages that are not in the corpus cannot be re-ranked ({count} of {})", pool.len()));
+    }
     let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
     let relevance =
         |maximum| if found.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
-    match rerank {
+    let ordered = match rerank {
         Rerank::Mmr(options) => {
             let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if !matches!(recipe.base, Base::Bm25(_)) {
+            if matches!(recipe.base, Base::MiniLm | Base::Hybrid) {
                 trace.note("MMR compares passages by MiniLM, which this lane also ranks by".into());
             }
             by_likeness(setup, options, Pool { hits, relevance: relevance(maximum) }, trace)
@@ -54,7 +62,8 @@ pub fn reorder(
             trace,
             stop,
         ),
-    }
+    }?;
+    Ok(ordered.into_iter().chain(outside).collect())
 }
 
 fn by_likeness(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::recipe::{Base, Switches};
 use super::super::trace::{Step, Trace, Wording};
 use super::projected::{self, Lens};
-use super::{Asked, Found, LaneError, Lists, expanded};
+use super::{Asked, Found, LaneError, Lists, expanded, given};
 use crate::corpus::PassageIx;
 use crate::encode::{Encoder, Role};
 use crate::expand::{Expansion, Kind, Queries, round_robin};
@@ -29,16 +29,17 @@ pub fn found(
     if let Some((_, found)) = lists.found.iter().find(|(known, _)| known == recipe) {
         return Ok(Arc::clone(found));
     }
-    let made = match recipe.base {
+    let made = match &recipe.base {
         Base::Bm25(constants) => {
             let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
-            by_terms(setup, constants, asked, expansion, lists.depth, stop)?
+            by_terms(setup, *constants, asked, expansion, lists.depth, stop)?
         }
         Base::MiniLm => {
             let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
             by_vectors(setup, recipe, asked, expansion, lists.depth, stop)?
         }
         Base::Hybrid => fused(setup, recipe, asked, lists, stop)?,
+        Base::Run(file) => given::given(setup, file, asked, lists.depth, stop)?,
     };
     let made = Arc::new(made);
     lists.found.push((recipe.clone(), Arc::clone(&made)));

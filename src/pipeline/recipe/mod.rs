@@ -1,15 +1,19 @@
 //! One line that says how a lane is made: `bm25@k1=1.2,b=.75`, `minilm+mmr@.75`, `hybrid+csqe+pap-plus@2+xquad@.5`.
 //!
-//! A retriever with its constants, then switches in any order; they are carried out in the order expansion, projection,
+//! A retriever with its constants, or a finished run (`run:PATH`), then switches in any order; they are carried out in the order expansion, projection,
 //! merging, re-ranking.
 
 mod read;
+mod run;
 mod switches;
+mod titles;
 
 use std::fmt;
 
 pub use read::{RecipeError, escaped};
+pub use run::RunFile;
 pub use switches::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+pub use titles::{fit_apart, titles};
 
 use crate::retrieve::bm25::Bm25;
 
@@ -23,7 +27,7 @@ pub struct Recipe {
 }
 
 /// What searches.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Base {
     /// Terms.
     Bm25(Bm25),
@@ -31,6 +35,8 @@ pub enum Base {
     MiniLm,
     /// Both, fused by reciprocal rank.
     Hybrid,
+    /// Nothing: a finished run is read.
+    Run(RunFile),
 }
 
 impl From<Base> for Recipe {
@@ -42,12 +48,28 @@ impl From<Base> for Recipe {
 
 impl Base {
     /// Its name alone.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Base::Bm25(_) => "BM25",
-            Base::MiniLm => "MiniLM",
-            Base::Hybrid => "Hybrid",
+            Base::Bm25(_) => "BM25".into(),
+            Base::MiniLm => "MiniLM".into(),
+            Base::Hybrid => "Hybrid".into(),
+            Base::Run(file) => file.stem(),
         }
+    }
+
+    /// Why its query cannot be projected, if so.
+    pub fn unprojected(&self) -> Option<&'static str> {
+        match self {
+            Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
+            Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
+            Base::MiniLm | Base::Hybrid => None,
+        }
+    }
+
+    /// Why its query cannot be expanded, if so.
+    pub fn unexpanded(&self) -> Option<&'static str> {
+        matches!(self, Base::Run(_))
+            .then_some("a finished run has no query to expand; MMR and diversifiers re-rank it")
     }
 }
 
@@ -59,41 +81,50 @@ impl Recipe {
 
     /// The name at the head of its column.
     pub fn title(&self) -> String {
-        let base = match self.base {
+        let base = match &self.base {
             Base::Bm25(Bm25 { k1, b }) if self.base != Base::Bm25(Bm25::default()) => {
                 format!("BM25 k1={k1} b={b}")
             }
-            base => base.name().into(),
+            base => base.name(),
         };
         format!("{base}{}", self.switches.title())
     }
 
     /// The retriever alone.
     pub fn plain(&self) -> Self {
-        self.base.into()
+        self.base.clone().into()
     }
 
     /// Without what puts its list in another order: the part that two lanes can share.
     pub fn retrieval(&self) -> Self {
-        Recipe { switches: Switches { rerank: None, ..self.switches.clone() }, ..*self }
+        Recipe { base: self.base.clone(), switches: Switches { rerank: None, ..self.switches.clone() } }
     }
 
     /// Whether it needs the corpus's vectors. MMR reads them too: they say which passages are alike.
     pub fn needs_vectors(&self) -> bool {
-        !matches!(self.base, Base::Bm25(_)) || matches!(self.switches.rerank, Some(Rerank::Mmr(_)))
+        matches!(self.base, Base::MiniLm | Base::Hybrid)
+            || matches!(self.switches.rerank, Some(Rerank::Mmr(_)))
     }
 
-    /// Whether it waits for a model, the corpus's vectors or a network, and so must not hold up terms.
+    /// The run it reads, if it reads one.
+    pub fn run(&self) -> Option<&RunFile> {
+        match &self.base {
+            Base::Run(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for a model, the corpus's vectors, a network or a large file, and so must not hold up terms.
     pub fn is_slow(&self) -> bool {
         !matches!(self.base, Base::Bm25(_)) || self.switches != Switches::default()
     }
 
     /// Decimals its scores are worth showing with.
     pub fn decimals(&self) -> usize {
-        match (self.base, self.switches.expand) {
+        match (&self.base, self.switches.expand) {
             (_, Some(crate::expand::Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
-            (Base::MiniLm, _) => 3,
+            (Base::MiniLm | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,
         }
     }
@@ -101,10 +132,11 @@ impl Recipe {
 
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.base {
+        match &self.base {
             Base::Bm25(Bm25 { k1, b }) => write!(f, "bm25@k1={k1},b={b}")?,
             Base::MiniLm => f.write_str("minilm")?,
             Base::Hybrid => f.write_str("hybrid")?,
+            Base::Run(file) => write!(f, "{file}")?,
         }
         write!(f, "{}", self.switches)
     }

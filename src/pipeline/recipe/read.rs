@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{Base, Diversify, Mmr, Norm, Project, Recipe, Rerank, Switches, Toward};
+use super::{Base, Diversify, Mmr, Norm, Project, Recipe, Rerank, RunFile, Switches, Toward};
 use crate::expand::Kind;
 use crate::project::Variant;
 use crate::retrieve::bm25::Bm25;
@@ -33,19 +33,22 @@ impl FromStr for Recipe {
         for part in parts {
             switches = switch(switches, part).map_err(wrong)?;
         }
-        fits(base, &switches).map_err(wrong)?;
+        fits(&base, &switches).map_err(wrong)?;
         Ok(Recipe { base, switches })
     }
 }
 
 fn base(text: &str) -> Result<Base, String> {
+    if let Some(run) = text.trim().strip_prefix(RunFile::PREFIX) {
+        return RunFile::read(run).map(Base::Run);
+    }
     let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
     match (name.to_ascii_lowercase().as_str(), options) {
         ("bm25", options) => constants(options).map(Base::Bm25),
         ("minilm", "") => Ok(Base::MiniLm),
         ("hybrid", "") => Ok(Base::Hybrid),
         ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
-        _ => Err("bm25, bm25@k1=1.2,b=.75, minilm or hybrid, then switches such as +mmr@.75".into()),
+        _ => Err("bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75".into()),
     }
 }
 
@@ -136,8 +139,11 @@ fn toward(text: &str) -> Result<Toward, String> {
 }
 
 /// A switch must have something to work on.
-fn fits(base: Base, switches: &Switches) -> Result<(), String> {
+fn fits(base: &Base, switches: &Switches) -> Result<(), String> {
     match base {
+        Base::Run(_) if switches.expand.is_some() || switches.project.is_some() => {
+            Err("mmr, xquad or pm2 on a finished run, which has no query to expand or project".into())
+        }
         Base::Bm25(_) if switches.project.is_some() => {
             Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
         }
@@ -151,11 +157,16 @@ fn fits(base: Base, switches: &Switches) -> Result<(), String> {
 /// A typed text as a recipe writes it: `%` and two hexadecimal digits for every byte that is not a letter, a digit or one of
 /// `-_.~`, so that a copied recipe needs no quotes.
 pub fn escaped(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    kept(text, b"-_.~")
+}
+
+/// The same with other bytes left as they are.
+pub(super) fn kept(text: &str, also: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || also.contains(&byte);
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-fn unescaped(text: &str) -> Option<String> {
+pub(super) fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

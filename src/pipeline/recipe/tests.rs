@@ -15,6 +15,9 @@ fn a_recipe_that_is_written_is_read_back_the_same() {
         "minilm+pap@=animals%20%2B%20people%2C%20100%25",
         "hybrid+csqe+dual-sum@1+xquad@.5",
         "hybrid+pm2@0.25+perspectives",
+        "run:runs/dl19.tasb.json",
+        "run:/a%20b/c%2Bd%40e%2C100%25:ü.run@ties=trec-eval+mmr@.75",
+        "run:..%5Cr.jsonl+xquad",
     ] {
         let recipe: Recipe = text.parse().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(recipe.to_string().parse(), Ok(recipe));
@@ -55,6 +58,11 @@ fn a_wrong_recipe_says_what_was_expected() {
         ("minilm+", "a switch"),
         ("bm25+pap@1", "lane of vectors"),
         ("minilm+rm3", "lane of terms"),
+        ("run:", "the path of a run"),
+        ("run:a%zz", "the path of a run"),
+        ("run:a@x", "ties=trec-eval"),
+        ("run:a+rm3", "no query to expand"),
+        ("run:a+pap@1", "no query to expand or project"),
     ] {
         let error = text.parse::<Recipe>().unwrap_err().to_string();
         assert!(error.contains(hint), "{text}: {error}");
@@ -66,5 +74,6 @@ fn a_title_names_what_is_on_and_nothing_else() {
     let title = |text: &str| text.parse::<Recipe>().unwrap().title();
     assert_eq!(title("bm25"), "BM25");
     assert_eq!(title("bm25@k1=1.2,b=.75+mmr@.75"), "BM25 k1=1.2 b=0.75 +mmr .75");
+    assert_eq!(title("run:runs/dl19.tasb.json+mmr"), "dl19.tasb +mmr .75");
     assert_eq!(title("hybrid+csqe+pap-plus@2+xquad"), "Hybrid +csqe +pap-plus→2 +xquad .50");
 }

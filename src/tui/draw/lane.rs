@@ -69,7 +69,10 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
         }
         LaneState::Ready if lane.ranking.is_empty() => {
             say(
-                "Nothing found: no word of the question stands in the corpus.",
+                match lane.recipe.run() {
+                    Some(_) => "The run's list for this question is empty.",
+                    None => "Nothing found: no word of the question stands in the corpus.",
+                },
                 Meaning::Muted,
                 theme,
                 pane.list,

@@ -146,6 +146,9 @@ fn flipped(
             }
         }
         Switch::Expand => {
+            if let Some(reason) = recipe.base.unexpanded().filter(|_| on) {
+                return Err(reason.into());
+            }
             let words = matches!(recipe.base, Base::MiniLm) && options.expand == Kind::Rm3;
             switches.expand = on.then_some(if words { Kind::Perspectives } else { options.expand });
         }
@@ -157,8 +160,8 @@ fn flipped(
                 }
                 project
             });
-            if on && matches!(recipe.base, Base::Bm25(_)) {
-                return Err("a projection turns vectors, and BM25 has none; try the MiniLM lane".into());
+            if let Some(reason) = recipe.base.unprojected().filter(|_| on) {
+                return Err(reason.into());
             }
             if on && perspectives == 0 {
                 return Err("a projection needs a perspective: press i to type one".into());

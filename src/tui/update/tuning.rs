@@ -56,9 +56,9 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             return measure(app);
         }
         Action::TypePerspective => {
-            let terms = app.lanes.get(app.lane).is_some_and(|lane| matches!(lane.recipe.base, Base::Bm25(_)));
-            if terms {
-                app.notice = Some("a projection turns vectors, and BM25 has none".into());
+            let reason = app.lanes.get(app.lane).and_then(|lane| lane.recipe.base.unprojected());
+            if let Some(reason) = reason {
+                app.notice = Some(reason.into());
                 return Vec::new();
             }
             app.tuning.typed = Some(Input::default());
@@ -146,6 +146,7 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
             }
             forms
         }
+        Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
         Switch::Expand => {
             let kinds =
                 Kind::ALL.into_iter().filter(|kind| recipe.base != Base::MiniLm || *kind != Kind::Rm3);
@@ -168,7 +169,7 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
     let off = with(recipe, |on| on.project = None);
     let (variant, toward) = match &recipe.switches.project {
         Some(Project { variant, toward }) => (*variant, toward.clone()),
-        None if matches!(recipe.base, Base::Bm25(_)) || perspectives == 0 => return vec![off],
+        None if recipe.base.unprojected().is_some() || perspectives == 0 => return vec![off],
         None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
     };
     let form = |variant, toward: Toward| with(recipe, |on| on.project = Some(Project { variant, toward }));

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::super::progress::Meter;
-use super::{Values, cells};
+use super::{Values, cells, under};
 use crate::measure::precall::{QueryRow, Reading, by_root};
 use crate::measure::sides::grouped_interval;
 use crate::measure::significance::DRAWS;
@@ -35,6 +35,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if !common.lane.is_empty() || !common.lanes.is_empty() || !args.runs.is_empty() {
         bail!("eval pir ranks by the carried encoder and BM25 and takes no --lane, --lanes or --run");
     }
+    under::known(args, lanes())?;
     let mut tasks = read(path)?;
     let left_out = tasks.iter().flat_map(|task| &task.rows).filter(|row| row.gold.is_empty()).count();
     for task in &mut tasks {

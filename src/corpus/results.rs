@@ -1,0 +1,169 @@
+//! Results of rank_llm and BERDS as a corpus: the passages that some runs carry, each once.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::Passage;
+use super::import::Sink;
+use crate::input::{BadLine, InputError};
+use crate::measure::trec::{Run, RunOrder, TrecError, read_json_run};
+
+/// How much of a file is looked at to know it.
+const LOOK: u64 = 1 << 16;
+
+/// Whether a file holds such results: a list in JSON, or objects that hold one.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_results(path: &Path) -> Result<bool, InputError> {
+    let unreadable = |error| InputError::unreadable(path, &error);
+    let mut begins = Vec::new();
+    File::open(path).map_err(unreadable)?.take(LOOK).read_to_end(&mut begins).map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&begins);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let object = text.lines().next().unwrap_or_default();
+    let lists = ["\"candidates\"", "\"hits\"", "\"ctxs\""];
+    // BEIR's lines have an id and a text, and no list.
+    Ok(text.starts_with('[')
+        || (object.starts_with('{') && !object.contains("\"_id\"") && lists.iter().any(|name| text.contains(name))))
+}
+
+/// Reads a run that is JSON, telling `each` of every passage it carries.
+///
+/// # Errors
+/// It is not what the format asks for.
+pub fn read_run(
+    path: &Path,
+    order: RunOrder,
+    each: &mut dyn FnMut(crate::measure::trec::Carried<'_>),
+) -> Result<Run, InputError> {
+    let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let run = read_json_run(&path.display().to_string(), BufReader::new(file), order, 1, each);
+    run.map_err(|error| match error {
+        TrecError::Io { source, .. } => InputError::unreadable(path, &source),
+        TrecError::Lines(lines) => InputError::Unreadable {
+            path: path.into(),
+            reason: format!("not a run of rank_llm or BERDS; nothing was taken from it\n{lines}"),
+        },
+    })
+}
+
+/// Reads the passages of all `files` into `sink`, by id, in order of their first mention.
+///
+/// # Errors
+/// A file is not such results, or an id stands for two texts.
+pub fn read(files: &[PathBuf], sink: Sink<'_>) -> Result<(), InputError> {
+    let mut seen: HashMap<String, (usize, usize, [u8; 16])> = HashMap::new();
+    for (number, file) in files.iter().enumerate() {
+        let mut bad = Vec::new();
+        read_run(file, RunOrder::AsGiven, &mut |carried| {
+            let letters = letters(carried.title, carried.text);
+            if let Some((other, line, known)) = seen.get(carried.id) {
+                if *known != letters {
+                    bad.push(BadLine {
+                        file: file.clone(),
+                        line: carried.line,
+                        expected: format!(
+                            "the text that passage `{}` has at {}:{line}; give the corpus with --corpus",
+                            carried.id,
+                            files[*other].display()
+                        ),
+                        found: carried.text.into(),
+                    });
+                }
+                return;
+            }
+            seen.insert(carried.id.into(), (number, carried.line, letters));
+            let (id, title, text) = (carried.id.into(), carried.title.into(), carried.text.into());
+            if let Err(expected) = sink(Passage { id, title, text, ..Passage::default() }) {
+                let found = carried.text.into();
+                bad.push(BadLine { file: file.clone(), line: carried.line, expected, found });
+            }
+        })?;
+        if !bad.is_empty() {
+            return Err(InputError::BadLines(bad));
+        }
+    }
+    Ok(())
+}
+
+/// A text by its ASCII letters and digits, if it has any: published runs of one corpus differ in how they encode the rest.
+fn letters(title: &str, text: &str) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [title, text] {
+        let letters: Vec<u8> = part.bytes().filter(u8::is_ascii_alphanumeric).collect();
+        hasher.update(if letters.is_empty() { part.as_bytes() } else { &letters }).update(&[0]);
+    }
+    hasher.finalize().as_bytes()[..16].try_into().unwrap_or_default()
+}
+
+/// Whether a file is text in JSON at all, by its first character.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_json(reader: &mut impl BufRead) -> std::io::Result<bool> {
+    let begins = reader.fill_buf()?;
+    let begins = begins.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begins);
+    Ok(begins.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| b"[{".contains(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn passages(files: &[PathBuf]) -> Result<Vec<Passage>, String> {
+        let mut all = Vec::new();
+        read(files, &mut |passage| {
+            all.push(passage);
+            Ok(())
+        })
+        .map(|()| all)
+        .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_passages_of_several_runs_are_taken_once_whatever_their_encoding() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = file(
+            folder.path(),
+            "a.json",
+            r#"[{"query":"w","hits":[{"qid":1,"docid":7,"score":1,"content":"It’s so."}]}]"#,
+        );
+        let other = file(
+            folder.path(),
+            "b.jsonl",
+            r#"{"question":"w","ctxs":[{"id":"7","score":1,"text":"Itâ€™s so."},{"score":1,"title":"T","text":"New."}]}"#,
+        );
+        assert!(is_results(&one).unwrap() && is_results(&other).unwrap());
+        let all = passages(&[one, other]).unwrap();
+        assert_eq!(all.iter().map(|p| p.text.as_str()).collect::<Vec<_>>(), ["It’s so.", "New."]);
+        assert_eq!(all[1].title, "T");
+    }
+
+    #[test]
+    fn an_id_that_stands_for_two_texts_is_told_with_both_places() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |text: &str| {
+            format!("[\n{{\"query\":\"w\",\"hits\":[{{\"qid\":1,\"docid\":7,\"score\":1,\"content\":\"{text}\"}}]}}]")
+        };
+        let files = [file(folder.path(), "a.json", &text("one")), file(folder.path(), "b.json", &text("two"))];
+        let error = passages(&files).unwrap_err();
+        assert!(error.contains("b.json:2: expected the text that passage `7` has at "), "{error}");
+        assert!(error.contains("a.json:2") && error.contains("found `two`"), "{error}");
+    }
+
+    #[test]
+    fn a_corpus_is_no_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = file(folder.path(), "c.jsonl", "{\"_id\":\"1\",\"text\":\"the \\\"hits\\\" list\"}\n");
+        assert!(!is_results(&corpus).unwrap());
+    }
+}
