@@ -252,24 +252,24 @@ pub struct Eval {
     /// What to measure.
     #[arg(value_enum)]
     pub suite: Suite,
-    /// Judgements for `trec`: TREC qrels or BEIR TSV.
-    #[arg(long, value_name = "FILE")]
+    /// Judgements: TREC qrels or BEIR TSV.
+    #[arg(help_heading = "Options of trec", long, value_name = "FILE")]
     pub qrels: Option<PathBuf>,
-    /// A finished run (TREC or rank_llm JSON); repeat for more.
+    /// A finished run (TREC, rank_llm or BERDS): short for --lane run:FILE; repeat for more.
     #[arg(long = "run", value_name = "FILE")]
     pub runs: Vec<PathBuf>,
     /// Measures by name: for `trec` instead of nDCG@10,R@100; for `berds` beside its own, such as
     /// MRecall@10,alpha_nDCG@10,StRecall@5,Lean@5,Cover.
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(help_heading = "Options of trec and berds", long, value_delimiter = ',', value_name = "NAMES")]
     pub measures: Vec<String>,
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,
     /// Add a row a lane for the best order of its first 100 passages that the labels allow.
-    #[arg(long)]
+    #[arg(help_heading = "Options of berds", long)]
     pub oracle: bool,
     /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
     /// Also write every plot into this folder, as SVG.
     #[arg(long, value_name = "FOLDER")]
@@ -280,17 +280,17 @@ pub struct Eval {
     /// Exit with 0 even if a lane failed on some questions.
     #[arg(long)]
     pub allow_failed: bool,
-    /// For `pir`: the arithmetic of the authors' notebook instead of the paper's (a root with one query scores 0, the first query
+    /// The arithmetic of the authors' notebook instead of the paper's (a root with one query scores 0, the first query
     /// of a root counts any gold passage of the root).
-    #[arg(long)]
+    #[arg(help_heading = "Options of pir", long)]
     pub pir_notebook: bool,
-    /// For `pir`: how many passages of a root query count in the shares of the sides.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 1)]
+    /// How many passages of a root query count in the shares of the sides.
+    #[arg(help_heading = "Options of pir", long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 1)]
     pub bias_k: u16,
     /// Leave out a passage whose id is the question's own.
-    #[arg(long)]
+    #[arg(help_heading = "Options of trec", long)]
     pub ignore_identical_ids: bool,
-    /// How ties in a run are broken.
+    /// The order of finished runs.
     #[arg(long, value_enum, default_value_t)]
     pub ties: Ties,
     /// How to print it.

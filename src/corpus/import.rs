@@ -44,7 +44,9 @@ impl Source {
             return Ok(Source::Folder(path));
         }
         match path.extension().and_then(|end| end.to_str()) {
-            Some("jsonl" | "json" | "ndjson") if results::is_results(&path)? => Ok(Source::Results(vec![path])),
+            Some("jsonl" | "json" | "ndjson") if results::is_results(&path)? => {
+                Ok(Source::Results(vec![path]))
+            }
             Some("jsonl" | "json" | "ndjson") => Ok(Source::Jsonl(path)),
             _ => Err(InputError::Unreadable {
                 path,

@@ -27,7 +27,9 @@ pub fn is_results(path: &Path) -> Result<bool, InputError> {
     let lists = ["\"candidates\"", "\"hits\"", "\"ctxs\""];
     // BEIR's lines have an id and a text, and no list.
     Ok(text.starts_with('[')
-        || (object.starts_with('{') && !object.contains("\"_id\"") && lists.iter().any(|name| text.contains(name))))
+        || (object.starts_with('{')
+            && !object.contains("\"_id\"")
+            && lists.iter().any(|name| text.contains(name))))
 }
 
 /// Reads a run that is JSON, telling `each` of every passage it carries.
@@ -152,9 +154,12 @@ mod tests {
     fn an_id_that_stands_for_two_texts_is_told_with_both_places() {
         let folder = tempfile::tempdir().unwrap();
         let text = |text: &str| {
-            format!("[\n{{\"query\":\"w\",\"hits\":[{{\"qid\":1,\"docid\":7,\"score\":1,\"content\":\"{text}\"}}]}}]")
+            format!(
+                "[\n{{\"query\":\"w\",\"hits\":[{{\"qid\":1,\"docid\":7,\"score\":1,\"content\":\"{text}\"}}]}}]"
+            )
         };
-        let files = [file(folder.path(), "a.json", &text("one")), file(folder.path(), "b.json", &text("two"))];
+        let files =
+            [file(folder.path(), "a.json", &text("one")), file(folder.path(), "b.json", &text("two"))];
         let error = passages(&files).unwrap_err();
         assert!(error.contains("b.json:2: expected the text that passage `7` has at "), "{error}");
         assert!(error.contains("a.json:2") && error.contains("found `two`"), "{error}");

@@ -169,8 +169,12 @@ fn note(missing: &[&str]) -> Option<String> {
     let more = if missing.len() > NAMED { ", …" } else { "" };
     match missing.len() {
         0 => None,
-        1 => Some(format!("1 passage of this run is not in the corpus: {named}; it keeps its rank, unjudged")),
-        n => Some(format!("{n} passages of this run are not in the corpus: {named}{more}; they keep their ranks, unjudged")),
+        1 => {
+            Some(format!("1 passage of this run is not in the corpus: {named}; it keeps its rank, unjudged"))
+        }
+        n => Some(format!(
+            "{n} passages of this run are not in the corpus: {named}{more}; they keep their ranks, unjudged"
+        )),
     }
 }
 
@@ -183,9 +187,8 @@ fn entry<'a>(
     let path = &file.path;
     let unreadable = |error: io::Error| InputError::unreadable(path, &error);
     let about = path.metadata().map_err(unreadable)?;
-    let fresh = |entry: &Known| {
-        entry.size == about.len() && entry.time == modified(&about) && entry.depth >= depth
-    };
+    let fresh =
+        |entry: &Known| entry.size == about.len() && entry.time == modified(&about) && entry.depth >= depth;
     if !known.get(file).is_some_and(fresh) {
         let run = Arc::new(read(file, depth, stop)?);
         let (size, time) = (about.len(), modified(&about));

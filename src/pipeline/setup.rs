@@ -11,8 +11,8 @@ use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Labels, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
 use crate::input::InputError;
-use crate::measure::trec::RunOrder;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
+use crate::measure::trec::RunOrder;
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
@@ -310,7 +310,10 @@ fn asked_by(files: &[PathBuf]) -> Result<Vec<Question>, SetupError> {
                 path: file.clone(),
                 reason: format!("question {}: expected {expected}", asked.id),
             };
-            all.push(question::set::question(id, text, asked.perspectives.clone(), asked.supports).map_err(wrong)?);
+            all.push(
+                question::set::question(id, text, asked.perspectives.clone(), asked.supports)
+                    .map_err(wrong)?,
+            );
         }
     }
     Ok(all)

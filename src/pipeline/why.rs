@@ -122,7 +122,11 @@ pub fn why(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<Vec<
             }
             Step::Given { run, tag, stood, .. } => {
                 let stood = stood.get(&at).copied();
-                reasons.extend(stood.map(|stood| Reason::Given { run: run.clone(), tag: tag.clone(), stood }));
+                reasons.extend(stood.map(|stood| Reason::Given {
+                    run: run.clone(),
+                    tag: tag.clone(),
+                    stood,
+                }));
             }
             Step::Merge { .. } => {}
             Step::Fuse { ranks } => reasons.extend(ranks.get(&at).copied().map(Reason::Fused)),

@@ -82,7 +82,7 @@ impl SearchResult<'_> {
             let mark = Mark::of_set(support, question).text(glyphs);
             let p = (0..self.book.perspectives).filter_map(|i| self.book.verdict(ranked.at, i)?.p);
             let p = p.reduce(f32::max).map_or_else(String::new, |p| share(f64::from(p)));
-            let score = format!("{:.*}", recipe.decimals(), ranked.score);
+            let score = recipe.score(ranked.score);
             let title =
                 if ranked.passage.title.is_empty() { &ranked.passage.text } else { &ranked.passage.title };
             let title: String = safe::line(title).chars().take(60).collect();

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use tui_input::Input;
 
+use super::wrap::fit;
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
 use crate::engine::{Opened, Turn};
 use crate::expand::Kind;
-use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
+use crate::pipeline::recipe::{self, Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
 use crate::pipeline::{Book, Compared, Figures, Plan, Ranked, Ranking, Reason, Recipe, Swayed, Tally};
 use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
+use crate::report::safe;
 use crate::work::{Job, Progress};
 
 /// What fills the screen.
@@ -361,6 +363,17 @@ impl App {
     pub fn next_survey(&mut self) -> u64 {
         self.surveys += 1;
         self.surveys
+    }
+
+    /// The names of all lanes, safe to draw.
+    pub fn titles(&self) -> Vec<String> {
+        let titles = recipe::titles(self.lanes.iter().map(|lane| &lane.recipe));
+        titles.iter().map(|title| safe::line(title)).collect()
+    }
+
+    /// A lane's name in at most `width` columns, so that it can be told from the others.
+    pub fn short_title(&self, lane: usize, width: usize) -> String {
+        fit(&recipe::fit_apart(&self.titles(), lane, width), width)
     }
 
     /// What is asked of the engine now.

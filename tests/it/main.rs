@@ -6,6 +6,7 @@ mod measure_real_data;
 mod models;
 mod pir;
 mod program;
+mod runs;
 mod scripts;
 mod server;
 mod stage;

@@ -13,8 +13,7 @@ use crate::report::table::{Row, Table};
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
-    let names =
-        || lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
+    let names = || lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
     under::known(args, names())?;
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
     // Size and whether it is reached, a lane; the last row is the union.

@@ -96,7 +96,9 @@ fn ranked(
     } else {
         let lanes = Lanes::open(common, args)?;
         if !lanes.setup.questions.iter().any(|question| qrels.question(&question.id).is_some()) {
-            bail!("none of the question set's ids stands in the judgements; name their --corpus and --questions");
+            bail!(
+                "none of the question set's ids stands in the judgements; name their --corpus and --questions"
+            );
         }
         Some(lanes)
     };
@@ -128,7 +130,9 @@ fn ranked(
                 as_given(recipe, &run, &questions, qrels, args.ignore_identical_ids)
             }
             (None, Some(lanes)) => {
-                let Some(lane) = searched(lanes, recipe, qrels, depth, &maxima, args)? else { return Ok(None) };
+                let Some(lane) = searched(lanes, recipe, qrels, depth, &maxima, args)? else {
+                    return Ok(None);
+                };
                 lane
             }
             (None, None) => continue,

@@ -259,7 +259,9 @@ mod tests {
                     {\"query\": \"w\", \"hits\": []}]";
         let message = message(text);
         let lines: Vec<&str> = message.lines().collect();
-        assert!(lines[0].starts_with("r.json:2: expected `{query, candidates}` or `{question, ctxs}`, found "));
+        assert!(
+            lines[0].starts_with("r.json:2: expected `{query, candidates}` or `{question, ctxs}`, found ")
+        );
         assert_eq!(
             lines[1..],
             [

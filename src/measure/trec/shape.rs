@@ -64,7 +64,8 @@ impl<'a> TryFrom<Written<'a>> for Question<'a> {
     fn try_from(written: Written<'a>) -> Result<Self, Self::Error> {
         let Written { query, question, qid, hits, perspectives, supports } = written;
         let berds = query.is_none();
-        let query = query.or_else(|| question.map(Query::Text)).ok_or("missing field `query` or `question`")?;
+        let query =
+            query.or_else(|| question.map(Query::Text)).ok_or("missing field `query` or `question`")?;
         Ok(Question { query, qid, hits, perspectives, supports, berds })
     }
 }

@@ -90,7 +90,10 @@ mod tests {
     use super::*;
 
     fn passages(given: &[(&str, f64)]) -> Vec<RankedPassage> {
-        given.iter().map(|&(id, score)| RankedPassage { id: id.to_owned(), score, ..RankedPassage::default() }).collect()
+        given
+            .iter()
+            .map(|&(id, score)| RankedPassage { id: id.to_owned(), score, ..RankedPassage::default() })
+            .collect()
     }
 
     fn written(given: &[(&str, f64)]) -> io::Result<String> {

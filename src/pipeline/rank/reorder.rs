@@ -38,7 +38,10 @@ pub fn reorder(
     let hits = hits.as_slice();
     if !outside.is_empty() {
         let count = outside.len();
-        trace.note(format!("passages that are not in the corpus cannot be re-ranked ({count} of {})", pool.len()));
+        trace.note(format!(
+            "passages that are not in the corpus cannot be re-ranked ({count} of {})",
+            pool.len()
+        ));
     }
     let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
     let relevance =

@@ -119,14 +119,17 @@ impl Recipe {
         !matches!(self.base, Base::Bm25(_)) || self.switches != Switches::default()
     }
 
-    /// Decimals its scores are worth showing with.
-    pub fn decimals(&self) -> usize {
-        match (&self.base, self.switches.expand) {
+    /// One of its scores, with the decimals that it is worth showing with.
+    pub fn score(&self, score: f32) -> String {
+        let decimals = match (&self.base, self.switches.expand) {
+            // Some systems score in thousands.
+            (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             (_, Some(crate::expand::Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
             (Base::MiniLm | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,
-        }
+        };
+        format!("{score:.decimals$}")
     }
 }
 

@@ -48,7 +48,9 @@ fn base(text: &str) -> Result<Base, String> {
         ("minilm", "") => Ok(Base::MiniLm),
         ("hybrid", "") => Ok(Base::Hybrid),
         ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
-        _ => Err("bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75".into()),
+        _ => {
+            Err("bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75".into())
+        }
     }
 }
 

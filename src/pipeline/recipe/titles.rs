@@ -45,18 +45,23 @@ mod tests {
 
     #[test]
     fn runs_of_one_name_are_told_apart_by_their_folder() {
-        let recipes = ["run:a/r.json", "run:b/r.json+mmr", "run:b/other.run", "bm25"].map(|r| r.parse().unwrap());
+        let recipes =
+            ["run:a/r.json", "run:b/r.json+mmr", "run:b/other.run", "bm25"].map(|r| r.parse().unwrap());
         assert_eq!(titles(&recipes), ["a/r", "b/r +mmr .75", "other", "BM25"]);
     }
 
     #[test]
     fn titles_that_do_not_fit_show_where_they_differ() {
-        let all = ["MiniLM +csqe +pap-plus→2 +mmr .75", "MiniLM +csqe +pap-plus→2 +mmr .90", "BM25"].map(String::from);
+        let all = ["MiniLM +csqe +pap-plus→2 +mmr .75", "MiniLM +csqe +pap-plus→2 +mmr .90", "BM25"]
+            .map(String::from);
         let shown: Vec<String> = (0..3).map(|i| fit_apart(&all, i, 18)).collect();
         assert_eq!(shown[2], "BM25");
         assert_ne!(shown[0], shown[1]);
         for (title, end) in [(&shown[0], ".75"), (&shown[1], ".90")] {
-            assert!(title.starts_with("MiniLM…") && title.ends_with(end) && title.chars().count() <= 18, "{title}");
+            assert!(
+                title.starts_with("MiniLM…") && title.ends_with(end) && title.chars().count() <= 18,
+                "{title}"
+            );
         }
         assert_eq!(fit_apart(&all, 0, 40), all[0]);
         assert_eq!(fit_apart(&all[..1], 0, 18), all[0], "alone, its beginning says most");

@@ -58,9 +58,9 @@ fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let room = width.saturating_sub(shown * LANE + 2);
     let first_lane = app.lane.saturating_sub(shown - 1);
     let mut head = vec![Span::raw(" ".repeat(room + 2))];
-    for (i, lane) in app.lanes.iter().enumerate().skip(first_lane).take(shown) {
+    for i in (0..app.lanes.len()).skip(first_lane).take(shown) {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Title };
-        let name = fit(&safe::line(&lane.recipe.title()), LANE - 1);
+        let name = app.short_title(i, LANE - 1);
         let pad = " ".repeat(LANE - columns_of(&name));
         head.extend([span(name, meaning, theme), Span::raw(pad)]);
     }
@@ -145,9 +145,9 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     );
     let head = if app.glyphs == Glyphs::Ascii { head.replace('▲', "+").replace('▼', "-") } else { head };
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
-    for (i, lane) in app.lanes.iter().enumerate() {
+    for i in 0..app.lanes.len() {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = fit(&safe::line(&lane.recipe.title()), 17);
+        let name = app.short_title(i, 17);
         let pad = " ".repeat(18 - columns_of(&name));
         let both = values(i);
         let recalls: Vec<f64> = both.iter().map(|value| value.0).collect();
@@ -231,9 +231,9 @@ fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         })
         .collect();
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    let datasets = lines.iter().zip(&app.lanes).enumerate().map(|(i, (points, lane))| {
+    let datasets = lines.iter().enumerate().map(|(i, points)| {
         Dataset::default()
-            .name(fit(&safe::line(&lane.recipe.title()), 20))
+            .name(app.short_title(i, 20))
             .marker(marker)
             .graph_type(GraphType::Line)
             .style(theme.style(Meaning::Side(Mark::Other(i))))

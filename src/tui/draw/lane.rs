@@ -22,9 +22,13 @@ const PREVIEW: usize = 600;
 
 /// The names of all lanes.
 pub fn tabs(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let names = app.lanes.iter().enumerate().flat_map(|(i, lane)| {
+    let titles = app.titles();
+    let whole = titles.iter().map(|title| columns_of(title) + 3).sum::<usize>() <= usize::from(area.width);
+    let each = (usize::from(area.width) / titles.len().max(1)).saturating_sub(3);
+    let names = titles.iter().enumerate().flat_map(|(i, title)| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Muted };
-        [Span::raw(" "), span(format!(" {} ", safe::line(&lane.recipe.title())), meaning, theme)]
+        let title = if whole { title.clone() } else { app.short_title(i, each) };
+        [Span::raw(" "), span(format!(" {title} "), meaning, theme)]
     });
     frame.render_widget(Line::from(names.collect::<Vec<_>>()), area);
 }
@@ -37,15 +41,12 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
         .border_type(if focused { BorderType::Thick } else { BorderType::Plain })
         .border_style(theme.style(if focused { Meaning::Focus } else { Meaning::Muted }))
         .title(span(
-            format!(
-                " {} ",
-                fit(&safe::line(&lane.recipe.title()), usize::from(pane.outer.width).saturating_sub(13))
-            ),
+            format!(" {} ", app.short_title(pane.lane, usize::from(pane.outer.width).saturating_sub(13))),
             Meaning::Title,
             theme,
         ))
         .title(Line::from(span(standing(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
-    let right = linked_rank(app, lane, pane.lane);
+    let right = linked_rank(app, lane, pane.lane, usize::from(pane.outer.width).saturating_sub(2));
     let room = usize::from(pane.outer.width).saturating_sub(columns_of(&right) + 4);
     let block = match said(lane) {
         // The whole of it stands in `t`.
@@ -114,12 +115,16 @@ fn said(lane: &Lane) -> Option<(String, Meaning)> {
 }
 
 /// Where the marked passage of the focused lane stands in this one.
-fn linked_rank(app: &App, lane: &Lane, index: usize) -> String {
+fn linked_rank(app: &App, lane: &Lane, index: usize, width: usize) -> String {
     match app.selected() {
         Some(selected) if index != app.lane && !lane.ranking.is_empty() => {
             match app.rank_in(lane, selected.at) {
                 Some(rank) => format!(" marked passage: rank {rank} "),
-                None => format!(" marked passage: not in the first {} ", lane.ranking.len()),
+                None => {
+                    let short = format!(" not in the first {} ", lane.ranking.len());
+                    let whole = format!(" marked passage:{short}");
+                    if columns_of(&whole) <= width { whole } else { short }
+                }
             }
         }
         _ => String::new(),
@@ -161,7 +166,7 @@ fn head(
     let p = p.map_or_else(String::new, |p| share(f64::from(p)));
     let disputed = (0..app.book.perspectives)
         .any(|i| app.book.known(ranked.at, i).is_some_and(|known| known.disagrees(app.book.threshold)));
-    let score = format!("{}{:.*}", moved(app, lane, i, ranked), lane.recipe.decimals(), ranked.score);
+    let score = format!("{}{}", moved(app, lane, i, ranked), lane.recipe.score(ranked.score));
     let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
     let p = if app.book.perspectives > 0 {

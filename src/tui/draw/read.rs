@@ -45,7 +45,8 @@ fn content(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: usi
 fn why(app: &App, theme: Theme, at: PassageIx, width: usize) -> Vec<Line<'static>> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let rank = lane.ranking.rank_of(at).map_or_else(|| "–".into(), |rank| rank.to_string());
-    let head = format!("Why rank {rank} in {}", safe::line(&lane.recipe.title()));
+    let title = app.titles().swap_remove(app.lane);
+    let head = format!("Why rank {rank} in {title}");
     let mut lines = vec![Line::from(span(fit(&head, width), Meaning::Title, theme))];
     let known = app.reading.why.as_ref().filter(|(of, recipe, _)| *of == at && *recipe == lane.recipe);
     match known {
@@ -96,11 +97,11 @@ fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16
     });
     let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
     lines.push(Line::from(span(fit(&safe::line(&about.join(" · ")), width), Meaning::Muted, theme)));
-    let ranks =
-        app.lanes.iter().filter(|lane| !lane.ranking.is_empty()).map(|lane| match app.rank_in(lane, at) {
-            Some(rank) => format!("{} {rank}", lane.recipe.title()),
-            None => format!("{} –", lane.recipe.title()),
-        });
+    let lanes = app.titles().into_iter().zip(&app.lanes).filter(|(_, lane)| !lane.ranking.is_empty());
+    let ranks = lanes.map(|(title, lane)| match app.rank_in(lane, at) {
+        Some(rank) => format!("{title} {rank}"),
+        None => format!("{title} –"),
+    });
     lines.push(Line::from(span(
         fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width),
         Meaning::Muted,

@@ -40,7 +40,6 @@ fn wording(app: &App, i: usize) -> (Mark, String) {
 /// The three lists of the lane with the cursor.
 fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let answer = app.swaying.lanes.get(app.lane).and_then(Option::as_ref);
-    let name = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.title());
     for i in 0..3u16 {
         let (left, right) = (area.width * i / 3, area.width * (i + 1) / 3);
         let pane = Rect { x: area.x + left, width: right - left, ..area };
@@ -54,7 +53,7 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             theme,
         ));
         if i == 0 {
-            let name = fit(&safe::line(&name), usize::from(pane.width).saturating_sub(4));
+            let name = app.short_title(app.lane, usize::from(pane.width).saturating_sub(4));
             block = block.title_bottom(span(format!(" {name} "), Meaning::Title, theme));
         } else if let Some(Ok(swayed)) = answer {
             let came = format!(" {} of {} new ", swayed.came(usize::from(i), app.k), app.k);
@@ -128,9 +127,9 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let wide = usize::from(inner.width) >= NAME + 3 * 34 + 12;
-    let lines = app.lanes.iter().enumerate().map(|(i, lane)| {
+    let lines = (0..app.lanes.len()).map(|i| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = fit(&safe::line(&lane.recipe.title()), NAME - 2);
+        let name = app.short_title(i, NAME - 2);
         let pad = " ".repeat(NAME.saturating_sub(columns_of(&name) + 1));
         let mut spans = vec![Span::raw(" "), span(name, meaning, theme), Span::raw(pad)];
         match app.swaying.lanes.get(i).and_then(Option::as_ref) {

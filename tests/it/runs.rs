@@ -1,0 +1,385 @@
+//! Finished runs as lanes: every format, what a run lacks, what it refuses, and what was written read back.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const ZOOS: &str = "Should zoos be banned?";
+
+struct Desk(TempDir);
+
+impl Desk {
+    /// A corpus of four passages and two questions with labels.
+    fn new() -> Self {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        let passage =
+            |(id, text): (&str, &str)| json!({"_id": id, "title": "", "text": text}).to_string() + "\n";
+        let passages =
+            [("a", "Ban zoos now."), ("b", "Keep all zoos."), ("c", "It rains."), ("d", "Ban and keep.")];
+        desk.write("zoos.jsonl", passages.map(passage).concat());
+        desk.write(
+            "q.jsonl",
+            format!(
+                "{}\n{}\n",
+                json!({"id": "1", "question": ZOOS, "perspectives": ["Yes to a ban.", "No to a ban."]}),
+                json!({"id": "2", "question": "Who pays?", "perspectives": ["We do.", "They do."]})
+            ),
+        );
+        let mut labels = String::from("id\tperspective\tlabel\n");
+        for (id, statement) in [
+            ("a", "Yes to a ban."),
+            ("d", "Yes to a ban."),
+            ("b", "No to a ban."),
+            ("d", "No to a ban."),
+            ("c", "We do."),
+        ] {
+            labels.push_str(&format!("{id}\t{statement}\t1\n"));
+        }
+        desk.write("labels.tsv", labels);
+        desk.write("run.trec", "1 Q0 a 1 9.5 tag\n1 Q0 c 2 9.0 tag\n1 Q0 b 3 1 tag\n");
+        desk
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        command.args(arguments).arg("--data-dir").arg(self.0.path().join("data")).current_dir(self.0.path());
+        for name in ["PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS", "PARALLAX_DATA_DIR"] {
+            command.env_remove(name);
+        }
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str], code: i32) -> Value {
+        let (ended, out, err) = self.run(&[arguments, &["--format", "json"]].concat());
+        assert_eq!(ended, Some(code), "{err}");
+        serde_json::from_str(&out).unwrap()
+    }
+
+    /// The lane of the first question over the small corpus.
+    #[track_caller]
+    fn searched(&self, lane: &str, code: i32) -> Value {
+        let arguments = [
+            "search",
+            ZOOS,
+            "--corpus",
+            "zoos.jsonl",
+            "--questions",
+            "q.jsonl",
+            "--labels",
+            "labels.tsv:complete",
+        ];
+        self.json(&[&arguments[..], &["--label-source", "gold", "--lane", lane]].concat(), code)["lanes"][0]
+            .clone()
+    }
+
+    /// `eval berds` over the small corpus.
+    #[track_caller]
+    fn berds(&self, more: &[&str], code: i32) -> Value {
+        let arguments = [
+            "eval",
+            "berds",
+            "--corpus",
+            "zoos.jsonl",
+            "--questions",
+            "q.jsonl",
+            "--labels",
+            "labels.tsv:complete",
+        ];
+        self.json(&[&arguments[..], &["--label-source", "gold", "-k", "2"], more].concat(), code)
+    }
+}
+
+fn ids(lane: &Value) -> Vec<&str> {
+    lane["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_format_is_a_lane_in_the_files_own_order() {
+    let desk = Desk::new();
+    let hit =
+        |id: &str, text: &str, score: f64| json!({"docid": id, "content": text, "score": score, "qid": 1});
+    let hits =
+        json!([hit("a", "Ban zoos now.", 1.0), hit("c", "It rains.", 9.0), hit("b", "Keep all zoos.", 1.0)]);
+    desk.write("old.json", json!([{"query": "should  zoos be BANNED?", "hits": hits}]).to_string());
+    let new = |id: &str, text: &str| json!({"docid": id, "score": 1, "doc": {"segment": text}});
+    let candidates = json!([new("a", "Ban zoos now."), new("c", "It rains."), new("b", "Keep all zoos.")]);
+    desk.write(
+        "new.jsonl",
+        json!({"query": {"qid": 1, "text": "other words"}, "candidates": candidates}).to_string(),
+    );
+    let text = |text: &str| json!({"text": text, "score": "1.5"});
+    let ctxs = json!([text("ban zoos  now."), text("It rains."), text("Keep all zoos.")]);
+    desk.write(
+        "berds.jsonl",
+        json!({"question": ZOOS, "perspectives": ["x", "y"], "ctxs": ctxs}).to_string(),
+    );
+    for file in ["run.trec", "old.json", "new.jsonl", "berds.jsonl"] {
+        let lane = desk.searched(&format!("run:{file}"), 0);
+        assert_eq!(ids(&lane), ["a", "c", "b"], "{file}");
+        assert_eq!(lane["recipe"], format!("run:{file}"));
+        assert_eq!(lane["steps"][0]["step"], "run");
+    }
+    assert_eq!(ids(&desk.searched("run:old.json@ties=trec-eval", 0)), ["c", "b", "a"]);
+    let lane = desk.searched("run:run.trec", 0);
+    assert_eq!((&lane["lane"], &lane["steps"][0]["tag"]), (&json!("run"), &json!("tag")));
+    assert_eq!(lane["steps"][0]["given"][1], json!({"id": "c", "rank": 2, "score": 9.0, "line": 2}));
+    assert_eq!(lane["measures"]["MRecall@5"], 1.0);
+}
+
+#[test]
+fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_told() {
+    let desk = Desk::new();
+    let table = desk.berds(&["--run", "run.trec"], 1);
+    let row = &table["rows"][0];
+    assert_eq!(row["lane"], "run:run.trec");
+    assert_eq!(row["measures"]["Prec@2"]["mean"], 0.25, "one of two passages of one of two questions");
+    assert_eq!(row["measures"]["Prec@2"]["n"], 2);
+    assert_eq!(table["failed_questions"], json!(["2"]));
+    let arguments =
+        ["eval", "berds", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--run", "run.trec"];
+    let (_, text, _) = desk.run(&arguments);
+    let told = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
+    assert!(text.contains(told), "{text}");
+    assert_eq!(desk.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
+    // As a lane and as --run it is the same.
+    assert_eq!(desk.berds(&["--lane", "run:run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
+    let (code, out, err) = desk.run(&[
+        "eval",
+        "coverage",
+        "--corpus",
+        "zoos.jsonl",
+        "--questions",
+        "q.jsonl",
+        "--labels",
+        "labels.tsv:complete",
+        "--label-source",
+        "gold",
+        "--run",
+        "run.trec",
+        "--format",
+        "tsv",
+    ]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(out.contains("run:run.trec"), "{out}");
+}
+
+#[test]
+fn unknown_passages_keep_their_ranks_are_told_once_and_cannot_be_judged() {
+    let desk = Desk::new();
+    desk.write("far.trec", "1 Q0 x1 1 3 t\n1 Q0 a 2 2 t\n1 Q0 x2 3 1 t\n2 Q0 x1 1 1 t\n");
+    let lane = desk.searched("run:far.trec", 0);
+    assert_eq!(ids(&lane), ["x1", "a", "x2"]);
+    let note = "2 passages of this run are not in the corpus: x1, x2; they keep their ranks, unjudged";
+    assert_eq!(lane["notes"], json!([note]));
+    let notes = desk.berds(&["--run", "far.trec"], 0)["notes"].to_string();
+    assert_eq!(notes.matches("not in the corpus").count(), 1, "{notes}");
+    // What re-ranks leaves them where nothing can be said of them: last.
+    let args =
+        ["search", ZOOS, "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--lane", "run:far.trec+mmr"];
+    assert_eq!(ids(&desk.json(&args, 0)["lanes"][0]), ["a", "x1", "x2"]);
+    desk.write("qrels", "1 0 x1 1\n");
+    let trec =
+        desk.json(&["eval", "trec", "--qrels", "qrels", "--run", "far.trec", "--measures", "RR@10"], 0);
+    assert_eq!(trec["rows"][0]["measures"]["RR@10"]["mean"], 1.0);
+}
+
+#[test]
+fn a_run_that_is_not_right_is_told_with_file_and_line_before_anything_is_measured() {
+    let desk = Desk::new();
+    desk.write("twice.trec", "1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n");
+    desk.write("bad.json", "[{\"query\": \"w\",\n\"hits\": [{\"docid\": 1}]}]");
+    for (file, words) in [
+        (
+            "twice.trec",
+            "twice.trec:2: expected one line for each passage of question `1`, found `a` again (first on line 1)",
+        ),
+        ("bad.json", "bad.json:2: expected a hit"),
+        ("none.trec", "none.trec: no such file or folder"),
+    ] {
+        let (code, out, err) =
+            desk.run(&["eval", "berds", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--run", file]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains(words), "{err}");
+    }
+    let (code, out, err) =
+        desk.run(&["eval", "berds", "--run", "run.trec", "--fail-under", "run:other.trec:Prec@5>=0"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(
+        err.contains("no lane `run:other.trec` here; there are run:run.trec") && !err.contains("measuring"),
+        "{err}"
+    );
+}
+
+#[test]
+fn what_needs_a_query_is_refused_with_the_reason() {
+    let desk = Desk::new();
+    for lane in ["run:run.trec+csqe", "run:run.trec+pap@1"] {
+        let (code, _, err) = desk.run(&["search", ZOOS, "--lane", lane]);
+        assert_eq!(code, Some(2));
+        assert!(err.contains("no query to expand or project"), "{err}");
+    }
+    let sway = |more: &[&str], code| {
+        let arguments = [
+            "eval",
+            "sycophancy",
+            "--corpus",
+            "zoos.jsonl",
+            "--questions",
+            "one.jsonl",
+            "--label-source",
+            "gold",
+            "--labels",
+            "labels.tsv:complete",
+        ];
+        desk.json(&[&arguments[..], more].concat(), code)
+    };
+    desk.write(
+        "one.jsonl",
+        json!({"id": "1", "question": ZOOS, "perspectives": ["Yes to a ban.", "No to a ban."]}).to_string(),
+    );
+    assert_eq!(sway(&["--run", "run.trec"], 1)["failed_questions"], json!(["1"]));
+    let arguments =
+        ["eval", "sycophancy", "--corpus", "zoos.jsonl", "--questions", "one.jsonl", "--run", "run.trec"];
+    let (_, text, _) = desk.run(&arguments);
+    assert!(text.contains("only if it holds the statements as questions"), "{text}");
+    // A run that was made for the statements too can be asked.
+    let asked = |text: &str, id: &str| {
+        json!({"question": text, "ctxs": [{"id": id, "score": 1, "text": "t"}]}).to_string()
+    };
+    desk.write(
+        "sides.jsonl",
+        [asked(ZOOS, "c"), asked("yes to a ban.", "a"), asked("No to a ban.", "b")].join("\n"),
+    );
+    let table = sway(&["--run", "sides.jsonl", "-k", "1"], 0);
+    assert_eq!(table["rows"][0]["measures"]["shift@1"]["mean"], 2.0);
+}
+
+#[test]
+fn what_eval_berds_writes_is_read_back_with_equal_measures() {
+    let desk = Desk::new();
+    let eval = |more: &[&str]| {
+        let table = desk.json(
+            &[&["eval", "berds", "--label-source", "gold", "--measures", "Cover,Lean@5"], more].concat(),
+            0,
+        );
+        table["rows"].as_array().unwrap().iter().map(|row| row["measures"].clone()).collect::<Vec<_>>()
+    };
+    let own = eval(&["--lane", "bm25", "--lane", "bm25+mmr@.5", "--write", "out"]);
+    for ending in ["run", "jsonl"] {
+        let file = |name: &str| format!("out/{name}.{ending}");
+        let files = [file("bm25@k1=0.9,b=0.4"), file("bm25@k1=0.9,b=0.4+mmr@0.5")];
+        let mut back = eval(&["--run", &files[0], "--run", &files[1]]);
+        let mut own = own.clone();
+        for measures in own.iter_mut().chain(&mut back) {
+            // The plain form of a written lane is another file, so that there is no pair to test.
+            measures.as_object_mut().unwrap().values_mut().for_each(|cell| drop(cell["p"].take()));
+        }
+        assert_eq!(back, own, "{ending}");
+    }
+}
+
+#[test]
+fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
+    let desk = Desk::new();
+    let run = |ids: [(&str, &str); 2]| {
+        let hits = ids.map(|(id, text)| json!({"qid": 7, "docid": id, "score": 1, "content": text}));
+        json!([{"query": "Should cats be kept in?", "hits": hits}]).to_string()
+    };
+    desk.write("one.json", run([("1", "Keep cats in."), ("2", "Let cats out.")]));
+    desk.write("two.json", run([("3", "A dog."), ("2", "Let cats out.")]));
+    let lanes = ["--lanes", "run:one.json,run:two.json,bm25"];
+    let found = desk.json(&[&["search", "Should cats be kept in?"], &lanes[..]].concat(), 0);
+    assert_eq!((&found["corpus"]["passages"], &found["corpus"]["name"]), (&json!(3), &json!("2 runs")));
+    assert_eq!(ids(&found["lanes"][1]), ["3", "2"]);
+    // The same file names the corpus too.
+    let named = desk.json(&["search", "cats", "--corpus", "one.json", "--lanes", "bm25"], 0);
+    assert_eq!(named["corpus"]["passages"], 2);
+    let (_, frame, err) = desk.run(
+        &[
+            &["frame", "--size", "100x20", "--keys", "Should cats be kept in?<Enter><Wait>j<Enter><Wait>"],
+            &lanes[..],
+        ]
+        .concat(),
+    );
+    assert!(frame.contains("Why rank 2 in one"), "{frame}{err}");
+    assert!(frame.contains("given by one.json:1: score 1"), "{frame}{err}");
+    desk.write("two.json", run([("3", "A dog."), ("2", "Something else.")]));
+    let (code, _, err) = desk.run(&[&["search", "cats"], &lanes[..]].concat());
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("two.json:1: expected the text that passage `2` has at") && err.contains("one.json:1"),
+        "{err}"
+    );
+}
+
+#[test]
+fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
+    let desk = Desk::new();
+    fs::create_dir(desk.0.path().join("b")).unwrap();
+    desk.write("b/run.trec", "2 Q0 b 1 140998 t\n");
+    let mut arguments =
+        vec!["frame", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--labels", "labels.tsv:complete"];
+    arguments.extend([
+        "--label-source",
+        "gold",
+        "--lanes",
+        "run:./run.trec,run:b/run.trec",
+        "--size",
+        "100x24",
+    ]);
+    let keys = |keys: &'static str| [&arguments[..], &["--keys", keys]].concat();
+    let (_, frame, err) = desk.run(&keys("Should zoos be banned?<Enter><Wait>"));
+    // All but the line that says how long it took.
+    let still: String =
+        frame.lines().filter(|line| !line.contains(" ms ")).map(|line| format!("{line}\n")).collect();
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("runs-100x24", still);
+    });
+    assert!(
+        frame.contains("the run has no list for this question") && frame.contains("b/run"),
+        "{frame}{err}"
+    );
+    let (_, frame, _) = desk.run(&keys("Should zoos be banned?<Enter><Wait>e"));
+    assert!(frame.contains("a finished run has no query to expand"), "{frame}");
+    let (_, frame, _) = desk.run(&keys("Should zoos be banned?<Enter><Wait>p"));
+    assert!(frame.contains("a finished run has no query to project"), "{frame}");
+}
+
+#[test]
+fn six_real_runs_have_their_published_figures_as_lanes_and_need_no_corpus() {
+    let Some(folder) = std::env::var_os("PARALLAX_DATA") else {
+        println!("skipped: no data");
+        return;
+    };
+    let folder = Path::new(&folder).join("trec-dl19");
+    let desk = Desk::new();
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let qrels = path("qrels.dl19-passage.txt");
+    let trec = |lanes: &[String], more: &[&str]| {
+        let lanes: Vec<&str> = lanes.iter().map(String::as_str).collect();
+        let arguments =
+            [&["eval", "trec", "--measures", "nDCG@10", "--qrels", &qrels], &lanes[..], more].concat();
+        let rows = desk.json(&arguments, 0)["rows"].clone();
+        let mean = |row: &Value| format!("{:.4}", row["measures"]["nDCG@10"]["mean"].as_f64().unwrap());
+        rows.as_array().unwrap().iter().map(mean).collect::<Vec<_>>()
+    };
+    let names = ["bm25", "tasb", "splade-pp-ed", "openai-ada2", "repllama", "bm25-rm3"];
+    let lanes = names.map(|name| format!("--lane=run:{}", path(&format!("dl19.{name}.json"))));
+    let published = ["0.5058", "0.7210", "0.7308", "0.7035", "0.7439", "0.5216"];
+    assert_eq!(trec(&lanes, &[]), published);
+    assert_eq!(trec(&lanes[4..5], &["--ties", "trec-eval"]), ["0.7384"]);
+    // Through the passages that the runs carry, all six of them in one corpus, it is the same.
+    let mut with_search = lanes.to_vec();
+    with_search.push("--lane=bm25".into());
+    assert_eq!(trec(&with_search, &[])[..6], published);
+}
