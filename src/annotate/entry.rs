@@ -1,0 +1,245 @@
+//! One line of a journal.
+//!
+//! Owns [`View`], [`Entry`] and how an entry is written and read. It must not know files.
+//!
+//! A line is a JSON object whose last field, `id`, is a hash of all bytes before it. It is the entry's name and its checksum in one:
+//! a line that was damaged has no name, and equal entries on two machines have the same.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Passage;
+
+/// The version of the lines that this program writes.
+pub const VERSION: u32 = 1;
+/// What stands between an entry and its name.
+const BEFORE_ID: &str = ",\"id\":\"";
+/// Hexadecimal digits of a name.
+const DIGITS: usize = 32;
+
+/// All that an annotator holds of one passage under one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Statements, word for word, and whether the passage supports them. A statement that is not here is undecided.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, bool>,
+    /// The words of the passage that show it, by statement.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub evidence: BTreeMap<String, String>,
+    /// A remark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Marked for another look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flagged: bool,
+    /// Passed over for now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
+}
+
+/// What is to be written down: the view that holds from now on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Act {
+    /// The question, word for word.
+    pub question: String,
+    /// The passage's id in its corpus.
+    pub passage: String,
+    /// [`text_hash`] of the passage.
+    pub text: String,
+    /// What is held of it now, the whole of it.
+    pub view: View,
+    /// How long the passage was looked at, in milliseconds, where that was measured.
+    pub took: Option<u64>,
+}
+
+/// What was written down. It is never changed; a later entry takes its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The version of the line.
+    v: u32,
+    /// Hash of the rest.
+    #[serde(skip)]
+    pub id: String,
+    /// The entries whose place it takes, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub was: Vec<String>,
+    /// The clock when it was written, in milliseconds since 1970. What comes after what is said by `was` alone.
+    pub at: u64,
+    /// The annotator's name.
+    pub by: String,
+    /// The question, word for word.
+    pub question: String,
+    /// The passage's id in its corpus.
+    pub passage: String,
+    /// [`text_hash`] of the passage.
+    pub text: String,
+    /// What is held of it.
+    #[serde(flatten)]
+    pub view: View,
+    /// How long the passage was looked at, in milliseconds, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
+}
+
+/// What a line turned out to be.
+#[derive(Debug)]
+pub enum Line {
+    /// An entry.
+    Entry(Box<Entry>),
+    /// Whole, of a later version of this program: kept, and not understood.
+    Newer,
+    /// Something else; what was expected.
+    Bad(String),
+}
+
+impl Entry {
+    /// An act as an entry, with its name.
+    ///
+    /// # Errors
+    /// Never on texts; it is what writing JSON may say.
+    pub fn new(act: Act, by: &str, mut was: Vec<String>, at: u64) -> serde_json::Result<Self> {
+        was.sort_unstable();
+        let Act { question, passage, text, view, took } = act;
+        let (id, by) = (String::new(), by.to_owned());
+        let mut entry = Entry { v: VERSION, id, was, at, by, question, passage, text, view, took };
+        entry.id = name(entry.body()?.as_bytes());
+        Ok(entry)
+    }
+
+    /// The entry as it stands in a journal, without the line feed.
+    ///
+    /// # Errors
+    /// Never on texts; it is what writing JSON may say.
+    pub fn line(&self) -> serde_json::Result<String> {
+        Ok(format!("{}{BEFORE_ID}{}\"}}", self.body()?, self.id))
+    }
+
+    /// The object without its name and its last bracket.
+    fn body(&self) -> serde_json::Result<String> {
+        let mut body = serde_json::to_string(self)?;
+        body.pop();
+        Ok(body)
+    }
+
+    /// Reads a line without its line feed.
+    pub fn read(line: &[u8]) -> Line {
+        #[derive(Deserialize)]
+        struct Version {
+            v: u32,
+        }
+        let version = || serde_json::from_slice::<Version>(line).map(|line| line.v);
+        let Some((body, id)) = split(line) else {
+            return match version() {
+                Ok(v) if v > VERSION => Line::Newer,
+                _ => Line::Bad("a journal's line: a JSON object that ends with its `id`".into()),
+            };
+        };
+        let right = name(body);
+        match version() {
+            Ok(v) if v > VERSION => return Line::Newer,
+            _ if right.as_bytes() != id => {
+                return Line::Bad(format!("the id {right}, which belongs to the rest of the line"));
+            }
+            _ => {}
+        }
+        match serde_json::from_slice::<Entry>(line) {
+            Ok(entry) => {
+                let entry = Entry { id: right, ..entry };
+                // Otherwise it could not be written into another journal under the same name.
+                match entry.line() {
+                    Ok(same) if same.as_bytes() == line => Line::Entry(Box::new(entry)),
+                    _ => {
+                        Line::Bad("an entry as this program writes it, without other fields or blanks".into())
+                    }
+                }
+            }
+            Err(error) => {
+                Line::Bad(format!("a label with by, question, passage, text and answers ({error})"))
+            }
+        }
+    }
+}
+
+/// The bytes that are hashed, and the name behind them.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = line.strip_suffix(b"\"}")?;
+    let (rest, id) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
+    Some((rest.strip_suffix(BEFORE_ID.as_bytes())?, id))
+}
+
+fn name(body: &[u8]) -> String {
+    blake3::hash(body).to_hex()[..DIGITS].to_owned()
+}
+
+/// What a passage says, as a hash: by it a passage is found again whose id has changed.
+pub fn text_hash(passage: &Passage) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(passage.title.len() as u64).to_le_bytes());
+    hasher.update(passage.title.as_bytes()).update(passage.text.as_bytes());
+    hasher.finalize().to_hex()[..DIGITS].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        let answers = BTreeMap::from([("Yes — “so”.".to_owned(), true), ("No.\n".to_owned(), false)]);
+        let view = View { answers, note: Some("\0 ü".into()), flagged: true, ..View::default() };
+        let act =
+            Act { question: "Q?".into(), passage: "p\"1".into(), text: "t".into(), view, took: Some(9) };
+        Entry::new(act, "anna", vec!["b".into(), "a".into()], 17).unwrap()
+    }
+
+    #[test]
+    fn an_entry_that_is_written_is_read_back_the_same() {
+        let entry = entry();
+        let line = entry.line().unwrap();
+        assert!(!line.contains('\n') && entry.was == ["a", "b"], "{line}");
+        let Line::Entry(read) = Entry::read(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!(*read, entry);
+        assert_eq!(read.line().unwrap(), line);
+    }
+
+    #[test]
+    fn the_form_of_a_line_never_changes() {
+        let view = View { answers: BTreeMap::from([("S.".to_owned(), true)]), ..View::default() };
+        let act =
+            Act { question: "Q?".into(), passage: "p".into(), text: "t".into(), view, ..Act::default() };
+        let line = Entry::new(act, "a", Vec::new(), 1).unwrap().line().unwrap();
+        let body = r#"{"v":1,"at":1,"by":"a","question":"Q?","passage":"p","text":"t","answers":{"S.":true}"#;
+        assert_eq!(line, format!("{body},\"id\":\"{}\"}}", name(body.as_bytes())));
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_makes_a_bad_line() {
+        let line = entry().line().unwrap().into_bytes();
+        for bit in 0..line.len() * 8 {
+            let mut flipped = line.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(!matches!(Entry::read(&flipped), Line::Entry(_)), "bit {bit}");
+        }
+        for end in 0..line.len() {
+            assert!(matches!(Entry::read(&line[..end]), Line::Bad(_)), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_later_version_is_told_from_a_bad_one() {
+        assert!(matches!(Entry::read(br#"{"v":2,"what":[1]}"#), Line::Newer));
+        assert!(matches!(Entry::read(br#"{"v":1,"what":[1]}"#), Line::Bad(_)));
+        assert!(matches!(Entry::read(b""), Line::Bad(_)));
+        assert!(matches!(Entry::read(&[0; 90]), Line::Bad(_)));
+    }
+
+    #[test]
+    fn title_and_text_both_count_and_so_does_where_they_part() {
+        let hash = |title: &str, text: &str| {
+            text_hash(&Passage { title: title.into(), text: text.into(), ..Passage::default() })
+        };
+        assert_eq!(hash("a", "b"), hash("a", "b"));
+        assert_ne!(hash("a", "b"), hash("", "ab"));
+        assert_ne!(hash("a", "b"), hash("a", "c"));
+    }
+}

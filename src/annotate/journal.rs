@@ -1,0 +1,355 @@
+//! An annotator's journal: appended to, synced, never rewritten.
+//!
+//! Owns the order of things on disk: an act counts once its line is on the disk, and a failure leaves everything as it was.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::lock::{Asked, Lock, Owner, host};
+use super::steps::Steps;
+use super::{Act, Entry, History, Key, Read};
+use crate::input::InputError;
+
+/// Why a journal was not opened, or an act not written down.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A name that cannot be a file's.
+    #[error("an annotator's name is of letters, digits, `-`, `_` and `.`, 1 to 60 of them, and begins with none of the signs; found {}", crate::input::excerpt(.0))]
+    Name(String),
+    /// It may only be read; why.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// The disk took nothing; what was on it before is still there.
+    #[error("not written down: {}: {error}; make room or mend the disk and do it again", path.display())]
+    Unwritable {
+        /// The journal.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// A file that a journal writes to. Tests put one in its place that is full.
+pub(super) trait Disk: Write + Seek {
+    /// Waits until everything is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Cuts the file off.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+}
+
+impl Disk for File {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+}
+
+/// The open journal of one annotator.
+pub struct Journal {
+    path: PathBuf,
+    by: String,
+    history: History,
+    steps: Steps,
+    lock: Result<Lock, String>,
+    /// Size and time of the file when it was last read or written.
+    seen: Option<(u64, Option<SystemTime>)>,
+    /// Where its whole lines end, and whether the last one lacks its line feed.
+    end: u64,
+    unfed: bool,
+    /// Entries that were in the file once and are no longer.
+    lacking: Vec<String>,
+    pub(super) disk: fn(&Path) -> io::Result<Box<dyn Disk>>,
+    pub(super) clock: fn() -> u64,
+}
+
+/// A journal, and what was found in its file.
+pub struct Opened {
+    /// The journal.
+    pub journal: Journal,
+    /// What the file holds. `read.told(path)` says what was passed over.
+    pub read: Read,
+}
+
+impl Journal {
+    /// Opens the journal `path` for the annotator `by`; the file is made with the first act. While another process holds it, or the
+    /// disk or a later version forbids writing, it can be read only: see [`Journal::read_only`].
+    ///
+    /// # Errors
+    /// The name cannot be a file's, or the file cannot be read.
+    pub fn open(path: &Path, by: &str) -> Result<Opened, JournalError> {
+        if !is_name(by) {
+            return Err(JournalError::Name(by.into()));
+        }
+        let owner = Owner { by: by.into(), pid: std::process::id(), host: host(), since: now() };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let made = folder.map_or(Ok(()), std::fs::create_dir_all);
+        // Before the file is read, so that nobody writes in between.
+        let lock = match made.and_then(|()| Lock::ask(path, &owner)) {
+            Ok(Asked::Ours(lock)) => Ok(lock),
+            Ok(Asked::Theirs(owner)) => {
+                let owner = owner.map_or_else(|| "another process".into(), |owner| owner.to_string());
+                Err(format!("{} is held by {owner}; it can only be read here", path.display()))
+            }
+            Err(error) => Err(format!("{} can only be read here: {error}", path.display())),
+        };
+        let mut journal = Journal {
+            path: path.into(),
+            by: by.into(),
+            history: History::default(),
+            steps: Steps::default(),
+            lock,
+            seen: None,
+            end: 0,
+            unfed: false,
+            lacking: Vec::new(),
+            disk: |path| Ok(Box::new(open(path)?)),
+            clock: now,
+        };
+        let read = journal.look()?.unwrap_or_default();
+        journal.steps = Steps::of(&journal.history, by);
+        Ok(Opened { journal, read })
+    }
+
+    /// Everything that was written down.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whose it is.
+    pub fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why nothing can be written, if that is so.
+    pub fn read_only(&self) -> Option<&str> {
+        self.lock.as_ref().err().map(String::as_str)
+    }
+
+    /// Writes an act down and waits until it is on the disk. It replaces whatever this annotator held of the passage, two views that
+    /// are in conflict too.
+    ///
+    /// # Errors
+    /// Nothing can be written; then nothing has changed.
+    pub fn append(&mut self, act: Act) -> Result<Entry, JournalError> {
+        let key = self.key(&act);
+        let (entry, before) = self.write(act, &key)?;
+        self.steps.did(before, &entry);
+        Ok(entry)
+    }
+
+    /// Restores what stood before the last act that was not undone yet, of earlier runs too. None where there is nothing to undo.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn undo(&mut self) -> Result<Option<Entry>, JournalError> {
+        let Some(act) = self.steps.to_undo() else { return Ok(None) };
+        let key = self.key(&act);
+        let (entry, _) = self.write(act, &key)?;
+        self.steps.undone();
+        Ok(Some(entry))
+    }
+
+    /// Does again what was undone last. None where there is nothing to do again.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn redo(&mut self) -> Result<Option<Entry>, JournalError> {
+        let Some(act) = self.steps.to_redo() else { return Ok(None) };
+        let key = self.key(&act);
+        let (entry, _) = self.write(act, &key)?;
+        self.steps.redone();
+        Ok(Some(entry))
+    }
+
+    /// Writes down an act that takes the place of a view under another key as well: the passage has another id now.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn retie(&mut self, from: &Key, act: Act) -> Result<Entry, JournalError> {
+        let (entry, before) = self.write(act, from)?;
+        self.steps.did(before, &entry);
+        Ok(entry)
+    }
+
+    /// Takes in entries of another journal that are not in this one.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn take(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<usize, JournalError> {
+        self.ready()?;
+        let new = entries.into_iter().filter(|entry| self.history.entry(&entry.id).is_none());
+        let mut seen = std::collections::HashSet::new();
+        let new: Vec<Entry> = new.filter(|entry| seen.insert(entry.id.clone())).collect();
+        if !new.is_empty() || !self.lacking.is_empty() {
+            self.put(&new)?;
+        }
+        let count = new.len();
+        for entry in new {
+            self.history.take(entry);
+        }
+        Ok(count)
+    }
+
+    /// Takes in what others have put into the file since; the new entries.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn refresh(&mut self) -> Result<Vec<Entry>, JournalError> {
+        let known = self.history.len();
+        self.look()?;
+        Ok(self.history.entries().skip(known).cloned().collect())
+    }
+
+    fn key(&self, act: &Act) -> Key {
+        Key { by: self.by.clone(), question: act.question.clone(), passage: act.passage.clone() }
+    }
+
+    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, super::View), JournalError> {
+        self.ready()?;
+        let before = self.history.view(&self.key(&act)).cloned().unwrap_or_default();
+        let mut was = self.history.heads_of(&act, &self.by);
+        was.extend(self.history.heads(also).into_iter().map(|head| head.id.clone()));
+        was.sort_unstable();
+        was.dedup();
+        let entry =
+            Entry::new(act, &self.by, was, (self.clock)()).map_err(|error| self.failed(error.into()))?;
+        self.put(std::slice::from_ref(&entry))?;
+        self.history.take(entry.clone());
+        Ok((entry, before))
+    }
+
+    /// Nothing forbids writing, and all that is in the file is known.
+    fn ready(&mut self) -> Result<(), JournalError> {
+        if self.lock.is_ok() {
+            self.look()?;
+        }
+        self.lock.as_ref().map(drop).map_err(|reason| JournalError::ReadOnly(reason.clone()))
+    }
+
+    /// Reads the file if it is not as it was left: a machine that keeps folders alike may have put another in its place.
+    fn look(&mut self) -> Result<Option<Read>, JournalError> {
+        let state = state(&self.path);
+        if self.seen.is_some() && self.seen == state {
+            return Ok(None);
+        }
+        let read = Read::file(&self.path)?;
+        if read.newer > 0 {
+            self.lock = Err(format!(
+                "{} was written by a later version of parallax; it can only be read here, until this one is updated",
+                self.path.display()
+            ));
+        }
+        for entry in &read.entries {
+            self.history.take(entry.clone());
+        }
+        let there: std::collections::HashSet<&str> =
+            read.entries.iter().map(|entry| entry.id.as_str()).collect();
+        let lacking = self.history.entries().filter(|entry| !there.contains(entry.id.as_str()));
+        self.lacking = lacking.map(|entry| entry.id.clone()).collect();
+        (self.seen, self.end, self.unfed) = (state, read.end, read.unfed);
+        Ok(Some(read))
+    }
+
+    /// Appends lines, with those that somebody took out of the file, and waits for the disk.
+    fn put(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
+        let lacking = self.lacking.iter().filter_map(|id| self.history.entry(id));
+        let mut bytes = if self.unfed { b"\n".to_vec() } else { Vec::new() };
+        for entry in lacking.chain(entries) {
+            let line = entry.line().map_err(|error| self.failed(error.into()))?;
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
+        let new = !self.path.exists();
+        // Whatever happens now, the file is looked at again before the next act.
+        self.seen = None;
+        keep_torn(&self.path, self.end).map_err(|error| self.failed(error))?;
+        let mut disk = (self.disk)(&self.path).map_err(|error| self.failed(error))?;
+        let written = disk
+            .seek(SeekFrom::Start(self.end))
+            .and_then(|_| disk.write_all(&bytes))
+            .and_then(|()| disk.flush())
+            .and_then(|()| disk.sync());
+        if let Err(error) = written {
+            // A full disk takes half a line. Should this fail as well, the half line is found as torn.
+            let _ = disk.cut(self.end).and_then(|()| disk.sync());
+            return Err(self.failed(error));
+        }
+        if new {
+            sync_folder(&self.path);
+        }
+        self.end += bytes.len() as u64;
+        self.unfed = false;
+        self.lacking.clear();
+        self.seen = state(&self.path).filter(|(len, _)| *len == self.end);
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> JournalError {
+        JournalError::Unwritable { path: self.path.clone(), error }
+    }
+}
+
+/// Whether a name can be an annotator's: it becomes the name of a file.
+pub fn is_name(name: &str) -> bool {
+    let signs = |c: char| matches!(c, '-' | '_' | '.');
+    (1..=60).contains(&name.chars().count())
+        && !name.starts_with(signs)
+        && name.chars().all(|c| c.is_alphanumeric() || signs(c))
+        && !["pool", "project", "guidelines"].contains(&name)
+}
+
+/// What stands behind the whole lines is moved to `NAME.jsonl.torn`: it is somebody's, even if nobody can read it.
+fn keep_torn(path: &Path, end: u64) -> io::Result<()> {
+    use io::Read as _;
+    let mut file = match File::options().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.len() <= end {
+        return Ok(());
+    }
+    let mut torn = Vec::new();
+    file.seek(SeekFrom::Start(end))?;
+    file.read_to_end(&mut torn)?;
+    torn.push(b'\n');
+    let mut place = path.as_os_str().to_owned();
+    place.push(".torn");
+    let mut kept = OpenOptions::new().append(true).create(true).open(place)?;
+    kept.write_all(&torn)?;
+    kept.sync_all()?;
+    file.set_len(end)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(path)
+}
+
+fn state(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.len(), about.modified().ok()))
+}
+
+/// A new file is only there after a power cut if its folder was synced too. Not every system lets a folder be opened.
+fn sync_folder(path: &Path) {
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        let _ = folder.sync_all();
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
