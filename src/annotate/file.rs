@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::lock::{Asked, Lock, Owner};
 use super::{Entry, History, entry::Line};
 use crate::corpus::library::replace;
 use crate::input::{BadLine, InputError};
@@ -122,11 +123,19 @@ impl Read {
 /// Puts a journal of the whole lines alone in the place of a damaged one, which is kept beside it; says under which name. None where
 /// nothing is damaged.
 ///
-/// Whoever calls holds the journal's lock.
-///
 /// # Errors
-/// The file cannot be read or the folder not be written.
+/// Somebody writes it, the file cannot be read, or the folder cannot be written.
 pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
+    let _lock = match Lock::ask(path, &Owner::here("fsck"))? {
+        Asked::Ours(lock) => lock,
+        Asked::Theirs(owner) => {
+            let owner = owner.map_or_else(|| "another process".into(), |owner| owner.to_string());
+            return Err(io::Error::new(
+                ErrorKind::WouldBlock,
+                format!("it is held by {owner}; end that first"),
+            ));
+        }
+    };
     let bytes = fs::read(path)?;
     let read = Read::bytes(path, &bytes);
     if read.bad.is_empty() && read.torn == 0 && read.repeated == 0 {

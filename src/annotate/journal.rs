@@ -5,9 +5,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use super::lock::{Asked, Lock, Owner, host};
+use super::lock::{Asked, Lock, Owner, now};
 use super::steps::Steps;
 use super::{Act, Entry, History, Key, Read};
 use crate::input::InputError;
@@ -88,11 +88,10 @@ impl Journal {
         if !is_name(by) {
             return Err(JournalError::Name(by.into()));
         }
-        let owner = Owner { by: by.into(), pid: std::process::id(), host: host(), since: now() };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made = folder.map_or(Ok(()), std::fs::create_dir_all);
         // Before the file is read, so that nobody writes in between.
-        let lock = match made.and_then(|()| Lock::ask(path, &owner)) {
+        let lock = match made.and_then(|()| Lock::ask(path, &Owner::here(by))) {
             Ok(Asked::Ours(lock)) => Ok(lock),
             Ok(Asked::Theirs(owner)) => {
                 let owner = owner.map_or_else(|| "another process".into(), |owner| owner.to_string());
@@ -348,8 +347,4 @@ fn sync_folder(path: &Path) {
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         let _ = folder.sync_all();
     }
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

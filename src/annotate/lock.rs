@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,13 @@ pub struct Owner {
     pub host: String,
     /// Since when, in milliseconds since 1970.
     pub since: u64,
+}
+
+impl Owner {
+    /// This process, now, for that annotator.
+    pub fn here(by: &str) -> Self {
+        Owner { by: by.into(), pid: std::process::id(), host: host(), since: now() }
+    }
 }
 
 impl std::fmt::Display for Owner {
@@ -77,8 +84,13 @@ impl Lock {
 }
 
 /// This machine's name, as far as it is told.
-pub fn host() -> String {
+fn host() -> String {
     let named = ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     named.or_else(kernel).map_or_else(|| "this machine".into(), |name| name.trim().to_owned())
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

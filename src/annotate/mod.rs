@@ -25,4 +25,4 @@ pub use journal::{Journal, JournalError, Opened, is_name};
 pub use lock::Owner;
 pub use order::{Order, assign, doubt, queue};
 pub use project::{Item, Progress, Project};
-pub use remap::{Lost, Remap, remap};
+pub use remap::{Lost, Remap, remap, restate};

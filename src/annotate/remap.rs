@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Act, History, Key, text_hash};
+use super::{Act, History, Key, View, text_hash};
 use crate::corpus::{Corpus, PassageIx};
 
 /// Why a label stays where it is.
@@ -64,4 +64,40 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
         found.moves.push((key.clone(), act));
     }
     found
+}
+
+/// What ties the labels of the statement `from` to the statement `to`, and what of them stays: a label is moved only where somebody
+/// says that both mean the same.
+pub fn restate(history: &History, from: &str, to: &str) -> (Vec<(Key, Act)>, Vec<(Key, Lost)>) {
+    let (mut moves, mut lost) = (Vec::new(), Vec::new());
+    for key in history.keys() {
+        let heads = history.heads(key);
+        let Some(first) = heads.iter().find(|head| head.view.answers.contains_key(from)) else { continue };
+        let Some(view) = history.view(key) else {
+            lost.push((key.clone(), Lost::Conflict));
+            continue;
+        };
+        let held = view.answers.get(from);
+        if view.answers.get(to).is_some_and(|supports| Some(supports) != held) {
+            lost.push((key.clone(), Lost::Otherwise));
+            continue;
+        }
+        let renamed = |statement: &String| if statement == from { to.to_owned() } else { statement.clone() };
+        let view = View {
+            answers: view
+                .answers
+                .iter()
+                .map(|(statement, supports)| (renamed(statement), *supports))
+                .collect(),
+            evidence: view
+                .evidence
+                .iter()
+                .map(|(statement, words)| (renamed(statement), words.clone()))
+                .collect(),
+            ..view.clone()
+        };
+        let (question, passage, text) = (key.question.clone(), key.passage.clone(), first.text.clone());
+        moves.push((key.clone(), Act { question, passage, text, view, took: first.took }));
+    }
+    (moves, lost)
 }

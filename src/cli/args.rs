@@ -59,6 +59,12 @@ pub struct Common {
     /// Recorded replies (JSONL), taken instead of asking a model.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
     pub replies: Option<PathBuf>,
+    /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Those made on this corpus if not given.
+    #[arg(long = "journal", global = true, value_name = "FILE|FOLDER")]
+    pub journals: Vec<PathBuf>,
+    /// Under which name you label.
+    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_ANNOTATOR")]
+    pub annotator: Option<String>,
     /// How many passages count.
     #[arg(short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
     pub k: u16,
@@ -77,6 +83,9 @@ impl Common {
     /// What to open.
     pub fn opening(&self) -> Opening {
         let home = directories::ProjectDirs::from("", "", "parallax");
+        // A cache may be emptied by whoever needs room; labels by hand cannot be made again.
+        let kept = home.as_ref().filter(|_| self.data_dir.is_none());
+        let annotations = kept.map(|home| home.data_dir().join("annotate"));
         let data_dir = self.data_dir.clone().or_else(|| Some(home?.cache_dir().to_owned()));
         Opening {
             corpus: self.corpus.clone(),
@@ -86,6 +95,8 @@ impl Common {
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),
+            journals: self.journals.clone(),
+            annotations,
         }
     }
 
@@ -124,6 +135,8 @@ pub enum Command {
     Detect(Detect),
     /// Measure finished runs or lanes over a question set.
     Eval(Eval),
+    /// Label by hand: projects, and the journals that hold the labels.
+    Annotate(super::annotate::Annotate),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.

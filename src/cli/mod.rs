@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done; 1 a check failed; 2 error; 130 interrupted.
 
+mod annotate;
 mod args;
 mod detect;
 mod eval;
@@ -50,6 +51,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Statements(statements)) => statements::run(&statements),
         Some(Command::Detect(detect)) => detect::run(&detect),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
+        Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.

@@ -7,7 +7,6 @@ use anyhow::bail;
 
 use super::args::{Common, Format, Search};
 use super::progress::Meter;
-use crate::detect::LabelSource;
 use crate::pipeline::{Asked, Depth, Lists, Plan, Recipe, Setup, answer, rank};
 use crate::question::{self, Question};
 use crate::report::search::{LaneResult, SearchResult};
@@ -23,8 +22,8 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     }
     let (meter, stop) = (Meter::default(), Stop::never());
     let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
-    if common.source() == LabelSource::Gold && setup.labels.is_none() {
-        bail!("no labels came with this corpus; give some with --labels FILE");
+    if let Some(reason) = setup.lacks(common.source()) {
+        bail!("{reason}");
     }
     let question = question(&args.question, &common.perspectives, &setup.questions);
     let lanes = args.switches.applied(common.recipes())?;
@@ -52,7 +51,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         Format::Json => format!("{:#}\n", result.json()),
         Format::Tsv => result.tsv(),
     };
-    if let Some(notice) = &setup.verdicts.not_kept {
+    for notice in setup.verdicts.not_kept.iter().chain(&setup.notes) {
         writeln!(io::stderr(), "parallax: {notice}")?;
     }
     io::stdout().write_all(text.as_bytes())?;

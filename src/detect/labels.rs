@@ -52,6 +52,18 @@ impl Labels {
         self.by_pair.get(&(statement.to_owned(), id.to_owned()))
     }
 
+    /// How many lines are about passages that are not there.
+    pub fn astray(&self, is_there: impl Fn(&str) -> bool) -> usize {
+        let mut known: HashMap<&str, bool> = HashMap::new();
+        let ids = self.by_pair.keys().map(|(_, id)| id.as_str());
+        ids.filter(|id| !*known.entry(id).or_insert_with(|| is_there(id))).count()
+    }
+
+    /// How many lines are about statements that no question has word for word.
+    pub fn unasked(&self, statements: &HashSet<&str>) -> usize {
+        self.by_pair.keys().filter(|(statement, _)| !statements.contains(statement.as_str())).count()
+    }
+
     /// How many lines there are.
     pub fn len(&self) -> usize {
         self.by_pair.len()

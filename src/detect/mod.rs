@@ -58,23 +58,36 @@ pub enum By {
 /// Which labels are let count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabelSource {
-    /// The most trusted there is: gold, else the model.
+    /// The most trusted there is: labels by hand, else gold, else the model.
     #[default]
     Auto,
     /// The detector alone.
     Model,
     /// Gold labels alone.
     Gold,
+    /// Labels by hand alone.
+    Human,
 }
 
 impl LabelSource {
-    /// The next one, round and round.
-    pub fn next(self) -> Self {
-        match self {
+    /// The next one, round and round, passing over those of which there are no labels.
+    pub fn next(self, gold: bool, human: bool) -> Self {
+        let next = match self {
             LabelSource::Auto => LabelSource::Model,
             LabelSource::Model => LabelSource::Gold,
-            LabelSource::Gold => LabelSource::Auto,
+            LabelSource::Gold => LabelSource::Human,
+            LabelSource::Human => LabelSource::Auto,
+        };
+        match next {
+            LabelSource::Gold if !gold => next.next(gold, human),
+            LabelSource::Human if !human => next.next(gold, human),
+            _ => next,
         }
+    }
+
+    /// Whether labels alone count, so that no model need be asked.
+    pub fn is_labels(self) -> bool {
+        matches!(self, LabelSource::Gold | LabelSource::Human)
     }
 }
 
@@ -84,6 +97,7 @@ impl fmt::Display for LabelSource {
             LabelSource::Auto => "auto",
             LabelSource::Model => "model",
             LabelSource::Gold => "gold",
+            LabelSource::Human => "human",
         })
     }
 }
@@ -95,6 +109,8 @@ pub struct Known {
     pub model: Option<Result<f32, DetectError>>,
     /// What the label file says.
     pub gold: Option<bool>,
+    /// What was decided by hand.
+    pub human: Option<bool>,
 }
 
 /// The label that counts.
@@ -111,21 +127,23 @@ pub struct Verdict {
 impl Known {
     /// The verdict under a source, or none while nothing that counts is known.
     pub fn verdict(&self, source: LabelSource, threshold: f32) -> Option<Verdict> {
-        let gold = self.gold.map(|supports| Verdict { supports, p: None, by: By::Gold });
+        let label = |by| move |supports| Verdict { supports, p: None, by };
+        let (gold, human) = (self.gold.map(label(By::Gold)), self.human.map(label(By::Human)));
         let model = match &self.model {
             Some(Ok(p)) => Some(Verdict { supports: *p >= threshold, p: Some(*p), by: By::Model }),
             _ => None,
         };
         match source {
-            LabelSource::Auto => gold.or(model),
+            LabelSource::Auto => human.or(gold).or(model),
             LabelSource::Model => model,
             LabelSource::Gold => gold,
+            LabelSource::Human => human,
         }
     }
 
-    /// Whether gold says otherwise than the detector.
+    /// Whether the most trusted label says otherwise than the detector.
     pub fn disagrees(&self, threshold: f32) -> bool {
-        matches!((&self.model, self.gold), (Some(Ok(p)), Some(gold)) if (*p >= threshold) != gold)
+        matches!((&self.model, self.human.or(self.gold)), (Some(Ok(p)), Some(label)) if (*p >= threshold) != label)
     }
 }
 
@@ -134,13 +152,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gold_goes_before_the_model_and_a_failed_model_gives_no_verdict() {
-        let known = Known { model: Some(Ok(0.9)), gold: Some(false) };
+    fn a_hand_goes_before_gold_and_gold_before_the_model_and_a_failed_model_gives_no_verdict() {
+        let known = Known { model: Some(Ok(0.9)), gold: Some(false), human: None };
         let says = |source| known.verdict(source, 0.5).map(|verdict| (verdict.supports, verdict.by));
         assert_eq!(says(LabelSource::Auto), Some((false, By::Gold)));
         assert_eq!(says(LabelSource::Model), Some((true, By::Model)));
         assert!(known.disagrees(0.5) && !known.disagrees(0.95));
-        let failed = Known { model: Some(Err(DetectError::Empty("passage"))), gold: None };
+        assert_eq!(says(LabelSource::Human), None);
+        let decided = Known { human: Some(true), ..known };
+        let says = |source| decided.verdict(source, 0.5).map(|verdict| (verdict.supports, verdict.by));
+        assert_eq!(says(LabelSource::Auto), Some((true, By::Human)));
+        assert_eq!(says(LabelSource::Human), Some((true, By::Human)));
+        assert_eq!(says(LabelSource::Gold), Some((false, By::Gold)));
+        assert!(!decided.disagrees(0.5) && decided.disagrees(0.95));
+        let failed = Known { model: Some(Err(DetectError::Empty("passage"))), ..Known::default() };
         assert_eq!(failed.verdict(LabelSource::Auto, 0.5), None);
+    }
+
+    #[test]
+    fn the_sources_go_round_and_pass_over_those_without_labels() {
+        let round = |gold, human| {
+            let mut source = LabelSource::Auto;
+            std::iter::from_fn(|| {
+                source = source.next(gold, human);
+                (source != LabelSource::Auto).then(|| source.to_string())
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+        };
+        assert_eq!(round(true, true), "model gold human");
+        assert_eq!(round(false, true), "model human");
+        assert_eq!(round(true, false), "model gold");
+        assert_eq!(round(false, false), "model");
     }
 }

@@ -54,6 +54,8 @@ pub struct Opened {
     pub questions: Vec<Question>,
     /// Whether labels came with it.
     pub labelled: bool,
+    /// Whether some were made by hand.
+    pub by_hand: bool,
     /// From which probability on a verdict is a yes.
     pub threshold: f32,
     /// The detector is not yet better than cosine.

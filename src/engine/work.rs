@@ -44,14 +44,16 @@ pub fn terms(shared: &Shared, opening: &Opening, tell: &Tell) {
 /// The detector's card is read here, so that its threshold is known before the first verdict.
 fn about(setup: &Setup) -> Result<Opened, SetupError> {
     let card = crate::detect::CrossEncoder::card()?;
+    let notices: Vec<&str> = setup.verdicts.not_kept.iter().chain(&setup.notes).map(String::as_str).collect();
     Ok(Opened {
         corpus: setup.corpus.name.clone(),
         passages: setup.corpus.len(),
         questions: setup.questions.clone(),
         labelled: setup.labels.is_some(),
+        by_hand: setup.has_human(),
         threshold: card.threshold,
         experimental: card.experimental,
-        notice: setup.verdicts.not_kept.clone(),
+        notice: (!notices.is_empty()).then(|| notices.join(" · ")),
     })
 }
 

@@ -8,7 +8,7 @@ use super::{
     Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, rank,
     top_pairs,
 };
-use crate::detect::{Known, LabelSource};
+use crate::detect::LabelSource;
 use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::Stop;
@@ -109,13 +109,11 @@ pub fn judged(
 ) -> Result<Book, SetupError> {
     let threshold = setup.detector()?.threshold();
     let mut book = Book::new(question.perspectives.len(), source, threshold);
-    if source == LabelSource::Gold {
+    if source.is_labels() {
         // Labels alone count: no model is asked.
         for ranked in rankings.iter().flat_map(|ranking| ranking.iter()) {
             for (perspective, statement) in question.perspectives.iter().enumerate() {
-                let labels = setup.labels.as_ref();
-                let gold = labels.and_then(|labels| labels.supports(statement, &ranked.passage.id));
-                book.write(ranked.at, perspective, Known { model: None, gold });
+                book.write(ranked.at, perspective, setup.labelled(statement, &ranked.passage.id));
             }
         }
         return Ok(book);

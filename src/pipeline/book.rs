@@ -30,6 +30,11 @@ impl Book {
         self.known.insert((passage, perspective), known);
     }
 
+    /// Writes down what was just decided by hand on a pair, beside what is known of it.
+    pub fn decided(&mut self, passage: PassageIx, perspective: usize, human: Option<bool>) {
+        self.known.entry((passage, perspective)).or_default().human = human;
+    }
+
     /// All that is known of a pair.
     pub fn known(&self, passage: PassageIx, perspective: usize) -> Option<&Known> {
         self.known.get(&(passage, perspective))

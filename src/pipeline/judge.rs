@@ -113,8 +113,8 @@ pub fn judge(
         let statement = &question.perspectives[pair.perspective];
         let held = pair.at.as_outside().is_none();
         let model = held.then(|| setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
-        let gold = setup.labels.as_ref().and_then(|labels| labels.supports(statement, &pair.passage.id));
-        told(Judged { at: pair.at, perspective: pair.perspective, known: Known { model, gold } });
+        let known = Known { model, ..setup.labelled(statement, &pair.passage.id) };
+        told(Judged { at: pair.at, perspective: pair.perspective, known });
     });
     Ok(())
 }

@@ -53,7 +53,7 @@ fn foreign(width: u16, height: u16) -> App {
 
 fn reading(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
-    app.book.write(PassageIx(0), 1, Known { model: Some(Ok(0.02)), gold: Some(true) });
+    app.book.write(PassageIx(0), 1, Known { model: Some(Ok(0.02)), gold: Some(true), human: None });
     press(&mut app, "<Enter>");
     let text = PASSAGES[0].2;
     let start = text.find("Zoos should be closed").unwrap();
@@ -211,7 +211,11 @@ fn a_passage_in_full_with_ranks_verdicts_and_evidence() {
     looks("read-100x30", &reading(100, 30), COLOURED);
     looks("read-40x12", &reading(40, 12), COLOURED);
     let mut app = asked(80, 24);
-    app.book.write(PassageIx(0), 0, Known { model: Some(Err(DetectError::Empty("passage"))), gold: None });
+    app.book.write(
+        PassageIx(0),
+        0,
+        Known { model: Some(Err(DetectError::Empty("passage"))), ..Known::default() },
+    );
     press(&mut app, "<Enter>");
     looks("read-failed-verdict", &app, COLOURED);
 }

@@ -118,6 +118,7 @@ pub fn opened() -> Opened {
         passages: 600,
         questions: vec![question()],
         labelled: false,
+        by_hand: false,
         threshold: 0.5,
         experimental: false,
         notice: None,
@@ -141,7 +142,7 @@ pub fn ranking(all: &[Written], order: &[usize], best: f32) -> Ranking {
 }
 
 pub fn said(p: f32) -> Known {
-    Known { model: Some(Ok(p)), gold: None }
+    Known { model: Some(Ok(p)), ..Known::default() }
 }
 
 /// An open corpus, the cursor in an empty question line.

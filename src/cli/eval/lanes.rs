@@ -32,8 +32,11 @@ impl Lanes {
             bail!("lanes need questions: name a question set with --questions");
         }
         let source = common.source();
-        if source == LabelSource::Gold && setup.labels.is_none() {
-            bail!("no labels came with this corpus; give some with --labels FILE");
+        if let Some(reason) = setup.lacks(source) {
+            bail!("{reason}");
+        }
+        for note in &setup.notes {
+            eprintln!("parallax: {note}");
         }
         let recipes = args.switches.applied(common.recipes())?;
         for run in recipes.iter().filter_map(Recipe::run) {
@@ -46,11 +49,12 @@ impl Lanes {
         Ok(Lanes { setup, recipes, source, meter, stop })
     }
 
-    /// Which labels counted: without a label file, the most trusted are the model's.
+    /// Which labels counted: without a label file and without labels by hand, the most trusted are the model's.
     pub fn label_source(&self) -> String {
-        let source = match (self.source, &self.setup.labels) {
-            (LabelSource::Auto, None) => LabelSource::Model,
-            (source, _) => source,
+        let labelled = self.setup.labels.is_some() || self.setup.has_human();
+        let source = match self.source {
+            LabelSource::Auto if !labelled => LabelSource::Model,
+            source => source,
         };
         source.to_string()
     }

@@ -69,7 +69,7 @@ fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {
         ])
     }));
     let figures = [
-        (".94!", "the model's probability; ! where gold labels say otherwise"),
+        (".94!", "the model's probability; ! where a label says otherwise"),
         ("↑3 new =", "rank moves against the list before the last change"),
         ("(+1)", "a measure's change since then"),
         (".60–1.0", "where Prec would lie if each of the model's verdicts were drawn with its probability"),

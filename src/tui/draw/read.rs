@@ -123,7 +123,7 @@ fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16
     lines
 }
 
-/// `supports  .94 (model)`, and what gold says where it says otherwise.
+/// `supports  .94 (model)`, and what the others say where they say otherwise.
 fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
     let Some(known) = app.book.known(at, perspective) else { return "not judged yet   ".into() };
     let text = match app.book.verdict(at, perspective) {
@@ -140,12 +140,19 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
                 By::Gold => "gold",
                 By::Human => "human",
             };
-            let other = match (&known.model, known.gold) {
-                _ if !known.disagrees(app.book.threshold) => String::new(),
-                (Some(Ok(p)), _) if verdict.by == By::Gold => format!(", model {}", share(f64::from(*p))),
-                (_, Some(true)) => ", gold: supports".into(),
-                _ => ", gold: does not".into(),
-            };
+            let mut other = String::new();
+            for (name, label) in [("human", known.human), ("gold", known.gold)] {
+                match label.filter(|label| *label != verdict.supports) {
+                    Some(true) => other += &format!(", {name}: supports"),
+                    Some(false) => other += &format!(", {name}: does not"),
+                    None => {}
+                }
+            }
+            if let Some(Ok(p)) = &known.model
+                && (*p >= app.book.threshold) != verdict.supports
+            {
+                other += &format!(", model {}", share(f64::from(*p)));
+            }
             format!("{says}{p} ({by}{other})")
         }
     };

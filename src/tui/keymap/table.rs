@@ -78,7 +78,7 @@ pub const TABLE: &[Binding] = &[
         &["s"],
         Action::NextLabelSource,
         "labels",
-        "let other labels count: auto, model, gold",
+        "let other labels count: auto, model, gold, human",
     ),
     bind(
         Context::Lanes,
@@ -159,7 +159,7 @@ pub const TABLE: &[Binding] = &[
         &["s"],
         Action::NextLabelSource,
         "labels",
-        "let other labels count: auto, model, gold",
+        "let other labels count: auto, model, gold, human",
     ),
     bind(
         Context::Statements,
@@ -219,7 +219,7 @@ pub const TABLE: &[Binding] = &[
         &["s"],
         Action::NextLabelSource,
         "labels",
-        "let other labels count: auto, model, gold",
+        "let other labels count: auto, model, gold, human",
     ),
     bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Sway, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
@@ -264,7 +264,7 @@ pub const TABLE: &[Binding] = &[
         &["s"],
         Action::NextLabelSource,
         "labels",
-        "let other labels count: auto, model, gold",
+        "let other labels count: auto, model, gold, human",
     ),
     bind(
         Context::Compare,

@@ -63,14 +63,17 @@ fn copy(app: &mut App) -> Vec<Effect> {
     vec![Effect::Copy(recipe)]
 }
 
-/// Lets the next labels count, passing over gold where there is none.
+/// Lets the next labels count, passing over those that there are none of.
 pub fn next_source(app: &mut App) {
-    let labelled = matches!(&app.corpus, Corpus::Open(opened) if opened.labelled);
-    if !labelled {
+    let (gold, human) = match &app.corpus {
+        Corpus::Open(opened) => (opened.labelled, opened.by_hand),
+        _ => (false, false),
+    };
+    if !gold && !human {
         app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());
         return;
     }
-    app.book.source = app.book.source.next();
+    app.book.source = app.book.source.next(gold, human);
 }
 
 fn count(app: &mut App, k: usize) -> Vec<Effect> {
