@@ -149,3 +149,6 @@ impl History {
         self.keys().flat_map(|key| self.decisions_on(key)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,3 +139,6 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     files.sort();
     Ok(files)
 }
+
+#[cfg(test)]
+mod tests;

@@ -348,3 +348,8 @@ fn sync_folder(path: &Path) {
         let _ = folder.sync_all();
     }
 }
+
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,8 @@ mod order;
 mod project;
 mod remap;
 mod steps;
+#[cfg(test)]
+mod testing;
 
 pub use decision::Decision;
 pub use entry::{Act, Entry, VERSION, View, text_hash};

@@ -127,3 +127,6 @@ fn drawn(item: &Item, seed: u64) -> [u8; 32] {
     hasher.update(&seed.to_le_bytes()).update(&(item.question.len() as u64).to_le_bytes());
     *hasher.update(item.question.as_bytes()).update(item.passage.id.as_bytes()).finalize().as_bytes()
 }
+
+#[cfg(test)]
+mod tests;

@@ -223,3 +223,6 @@ impl Project {
         progress
     }
 }
+
+#[cfg(test)]
+mod tests;
