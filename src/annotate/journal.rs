@@ -35,15 +35,17 @@ pub enum JournalError {
 }
 
 /// A file that a journal writes to. Tests put one in its place that is full.
-pub(super) trait Disk: Write + Seek {
-    /// Waits until everything is on the disk.
-    fn sync(&mut self) -> io::Result<()>;
+pub(super) trait Disk {
+    /// Writes from a place on, and waits until it is on the disk.
+    fn put(&mut self, from: u64, bytes: &[u8]) -> io::Result<()>;
     /// Cuts the file off.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
 impl Disk for File {
-    fn sync(&mut self) -> io::Result<()> {
+    fn put(&mut self, from: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(from))?;
+        self.write_all(bytes)?;
         self.sync_data()
     }
 
@@ -276,14 +278,9 @@ impl Journal {
         self.seen = None;
         keep_torn(&self.path, self.end).map_err(|error| self.failed(error))?;
         let mut disk = (self.disk)(&self.path).map_err(|error| self.failed(error))?;
-        let written = disk
-            .seek(SeekFrom::Start(self.end))
-            .and_then(|_| disk.write_all(&bytes))
-            .and_then(|()| disk.flush())
-            .and_then(|()| disk.sync());
-        if let Err(error) = written {
+        if let Err(error) = disk.put(self.end, &bytes) {
             // A full disk takes half a line. Should this fail as well, the half line is found as torn.
-            let _ = disk.cut(self.end).and_then(|()| disk.sync());
+            let _ = disk.cut(self.end);
             return Err(self.failed(error));
         }
         if new {
