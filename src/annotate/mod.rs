@@ -5,6 +5,7 @@
 //! a label; a [`Project`] says which passages are to be judged, and by whom.
 
 mod decision;
+mod disk;
 mod entry;
 mod file;
 mod history;

@@ -68,18 +68,18 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
 
 /// What ties the labels of the statement `from` to the statement `to`, and what of them stays: a label is moved only where somebody
 /// says that both mean the same.
-pub fn restate(history: &History, from: &str, to: &str) -> (Vec<(Key, Act)>, Vec<(Key, Lost)>) {
-    let (mut moves, mut lost) = (Vec::new(), Vec::new());
+pub fn restate(history: &History, from: &str, to: &str) -> Remap {
+    let mut found = Remap::default();
     for key in history.keys() {
         let heads = history.heads(key);
         let Some(first) = heads.iter().find(|head| head.view.answers.contains_key(from)) else { continue };
         let Some(view) = history.view(key) else {
-            lost.push((key.clone(), Lost::Conflict));
+            found.lost.push((key.clone(), Lost::Conflict));
             continue;
         };
         let held = view.answers.get(from);
         if view.answers.get(to).is_some_and(|supports| Some(supports) != held) {
-            lost.push((key.clone(), Lost::Otherwise));
+            found.lost.push((key.clone(), Lost::Otherwise));
             continue;
         }
         let renamed = |statement: &String| if statement == from { to.to_owned() } else { statement.clone() };
@@ -97,7 +97,7 @@ pub fn restate(history: &History, from: &str, to: &str) -> (Vec<(Key, Act)>, Vec
             ..view.clone()
         };
         let (question, passage, text) = (key.question.clone(), key.passage.clone(), first.text.clone());
-        moves.push((key.clone(), Act { question, passage, text, view, took: first.took }));
+        found.moves.push((key.clone(), Act { question, passage, text, view, took: first.took }));
     }
-    (moves, lost)
+    found
 }

@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::annotate::{Decision, Key};
 use crate::corpus::{Passage, PassageIx};
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
@@ -283,6 +284,14 @@ impl Engine {
         self.stop_survey(number);
         let stop = Stop::when_past(&self.shared.surveying, number);
         self.shared.surveys.put((number, survey, stop));
+    }
+
+    /// Lets what an annotator holds of a passage now count in all that is judged from here on, and says what counts for `statements`,
+    /// to be put into the book of what is on the screen. `decisions` are those on `key`, after the act. Neither disk nor model is asked.
+    pub fn decided(&self, key: &Key, decisions: Vec<Decision>, statements: &[String]) -> Vec<Option<bool>> {
+        let Some(setup) = self.shared.setup.get() else { return vec![None; statements.len()] };
+        setup.decided(key, decisions);
+        statements.iter().map(|statement| setup.labelled(statement, &key.passage).human).collect()
     }
 
     /// Gives up every survey but this one.

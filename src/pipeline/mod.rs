@@ -9,6 +9,7 @@ mod book;
 mod compare;
 mod figures;
 mod judge;
+mod labels;
 mod plan;
 mod rank;
 pub mod recipe;

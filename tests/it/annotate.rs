@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parallax::annotate::{Act, Item, Journal, Project, View, text_hash};
+use parallax::detect::{By, LabelSource};
+use parallax::pipeline::{Depth, Lists, Opening, Plan, Setup, answer};
+use parallax::work::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -171,6 +174,45 @@ fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
     assert_eq!(by(&search("human", &[]))[0], "\"human\" false");
     let table = desk.good(&["eval", "berds", "--lanes", "bm25", "-k", "1", "--label-source", "human"]);
     assert!(table.contains("labels: human"), "{table}");
+}
+
+#[test]
+fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_again() {
+    let desk = Desk::new();
+    let opening = Opening { data_dir: desk.path("data"), ..Opening::default() };
+    let setup = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
+    let question = setup.questions.iter().find(|question| question.text == QUESTION).unwrap().clone();
+    let plan = Plan { question, lanes: vec!["bm25".parse().unwrap()], k: 3, source: LabelSource::Human };
+    let answered = || answer(&setup, &plan, Depth::Top, &mut Lists::default(), &Stop::never()).unwrap();
+    let first = answered();
+    assert_eq!(first.figures(&plan, 0).unwrap().judged, 0);
+    assert!(!setup.has_human() && setup.lacks(LabelSource::Human).is_some());
+    let ranked = first.lanes[0].0.as_ref().unwrap()[1].clone();
+    let answers = plan.question.perspectives.iter().map(|text| (text.clone(), true)).collect();
+    let act = Act {
+        question: QUESTION.into(),
+        passage: ranked.passage.id.clone(),
+        text: text_hash(&ranked.passage),
+        view: View { answers, ..View::default() },
+        took: None,
+    };
+    let mut journal = Journal::open(&setup.journals.join("anna.jsonl"), "anna").unwrap().journal;
+    let entry = journal.append(act).unwrap();
+    setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
+    let figures = answered().figures(&plan, 0).unwrap();
+    assert_eq!((figures.judged, figures.supporting), (1, vec![1, 1]));
+    // What is open already is written into its book.
+    let mut book = first.book;
+    book.decided(ranked.at, 0, setup.labelled(&plan.question.perspectives[0], &ranked.passage.id).human);
+    assert_eq!(
+        book.verdict(ranked.at, 0).map(|verdict| (verdict.supports, verdict.by)),
+        Some((true, By::Human))
+    );
+    let again = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
+    assert!(again.has_human());
+    let entry = journal.undo().unwrap().unwrap();
+    setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
+    assert_eq!(answered().figures(&plan, 0).unwrap().judged, 0);
 }
 
 #[test]

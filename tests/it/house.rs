@@ -92,7 +92,8 @@ fn what_reorders_and_projects_knows_vectors_and_scores_alone() {
 fn the_core_never_looks_up_at_interface_engine_or_commands() {
     let mut found = Vec::new();
     for room in [
-        "measure", "retrieve", "corpus", "detect", "encode", "question", "expand", "project", "rerank", "llm",
+        "measure", "retrieve", "corpus", "detect", "encode", "question", "expand", "project", "rerank",
+        "llm", "annotate",
     ] {
         for (name, text) in sources(room) {
             for (i, line) in text.lines().enumerate() {

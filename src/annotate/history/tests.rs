@@ -90,7 +90,7 @@ fn two_machines_that_disagree_are_a_conflict_that_is_kept_and_an_act_settles_it(
     assert_eq!(by, ["ben"]);
     write(&mut here, "anna", 1, false, 1);
     assert!(here.conflicts().is_empty());
-    assert_eq!(here.decisions_on(&key)[0].supports, false);
+    assert!(!here.decisions_on(&key)[0].supports);
     assert_eq!(here.len(), 5);
 }
 

@@ -1,7 +1,7 @@
 //! What counts as a label, and what is tied again.
 
 use super::super::testing::{QUESTION, YES, act, passage};
-use super::super::{Act, Entry, Lost, remap, restate};
+use super::super::{Act, Entry, Lost, Remap, remap, restate};
 use super::*;
 use crate::corpus::Passage;
 
@@ -108,11 +108,11 @@ fn a_label_follows_the_text_of_its_passage_and_what_cannot_follow_is_listed() {
 #[test]
 fn a_reworded_statement_takes_its_labels_along_when_somebody_says_so() {
     let history = history(&[("anna", act(1, true)), ("ben", act(2, false))]);
-    let (moves, lost) = restate(&history, YES, "Ban zoos.");
+    let Remap { moves, lost } = restate(&history, YES, "Ban zoos.");
     assert!(lost.is_empty());
     assert_eq!(moves.len(), 2);
     assert_eq!(moves[1].1.view.answers, BTreeMap::from([("Ban zoos.".to_owned(), false)]));
-    assert_eq!(restate(&history, "Never asked.", "Ban zoos.").0, []);
+    assert_eq!(restate(&history, "Never asked.", "Ban zoos.").moves, []);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What a journal survives.
 
 use std::fs;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Read as _, Seek, SeekFrom, Write};
 
+use super::super::disk::Disk;
 use super::super::testing::{act, open, said};
 use super::*;
 use crate::measure::seeded::SplitMix64;
@@ -143,7 +145,7 @@ fn a_full_disk_is_told_and_changes_nothing_and_once_there_is_room_the_same_act_s
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("anna.jsonl");
     let before = written(&path, 2);
-    let full: [fn(&Path) -> io::Result<Box<dyn Disk>>; 3] = [
+    let full: [Open; 3] = [
         |path| Ok(Box::new(Full { file: super::open(path)?, room: 0, cuts: true })),
         |path| Ok(Box::new(Full { file: super::open(path)?, room: 40, cuts: true })),
         |path| Ok(Box::new(Full { file: super::open(path)?, room: 40, cuts: false })),

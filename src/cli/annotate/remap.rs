@@ -39,16 +39,13 @@ pub fn run(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
         for entry in Read::file(&file)?.entries {
             history.take(entry);
         }
-        let (moves, lost) = match (&args.from, &args.to) {
+        let found = match (&args.from, &args.to) {
             (Some(from), Some(to)) => restate(&history, from, to),
-            _ => {
-                let found = remap(&history, &setup.corpus);
-                (found.moves, found.lost)
-            }
+            _ => remap(&history, &setup.corpus),
         };
-        let tied = tie(&file, moves)?;
+        let tied = tie(&file, found.moves)?;
         writeln!(out, "{}: {} tied again", named(&file), count(tied, "passage", "passages"))?;
-        for (key, why) in &lost {
+        for (key, why) in &found.lost {
             let why = match why {
                 Lost::NoSuchText => "no passage has its text",
                 Lost::Otherwise => "another label is there already",
