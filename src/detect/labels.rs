@@ -201,7 +201,8 @@ impl Columns {
     }
 }
 
-fn truth(label: &str) -> Result<bool, String> {
+/// What a label says: 1, true, yes and every number above 0 are a yes.
+pub(crate) fn truth(label: &str) -> Result<bool, String> {
     match label.trim() {
         "1" | "true" | "yes" => Ok(true),
         "0" | "false" | "no" => Ok(false),

@@ -1,0 +1,254 @@
+//! Argilla's records (version 2), one a question, passage and statement, with responses by annotator.
+//!
+//! Argilla knows users by UUID alone and keeps no time with a response, so names, dates and times taken are in the record's
+//! metadata. `.settings.json` beside the records makes the dataset they belong to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Decision, ExportError, Exported, Imported, Material, Model, Reading, Row, groups, json, span, times,
+};
+use crate::detect::labels::truth;
+use crate::input::InputError;
+
+const YES: &str = "supports";
+const NO: &str = "does not support";
+
+/// The dataset's settings.
+pub fn settings() -> Value {
+    let field = |name: &str, title: &str, required: bool| {
+        json!({
+            "name": name, "title": title, "required": required,
+            "settings": {"type": "text", "use_markdown": false},
+        })
+    };
+    let option = |value: &str| json!({"value": value, "text": value, "description": null});
+    let question = |name: &str, title: &str, required: bool, settings: Value| json!({"name": name, "title": title, "description": null, "required": required, "settings": settings});
+    let label = |options: &[&str]| {
+        let options: Vec<Value> = options.iter().map(|one| option(one)).collect();
+        json!({"type": "label_selection", "options": options})
+    };
+    let spans = json!({
+        "type": "span", "field": "text", "allow_overlapping": false, "options": [option("evidence")],
+    });
+    json!({
+        "guidelines": "Does the passage support the statement?",
+        "allow_extra_metadata": true,
+        "fields": [
+            field("question", "Question", true),
+            field("statement", "Statement", true),
+            field("title", "Title", false),
+            field("text", "Passage", true),
+        ],
+        "questions": [
+            question("supports", "Does the passage support the statement?", true, label(&[YES, NO])),
+            question("evidence", "The words that show it", false, spans),
+            question("note", "A remark", false, json!({"type": "text", "use_markdown": false})),
+            question("look", "Another look", false, label(&["another look", "settled"])),
+        ],
+        "vectors": [],
+        "metadata": [],
+        "distribution": {"strategy": "overlap", "min_submitted": 1},
+        "mapping": null,
+    })
+}
+
+#[derive(Deserialize)]
+struct Record {
+    fields: Map<String, Value>,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    responses: BTreeMap<String, Vec<Response>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    passage: Option<String>,
+    hash: Option<String>,
+    #[serde(default)]
+    labels: Vec<Label>,
+}
+
+/// What a response has no place for.
+#[derive(Deserialize)]
+struct Label {
+    user_id: String,
+    annotator: String,
+    at: String,
+    took: Option<u64>,
+    evidence: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    user_id: String,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    status: Option<String>,
+}
+
+/// Reads records as `dataset.records.to_json` writes them. Responses that were discarded are passed over.
+///
+/// # Errors
+/// The file holds no such records.
+pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
+    let records: Vec<Record> =
+        json::whole(path, "Argilla's records, an array of objects with `fields` and `responses`")?;
+    let mut imported = Imported::default();
+    for (i, record) in records.iter().enumerate() {
+        for response in record.responses.get("supports").into_iter().flatten() {
+            if response.status.as_deref() == Some("discarded") {
+                continue;
+            }
+            imported.take(|| format!("record {}", i + 1), decision(record, response, reading));
+        }
+    }
+    Ok(imported)
+}
+
+fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Result<Decision, String> {
+    let field = |keys: [&str; 2]| keys.iter().find_map(|key| record.fields.get(*key)?.as_str());
+    let row = Row {
+        question: field(["question", "question"]),
+        passage: record.metadata.passage.as_deref(),
+        hash: record.metadata.hash.as_deref(),
+        title: field(["title", "title"]),
+        document: field(["text", "document"]),
+        perspective: field(["statement", "perspective"]).ok_or("no `statement` in its fields")?,
+    };
+    let chosen = response.value.as_str().ok_or("a response to `supports` that is no text")?;
+    let supports = match chosen {
+        YES => true,
+        NO => false,
+        other => truth(other).map_err(|_| format!("the response `{other}` is neither `{YES}` nor `{NO}`"))?,
+    };
+    let user = response.user_id.as_str();
+    let known = record.metadata.labels.iter().find(|label| label.user_id == user);
+    let also = |question: &str| {
+        record.responses.get(question)?.iter().find(|one| one.user_id == user).map(|one| &one.value)
+    };
+    let by = known.map_or(user, |label| label.annotator.as_str());
+    let plain = reading.decided(&row, Some(by), supports)?;
+    let evidence = also("evidence").and_then(|spans| marked(spans, row.document?));
+    Ok(Decision {
+        evidence: evidence.or_else(|| known?.evidence.clone()),
+        note: also("note").and_then(Value::as_str).map(str::to_owned),
+        flagged: also("look").and_then(Value::as_str) == Some("another look"),
+        at: known.and_then(|label| times::read(&label.at)).unwrap_or(plain.at),
+        took: known.and_then(|label| label.took),
+        ..plain
+    })
+}
+
+/// The words that the spans of a response mark.
+fn marked(spans: &Value, document: &str) -> Option<String> {
+    let number = |span: &Value, key: &str| usize::try_from(span.get(key)?.as_u64()?).ok();
+    let pieces = spans.as_array()?.iter();
+    let pieces: Option<Vec<String>> =
+        pieces.map(|span| span::cut(document, number(span, "start")?, number(span, "end")?)).collect();
+    pieces.filter(|pieces| !pieces.is_empty()).map(|pieces| pieces.join("\n"))
+}
+
+/// Writes records and the dataset's settings, and the detector's verdicts as suggestions.
+///
+/// # Errors
+/// A date is beyond what the format can write.
+pub fn write(
+    decisions: &[Decision],
+    material: &Material<'_>,
+    model: Option<&Model>,
+) -> Result<Exported, ExportError> {
+    let mut records = Vec::new();
+    let mut unseen = 0;
+    for group in groups(decisions) {
+        let Some(about) = group.first() else { continue };
+        let passage = material.passage(about);
+        unseen += usize::from(passage.is_none());
+        let passage = passage.unwrap_or_default();
+        let mut responses: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        let mut labels = Vec::new();
+        for decision in &group {
+            let user = user_id(&decision.by);
+            let mut say = |question, value: Value| {
+                responses.entry(question).or_default().push(json!({"value": value, "user_id": user}));
+            };
+            say("supports", json!(if decision.supports { YES } else { NO }));
+            let span = decision.evidence.as_deref().and_then(|evidence| span::of(evidence, &passage.text));
+            if let Some((start, end)) = span {
+                say("evidence", json!([{"start": start, "end": end, "label": "evidence"}]));
+            }
+            if let Some(note) = &decision.note {
+                say("note", json!(note));
+            }
+            if decision.flagged {
+                say("look", json!("another look"));
+            }
+            let mut label = json!({"user_id": user, "annotator": decision.by, "at": super::date(decision)?});
+            if let Some(took) = decision.took {
+                label["took"] = json!(took);
+            }
+            if let (Some(evidence), None) = (&decision.evidence, span) {
+                label["evidence"] = json!(evidence);
+            }
+            labels.push(label);
+        }
+        let suggestions = model.and_then(|model| Some((model, model.p(about)?))).map_or_else(
+            || json!({}),
+            |(model, p)| {
+                let value = if p >= model.threshold { YES } else { NO };
+                json!({"supports": {"value": value, "score": p, "agent": model.detector}})
+            },
+        );
+        records.push(json!({
+            "id": record_id(about),
+            "fields": {
+                "question": about.question,
+                "statement": about.perspective,
+                "title": passage.title,
+                "text": passage.text,
+            },
+            "metadata": {"passage": about.passage, "hash": about.text, "labels": labels},
+            "suggestions": suggestions,
+            "responses": responses,
+            "vectors": {},
+        }));
+    }
+    let left_out = super::unseen(unseen);
+    let records = format!("{:#}\n", Value::Array(records)).into_bytes();
+    let settings = format!("{:#}\n", settings()).into_bytes();
+    Ok(Exported { files: vec![("", records), (".settings.json", settings)], left_out })
+}
+
+/// The record of a passage and a statement has the same id in every export.
+fn record_id(about: &Decision) -> String {
+    hashed(&[&about.question, &about.passage, &about.text, &about.perspective]).to_hex()[..32].to_owned()
+}
+
+fn hashed(parts: &[&str]) -> blake3::Hash {
+    let mut hash = blake3::Hasher::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hash.finalize()
+}
+
+/// A user's UUID: the name itself where it is one, else one made of the name (version 8, RFC 9562).
+fn user_id(name: &str) -> String {
+    let groups: Vec<usize> = name.split('-').map(str::len).collect();
+    let hex = name.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    if groups == [8, 4, 4, 4, 12] && hex {
+        return name.to_owned();
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hashed(&[name]).as_bytes()[..16]);
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,173 @@
+//! BERDS results whose passages carry `NAME-preds`: booleans aligned with the question's `perspectives`, one key an annotator.
+//!
+//! Passages without an id are matched by their text. A label that an annotator did not give is `null`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Decision, ExportError, Exported, Imported, Material, Reading, Row, beyond_labels, json};
+use crate::corpus::Passage;
+use crate::input::{BadLine, InputError, lines};
+
+/// What the key of an annotator's labels ends with.
+const PREDS: &str = "-preds";
+
+#[derive(Deserialize)]
+struct Asked {
+    question: String,
+    perspectives: Vec<String>,
+    ctxs: Vec<Map<String, Value>>,
+}
+
+/// Reads results, one JSON object a line or all in one array.
+///
+/// # Errors
+/// Something is not such a result, or a passage's labels are not aligned with the perspectives.
+pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
+    const EXPECTED: &str = "BERDS results with `question`, `perspectives` and `ctxs`";
+    let mut asked: Vec<(usize, Asked)> = Vec::new();
+    let start = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
+    if start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        asked.extend(
+            json::whole::<Vec<Asked>>(path, EXPECTED)?.into_iter().enumerate().map(|(i, one)| (i + 1, one)),
+        );
+    } else {
+        lines(path, |number, line| {
+            asked
+                .push((number, serde_json::from_str(line).map_err(|error| format!("{EXPECTED} ({error})"))?));
+            Ok(())
+        })?;
+    }
+    let (mut imported, mut told, mut found) = (Imported::default(), Vec::new(), false);
+    for (number, one) in &asked {
+        for (rank, passage) in one.ctxs.iter().enumerate() {
+            for (key, labels) in passage {
+                let Some(by) = key.strip_suffix(PREDS) else { continue };
+                found = true;
+                match aligned(labels, one.perspectives.len()) {
+                    Ok(labels) => {
+                        take(&mut imported, reading, (*number, one), (rank, passage), (by, &labels))
+                    }
+                    Err(expected) => told.push(BadLine {
+                        file: path.into(),
+                        line: *number,
+                        expected: format!("in `{key}` of passage {} {expected}", rank + 1),
+                        found: labels.to_string(),
+                    }),
+                }
+            }
+        }
+    }
+    if !told.is_empty() {
+        return Err(InputError::BadLines(told));
+    }
+    if !found {
+        let advice = "expected passages with a key that ends in `-preds`";
+        return Err(InputError::Empty { path: path.into(), what: "the labels in it", advice });
+    }
+    Ok(imported)
+}
+
+fn aligned(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, String> {
+    let expected = || format!("{perspectives} booleans, one a perspective");
+    // A passage that nobody labelled.
+    if labels.is_null() {
+        return Ok(Vec::new());
+    }
+    let labels = labels.as_array().filter(|labels| labels.len() == perspectives).ok_or_else(expected)?;
+    let one = |label: &Value| {
+        if label.is_null() { Ok(None) } else { label.as_bool().map(Some).ok_or_else(expected) }
+    };
+    labels.iter().map(one).collect()
+}
+
+fn take(
+    imported: &mut Imported,
+    reading: &Reading<'_>,
+    (number, asked): (usize, &Asked),
+    (rank, passage): (usize, &Map<String, Value>),
+    (by, labels): (&str, &[Option<bool>]),
+) {
+    let text = |key: &str| passage.get(key).and_then(Value::as_str);
+    let id = match passage.get("id") {
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(Value::Null) | None => None,
+        Some(other) => Some(other.to_string()),
+    };
+    for (statement, label) in asked.perspectives.iter().zip(labels) {
+        let Some(label) = label else { continue };
+        let row = Row {
+            question: Some(&asked.question),
+            passage: id.as_deref(),
+            hash: None,
+            title: text("title"),
+            document: text("text"),
+            perspective: statement,
+        };
+        let made = reading.decided(&row, (!by.is_empty()).then_some(by), *label);
+        imported.take(|| format!("result {number}, passage {}", rank + 1), made);
+    }
+}
+
+/// Writes one JSON object a question, one line each.
+///
+/// # Errors
+/// Never; a label without a place is told as left out.
+pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
+    let mut out = String::new();
+    let (mut partial, mut written) = (0, 0);
+    for question in material.questions {
+        let here: Vec<&Decision> = decisions.iter().filter(|one| one.question == question.text).collect();
+        let mut passages: BTreeMap<&str, BTreeMap<&str, Vec<Option<bool>>>> = BTreeMap::new();
+        let mut shown: BTreeMap<&str, Option<Passage>> = BTreeMap::new();
+        for decision in here {
+            let Some(i) = question.perspectives.iter().position(|one| *one == decision.perspective) else {
+                continue;
+            };
+            let labels = passages.entry(&decision.passage).or_default().entry(&decision.by);
+            labels.or_insert_with(|| vec![None; question.perspectives.len()])[i] = Some(decision.supports);
+            shown.entry(&decision.passage).or_insert_with(|| material.passage(decision));
+            written += 1;
+        }
+        if passages.is_empty() {
+            continue;
+        }
+        let ctxs = passages.iter().map(|(id, labels)| {
+            let passage = shown.get(id).cloned().flatten().unwrap_or_default();
+            let mut ctx = json!({"id": id, "title": passage.title, "text": passage.text});
+            for (by, labels) in labels {
+                partial += usize::from(labels.contains(&None));
+                ctx[format!("{by}{PREDS}")] = json!(labels);
+            }
+            ctx
+        });
+        let line = json!({
+            "id": question.id,
+            "question": question.text,
+            "perspectives": question.perspectives,
+            "ctxs": ctxs.collect::<Vec<_>>(),
+        });
+        out += &format!("{line}\n");
+    }
+    let mut left_out: Vec<String> = beyond_labels(decisions).into_iter().collect();
+    if written < decisions.len() {
+        left_out.push(format!(
+            "{} labels are left out, as the question set has no such question or statement",
+            decisions.len() - written
+        ));
+    }
+    if partial > 0 {
+        left_out.push(format!(
+            "{partial} passages were not labelled for every statement; what is missing is null"
+        ));
+    }
+    let nobody: BTreeSet<&str> =
+        decisions.iter().map(|one| one.by.as_str()).filter(|by| by.is_empty()).collect();
+    if !nobody.is_empty() {
+        left_out.push("an annotator without a name stands as `-preds`".into());
+    }
+    Ok(Exported { files: vec![("", out.into_bytes())], left_out })
+}

@@ -1,0 +1,104 @@
+//! TREC qrels: `NAME.div.qrels` says which perspective a passage supports (the iteration is its number, from 1), `NAME.qrels`
+//! whether it supports any.
+//!
+//! A file has one label a pair. It is what most annotators said; pairs on which as many say yes as no are left out and told.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::super::agree::items;
+use super::{Decision, ExportError, Exported, Imported, Material, Reading, Row, Unmatched, beyond_labels};
+use crate::input::InputError;
+use crate::measure::trec::{
+    DiversityQrels, TrecError, read_diversity_qrels, write_diversity_qrels, write_qrels,
+};
+
+/// Reads judgements per perspective; every grade above 0 is a yes.
+///
+/// # Errors
+/// A line is not right, or the file says nothing of perspectives.
+pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
+    let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let refused = |reason: String| InputError::Unreadable { path: path.into(), reason };
+    let qrels = read_diversity_qrels(&path.display().to_string(), BufReader::new(file)).map_err(|error| match error {
+        TrecError::Io { source, .. } => InputError::unreadable(path, &source),
+        lines @ TrecError::Lines(_) => refused(format!(
+            "not read as judgements per perspective (give NAME.div.qrels; NAME.qrels does not say which perspective a passage supports):\n{lines}"
+        )),
+    })?;
+    let mut imported = Imported::default();
+    for name in qrels.questions() {
+        let Some(question) = reading.material.question(name) else {
+            let reason = format!(
+                "no question of the set is `{name}`; its {} labels are left",
+                qrels.judgements(name).count()
+            );
+            imported.unmatched.push(Unmatched { at: format!("question {name}"), reason });
+            continue;
+        };
+        for (passage, perspective, grade) in qrels.judgements(name) {
+            let made = question
+                .perspectives
+                .get(perspective)
+                .ok_or_else(|| format!("it has only {} perspectives", question.perspectives.len()))
+                .and_then(|statement| {
+                    let row = Row {
+                        question: Some(name),
+                        passage: Some(passage),
+                        perspective: statement,
+                        ..Row::default()
+                    };
+                    reading.decided(&row, None, grade > 0)
+                });
+            imported.take(
+                || format!("question {name}, passage {passage}, perspective {}", perspective + 1),
+                made,
+            );
+        }
+    }
+    Ok(imported)
+}
+
+/// Writes both files.
+///
+/// # Errors
+/// An id holds white space.
+pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
+    let mut qrels = DiversityQrels::default();
+    let (mut tied, mut unknown, mut outvoted) = (0, 0, 0);
+    for item in items(decisions, None) {
+        let about = item.about;
+        let Some(supports) = item.majority() else {
+            tied += 1;
+            continue;
+        };
+        let (yes, no) = item.votes();
+        outvoted += usize::from(yes.min(no) > 0);
+        let question = material.question(&about.question);
+        let number = question
+            .and_then(|question| question.perspectives.iter().position(|one| *one == about.perspective));
+        let (Some(question), Some(number)) = (question, number) else {
+            unknown += 1;
+            continue;
+        };
+        qrels
+            .insert(&question.id, &about.passage, number, i32::from(supports))
+            .map_err(|error| ExportError(error.to_string()))?;
+    }
+    let (mut any, mut each) = (Vec::new(), Vec::new());
+    let written = write_qrels(&mut any, &qrels.any_perspective())
+        .and_then(|()| write_diversity_qrels(&mut each, &qrels));
+    written.map_err(|error| ExportError(error.to_string()))?;
+    let mut left_out: Vec<String> = beyond_labels(decisions).into_iter().collect();
+    for (n, what) in [
+        (tied, "passages are left out, on which as many annotators say yes as no"),
+        (outvoted, "labels are those of a majority; who said otherwise is not in the file"),
+        (unknown, "labels are left out, as the question set has no such statement to number"),
+    ] {
+        if n > 0 {
+            left_out.push(format!("{n} {what}"));
+        }
+    }
+    Ok(Exported { files: vec![(".qrels", any), (".div.qrels", each)], left_out })
+}
