@@ -37,11 +37,13 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         if !notes.is_empty() {
             view.note = Some(notes.join("\n"));
         }
-        view.flagged = said.iter().any(|one| one.flagged);
+        // Most formats have no such mark, so its absence takes none away.
+        view.flagged |= said.iter().any(|one| one.flagged);
         let Some(last) = said.last().filter(|_| view != before || heads.len() > 1) else { continue };
         let was = heads.iter().map(|head| head.id.clone()).collect();
         let took = said.iter().filter_map(|one| one.took).max();
-        let act = Act { question: question.into(), passage: passage.into(), text: last.text.clone(), view, took };
+        let act =
+            Act { question: question.into(), passage: passage.into(), text: last.text.clone(), view, took };
         made.push(Entry::new(act, by, was, last.at)?);
     }
     Ok(made)
@@ -70,7 +72,11 @@ mod tests {
 
     #[test]
     fn decisions_come_out_of_the_journal_as_they_went_in() {
-        let other = Decision { perspective: "No.".into(), evidence: Some("x".into()), ..said("anna", "Q?", 1, false) };
+        let other = Decision {
+            perspective: "No.".into(),
+            evidence: Some("x".into()),
+            ..said("anna", "Q?", 1, false)
+        };
         let decisions = vec![other, said("anna", "Q?", 1, true), said("ben", "Q?", 1, true)];
         let entries = entries(&decisions, &History::default()).unwrap();
         assert_eq!(entries.len(), 2);
@@ -79,10 +85,14 @@ mod tests {
 
     #[test]
     fn the_same_file_twice_adds_nothing_and_another_label_takes_the_place_of_the_first() {
-        let first = vec![said("anna", "Q?", 1, true), Decision { perspective: "No.".into(), ..said("anna", "Q?", 1, false) }];
+        let first = vec![
+            said("anna", "Q?", 1, true),
+            Decision { perspective: "No.".into(), ..said("anna", "Q?", 1, false) },
+        ];
         let mut standing = history(entries(&first, &History::default()).unwrap());
         assert!(entries(&first, &standing).unwrap().is_empty());
-        let turned = Decision { at: 9, note: Some("on second thoughts".into()), ..said("anna", "Q?", 1, false) };
+        let turned =
+            Decision { at: 9, note: Some("on second thoughts".into()), ..said("anna", "Q?", 1, false) };
         for entry in entries(std::slice::from_ref(&turned), &standing).unwrap() {
             standing.take(entry);
         }

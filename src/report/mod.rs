@@ -2,6 +2,7 @@
 //!
 //! It must not compute anything but layout.
 
+pub mod agreement;
 pub mod html;
 pub mod marks;
 mod markup;

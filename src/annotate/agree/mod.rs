@@ -65,7 +65,7 @@ pub struct Annotator {
     pub yes: usize,
     /// Labels marked for another look.
     pub flagged: usize,
-    /// Labels whose time was measured.
+    /// Passages whose time was measured; one is looked at once for all its statements.
     pub timed: usize,
     /// Median time of those, in milliseconds.
     pub median_ms: Option<f64>,
@@ -147,7 +147,8 @@ pub fn table(items: &[Item<'_>], model: Option<&Model>) -> Table {
 fn person(items: &[Item<'_>], name: &str) -> (Annotator, Labels) {
     let said: Vec<_> =
         items.iter().enumerate().filter_map(|(i, item)| Some((i, *item.said.get(name)?))).collect();
-    let mut times: Vec<u64> = said.iter().filter_map(|(_, decision)| decision.took).collect();
+    let looks = said.iter().filter_map(|(_, one)| Some(((&one.question, &one.text, one.at), one.took?)));
+    let mut times: Vec<u64> = looks.collect::<BTreeMap<_, u64>>().into_values().collect();
     times.sort_unstable();
     let middle = times.len() / 2;
     let median = match times.len() {

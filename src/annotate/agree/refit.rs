@@ -32,6 +32,23 @@ pub struct Refit {
     pub f1_before: f64,
 }
 
+impl Refit {
+    /// As it is written into a file and printed.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "threshold": self.threshold,
+            "labels": self.n,
+            "positives": self.positives,
+            "questions": self.questions,
+            "ties_left_out": self.ties,
+            "f1": self.f1,
+            "f1_held_out": self.f1_held_out,
+            "f1_before": self.f1_before,
+            "accuracy": self.accuracy,
+        })
+    }
+}
+
 /// Why no threshold can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefitError {

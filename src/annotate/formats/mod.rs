@@ -23,6 +23,8 @@ mod tests;
 mod times;
 pub mod tsv;
 
+pub use times::told as date_of;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// `2026-05-06T07:08:09.123Z`.
+/// Milliseconds since 1970 as `2026-05-06T07:08:09.123Z`; none beyond the year 9999.
 pub fn told(at: u64) -> Option<String> {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at) * 1_000_000).ok()?;
     moment.format(&Rfc3339).ok()
