@@ -37,6 +37,9 @@ pub struct Common {
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
     #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
     pub labels: Option<String>,
+    /// A threshold fitted on labels by hand (annotate agree --refit) instead of the detector's own.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub detector_threshold: Option<PathBuf>,
     /// Which labels count.
     #[arg(long, global = true, value_enum, value_name = "SOURCE")]
     pub label_source: Option<LabelSource>,
@@ -92,6 +95,7 @@ impl Common {
             questions: self.questions.clone(),
             labels: self.labels.clone(),
             runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
+            threshold: self.detector_threshold.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),

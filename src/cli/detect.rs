@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::args::{Detect, Format};
+use super::args::{Common, Detect, Format};
 use crate::corpus::Passage;
-use crate::detect::{CrossEncoder, DetectError, Detector};
+use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Refitted};
 use crate::input::{InputError, lines};
 use crate::measure::detection::{Report, report};
 use crate::pipeline::model_threads;
@@ -28,9 +28,14 @@ struct Pair {
 ///
 /// # Errors
 /// The file is not such a table, or the detector cannot be loaded.
-pub fn run(args: &Detect) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
-    let detector = CrossEncoder::carried().context("the carried detector")?;
+    let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
+    let own = CrossEncoder::carried().context("the carried detector")?;
+    let detector: Box<dyn Detector> = match fitted {
+        Some(fitted) => Box::new(Refitted::new(own, fitted)?),
+        None => Box::new(own),
+    };
     let (done, told) = (AtomicUsize::new(0), Mutex::new(io::stderr()));
     let verdicts = on_all(&model_threads()?, pairs.len(), &Stop::never(), |i| {
         let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement);
@@ -44,7 +49,7 @@ pub fn run(args: &Detect) -> anyhow::Result<ExitCode> {
         verdict
     });
     let report = labelled(&pairs, &verdicts, detector.threshold());
-    print(args.format, &detector, &pairs, &verdicts, report.as_ref())?;
+    print(args.format, detector.as_ref(), &pairs, &verdicts, report.as_ref())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,7 +105,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
 
 fn print(
     format: Format,
-    detector: &CrossEncoder,
+    detector: &dyn Detector,
     pairs: &[Pair],
     verdicts: &[Result<f32, DetectError>],
     report: Option<&Report>,
@@ -119,6 +124,7 @@ fn print(
         let all = json!({
             "detector": detector.key(),
             "threshold": threshold,
+            "threshold_fitted_on": detector.fitted_on(),
             "pairs": rows.collect::<Vec<_>>(),
             "report": report.map(Report::json),
             "provenance": provenance,
@@ -134,7 +140,7 @@ fn print(
     }
     out.flush()?;
     match report {
-        Some(report) => writeln!(io::stderr(), "{}", report.text(threshold)),
+        Some(report) => writeln!(io::stderr(), "{}", report.text(threshold, detector.fitted_on())),
         None => Ok(()),
     }
 }

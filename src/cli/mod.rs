@@ -49,7 +49,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Explore { question }) => explore::run(&common, &question),
         Some(Command::Search(search)) => search::run(&common, &search),
         Some(Command::Statements(statements)) => statements::run(&statements),
-        Some(Command::Detect(detect)) => detect::run(&detect),
+        Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),

@@ -45,7 +45,14 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let book = answered.book;
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
-    let result = SearchResult { plan: &plan, corpus, detector: detector.key(), lanes, book };
+    let result = SearchResult {
+        plan: &plan,
+        corpus,
+        detector: detector.key(),
+        fitted_on: detector.fitted_on(),
+        lanes,
+        book,
+    };
     let text = match args.format {
         Format::Text => result.text(common.glyphs()),
         Format::Json => format!("{:#}\n", result.json()),

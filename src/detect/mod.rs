@@ -6,9 +6,11 @@
 pub mod cache;
 mod cross_encoder;
 pub mod evidence;
+mod fitted;
 pub mod labels;
 
 pub use cross_encoder::CrossEncoder;
+pub use fitted::{Fitted, Refitted};
 pub use labels::Labels;
 
 use std::fmt;
@@ -26,6 +28,16 @@ pub enum DetectError {
     /// The model failed.
     #[error("the detector could not be run: {0}")]
     Model(String),
+    /// The threshold is of another detector.
+    #[error(
+        "the threshold was fitted for the detector {of}, and this one is {here}; fit it again with `annotate agree --refit`"
+    )]
+    OtherThreshold {
+        /// Whose it is.
+        of: String,
+        /// The one in use.
+        here: String,
+    },
 }
 
 /// A model that judges one pair of passage and statement.
@@ -34,6 +46,10 @@ pub trait Detector: Send + Sync {
     fn key(&self) -> &str;
     /// A passage supports a statement from this probability on.
     fn threshold(&self) -> f32;
+    /// How many labels by hand the threshold was fitted on, where it is not the detector's own.
+    fn fitted_on(&self) -> Option<usize> {
+        None
+    }
     /// Not yet better than plain cosine on a test split by topic.
     fn experimental(&self) -> bool;
     /// The probability that the passage supports the statement.

@@ -51,7 +51,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         questions: setup.questions.clone(),
         labelled: setup.labels.is_some(),
         by_hand: setup.has_human(),
-        threshold: card.threshold,
+        threshold: setup.threshold()?,
         experimental: card.experimental,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
     })

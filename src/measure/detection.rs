@@ -59,11 +59,15 @@ impl Report {
         })
     }
 
-    /// One line for people.
-    pub fn text(&self, threshold: f32) -> String {
+    /// One line for people. `fitted_on`: how many labels by hand the threshold was fitted on, if it was.
+    pub fn text(&self, threshold: f32, fitted_on: Option<usize>) -> String {
+        let origin = match fitted_on {
+            Some(labels) => format!("fitted on {labels} labels by hand"),
+            None => "fixed before, not tuned on this file".to_owned(),
+        };
         let auc = self.auc.map_or_else(|| "–".to_owned(), |auc| format!("{auc:.4}"));
         format!(
-            "{} labelled pairs, {} positive: accuracy {:.4}, F1 {:.4}, AUC {auc}, threshold {threshold:.3} (fixed before, not tuned on this file)",
+            "{} labelled pairs, {} positive: accuracy {:.4}, F1 {:.4}, AUC {auc}, threshold {threshold:.3} ({origin})",
             self.n, self.positives, self.accuracy, self.f1
         )
     }

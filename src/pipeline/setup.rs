@@ -10,7 +10,7 @@ use crate::corpus::import::Source;
 use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
 use crate::detect::labels::Absent;
-use crate::detect::{CrossEncoder, DetectError, Detector, Labels, cache::Cache};
+use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
@@ -33,6 +33,8 @@ pub struct Opening {
     pub labels: Option<String>,
     /// Finished runs among the lanes: what they carry is the corpus where none is named.
     pub runs: Vec<RunFile>,
+    /// A threshold fitted on labels by hand, instead of the detector's own.
+    pub threshold: Option<PathBuf>,
     /// Where indices and verdicts are kept.
     pub data_dir: PathBuf,
     /// A language model to write expansions: the address of an OpenAI-compatible server, and the model's name there.
@@ -117,6 +119,7 @@ pub struct Setup {
     encoder: Part<dyn Encoder>,
     vectors: Part<Vectors>,
     detector: Part<dyn Detector>,
+    fitted: Option<Fitted>,
 }
 
 impl Setup {
@@ -156,6 +159,8 @@ impl Setup {
         if let (Some(labels), Some(_)) = (&labels, &opening.labels) {
             notes.extend(unused(labels, &corpus, &questions));
         }
+        let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
+        notes.extend(fitted.as_ref().map(Fitted::told));
         let setup = Setup {
             human: RwLock::new(human),
             journals: place,
@@ -173,6 +178,7 @@ impl Setup {
             encoder: Part::new(),
             vectors: Part::new(),
             detector: Part::new(),
+            fitted,
         };
         setup.index(tell, stop)?;
         Ok(setup)
@@ -234,7 +240,29 @@ impl Setup {
     /// # Errors
     /// It cannot be loaded.
     pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
-        self.detector.get(|| Ok(Arc::new(CrossEncoder::carried()?) as Arc<dyn Detector>))
+        self.detector.get(|| {
+            let own = CrossEncoder::carried()?;
+            Ok(match &self.fitted {
+                Some(fitted) => Arc::new(Refitted::new(own, fitted.clone())?) as Arc<dyn Detector>,
+                None => Arc::new(own),
+            })
+        })
+    }
+
+    /// The threshold that was fitted on labels by hand, if one is in use.
+    pub fn fitted(&self) -> Option<&Fitted> {
+        self.fitted.as_ref()
+    }
+
+    /// The threshold in use, without loading the detector.
+    ///
+    /// # Errors
+    /// The carried card is damaged.
+    pub fn threshold(&self) -> Result<f32, SetupError> {
+        match &self.fitted {
+            Some(fitted) => Ok(fitted.threshold),
+            None => Ok(CrossEncoder::card()?.threshold),
+        }
     }
 
     /// The corpus's vectors, if it has been embedded to its end.

@@ -29,6 +29,8 @@ pub struct SearchResult<'a> {
     pub corpus: (&'a str, usize, &'a str),
     /// Name and hash of the detector.
     pub detector: &'a str,
+    /// How many labels by hand its threshold was fitted on, if it was.
+    pub fitted_on: Option<usize>,
     /// The lanes in order.
     pub lanes: Vec<LaneResult>,
     /// The verdicts.
@@ -143,7 +145,11 @@ impl SearchResult<'_> {
             "timing": timing.collect::<serde_json::Map<_, _>>(),
             "provenance": {
                 "version": env!("CARGO_PKG_VERSION"),
-                "models": {"detector": self.detector, "threshold": self.book.threshold},
+                "models": {
+                    "detector": self.detector,
+                    "threshold": self.book.threshold,
+                    "threshold_fitted_on": self.fitted_on,
+                },
                 "labels": self.book.source.to_string(),
                 "corpus": fingerprint,
                 "seed": 0,

@@ -201,4 +201,28 @@ fn the_detector_takes_part_and_its_threshold_is_fitted_and_marked_as_such() {
     assert!(text.contains("threshold fitted on 18 labels by hand"), "{text}");
     // Not asked to take part, it is no annotator.
     assert!(!text.contains(detector), "{text}");
+    // In use, it is told in words and figures; a threshold of another detector is refused.
+    let found = desk.json(&[
+        "search",
+        "Should zoos be banned?",
+        "--lanes",
+        "bm25",
+        "--detector-threshold",
+        "fitted.json",
+    ]);
+    let models = &found["provenance"]["models"];
+    assert_eq!((&models["threshold"], &models["threshold_fitted_on"]), (&file["threshold"], &18.into()));
+    let said = desk.run(&[
+        "search",
+        "Should zoos be banned?",
+        "--lanes",
+        "bm25",
+        "--detector-threshold",
+        "fitted.json",
+    ]);
+    assert!(said.err.contains("fitted on 18 labels by hand"), "{}", said.err);
+    desk.write("other.json", r#"{"threshold": 0.5, "labels": 3, "detector": "another"}"#);
+    let refused =
+        ["search", "Should zoos be banned?", "--lanes", "bm25", "--detector-threshold", "other.json"];
+    desk.run(&refused).bad(&["the threshold was fitted for the detector another", "annotate agree --refit"]);
 }

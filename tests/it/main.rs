@@ -1,7 +1,7 @@
 //! Whole-program tests in one binary.
 
-mod annotate;
 mod agreement;
+mod annotate;
 mod frames;
 mod house;
 mod measure_real_data;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::super::progress::Meter;
-use crate::detect::{CrossEncoder, LabelSource};
+use crate::detect::{CrossEncoder, Fitted, LabelSource};
 use crate::expand::Expansion;
 use crate::pipeline::recipe::{Mmr, Norm, Rerank};
 use crate::pipeline::{Answer, Asked, Lists, Plan, Recipe, Setup, rank};
@@ -62,7 +62,11 @@ impl Lanes {
     /// What a reader must know of figures that rest on the model.
     pub fn caution(&self) -> anyhow::Result<Option<String>> {
         let experimental = self.label_source() == "model" && CrossEncoder::card()?.experimental;
-        Ok(experimental.then(|| "the model's verdicts are experimental: read the figures as hints".into()))
+        let experimental =
+            experimental.then_some("the model's verdicts are experimental: read the figures as hints");
+        let fitted = self.setup.fitted().map(Fitted::told);
+        let told: Vec<String> = experimental.map(str::to_owned).into_iter().chain(fitted).collect();
+        Ok((!told.is_empty()).then(|| told.join(" · ")))
     }
 
     /// What the figures were made with.
@@ -73,6 +77,7 @@ impl Lanes {
             "models": {
                 "detector": detector.key(),
                 "threshold": detector.threshold(),
+                "threshold_fitted_on": detector.fitted_on(),
                 "encoder": self.setup.encoder()?.key(),
             },
             "corpus": {
