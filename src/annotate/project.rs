@@ -92,6 +92,9 @@ impl Item {
 }
 
 impl Project {
+    /// What counts as support, where nobody said otherwise.
+    pub const GUIDELINES: &str = include_str!("guidelines.md");
+
     /// A project on these questions over these lists, with no annotators yet.
     pub fn new(
         corpus: String,
@@ -155,7 +158,7 @@ impl Project {
         }
         replace(&folder.join(POOL), &pool)?;
         if !folder.join(GUIDELINES).exists() {
-            replace(&folder.join(GUIDELINES), include_str!("guidelines.md").as_bytes())?;
+            replace(&folder.join(GUIDELINES), Project::GUIDELINES.as_bytes())?;
         }
         // Last, as it is what makes the folder a project.
         let mut card = serde_json::to_vec_pretty(self)?;

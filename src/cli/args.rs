@@ -100,6 +100,7 @@ impl Common {
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),
             journals: self.journals.clone(),
+            annotator: self.annotator.clone(),
             annotations,
         }
     }

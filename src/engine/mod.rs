@@ -7,28 +7,32 @@
 //! | `writer` | beside `models`: the lanes that wait for a language model |
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
+//! | `annotator` | writes labels by hand into their journal, one after another |
 //! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
 //! turn that is past. Orders do not queue: the newest pending one wins.
 
+mod annotator;
 mod slot;
 mod work;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::annotate::{Decision, Key};
+use crate::annotate::Item;
 use crate::corpus::{Passage, PassageIx};
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
 use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
+pub use annotator::{Desk, Labelling, Written};
 use slot::Slot;
 
 /// Counts the plans that were asked for.
@@ -155,6 +159,19 @@ pub enum Reply {
         /// What came of it.
         compared: Result<Compared, String>,
     },
+    /// What lies before the annotator, or why nothing can be labelled.
+    Desk(Result<Box<Desk>, String>),
+    /// An act is on the disk, or why it is not; none where there was nothing to undo or to do again.
+    Labelled(Result<Option<Box<Written>>, String>),
+    /// What the model says of a passage that is to be labelled.
+    Weighed {
+        /// Of which survey.
+        number: u64,
+        /// Which passage, from 0.
+        item: usize,
+        /// The probability of each statement of its question, where the model gave one.
+        probabilities: Vec<Option<f32>>,
+    },
     /// The evidence in the passage that is open.
     Evidence {
         /// Of which study.
@@ -187,6 +204,8 @@ pub enum Survey {
     Sway(Plan),
     /// Every question of the set put to every lane.
     Compare(Plan),
+    /// What the model says of passages that are to be labelled, and of which questions they are.
+    Weigh(Vec<Item>, Vec<Question>),
 }
 
 /// What is wanted to be known of the passage that is open.
@@ -229,6 +248,7 @@ type Run = Box<dyn FnOnce(&Shared, &Tell) + Send>;
 /// The engine of one corpus.
 pub struct Engine {
     shared: Arc<Shared>,
+    labels: Option<Sender<Labelling>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -262,7 +282,9 @@ impl Engine {
         start("embedder", Box::new(work::embedder));
         start("reader", Box::new(work::reader));
         start("surveyor", Box::new(work::surveyor));
-        Engine { shared, threads }
+        let (labels, orders) = mpsc::channel();
+        start("annotator", Box::new(move |shared, tell| annotator::annotator(shared, &orders, tell)));
+        Engine { shared, labels: Some(labels), threads }
     }
 
     /// Carries out `plan` in place of any earlier one.
@@ -286,12 +308,10 @@ impl Engine {
         self.shared.surveys.put((number, survey, stop));
     }
 
-    /// Lets what an annotator holds of a passage now count in all that is judged from here on, and says what counts for `statements`,
-    /// to be put into the book of what is on the screen. `decisions` are those on `key`, after the act. Neither disk nor model is asked.
-    pub fn decided(&self, key: &Key, decisions: Vec<Decision>, statements: &[String]) -> Vec<Option<bool>> {
-        let Some(setup) = self.shared.setup.get() else { return vec![None; statements.len()] };
-        setup.decided(key, decisions);
-        statements.iter().map(|statement| setup.labelled(statement, &key.passage).human).collect()
+    /// Has something done with the annotator's journal, after all that was asked of it before.
+    pub fn label(&self, order: Labelling) {
+        // The thread lives as long as the engine.
+        let _ = self.labels.as_ref().map(|labels| labels.send(order));
     }
 
     /// Gives up every survey but this one.
@@ -313,6 +333,8 @@ impl Drop for Engine {
         shared.embed.close();
         shared.studies.close();
         shared.surveys.close();
+        // What was ordered before is written down before the thread ends.
+        self.labels = None;
         for thread in self.threads.drain(..) {
             // A thread that panicked has been told of by the panic hook.
             let _ = thread.join();

@@ -6,12 +6,14 @@ use std::thread;
 use std::time::Instant;
 
 use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
+use crate::annotate::Item;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
     Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, compare, deeper,
     judge, rank, sway, sweep, top_pairs, why,
 };
-use crate::work::{Job, Stop};
+use crate::question::Question;
+use crate::work::{Job, Stop, on_all};
 
 /// Opens the corpus, then ranks the term lanes of one order after another.
 pub fn terms(shared: &Shared, opening: &Opening, tell: &Tell) {
@@ -185,8 +187,9 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
     while let Some((number, survey, stop)) = shared.surveys.take() {
         let Some(setup) = shared.setup.get() else { return };
         let lanes = match &survey {
-            Survey::Sweep(sweep) => &sweep.forms,
-            Survey::Sway(plan) | Survey::Compare(plan) => &plan.lanes,
+            Survey::Sweep(sweep) => sweep.forms.as_slice(),
+            Survey::Sway(plan) | Survey::Compare(plan) => plan.lanes.as_slice(),
+            Survey::Weigh(..) => &[],
         };
         let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
         if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
@@ -194,6 +197,7 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
             shared.embed.put(());
         }
         match survey {
+            Survey::Weigh(items, questions) => weigh(setup, number, &items, &questions, &stop, tell),
             Survey::Sweep(forms) => {
                 let told = |tallies: Result<&[_], String>, ended| {
                     tell(Reply::Swept { number, tallies: tallies.map(<[_]>::to_vec), ended });
@@ -226,4 +230,17 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
             }
         }
     }
+}
+
+/// What the model says of passages that are to be labelled, one after another.
+fn weigh(setup: &Setup, number: u64, items: &[Item], questions: &[Question], stop: &Stop, tell: &Tell) {
+    let Ok(detector) = setup.detector() else { return };
+    on_all(&setup.models, items.len(), stop, |i| {
+        let question = questions.iter().find(|question| question.text == items[i].question);
+        let statements = question.map_or(&[][..], |question| &question.perspectives);
+        let judged =
+            |statement: &String| setup.verdicts.judge(detector.as_ref(), &items[i].passage, statement).ok();
+        let probabilities = statements.iter().map(judged).collect();
+        tell(Reply::Weighed { number, item: i, probabilities });
+    });
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use super::{Opening, Setup, SetupError};
-use crate::annotate::{Decision, Human, Key, journals};
+use crate::annotate::{Decision, Human, Key, is_name, journals};
 use crate::corpus::Corpus;
 use crate::detect::{Known, LabelSource, Labels};
 use crate::question::Question;
@@ -41,6 +41,12 @@ impl Setup {
             _ => None,
         }
     }
+}
+
+/// The name of whoever is at the machine, as far as it can be a file's.
+pub(super) fn annotator() -> String {
+    let name = ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| is_name(name)).unwrap_or_else(|| "me".into())
 }
 
 /// The labels by hand of the journals named, else of those kept for the corpus, and what is to be told of them.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::labels::{human, unused};
+use super::labels::{annotator, human, unused};
 use crate::annotate::Human;
 use crate::corpus::import::Source;
 use crate::corpus::library::Library;
@@ -43,6 +43,8 @@ pub struct Opening {
     pub replies: Option<PathBuf>,
     /// Journals of labels by hand, or folders of them, instead of those kept for the corpus.
     pub journals: Vec<PathBuf>,
+    /// Under which name labels are written; the system's name of the user if not given.
+    pub annotator: Option<String>,
     /// Where journals are kept by corpus, if not below `data_dir`: what can be made again lies there, labels by hand cannot.
     pub annotations: Option<PathBuf>,
 }
@@ -104,6 +106,10 @@ pub struct Setup {
     pub(super) human: RwLock<Human>,
     /// The folder where an annotator's journal on this corpus lies, if it belongs to no project.
     pub journals: PathBuf,
+    /// The journal or folder that was named, where labels are written; none if they lie in `journals`.
+    pub named_journal: Option<PathBuf>,
+    /// Under which name labels are written.
+    pub annotator: String,
     /// What is to be told of the labels: lines that do not count, and why.
     pub notes: Vec<String>,
     /// Verdicts made before.
@@ -164,6 +170,8 @@ impl Setup {
         let setup = Setup {
             human: RwLock::new(human),
             journals: place,
+            named_journal: opening.journals.first().cloned(),
+            annotator: opening.annotator.clone().unwrap_or_else(annotator),
             notes,
             corpus: Arc::new(corpus),
             questions,

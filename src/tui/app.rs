@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tui_input::Input;
 
+use super::desk::Labelling;
 use super::wrap::fit;
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
@@ -35,6 +36,8 @@ pub enum Screen {
     Sway,
     /// The lanes over the question set.
     Compare,
+    /// Passages being labelled by hand.
+    Annotate,
     /// The list of keys.
     Help,
 }
@@ -310,6 +313,8 @@ pub struct App {
     pub surveys: u64,
     /// What each switch was last used with.
     pub options: Options,
+    /// Passages being labelled by hand.
+    pub labelling: Labelling,
     /// An action being looked for, over whatever fills the screen.
     pub palette: Option<Palette>,
     /// The screen that help was called from.
@@ -351,6 +356,7 @@ impl App {
             comparing: Comparing::default(),
             surveys: 0,
             options: Options::default(),
+            labelling: Labelling::default(),
             palette: None,
             help_from: Screen::Explore,
             help_scroll: 0,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::Size;
-use crate::engine::{Reach, Reply, Study, Survey, Turn};
+use crate::engine::{Labelling, Reach, Reply, Study, Survey, Turn};
 use crate::pipeline::Plan;
 use crate::work::Progress;
 
@@ -67,6 +67,8 @@ pub enum Effect {
     Study(Study),
     /// Carry out a survey.
     Survey(u64, Survey),
+    /// Have something done with the annotator's journal.
+    Label(Labelling),
     /// Give up every survey before this one.
     StopSurvey(u64),
     /// Save the frame as a picture in the present folder, and tell its name.

@@ -5,7 +5,8 @@
 //! terminal. Nothing outside this folder knows ratatui or crossterm.
 
 pub mod app;
-pub mod draw;
+pub mod desk;
+mod draw;
 mod dump;
 pub mod export;
 mod guard;

@@ -135,6 +135,18 @@ impl Player {
         let swayed = self.app.screen != Screen::Sway || self.app.swaying.lanes.iter().all(Option::is_some);
         let compared =
             self.app.screen != Screen::Compare || self.app.comparing.questions.iter().all(Option::is_some);
-        why && swept && swayed && compared && asked.all(|pair| reading.evidence.contains_key(&pair))
+        let labelling = &self.app.labelling;
+        let labelled = self.app.screen != Screen::Annotate
+            || match &labelling.desk {
+                None => false,
+                Some(Err(_)) => true,
+                Some(Ok(_)) => labelling.saving.is_none() && labelling.weighed.iter().all(Option::is_some),
+            };
+        labelled
+            && why
+            && swept
+            && swayed
+            && compared
+            && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

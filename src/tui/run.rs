@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{self, Event, KeyEventKind};
 
-use super::app::App;
+use super::app::{App, Screen};
 use super::draw::draw;
 use super::guard::{self, Guard};
 use super::message::{Effect, Msg};
 use super::theme::Theme;
 use super::update::update;
 use super::{Dump, Size, Start, play};
-use crate::engine::{Engine, Reach, Reply, Turn};
+use crate::engine::{Engine, Labelling, Reach, Reply, Turn};
 use crate::report::progress::Rates;
 
 /// Messages taken before the next frame: a burst of keys or verdicts is drawn once.
@@ -41,6 +41,7 @@ pub fn run(start: Start) -> io::Result<()> {
     let mut app = App::new(&start, Size { width: area.width, height: area.height });
     let mut quiet: Vec<Quiet> = Vec::new();
     let mut rates = Rates::default();
+    let mut watch = Watch::default();
     loop {
         terminal.draw(|frame| draw(&app, theme, frame))?;
         for msg in burst(&messages, &mut quiet) {
@@ -54,7 +55,8 @@ pub fn run(start: Start) -> io::Result<()> {
                 }
                 msg => msg,
             };
-            for effect in update(&mut app, msg) {
+            let effects = update(&mut app, msg);
+            for effect in watch.time(&app, effects) {
                 match effect {
                     Effect::WaitQuiet { turn, reach, pause } => {
                         quiet.retain(|(_, waiting, _)| *waiting == turn);
@@ -85,6 +87,30 @@ pub fn run(start: Start) -> io::Result<()> {
     }
 }
 
+/// Since when the passage that is to be labelled has been on screen.
+#[derive(Default)]
+struct Watch {
+    shown: Option<(String, String)>,
+    since: Option<Instant>,
+}
+
+impl Watch {
+    /// Tells every act that is to be written down how long its passage was looked at.
+    fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
+        for effect in &mut effects {
+            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since) {
+                act.took = u64::try_from(since.elapsed().as_millis()).ok();
+            }
+        }
+        let item = app.labelling.item().filter(|_| app.screen == Screen::Annotate);
+        let shown = item.map(|item| (item.question.clone(), item.passage.id.clone()));
+        if shown != self.shown {
+            (self.since, self.shown) = (shown.as_ref().map(|_| Instant::now()), shown);
+        }
+        effects
+    }
+}
+
 /// Saves a frame under the first `parallax-N.svg` that is free.
 fn save(frame: &Dump) -> Result<String, String> {
     let free = |n: &u32| !Path::new(&format!("parallax-{n}.svg")).exists();
@@ -99,6 +125,7 @@ pub fn carry_out(engine: &Engine, effect: Effect) {
         Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
         Effect::Study(study) => engine.study(study),
         Effect::Survey(number, survey) => engine.survey(number, survey),
+        Effect::Label(order) => engine.label(order),
         Effect::StopSurvey(number) => engine.stop_survey(number),
         Effect::WaitQuiet { .. } | Effect::SaveFrame | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
     }

@@ -11,7 +11,7 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 11] = [
+const PLACES: [(Context, &str); 14] = [
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),
@@ -20,6 +20,9 @@ const PLACES: [(Context, &str); 11] = [
     (Context::Sway, "Asking as either side"),
     (Context::Compare, "Comparing the lanes"),
     (Context::Toward, "Typing a perspective to project toward"),
+    (Context::Annotate, "Labelling by hand"),
+    (Context::Note, "Writing a remark"),
+    (Context::Marking, "Marking evidence"),
     (Context::Palette, "Finding an action"),
     (Context::Help, "This page"),
     (Context::Anywhere, "Everywhere"),

@@ -5,6 +5,7 @@ mod figures;
 mod footer;
 mod header;
 mod help;
+mod label;
 mod lane;
 mod palette;
 pub mod read;
@@ -27,7 +28,9 @@ use crate::report::safe;
 pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     let area = frame.area();
     let panes = arrange(area, app);
-    header::draw(app, theme, &panes, frame);
+    if app.screen != Screen::Annotate {
+        header::draw(app, theme, &panes, frame);
+    }
     match app.screen {
         Screen::Explore => explore(app, theme, &panes, frame),
         Screen::Read => read::draw(app, theme, panes.body, frame),
@@ -35,6 +38,11 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Tune => tune::draw(app, theme, panes.body, frame),
         Screen::Sway => sway::draw(app, theme, panes.body, frame),
         Screen::Compare => compare::draw(app, theme, panes.body, frame),
+        // A passage to be labelled has a question of its own.
+        Screen::Annotate => {
+            let top = Rect { y: area.y, height: panes.body.bottom() - area.y, ..panes.body };
+            label::draw(app, theme, top, frame);
+        }
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     palette::draw(app, theme, panes.body, frame);

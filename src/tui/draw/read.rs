@@ -182,7 +182,12 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> Vec<(R
 }
 
 /// A row of the text, cut where a highlight begins or ends.
-fn styled(text: &str, row: Range<usize>, marks: &[(Range<usize>, Meaning)], theme: Theme) -> Line<'static> {
+pub fn styled(
+    text: &str,
+    row: Range<usize>,
+    marks: &[(Range<usize>, Meaning)],
+    theme: Theme,
+) -> Line<'static> {
     let mut cuts = vec![row.start, row.end];
     for (range, _) in marks {
         cuts.extend([range.start, range.end].into_iter().filter(|cut| row.contains(cut)));

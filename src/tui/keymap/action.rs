@@ -73,6 +73,48 @@ pub enum Action {
     NextOrder,
     /// Open the marked question.
     OpenQuestion,
+    /// Label passages by hand.
+    Annotate,
+    /// The passage supports the question's supporting statement alone.
+    LabelSupport,
+    /// It supports the opposing one alone.
+    LabelOppose,
+    /// It supports both sides.
+    LabelBoth,
+    /// It supports none.
+    LabelNone,
+    /// Choose a perspective, by its number from 0, or choose it no longer.
+    ToggleLabel(usize),
+    /// It supports what was chosen.
+    ApplyLabel,
+    /// Pass the passage over for now.
+    Skip,
+    /// Mark it for another look.
+    Flag,
+    /// Write a remark on it.
+    Note,
+    /// Keep the remark.
+    ApplyNote,
+    /// Mark the words that show what it supports.
+    MarkEvidence,
+    /// To the next word.
+    NextWord,
+    /// To the word before.
+    PreviousWord,
+    /// The evidence begins here.
+    BeginSpan,
+    /// Keep the marked words.
+    ApplySpan,
+    /// Take the last act back.
+    Undo,
+    /// Do again what was taken back.
+    Redo,
+    /// Let the passages come in another order.
+    NextLabelOrder,
+    /// Hide lane, rank and verdict, or show them.
+    ToggleBlind,
+    /// Show what counts as support.
+    Guidelines,
     /// Swap the lanes with what they were before the last change.
     Swap,
     /// Another lane like this one.
@@ -128,6 +170,12 @@ pub enum Context {
     Sway,
     /// The lanes over the question set.
     Compare,
+    /// Passages being labelled by hand.
+    Annotate,
+    /// A remark being typed there.
+    Note,
+    /// Evidence being marked there.
+    Marking,
     /// An action being looked for.
     Palette,
     /// The list of keys.

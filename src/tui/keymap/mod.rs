@@ -25,11 +25,13 @@ pub struct Binding {
 /// The action of a key in a context.
 pub fn action(context: Context, key: &KeyEvent) -> Option<Action> {
     let name = name(key)?;
-    let here = |binding: &&Binding| {
-        (binding.context == context || binding.context == Context::Anywhere)
-            && binding.keys.contains(&name.as_str())
-    };
-    TABLE.iter().find(here).map(|binding| binding.action)
+    let here = |binding: &&Binding| binding.context == context || binding.context == Context::Anywhere;
+    TABLE.iter().filter(here).find_map(|binding| {
+        let place = binding.keys.iter().position(|key| *key == name)?;
+        // The one action that says which of its keys it was.
+        let number = matches!(binding.action, Action::ToggleLabel(_));
+        Some(if number { Action::ToggleLabel(place) } else { binding.action })
+    })
 }
 
 /// A key in Vim's notation; none for keys that have no name there.

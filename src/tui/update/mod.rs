@@ -2,7 +2,9 @@
 
 mod asking;
 mod comparing;
+pub mod labelling;
 mod lanes;
+mod marking;
 mod moving;
 pub mod palette;
 mod reading;
@@ -70,6 +72,9 @@ fn below(app: &App) -> Context {
         Screen::Tune => Context::Tune,
         Screen::Sway => Context::Sway,
         Screen::Compare => Context::Compare,
+        Screen::Annotate if app.labelling.typed.is_some() => Context::Note,
+        Screen::Annotate if app.labelling.marking.is_some() => Context::Marking,
+        Screen::Annotate => Context::Annotate,
         Screen::Help => Context::Help,
     }
 }
@@ -82,6 +87,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         None if context == Context::Question => asking::edit(app, key),
         None if context == Context::Statements => statements::edit(app, key),
         None if context == Context::Toward => tuning::edit(app, key),
+        None if context == Context::Note => labelling::edit(app, key),
         None if context == Context::Palette => palette::edit(app, key),
         None => Vec::new(),
     }
@@ -105,6 +111,9 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
         (Context::Compare, action) => return comparing::act(app, action),
+        (Context::Annotate, action) => return labelling::act(app, action),
+        (Context::Note, action) => return labelling::act_on_note(app, action),
+        (Context::Marking, action) => return marking::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
@@ -127,6 +136,7 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
             if app.line.value() == before { Vec::new() } else { asking::changed(app) }
         }
         Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
+        Context::Note => text.chars().flat_map(|c| labelling::edit(app, key(c))).collect(),
         Context::Palette => text.chars().flat_map(|c| palette::edit(app, key(c))).collect(),
         Context::Toward => text.chars().flat_map(|c| tuning::edit(app, key(c))).collect(),
         _ => Vec::new(),
@@ -154,6 +164,8 @@ fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
         }
         (Screen::Explore, MouseEventKind::ScrollDown) => return moving::act(app, Action::Down),
         (Screen::Explore, MouseEventKind::ScrollUp) => return moving::act(app, Action::Up),
+        (Screen::Annotate, MouseEventKind::ScrollDown) => return labelling::act(app, Action::Down),
+        (Screen::Annotate, MouseEventKind::ScrollUp) => return labelling::act(app, Action::Up),
         (Screen::Read, MouseEventKind::ScrollDown) => return reading::act(app, Action::Down),
         (Screen::Read, MouseEventKind::ScrollUp) => return reading::act(app, Action::Up),
         _ => {}

@@ -2,7 +2,7 @@
 
 use super::super::app::{App, Corpus, LaneState, Screen};
 use super::super::message::Effect;
-use super::{asking, comparing, moving, reading, swaying, tuning};
+use super::{asking, comparing, labelling, moving, reading, swaying, tuning};
 use crate::engine::{Reply, Turn};
 use crate::work::{Job, Progress};
 
@@ -80,6 +80,11 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             {
                 *place = Some(compared);
             }
+        }
+        Reply::Desk(desk) => return labelling::laid(app, desk),
+        Reply::Labelled(written) => return labelling::written(app, written),
+        Reply::Weighed { number, item, probabilities } => {
+            labelling::weighed(app, number, item, probabilities)
         }
         Reply::Swayed { number, lane, swayed } => {
             if number == app.swaying.number
