@@ -18,6 +18,8 @@ pub enum Job {
     Embedding,
     /// Putting a question set to lanes.
     Measuring,
+    /// Counting what is known of the passages beside their text.
+    Counting,
 }
 
 impl Job {
@@ -28,6 +30,7 @@ impl Job {
             Job::Indexing => "indexing",
             Job::Embedding => "embedding",
             Job::Measuring => "measuring",
+            Job::Counting => "counting",
         }
     }
 }

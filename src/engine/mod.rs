@@ -7,7 +7,7 @@
 //! | `writer` | beside `models`: the lanes that wait for a language model |
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
-//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings |
+//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set; and counts the metadata |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::corpus::fields::Fields;
 use crate::corpus::{Passage, PassageIx};
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
@@ -152,6 +153,8 @@ pub enum Reply {
         /// What came of it.
         compared: Result<Compared, String>,
     },
+    /// The metadata fields of the corpus have been counted.
+    Fields(Arc<Fields>),
     /// The evidence in the passage that is open.
     Evidence {
         /// Of which study.
@@ -184,6 +187,8 @@ pub enum Survey {
     Sway(Plan),
     /// Every question of the set put to every lane.
     Compare(Plan),
+    /// The metadata fields of the corpus, and, if said so, every question of the set put to every lane.
+    Bias(Plan, bool),
 }
 
 /// What is wanted to be known of the passage that is open.

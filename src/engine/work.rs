@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, compare, deeper,
+    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare, deeper,
     judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::work::{Job, Stop};
@@ -184,7 +184,8 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
         let Some(setup) = shared.setup.get() else { return };
         let lanes = match &survey {
             Survey::Sweep(sweep) => &sweep.forms,
-            Survey::Sway(plan) | Survey::Compare(plan) => &plan.lanes,
+            Survey::Sway(plan) | Survey::Compare(plan) | Survey::Bias(plan, true) => &plan.lanes,
+            Survey::Bias(_, false) => &Vec::new(),
         };
         let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
         if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
@@ -202,14 +203,14 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     Err(error) => told(Err(error.to_string()), true),
                 }
             }
-            Survey::Compare(plan) => {
-                for (i, question) in setup.questions.iter().enumerate() {
-                    let compared = compare(setup, question, &plan, &stop);
-                    if stop.is_set() {
-                        break;
-                    }
-                    let compared = compared.map_err(|error| error.to_string());
-                    tell(Reply::Compared { number, question: i, compared });
+            Survey::Compare(plan) => over_set(setup, &plan, number, &stop, tell),
+            Survey::Bias(plan, set) => {
+                let counted = setup.fields(&|progress| tell(Reply::Progress(progress)), &stop);
+                // Given up: whoever asks again counts again.
+                let Ok(fields) = counted else { continue };
+                tell(Reply::Fields(fields));
+                if set {
+                    over_set(setup, &plan, number, &stop, tell);
                 }
             }
             Survey::Sway(plan) => {
@@ -223,5 +224,17 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                 }
             }
         }
+    }
+}
+
+/// Puts the question set to all lanes, question after question.
+fn over_set(setup: &Setup, plan: &Plan, number: u64, stop: &Stop, tell: &Tell) {
+    for (question, asked) in setup.questions.iter().enumerate() {
+        let compared = compare(setup, asked, plan, stop);
+        if stop.is_set() {
+            break;
+        }
+        let compared = compared.map_err(|error| error.to_string());
+        tell(Reply::Compared { number, question, compared });
     }
 }

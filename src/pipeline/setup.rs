@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::corpus::fields::Fields;
 use crate::corpus::import::Source;
 use crate::corpus::library::Library;
 use crate::corpus::{Corpus, sample};
@@ -14,7 +15,7 @@ use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
-use crate::work::{Stop, Tell};
+use crate::work::{Stop, Stopped, Tell};
 
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +98,7 @@ pub struct Setup {
     encoder: Part<dyn Encoder>,
     vectors: Part<Vectors>,
     detector: Part<dyn Detector>,
+    fields: Part<Fields>,
 }
 
 impl Setup {
@@ -138,6 +140,7 @@ impl Setup {
             encoder: Part::new(),
             vectors: Part::new(),
             detector: Part::new(),
+            fields: Part::new(),
         };
         setup.index(tell, stop)?;
         Ok(setup)
@@ -192,6 +195,14 @@ impl Setup {
     /// It cannot be loaded.
     pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
         self.detector.get(|| Ok(Arc::new(CrossEncoder::carried()?) as Arc<dyn Detector>))
+    }
+
+    /// The metadata fields of the corpus, counted when first asked for.
+    ///
+    /// # Errors
+    /// `stop` was set before all passages were looked at.
+    pub fn fields(&self, tell: Tell<'_>, stop: &Stop) -> Result<Arc<Fields>, Stopped> {
+        self.fields.get(|| Ok(Arc::new(Fields::read(&self.corpus, tell, stop)?)))
     }
 
     /// The corpus's vectors, if it has been embedded to its end.

@@ -135,6 +135,10 @@ impl Player {
         let swayed = self.app.screen != Screen::Sway || self.app.swaying.lanes.iter().all(Option::is_some);
         let compared =
             self.app.screen != Screen::Compare || self.app.comparing.questions.iter().all(Option::is_some);
-        why && swept && swayed && compared && asked.all(|pair| reading.evidence.contains_key(&pair))
+        let biasing = &self.app.biasing;
+        let biased = self.app.screen != Screen::Bias
+            || biasing.fields.is_some()
+                && (!biasing.over_set || self.app.comparing.questions.iter().all(Option::is_some));
+        why && swept && swayed && compared && biased && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

@@ -371,13 +371,8 @@ fn comparing(width: u16, height: u16) -> App {
     press(&mut app, "c");
     for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
         let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
-        let compared = Compared {
-            figures: lists.iter().map(|list| Figures::of(list, &app.book, &app.question, 5)).collect(),
-            supports: lists.iter().map(|list| app.book.supports(list)).collect(),
-            tops: lists.iter().map(|list| list.iter().map(|r| r.passage.id.clone()).collect()).collect(),
-            perspectives: 2,
-            supports_first: 0,
-        };
+        let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
+        let compared = Compared::of(&app.question, 5, &lists, &app.book);
         let (number, compared) = (app.comparing.number, Ok(compared));
         update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
     }

@@ -19,6 +19,7 @@ const PLACES: [(Context, &str); 11] = [
     (Context::Tune, "Tuning a lane"),
     (Context::Sway, "Asking as either side"),
     (Context::Compare, "Comparing the lanes"),
+    (Context::Bias, "Bias of the lanes"),
     (Context::Toward, "Typing a perspective to project toward"),
     (Context::Palette, "Finding an action"),
     (Context::Help, "This page"),

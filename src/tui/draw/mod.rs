@@ -1,5 +1,6 @@
 //! The frame, drawn from the state. One file a panel; nothing here changes anything.
 
+mod bias;
 mod compare;
 mod figures;
 mod footer;
@@ -35,6 +36,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Tune => tune::draw(app, theme, panes.body, frame),
         Screen::Sway => sway::draw(app, theme, panes.body, frame),
         Screen::Compare => compare::draw(app, theme, panes.body, frame),
+        Screen::Bias => bias::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     palette::draw(app, theme, panes.body, frame);

@@ -1,6 +1,7 @@
 //! What every message does to the state, and what it orders. No input or output, no clock, no locks.
 
 mod asking;
+mod biasing;
 mod comparing;
 mod lanes;
 mod moving;
@@ -19,6 +20,7 @@ use super::app::{App, Palette, Screen};
 use super::keymap::{self, Action, Context};
 use super::layout::{self, Panes, arrange};
 use super::message::{Effect, Msg};
+use crate::work::Job;
 
 /// Changes the state as the message asks, and orders what follows from it.
 pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
@@ -70,6 +72,7 @@ fn below(app: &App) -> Context {
         Screen::Tune => Context::Tune,
         Screen::Sway => Context::Sway,
         Screen::Compare => Context::Compare,
+        Screen::Bias => Context::Bias,
         Screen::Help => Context::Help,
     }
 }
@@ -90,6 +93,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Leaves an instrument for the lanes; its survey is given up.
 fn leave(app: &mut App) -> Vec<Effect> {
     app.screen = Screen::Explore;
+    app.jobs.retain(|(progress, _)| progress.job != Job::Counting);
     vec![Effect::StopSurvey(app.next_survey())]
 }
 
@@ -105,6 +109,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
         (Context::Compare, action) => return comparing::act(app, action),
+        (Context::Bias, action) => return biasing::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
