@@ -106,7 +106,8 @@ impl Seen {
     fn values(self, passages: usize) -> Option<Vec<(String, usize)>> {
         let mut values: Vec<(String, usize)> = self.counts?.into_iter().collect();
         // A text that reads like it counts with the passages that go without.
-        let named_none: usize = values.extract_if(.., |(value, _)| value == NONE).map(|(_, count)| count).sum();
+        let named_none: usize =
+            values.extract_if(.., |(value, _)| value == NONE).map(|(_, count)| count).sum();
         if values.is_empty() {
             return None;
         }
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn values_are_counted_the_most_frequent_first_and_who_goes_without_last() {
-        let read = fields(&[json!({"outlet": "B"}), json!({"outlet": "A"}), json!({"outlet": "A"}), json!({})]);
+        let read =
+            fields(&[json!({"outlet": "B"}), json!({"outlet": "A"}), json!({"outlet": "A"}), json!({})]);
         assert_eq!(read.passages, 4);
         assert_eq!(values(&read, "outlet"), pairs(&[("A", 2), ("B", 1), (NONE, 1)]));
     }

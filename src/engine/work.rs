@@ -8,8 +8,8 @@ use std::time::Instant;
 use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare, deeper,
-    judge, rank, sway, sweep, top_pairs, why,
+    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare,
+    deeper, judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::work::{Job, Stop};
 

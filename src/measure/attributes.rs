@@ -42,7 +42,10 @@ fn share(part: usize, whole: usize) -> Option<f64> {
 /// Every value's standing. The counts are passages a value.
 pub fn standings(top: &[usize], corpus: &[usize]) -> Vec<Standing> {
     let (of, passages) = (top.iter().sum(), corpus.iter().sum());
-    top.iter().zip(corpus).map(|(top, corpus)| Standing { top: *top, of, corpus: *corpus, passages }).collect()
+    top.iter()
+        .zip(corpus)
+        .map(|(top, corpus)| Standing { top: *top, of, corpus: *corpus, passages })
+        .collect()
 }
 
 /// Total variation: half the sum of the differences of the shares. 0 is made up as the corpus is, 1 has nothing in common with it.

@@ -163,7 +163,10 @@ mod tests {
         assert_eq!(desired(&outlets, &asked("What did the Times of New York say (none)?")), [1]);
         assert_eq!(desired(&outlets, &asked("BBC's view?")), [2]);
         assert!(desired(&outlets, &asked("What of the BBCs?")).is_empty());
-        assert!(desired(&field("x", &["…"]), &asked("… ?")).is_empty(), "a value without words is in no text");
+        assert!(
+            desired(&field("x", &["…"]), &asked("… ?")).is_empty(),
+            "a value without words is in no text"
+        );
     }
 
     #[test]

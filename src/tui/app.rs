@@ -416,7 +416,8 @@ impl App {
 
     /// What the present lists come to; a lane that has none yet counts as one that failed.
     pub fn compared(&self) -> Compared {
-        let lists = self.lanes.iter().map(|lane| (lane.state == LaneState::Ready).then_some(&lane.ranking[..]));
+        let lists =
+            self.lanes.iter().map(|lane| (lane.state == LaneState::Ready).then_some(&lane.ranking[..]));
         let lists: Vec<Option<&[Ranked]>> = lists.collect();
         Compared::of(&self.question, self.k, &lists, &self.book)
     }

@@ -15,12 +15,12 @@ use crate::stage::QUESTION;
 const LANES: [&str; 2] = ["--lanes", "bm25"];
 
 /// A folder for files, a folder for data, and the program.
-struct Desk {
+pub struct Desk {
     files: TempDir,
     data: PathBuf,
 }
 
-struct Told {
+pub struct Told {
     code: Option<i32>,
     out: String,
     err: String,
@@ -28,14 +28,14 @@ struct Told {
 
 impl Told {
     #[track_caller]
-    fn good(self) -> String {
+    pub fn good(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.err);
         self.out
     }
 
     /// Exit code 2, nothing on standard output, and all of `words` on standard error.
     #[track_caller]
-    fn bad(&self, words: &[&str]) {
+    pub fn bad(&self, words: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.err);
         for word in words {
             assert!(self.err.contains(word), "no `{word}` in\n{}", self.err);
@@ -45,13 +45,13 @@ impl Told {
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let files = tempfile::tempdir().unwrap();
         let data = files.path().join("data");
         Desk { files, data }
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.files.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -70,12 +70,12 @@ impl Desk {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Told {
+    pub fn run(&self, arguments: &[&str]) -> Told {
         told(&mut self.command(arguments))
     }
 
     #[track_caller]
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--format", "json"]].concat();
         serde_json::from_str(&self.run(&arguments).good()).unwrap()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use parallax::corpus::PassageIx;
 use parallax::engine::{Reach, Reply, Survey};
 use parallax::pipeline::recipe::Switch;
-use parallax::pipeline::{Compared, Figures, Plan, Tally};
+use parallax::pipeline::{Compared, Plan, Tally};
 use parallax::question::Question;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
 use parallax::tui::message::{Effect, Msg};

@@ -74,37 +74,39 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
     let title = format!(" whose passages: the first {} against all {passages}, log2 of the ratio ", app.k);
     let inner = bordered(app, theme, title, area, frame);
     let width = usize::from(inner.width);
-    let shown = (width.saturating_sub(NAME + CORPUS + 1) / LANE).min(app.lanes.len());
+    // Where there is little room, the lanes go before long names, and the values before what is said of them.
+    let (named, own) = if width < 60 { (NAME - 5, CORPUS - 1) } else { (NAME, CORPUS) };
+    let low = inner.height < 6;
+    let shown = (width.saturating_sub(named + own + 1) / LANE).min(app.lanes.len());
     let first = (app.lane + 1).saturating_sub(shown).min(app.lanes.len().saturating_sub(shown));
     let lanes = first..first + shown;
-    let mut head = vec![Span::raw(" "), span(padded("", NAME), Meaning::Muted, theme)];
-    head.push(span(padded("corpus", CORPUS), Meaning::Muted, theme));
+    let mut head = vec![Span::raw(" "), span(padded("", named), Meaning::Muted, theme)];
+    head.push(span(padded("corpus", own), Meaning::Muted, theme));
     head.extend(lanes.clone().flat_map(|lane| name(app, theme, lane, LANE)));
-    let mut lines = vec![tabs(app, theme), Line::from(head)];
+    let mut lines = if low { Vec::new() } else { vec![tabs(app, theme)] };
+    lines.push(Line::from(head));
     let corpus = field.counts();
     let of = |lane: usize| {
         let counts: Vec<Vec<usize>> = measured.compared.iter().map(|one| one.counts(lane, field)).collect();
         standings(&pooled(counts.iter().map(Vec::as_slice), corpus.len()), &corpus)
     };
     let all: Vec<Vec<Standing>> = lanes.map(of).collect();
-    let room = usize::from(inner.height).saturating_sub(lines.len() + 1).max(1);
+    let room = usize::from(inner.height).saturating_sub(lines.len() + usize::from(!low)).max(1);
     // What fits is shown from the top, however far was scrolled.
     let top = app.biasing.scroll.min(field.values.len().saturating_sub(room));
     for (place, (value, count)) in field.values.iter().enumerate().skip(top).take(room) {
         let part = share(*count as f64 / passages.max(1) as f64);
-        let mut spans = vec![Span::raw(" "), span(padded(value, NAME), meaning(field, place), theme)];
-        spans.push(Span::raw(format!("{part:<CORPUS$}")));
+        let mut spans = vec![Span::raw(" "), span(padded(value, named), meaning(field, place), theme)];
+        spans.push(Span::raw(format!("{part:<own$}")));
         spans.extend(all.iter().flat_map(|lane| cell(app, theme, lane[place])));
         lines.push(Line::from(spans));
     }
-    let far = all.iter().map(|lane| {
-        format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share))
-    });
+    let far = all.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
     let hidden = field.values.len().saturating_sub(top + room);
     let label = if hidden > 0 { format!("distance (+{hidden})") } else { "distance".into() };
     let far = far.collect::<String>();
     lines.push(Line::from(span(
-        format!(" {}{}{far}", padded(&label, NAME), " ".repeat(CORPUS)),
+        format!(" {}{}{far}", padded(&label, named), " ".repeat(own)),
         Meaning::Muted,
         theme,
     )));
@@ -120,7 +122,9 @@ fn tabs(app: &App, theme: Theme) -> Line<'static> {
         [Span::raw(" "), span(format!("{}{on}", fit(&safe::line(&field.name), 24)), meaning, theme)]
     };
     // The shown one comes first where they do not all fit.
-    Line::from(categories.enumerate().skip(app.biasing.at.saturating_sub(2)).flat_map(one).collect::<Vec<_>>())
+    Line::from(
+        categories.enumerate().skip(app.biasing.at.saturating_sub(2)).flat_map(one).collect::<Vec<_>>(),
+    )
 }
 
 /// `.40 +1.2↑ 10`: the share, how much over or under the corpus, and how many passages.
