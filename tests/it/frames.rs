@@ -475,7 +475,7 @@ fn the_statements_being_edited() {
 
 #[test]
 fn all_keys_and_marks() {
-    looks("help", &help(80, 140), COLOURED);
+    looks("help", &help(80, 170), COLOURED);
 }
 
 #[test]

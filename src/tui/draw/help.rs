@@ -11,7 +11,7 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 11] = [
+const PLACES: [(Context, &str); 12] = [
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),

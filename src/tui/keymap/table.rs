@@ -323,6 +323,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Bias, &["<Esc>", "q", "b"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Bias, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
     bind(Context::Bias, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Bias, &[":"], Action::Palette, "", "find an action by its words"),
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),
