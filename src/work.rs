@@ -20,6 +20,8 @@ pub enum Job {
     Measuring,
     /// Asking the detector about pairs.
     Judging,
+    /// Counting what is known of the passages beside their text.
+    Counting,
 }
 
 impl Job {
@@ -31,6 +33,7 @@ impl Job {
             Job::Embedding => "embedding",
             Job::Measuring => "measuring",
             Job::Judging => "judging",
+            Job::Counting => "counting",
         }
     }
 }

@@ -286,6 +286,9 @@ pub struct Eval {
     /// Add a row a lane for the best order of its first 100 passages that the labels allow.
     #[arg(help_heading = "Options of berds", long)]
     pub oracle: bool,
+    /// For `bias`: a metadata field of the passages; adds whose passages every lane brings up.
+    #[arg(long, value_name = "FIELD")]
+    pub attribute: Option<String>,
     /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
     #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
@@ -327,6 +330,8 @@ pub enum Suite {
     Pir,
     /// How far one must read until every perspective was met, down to rank 100.
     Coverage,
+    /// Which way a lane leans, how uneven its order is, and whose passages it brings up.
+    Bias,
     /// How far a lane's answer follows the side that the question is worded from.
     Sycophancy,
 }

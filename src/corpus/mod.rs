@@ -6,6 +6,7 @@
 mod beir;
 mod build;
 mod chunk;
+pub mod fields;
 mod folder;
 pub mod import;
 pub mod library;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use memmap2::Mmap;
+use serde_json::{Map, Value};
 
 use super::{Fingerprint, Passage, PassageIx};
 
@@ -127,6 +128,16 @@ impl Corpus {
             Ok(line) => line.id.into_owned(),
             Err(_) => self.passage(ix).id,
         }
+    }
+
+    /// What else is known of a passage; nothing where its line cannot be read.
+    pub fn metadata(&self, ix: PassageIx) -> Map<String, Value> {
+        #[derive(Default, serde::Deserialize)]
+        struct Known {
+            #[serde(default)]
+            metadata: Map<String, Value>,
+        }
+        serde_json::from_slice::<Known>(self.line(ix)).unwrap_or_default().metadata
     }
 
     /// Where the passage of that id lies. The first call reads all ids.

@@ -9,6 +9,7 @@
 //! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
 //! | `annotator` | writes labels by hand into their journal, one after another |
 //! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings |
+//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set; and counts the metadata |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
@@ -26,6 +27,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::annotate::Item;
+use crate::corpus::fields::Fields;
 use crate::corpus::{Passage, PassageIx};
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
@@ -172,6 +174,8 @@ pub enum Reply {
         /// The probability of each statement of its question, where the model gave one.
         probabilities: Vec<Option<f32>>,
     },
+    /// The metadata fields of the corpus have been counted.
+    Fields(Arc<Fields>),
     /// The evidence in the passage that is open.
     Evidence {
         /// Of which study.
@@ -206,6 +210,8 @@ pub enum Survey {
     Compare(Plan),
     /// What the model says of passages that are to be labelled, and of which questions they are.
     Weigh(Vec<Item>, Vec<Question>),
+    /// The metadata fields of the corpus, and, if said so, every question of the set put to every lane.
+    Bias(Plan, bool),
 }
 
 /// What is wanted to be known of the passage that is open.

@@ -9,8 +9,8 @@ use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
 use crate::annotate::Item;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Ranking, Recipe, Setup, SetupError, compare, deeper,
-    judge, rank, sway, sweep, top_pairs, why,
+    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare,
+    deeper, judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::question::Question;
 use crate::work::{Job, Stop, on_all};
@@ -188,8 +188,8 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
         let Some(setup) = shared.setup.get() else { return };
         let lanes = match &survey {
             Survey::Sweep(sweep) => sweep.forms.as_slice(),
-            Survey::Sway(plan) | Survey::Compare(plan) => plan.lanes.as_slice(),
-            Survey::Weigh(..) => &[],
+            Survey::Sway(plan) | Survey::Compare(plan) | Survey::Bias(plan, true) => plan.lanes.as_slice(),
+            Survey::Bias(_, false) | Survey::Weigh(..) => &[],
         };
         let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
         if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
@@ -208,14 +208,14 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     Err(error) => told(Err(error.to_string()), true),
                 }
             }
-            Survey::Compare(plan) => {
-                for (i, question) in setup.questions.iter().enumerate() {
-                    let compared = compare(setup, question, &plan, &stop);
-                    if stop.is_set() {
-                        break;
-                    }
-                    let compared = compared.map_err(|error| error.to_string());
-                    tell(Reply::Compared { number, question: i, compared });
+            Survey::Compare(plan) => over_set(setup, &plan, number, &stop, tell),
+            Survey::Bias(plan, set) => {
+                let counted = setup.fields(&|progress| tell(Reply::Progress(progress)), &stop);
+                // Given up: whoever asks again counts again.
+                let Ok(fields) = counted else { continue };
+                tell(Reply::Fields(fields));
+                if set {
+                    over_set(setup, &plan, number, &stop, tell);
                 }
             }
             Survey::Sway(plan) => {
@@ -243,4 +243,16 @@ fn weigh(setup: &Setup, number: u64, items: &[Item], questions: &[Question], sto
         let probabilities = statements.iter().map(judged).collect();
         tell(Reply::Weighed { number, item: i, probabilities });
     });
+}
+
+/// Puts the question set to all lanes, question after question.
+fn over_set(setup: &Setup, plan: &Plan, number: u64, stop: &Stop, tell: &Tell) {
+    for (question, asked) in setup.questions.iter().enumerate() {
+        let compared = compare(setup, asked, plan, stop);
+        if stop.is_set() {
+            break;
+        }
+        let compared = compared.map_err(|error| error.to_string());
+        tell(Reply::Compared { number, question, compared });
+    }
 }

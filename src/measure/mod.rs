@@ -13,12 +13,14 @@
 //! | [`sides`] | which sides the gold passages at the top are on |
 //! | [`subtopic`], [`alpha_ndcg`] | ndeval's measures |
 //! | [`exposure`] | order-aware bias |
+//! | [`attributes`] | whose passages the top is made of, against the corpus |
 //! | [`uncertainty`] | what a measure of model labels is worth |
 //! | [`compare`], [`significance`], [`agreement`] | two rankings, two lanes, two annotators |
 //! | [`trec`] | runs and judgements in and out |
 
 pub mod agreement;
 pub mod alpha_ndcg;
+pub mod attributes;
 pub mod compare;
 pub mod cover;
 pub mod detection;

@@ -14,6 +14,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use nearest::levenshtein;
 use written::Written;
 
 /// A measure with its parameters. `rel` is the lowest grade that counts as relevant.

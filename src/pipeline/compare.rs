@@ -1,6 +1,8 @@
 //! One question of a set under several lanes: what the comparison of lanes over a set is made of.
 
-use super::{Depth, Figures, Lists, Plan, Setup, SetupError, answer};
+use serde_json::{Map, Value};
+
+use super::{Book, Depth, Figures, Lists, Plan, Ranked, Setup, SetupError, answer};
 use crate::measure::compare::{jaccard, rbo};
 use crate::measure::{PerspectiveCount, SupportSet, mrecall::mrecall, prec::prec};
 use crate::question::Question;
@@ -18,6 +20,8 @@ pub struct Compared {
     pub supports: Vec<Vec<Option<SupportSet>>>,
     /// The first k themselves, by id.
     pub tops: Vec<Vec<String>>,
+    /// What else is known of each of the first k.
+    pub metadata: Vec<Vec<Map<String, Value>>>,
     /// How many perspectives the question has.
     pub perspectives: usize,
     /// Which of two is the supporting one.
@@ -25,6 +29,22 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// What several lanes' lists come to; none for a lane that failed.
+    pub fn of(question: &Question, k: usize, lists: &[Option<&[Ranked]>], book: &Book) -> Self {
+        let tops: Vec<&[Ranked]> =
+            lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
+        let each = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
+        let known = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.metadata.clone()).collect();
+        Compared {
+            figures: lists.iter().map(|list| Figures::of((*list)?, book, question, k)).collect(),
+            supports: tops.iter().map(|top| book.supports(top)).collect(),
+            tops: tops.iter().map(each).collect(),
+            metadata: tops.iter().map(known).collect(),
+            perspectives: question.perspectives.len(),
+            supports_first: question.supports.unwrap_or(0).min(1),
+        }
+    }
+
     /// MRecall and Prec of a lane's first `k`, at most as many as were judged.
     pub fn at(&self, lane: usize, k: usize) -> Option<(f64, f64)> {
         let m = PerspectiveCount::new(self.perspectives).ok()?;
@@ -58,17 +78,7 @@ impl Compared {
 pub fn compare(setup: &Setup, question: &Question, plan: &Plan, stop: &Stop) -> Result<Compared, SetupError> {
     let plan = Plan { question: question.clone(), ..plan.clone() };
     let answered = answer(setup, &plan, Depth::Top, &mut Lists::default(), stop)?;
-    let mut compared = Compared {
-        figures: (0..plan.lanes.len()).map(|lane| answered.figures(&plan, lane)).collect(),
-        supports: Vec::new(),
-        tops: Vec::new(),
-        perspectives: question.perspectives.len(),
-        supports_first: question.supports.unwrap_or(0).min(1),
-    };
-    for (ranking, _) in &answered.lanes {
-        let top = ranking.as_ref().map(|list| &list[..list.len().min(plan.k)]).unwrap_or_default();
-        compared.supports.push(answered.book.supports(top));
-        compared.tops.push(top.iter().map(|ranked| ranked.passage.id.clone()).collect());
-    }
-    Ok(compared)
+    let lists: Vec<Option<&[Ranked]>> =
+        answered.lanes.iter().map(|(list, _)| list.as_ref().ok().map(|list| &list[..])).collect();
+    Ok(Compared::of(question, plan.k, &lists, &answered.book))
 }

@@ -5,6 +5,7 @@
 //! [`Trace`], [`judge()`] its verdicts, [`Figures`] its measures, and [`why()`] says why a passage stands where it does. No threads are started but those of the model pool.
 
 mod answer;
+mod bias;
 mod book;
 mod compare;
 mod figures;
@@ -21,6 +22,7 @@ mod trace;
 mod why;
 
 pub use answer::{Answer, Depth, answer, judged};
+pub use bias::{EXAMPLE, FieldError, Uneven, category, covered_sides, desired};
 pub use book::Book;
 pub use compare::{Compared, compare};
 pub use figures::{Doubt, Figures, FirstRank};

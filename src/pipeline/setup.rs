@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::labels::{annotator, human, unused};
 use crate::annotate::Human;
+use crate::corpus::fields::Fields;
 use crate::corpus::import::Source;
 use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
@@ -126,6 +127,7 @@ pub struct Setup {
     vectors: Part<Vectors>,
     detector: Part<dyn Detector>,
     fitted: Option<Fitted>,
+    fields: Part<Fields>,
 }
 
 impl Setup {
@@ -187,6 +189,7 @@ impl Setup {
             vectors: Part::new(),
             detector: Part::new(),
             fitted,
+            fields: Part::new(),
         };
         setup.index(tell, stop)?;
         Ok(setup)
@@ -271,6 +274,14 @@ impl Setup {
             Some(fitted) => Ok(fitted.threshold),
             None => Ok(CrossEncoder::card()?.threshold),
         }
+    }
+
+    /// The metadata fields of the corpus, counted when first asked for.
+    ///
+    /// # Errors
+    /// `stop` was set before all passages were looked at.
+    pub fn fields(&self, tell: Tell<'_>, stop: &Stop) -> Result<Arc<Fields>, Stopped> {
+        self.fields.get(|| Ok(Arc::new(Fields::read(&self.corpus, tell, stop)?)))
     }
 
     /// The corpus's vectors, if it has been embedded to its end.

@@ -30,6 +30,7 @@ mod verbs;
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use frame::Strictness;
 use tokens::{Case, Word};
@@ -48,6 +49,9 @@ pub struct Question {
     /// Perspectives written out beforehand, to expand the question with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expansions: Vec<Written>,
+    /// Anything else that is known of it, such as the outlet that it asks for.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 /// A perspective written out. Reads `{name, text}` and BERDS's `{perspective, text}`.

@@ -19,6 +19,9 @@ struct Line {
     supports: Option<usize>,
     #[serde(default)]
     expansions: Vec<Written>,
+    /// Published sets have many things here; what is no object says nothing.
+    #[serde(default)]
+    metadata: serde_json::Value,
 }
 
 /// Reads a question set; questions without perspectives of their own get them by rule where one applies.
@@ -58,7 +61,11 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         None => number.to_string(),
     };
     let question = question(id, &line.question, line.perspectives, line.supports)?;
-    Ok(Question { expansions: line.expansions, ..question })
+    let metadata = match line.metadata {
+        serde_json::Value::Object(metadata) => metadata,
+        _ => Default::default(),
+    };
+    Ok(Question { expansions: line.expansions, metadata, ..question })
 }
 
 fn tab_line(line: &str) -> Result<Question, String> {
@@ -116,6 +123,14 @@ mod tests {
             (questions[1].id.as_str(), questions[1].perspectives.len(), questions[1].supports),
             ("2", 3, None)
         );
+    }
+
+    #[test]
+    fn metadata_of_a_question_is_kept_and_what_is_no_object_says_nothing() {
+        let text = "{\"question\":\"x\",\"metadata\":{\"side\":\"left\"}}\n{\"question\":\"y\",\"metadata\":\"\"}\n{\"question\":\"z\"}\n";
+        let questions = read_text(text, ".jsonl").unwrap();
+        assert_eq!(questions[0].metadata["side"], "left");
+        assert!(questions[1..].iter().all(|question| question.metadata.is_empty()));
     }
 
     #[test]

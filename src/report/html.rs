@@ -121,10 +121,8 @@ fn table(out: &mut String, table: &Table) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n<ul class=\"remarks\">\n");
-    // Its Markdown ends with them, a line each after an empty one.
-    let markdown = table.markdown();
-    for remark in markdown.split_once("\n\n").map_or("", |(_, remarks)| remarks).lines() {
-        let _ = writeln!(out, "<li>{}</li>", escape(remark.trim_end()));
+    for remark in table.remarks() {
+        let _ = writeln!(out, "<li>{}</li>", escape(&remark));
     }
     out.push_str("</ul>\n");
 }

@@ -53,6 +53,8 @@ pub struct Table {
     pub notes: Vec<String>,
     /// Versions, models, corpus.
     pub provenance: Value,
+    /// Printed for people with a row a measure, not a row a lane: for many measures of few lanes.
+    pub turned: bool,
     /// Tables of other columns that are printed below this one.
     pub further: Vec<Table>,
 }
@@ -100,8 +102,18 @@ impl Table {
         heads
     }
 
+    /// Head and rows, as people read them.
+    fn printed(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let (heads, rows) = (self.heads(), self.texts());
+        if !self.turned {
+            return (heads, rows);
+        }
+        let column = |at: usize| std::iter::once(&heads).chain(&rows).map(|row| row[at].clone()).collect();
+        (column(0), (1..heads.len()).map(column).collect())
+    }
+
     /// What stands below the table.
-    fn remarks(&self) -> Vec<String> {
+    pub(super) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
             "{} questions · labels: {} · 95 % intervals by question",
             self.questions, self.label_source
@@ -125,8 +137,7 @@ impl Table {
 
     /// For people.
     pub fn text(&self) -> String {
-        let rows = self.texts();
-        let heads = self.heads();
+        let (heads, rows) = self.printed();
         let width = |column: usize| {
             rows.iter().chain([&heads]).map(|row| row[column].chars().count()).max().unwrap_or(0)
         };
@@ -155,9 +166,9 @@ impl Table {
 
     /// GitHub's tables.
     pub fn markdown(&self) -> String {
-        let heads = self.heads();
+        let (heads, rows) = self.printed();
         let mut out = format!("| {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len() - 1));
-        for row in self.texts() {
+        for row in rows {
             let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
@@ -184,10 +195,10 @@ impl Table {
             out
         };
         let line = |row: &[String]| row.iter().map(|cell| escape(cell)).collect::<Vec<_>>().join(" & ");
-        let heads = self.heads();
+        let (heads, rows) = self.printed();
         let mut out = format!("\\begin{{tabular}}{{l{}}}\n\\toprule\n", "r".repeat(heads.len() - 1));
         let _ = writeln!(out, "{} \\\\\n\\midrule", line(&heads));
-        for row in self.texts() {
+        for row in rows {
             let _ = writeln!(out, "{} \\\\", line(&row));
         }
         out.push_str("\\bottomrule\n\\end{tabular}\n");

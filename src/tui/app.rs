@@ -10,6 +10,7 @@ use tui_input::Input;
 use super::desk::Labelling;
 use super::wrap::fit;
 use super::{Size, Start};
+use crate::corpus::fields::{Field, Fields};
 use crate::corpus::{Passage, PassageIx};
 use crate::engine::{Opened, Turn};
 use crate::expand::Kind;
@@ -38,6 +39,8 @@ pub enum Screen {
     Compare,
     /// Passages being labelled by hand.
     Annotate,
+    /// Which way the lanes lean, and whose passages they bring up.
+    Bias,
     /// The list of keys.
     Help,
 }
@@ -131,6 +134,28 @@ pub struct Comparing {
     pub at: usize,
     /// How the rows are ordered.
     pub order: Order,
+}
+
+/// Which way the lanes lean. Over the question set, what is known of it stands in [`Comparing`].
+#[derive(Clone, Debug, Default)]
+pub struct Biasing {
+    /// The metadata fields of the corpus, once they are counted.
+    pub fields: Option<Arc<Fields>>,
+    /// The category that is shown, from 0.
+    pub at: usize,
+    /// Over the whole question set, not this question alone.
+    pub over_set: bool,
+    /// The first value that is shown, from 0.
+    pub scroll: usize,
+    /// The category whose values stand on the lanes.
+    pub on_lanes: Option<usize>,
+}
+
+impl Biasing {
+    /// A category, from 0.
+    pub fn category(&self, at: usize) -> Option<&Field> {
+        self.fields.as_ref()?.categories.get(at)
+    }
 }
 
 /// How the questions of a comparison are ordered.
@@ -309,6 +334,8 @@ pub struct App {
     pub swaying: Swaying,
     /// The lanes over the question set.
     pub comparing: Comparing,
+    /// Which way they lean.
+    pub biasing: Biasing,
     /// Surveys asked for so far.
     pub surveys: u64,
     /// What each switch was last used with.
@@ -354,6 +381,7 @@ impl App {
             tuning: Tuning::default(),
             swaying: Swaying::default(),
             comparing: Comparing::default(),
+            biasing: Biasing::default(),
             surveys: 0,
             options: Options::default(),
             labelling: Labelling::default(),
@@ -403,6 +431,14 @@ impl App {
     pub fn figures(&self, lane: &Lane) -> Option<Figures> {
         (lane.state == LaneState::Ready)
             .then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
+    }
+
+    /// What the present lists come to; a lane that has none yet counts as one that failed.
+    pub fn compared(&self) -> Compared {
+        let lists =
+            self.lanes.iter().map(|lane| (lane.state == LaneState::Ready).then_some(&lane.ranking[..]));
+        let lists: Vec<Option<&[Ranked]>> = lists.collect();
+        Compared::of(&self.question, self.k, &lists, &self.book)
     }
 
     /// The figures of a lane before the last change to it.

@@ -142,11 +142,11 @@ impl Player {
                 Some(Err(_)) => true,
                 Some(Ok(_)) => labelling.saving.is_none() && labelling.weighed.iter().all(Option::is_some),
             };
-        labelled
-            && why
-            && swept
-            && swayed
-            && compared
-            && asked.all(|pair| reading.evidence.contains_key(&pair))
+        let biasing = &self.app.biasing;
+        let biased = self.app.screen != Screen::Bias
+            || biasing.fields.is_some()
+                && (!biasing.over_set || self.app.comparing.questions.iter().all(Option::is_some));
+        let instruments = swept && swayed && compared && biased && labelled;
+        instruments && why && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

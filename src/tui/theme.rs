@@ -11,6 +11,12 @@ pub enum Meaning {
     Side(Mark),
     /// Less important.
     Muted,
+    /// A value of a field that passages carry, by its place.
+    Value(usize),
+    /// More of it than in the corpus.
+    Over,
+    /// Less of it than in the corpus.
+    Under,
     /// A term of the question.
     Match,
     /// The sentence that carries a verdict for a perspective.
@@ -31,6 +37,10 @@ pub enum Meaning {
     Text,
 }
 
+/// What tells perspectives of many, and values, apart beside their letters and names.
+const OTHERS: [Color; 6] =
+    [Color::Cyan, Color::Magenta, Color::Green, Color::Yellow, Color::Blue, Color::Red];
+
 /// Colours or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
@@ -45,6 +55,9 @@ impl Theme {
         let coloured = |colour| if self.colours { plain.fg(colour) } else { plain };
         match meaning {
             Meaning::Side(mark) => self.side(mark),
+            Meaning::Value(i) => coloured(OTHERS[i % OTHERS.len()]),
+            Meaning::Over => coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+            Meaning::Under => coloured(Color::Blue),
             Meaning::Muted => plain.add_modifier(Modifier::DIM),
             Meaning::Match => plain.add_modifier(Modifier::BOLD),
             Meaning::Evidence(mark) => self.side(mark).add_modifier(Modifier::UNDERLINED),
@@ -59,8 +72,6 @@ impl Theme {
     }
 
     fn side(self, mark: Mark) -> Style {
-        const OTHERS: [Color; 6] =
-            [Color::Cyan, Color::Magenta, Color::Green, Color::Yellow, Color::Blue, Color::Red];
         let colour = match mark {
             Mark::Support => Color::Cyan,
             Mark::Oppose => Color::Magenta,

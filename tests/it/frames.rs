@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parallax::corpus::PassageIx;
+use parallax::corpus::fields::Fields;
 use parallax::detect::{DetectError, Known};
 use parallax::engine::Reply;
 use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
@@ -375,17 +376,68 @@ fn comparing(width: u16, height: u16) -> App {
     press(&mut app, "c");
     for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
         let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
-        let compared = Compared {
-            figures: lists.iter().map(|list| Figures::of(list, &app.book, &app.question, 5)).collect(),
-            supports: lists.iter().map(|list| app.book.supports(list)).collect(),
-            tops: lists.iter().map(|list| list.iter().map(|r| r.passage.id.clone()).collect()).collect(),
-            perspectives: 2,
-            supports_first: 0,
-        };
+        let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
+        let compared = Compared::of(&app.question, 5, &lists, &app.book);
         let (number, compared) = (app.comparing.number, Ok(compared));
         update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
     }
     app
+}
+
+/// Two fields counted; the first is shown.
+fn biased(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "b");
+    update(&mut app, Msg::Engine(Reply::Fields(Arc::new(stage::fields()))));
+    app
+}
+
+/// The same over a set whose first question asks for a voice.
+fn biased_set(width: u16, height: u16) -> App {
+    let mut app = biased(width, height);
+    if let Corpus::Open(opened) = &mut app.corpus {
+        let question = opened.questions[0].clone();
+        opened.questions[0].text = "What does the op-ed say of zoos?".into();
+        opened.questions.extend([question.clone(), question]);
+    }
+    press(&mut app, "o");
+    for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
+        let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
+        let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
+        let compared = Ok(Compared::of(&app.question, 5, &lists, &app.book));
+        let number = app.comparing.number;
+        update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
+    }
+    app
+}
+
+#[test]
+fn which_way_the_lanes_lean_and_whose_passages_they_bring_up() {
+    looks("bias-140x36", &biased(140, 36), COLOURED);
+    looks("bias-80x24", &biased(80, 24), COLOURED);
+    looks("bias-40x12", &biased(40, 12), COLOURED);
+    looks("bias-set-140x36", &biased_set(140, 36), COLOURED);
+    looks("bias-set-80x24", &biased_set(80, 24), COLOURED);
+}
+
+#[test]
+fn the_values_of_a_field_on_the_lanes() {
+    let mut app = biased(100, 30);
+    press(&mut app, "<Enter>");
+    looks("bias-on-lanes", &app, COLOURED);
+}
+
+#[test]
+fn passages_that_say_nothing_of_themselves_and_fields_that_are_no_groups_are_told() {
+    let mut app = asked(80, 24);
+    press(&mut app, "b");
+    let shown = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    assert!(shown(&app).contains("Counting what the passages say"));
+    update(&mut app, Msg::Engine(Reply::Fields(Arc::default())));
+    assert!(shown(&app).contains("\"metadata\": {\"outlet\""), "{}", shown(&app));
+    let fields = Fields { others: vec!["address".into()], ..Fields::default() };
+    update(&mut app, Msg::Engine(Reply::Fields(Arc::new(fields))));
+    assert!(shown(&app).contains("address"), "{}", shown(&app));
 }
 
 #[test]
@@ -404,6 +456,12 @@ fn the_lanes_compared_over_a_question_set() {
 fn instruments_are_drawn_in_every_size() {
     draws_every_size(swaying);
     draws_every_size(comparing);
+    draws_every_size(biased_set);
+    draws_every_size(|width, height| {
+        let mut app = biased(width, height);
+        press(&mut app, "<Enter>");
+        app
+    });
 }
 
 #[test]
@@ -421,7 +479,7 @@ fn the_statements_being_edited() {
 
 #[test]
 fn all_keys_and_marks() {
-    looks("help", &help(80, 140), COLOURED);
+    looks("help", &help(80, 170), COLOURED);
 }
 
 #[test]

@@ -118,6 +118,7 @@ fn key_table() -> String {
             Context::Tune => "tuning",
             Context::Sway => "asking as either side",
             Context::Compare => "comparing",
+            Context::Bias => "bias",
             Context::Toward => "typing a perspective",
             Context::Annotate => "labelling",
             Context::Note => "writing a remark",

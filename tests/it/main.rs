@@ -2,6 +2,7 @@
 
 mod agreement;
 mod annotate;
+mod biasing;
 mod frames;
 mod house;
 mod measure_real_data;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parallax::corpus::fields::{Field, Fields, NONE};
 use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{Known, LabelSource};
 use parallax::engine::{Opened, Turn};
@@ -139,6 +140,16 @@ pub fn ranking(all: &[Written], order: &[usize], best: f32) -> Ranking {
         }
     });
     Arc::new(ranked.collect::<Vec<_>>().into())
+}
+
+/// Two categories, as if counted over a corpus of ten passages.
+pub fn fields() -> Fields {
+    let field = |name: &str, values: &[(&str, usize)]| Field {
+        name: name.into(),
+        values: values.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect(),
+    };
+    let voice = field("voice", &[("news", 5), ("op-ed", 2), ("動物園の掲示板", 2), (NONE, 1)]);
+    Fields { passages: 10, categories: vec![voice, field("year", &[("1999", 9), (NONE, 1)])], others: vec![] }
 }
 
 pub fn said(p: f32) -> Known {

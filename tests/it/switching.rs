@@ -5,7 +5,7 @@ use std::time::Duration;
 use parallax::corpus::PassageIx;
 use parallax::engine::{Reach, Reply, Survey};
 use parallax::pipeline::recipe::Switch;
-use parallax::pipeline::{Compared, Figures, Plan, Tally};
+use parallax::pipeline::{Compared, Plan, Tally};
 use parallax::question::Question;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
 use parallax::tui::message::{Effect, Msg};
@@ -230,18 +230,8 @@ fn comparing_orders_by_disagreement_and_opens_the_marked_question_with_the_same_
     assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
     let compared = |order: [&[usize]; 3]| {
         let lists = order.map(|order| ranking(&PASSAGES, order, 1.0));
-        let figures = lists.iter().map(|list| Figures::of(list, &app.book, &app.question, 5)).collect();
-        let supports = lists.iter().map(|list| app.book.supports(list)).collect();
-        let ids = |list: &parallax::pipeline::Ranking| {
-            list.iter().map(|ranked| ranked.passage.id.clone()).collect()
-        };
-        Compared {
-            figures,
-            supports,
-            tops: lists.iter().map(ids).collect(),
-            perspectives: 2,
-            supports_first: 0,
-        }
+        let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
+        Compared::of(&app.question, 5, &lists, &app.book)
     };
     let (alike, apart) = (compared([&[0, 1], &[0, 1], &[0, 1]]), compared([&[0, 1], &[2], &[0]]));
     assert_eq!(alike.overlap(0, 1), Some((1.0, 1.0)));

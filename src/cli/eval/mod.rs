@@ -1,6 +1,7 @@
 //! `parallax eval`: lanes or finished runs, measured over a question set.
 
 mod berds;
+mod bias;
 mod coverage;
 mod lanes;
 mod page;
@@ -39,11 +40,15 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");
     }
+    if args.attribute.is_some() && args.suite != Suite::Bias {
+        bail!("--attribute is for eval bias");
+    }
     let table = match args.suite {
         Suite::Trec => trec::table(common, args)?,
         Suite::Berds => berds::table(common, args)?,
         Suite::Pir => pir::table(common, args)?,
         Suite::Coverage => coverage::table(common, args)?,
+        Suite::Bias => bias::table(common, args)?,
         Suite::Sycophancy => sycophancy::table(common, args)?,
     };
     let Some(table) = table else {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::report::html::{Section, page};
-use crate::report::plot::{Arrow, arrows, intervals, stacks};
+use crate::report::plot::{Arrow, Group, arrows, bars, intervals, stacks};
 use crate::report::table::{Row, Table};
 
 /// The page.
@@ -28,6 +28,11 @@ fn about(suite: &str) -> (&'static str, &'static str) {
         "coverage" => (
             "How far to read",
             "The rank at which every perspective has been met, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
+        ),
+        "bias" => (
+            "Which way the lanes lean",
+            "The lean towards one of two sides, how far the order is from an even place for every perspective (rKL, AWRF), and of a field of the \
+             passages, whose stand at the top against their share of the corpus (Zhao et al., Figures 3, 5 and 6).",
         ),
         "sycophancy" => (
             "Does the answer follow the wording?",
@@ -72,7 +77,8 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
     }
     for (i, name) in table.columns.iter().enumerate() {
-        let shown = ["MRecall@", "Prec@", "Cover", "covered@", "shift@", "nDCG", "avg"];
+        let shown =
+            ["MRecall@", "Prec@", "Cover", "covered@", "shift@", "nDCG", "avg", "Lean@", "rKL@", "AWRF@"];
         if !shown.iter().any(|shown| name.starts_with(shown)) {
             continue;
         }
@@ -83,7 +89,21 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         });
         plots.push((name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
     }
+    let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
+    plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
     plots
+}
+
+/// Every value of a table of shares: the corpus's in the first row, then a lane each.
+fn groups(table: &Table) -> Vec<Group> {
+    let Some((corpus, lanes)) = table.rows.split_first() else { return Vec::new() };
+    let mean = |row: &Row, at: usize| row.cells.get(at)?.as_ref().map(|cell| cell.mean);
+    let group = |(at, name): (usize, &String)| {
+        let top = lanes.iter().filter_map(|row| Some((row.lane.clone(), mean(row, at)?))).collect();
+        // What the corpus has no share of is no value.
+        Some(Group { name: name.clone(), corpus: mean(corpus, at)?, top })
+    };
+    table.columns.iter().enumerate().filter_map(group).collect()
 }
 
 /// Writes every plot as `SUITE-NAME.svg`, each beside its place first.

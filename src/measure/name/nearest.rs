@@ -54,7 +54,7 @@ fn bare(example: &str) -> &str {
 }
 
 /// Edit distance (Levenshtein 1966) over characters.
-pub(super) fn levenshtein(left: &str, right: &str) -> usize {
+pub(crate) fn levenshtein(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (i, l) in left.chars().enumerate() {

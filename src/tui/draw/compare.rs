@@ -7,9 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Paragraph};
 
 use super::span;
-use crate::measure::SupportSet;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
-use crate::pipeline::Compared;
+use crate::pipeline::{Compared, covered_sides};
 use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Order};
@@ -187,19 +186,7 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 
 /// Shares of the two-sided questions whose top k covers only one side, only the other, both, neither.
 fn sides(compared: &[&Compared], lane: usize) -> String {
-    let mut counts = [0usize; 4];
-    for one in compared.iter().filter(|one| one.perspectives == 2) {
-        // A lane that has no list covers neither.
-        let covered = one.figures[lane].as_ref().map_or(SupportSet::EMPTY, |figures| figures.covered);
-        let first = one.supports_first;
-        let place = match (covered.contains(first), covered.contains(1 - first)) {
-            (true, false) => 0,
-            (false, true) => 1,
-            (true, true) => 2,
-            (false, false) => 3,
-        };
-        counts[place] += 1;
-    }
+    let counts = covered_sides(compared.iter().copied(), lane);
     let all: usize = counts.iter().sum();
     if all == 0 {
         return String::new();

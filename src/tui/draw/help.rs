@@ -11,7 +11,7 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Context, TABLE, shown};
 use crate::tui::theme::{Meaning, Theme};
 
-const PLACES: [(Context, &str); 14] = [
+const PLACES: &[(Context, &str)] = &[
     (Context::Lanes, "Lanes"),
     (Context::Question, "Question line"),
     (Context::Read, "Reading a passage"),
@@ -19,6 +19,7 @@ const PLACES: [(Context, &str); 14] = [
     (Context::Tune, "Tuning a lane"),
     (Context::Sway, "Asking as either side"),
     (Context::Compare, "Comparing the lanes"),
+    (Context::Bias, "Bias of the lanes"),
     (Context::Toward, "Typing a perspective to project toward"),
     (Context::Annotate, "Labelling by hand"),
     (Context::Note, "Writing a remark"),
@@ -32,7 +33,7 @@ const PLACES: [(Context, &str); 14] = [
 pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let ascii = app.glyphs == Glyphs::Ascii;
     let mut lines = legend(app, theme);
-    for (context, name) in PLACES {
+    for &(context, name) in PLACES {
         lines.push(Line::default());
         lines.push(Line::from(span(name, Meaning::Title, theme)));
         for binding in TABLE.iter().filter(|binding| binding.context == context) {

@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, BorderType, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::{figures, say, span};
+use crate::corpus::fields::NONE;
 use crate::pipeline::Ranked;
 use crate::pipeline::recipe::Switch;
 use crate::report::marks::{Glyphs, Mark, share};
@@ -19,6 +20,9 @@ use crate::tui::wrap::{columns_of, fit, wrap};
 
 /// Characters of a passage that are looked at for its lines in the list.
 const PREVIEW: usize = 600;
+
+/// Columns of a passage's value at most, where a field was chosen to be shown.
+const VALUE: usize = 12;
 
 /// The names of all lanes.
 pub fn tabs(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -174,11 +178,13 @@ fn head(
     } else {
         String::new()
     };
-    let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1;
+    let said = value(app, theme, ranked, (width / 4).clamp(4, VALUE));
+    let tag = said.as_ref().map_or(0, |said| said.width() + 1);
+    let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1 + tag;
     let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
     let title = fit(&safe::line(title), width.saturating_sub(fixed));
     let pad = " ".repeat(width.saturating_sub(fixed + columns_of(&title)) + 1);
-    Line::from(vec![
+    let mut spans = vec![
         span(rank, Meaning::Muted, theme),
         span(format!("{glyph:<3}"), Meaning::Side(mark), theme),
         span(
@@ -195,8 +201,19 @@ fn head(
         ),
         span(title, meaning, theme),
         Span::raw(pad),
-        span(score, Meaning::Muted, theme),
-    ])
+    ];
+    spans.extend(said.into_iter().flat_map(|said| [said, Span::raw(" ")]));
+    spans.push(span(score, Meaning::Muted, theme));
+    Line::from(spans)
+}
+
+/// The passage's value of the field that was chosen to stand on the lanes.
+fn value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option<Span<'static>> {
+    let field = app.biasing.category(app.biasing.on_lanes?)?;
+    let place = field.place(&ranked.passage.metadata)?;
+    let (value, _) = field.values.get(place)?;
+    let meaning = if value == NONE { Meaning::Muted } else { Meaning::Value(place) };
+    Some(span(fit(&safe::line(value), width), meaning, theme))
 }
 
 /// `↑3 `, `new `, `= `: where the passage stood before the last change to the lane.

@@ -1,5 +1,6 @@
 //! The frame, drawn from the state. One file a panel; nothing here changes anything.
 
+mod bias;
 mod compare;
 mod figures;
 mod footer;
@@ -43,6 +44,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
             let top = Rect { y: area.y, height: panes.body.bottom() - area.y, ..panes.body };
             label::draw(app, theme, top, frame);
         }
+        Screen::Bias => bias::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     palette::draw(app, theme, panes.body, frame);

@@ -69,6 +69,14 @@ pub enum Action {
     Sway,
     /// Show the lanes over the question set.
     Compare,
+    /// Show which way the lanes lean, and whose passages they bring up.
+    Bias,
+    /// Show the next field of the passages.
+    NextField,
+    /// Show the field before.
+    PreviousField,
+    /// Show the field's values on the lanes, or no longer.
+    OnLanes,
     /// Order the questions otherwise.
     NextOrder,
     /// Open the marked question.
@@ -178,6 +186,8 @@ pub enum Context {
     Marking,
     /// An action being looked for.
     Palette,
+    /// Which way the lanes lean.
+    Bias,
     /// The list of keys.
     Help,
     /// Everywhere.

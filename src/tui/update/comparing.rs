@@ -53,14 +53,20 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 
 /// Orders the outcome of every question.
 pub fn ask(app: &mut App) -> Vec<Effect> {
-    let count = match &app.corpus {
-        Corpus::Open(opened) => opened.questions.len(),
-        _ => return Vec::new(),
-    };
     let number = app.next_survey();
-    let (at, order) = (app.comparing.at, app.comparing.order);
-    app.comparing = Comparing { number, questions: vec![None; count], at, order };
+    begin(app, number);
     vec![Effect::Survey(number, Survey::Compare(app.plan()))]
+}
+
+/// Forgets what is known of the set, which that survey will tell anew.
+pub fn begin(app: &mut App, number: u64) {
+    let Corpus::Open(opened) = &app.corpus else { return };
+    app.comparing = Comparing {
+        number,
+        questions: vec![None; opened.questions.len()],
+        at: app.comparing.at,
+        order: app.comparing.order,
+    };
 }
 
 /// Opens the marked question with the same lanes.

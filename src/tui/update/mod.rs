@@ -1,6 +1,7 @@
 //! What every message does to the state, and what it orders. No input or output, no clock, no locks.
 
 mod asking;
+mod biasing;
 mod comparing;
 pub mod labelling;
 mod lanes;
@@ -21,6 +22,7 @@ use super::app::{App, Palette, Screen};
 use super::keymap::{self, Action, Context};
 use super::layout::{self, Panes, arrange};
 use super::message::{Effect, Msg};
+use crate::work::Job;
 
 /// Changes the state as the message asks, and orders what follows from it.
 pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
@@ -75,6 +77,7 @@ fn below(app: &App) -> Context {
         Screen::Annotate if app.labelling.typed.is_some() => Context::Note,
         Screen::Annotate if app.labelling.marking.is_some() => Context::Marking,
         Screen::Annotate => Context::Annotate,
+        Screen::Bias => Context::Bias,
         Screen::Help => Context::Help,
     }
 }
@@ -96,6 +99,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Leaves an instrument for the lanes; its survey is given up.
 fn leave(app: &mut App) -> Vec<Effect> {
     app.screen = Screen::Explore;
+    app.jobs.retain(|(progress, _)| progress.job != Job::Counting);
     vec![Effect::StopSurvey(app.next_survey())]
 }
 
@@ -114,6 +118,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Annotate, action) => return labelling::act(app, action),
         (Context::Note, action) => return labelling::act_on_note(app, action),
         (Context::Marking, action) => return marking::act(app, action),
+        (Context::Bias, action) => return biasing::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),

@@ -3,7 +3,9 @@
 use super::super::app::{App, Corpus, Screen};
 use super::super::keymap::Action;
 use super::super::message::Effect;
-use super::{asking, comparing, labelling, lanes, panes, reading, statements, swaying, switching, tuning};
+use super::{
+    asking, biasing, comparing, labelling, lanes, panes, reading, statements, swaying, switching, tuning,
+};
 
 /// No list is read deeper.
 const DEEPEST: usize = 100;
@@ -41,6 +43,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Sway => return swaying::open(app),
         Action::Annotate => return labelling::open(app),
         Action::Compare => return comparing::open(app),
+        Action::Bias => return biasing::open(app),
         Action::CopyRecipe => return copy(app),
         Action::Toggle(switch) => return switching::toggle(app, switch),
         Action::ToggleEverywhere(switch) => return switching::toggle_everywhere(app, switch),

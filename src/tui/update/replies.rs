@@ -2,7 +2,7 @@
 
 use super::super::app::{App, Corpus, LaneState, Screen};
 use super::super::message::Effect;
-use super::{asking, comparing, labelling, moving, reading, swaying, tuning};
+use super::{asking, biasing, comparing, labelling, moving, reading, swaying, tuning};
 use crate::engine::{Reply, Turn};
 use crate::work::{Job, Progress};
 
@@ -74,6 +74,10 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 app.reading.why = Some((at, recipe, reasons));
             }
         }
+        Reply::Fields(fields) => {
+            app.jobs.retain(|(progress, _)| progress.job != Job::Counting);
+            app.biasing.fields = Some(fields);
+        }
         Reply::Compared { number, question, compared } => {
             if number == app.comparing.number
                 && let Some(place) = app.comparing.questions.get_mut(question)
@@ -115,6 +119,10 @@ fn turn(reply: &Reply) -> Option<Turn> {
 
 /// A long job went on.
 pub fn progressed(app: &mut App, progress: Progress, told: String) {
+    // Words of a count that was given up say nothing of what goes on.
+    if progress.job == Job::Counting && (app.screen != Screen::Bias || app.biasing.fields.is_some()) {
+        return;
+    }
     // One job follows another while a corpus is opened; embedding goes on beside them.
     app.jobs.retain(|(known, _)| known.job != progress.job && known.job == Job::Embedding);
     app.jobs.push((progress, told));
@@ -130,6 +138,7 @@ fn wake(app: &mut App) -> Vec<Effect> {
         Screen::Tune => tuning::measure(app),
         Screen::Sway => swaying::ask(app),
         Screen::Compare => comparing::ask(app),
+        Screen::Bias => biasing::ask(app),
         _ => Vec::new(),
     };
     if app.lanes.iter().any(|lane| waits(&lane.state)) {

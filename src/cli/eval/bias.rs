@@ -1,0 +1,227 @@
+//! `eval bias`: which way every lane leans and how uneven its order is, and, of a metadata field, whose passages it brings up (Figures 3,
+//! 5 and 6 of Zhao et al.). How often the sides are covered is in `eval berds`.
+
+use super::super::args::{Common, Eval};
+use super::lanes::{Lanes, Said};
+use super::{Values, cells};
+use crate::corpus::fields::{Field, Fields};
+use crate::measure::attributes::{crossed, distance, pooled, standings};
+use crate::measure::sides::grouped_interval;
+use crate::measure::significance::{DRAWS, Interval};
+use crate::pipeline::{Compared, Depth, Plan, Ranked, answer, category, desired};
+use crate::report::table::{Cell, Row, Table};
+
+/// Rows of what is no lane.
+const CORPUS: &str = "corpus";
+
+/// The tables, or nothing where the user interrupted.
+pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    let lanes = Lanes::open(common, args)?;
+    let k = usize::from(common.k);
+    let Ok(fields) = lanes.setup.fields(&|progress| lanes.meter.tell(progress), &lanes.stop) else {
+        return Ok(None);
+    };
+    let field = args.attribute.as_deref().map(|name| category(&fields, name)).transpose()?;
+    let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
+    let mut values: Vec<Vec<Values>> = vec![vec![Values::new(); 3]; count];
+    let (mut failed, mut said) = (vec![Vec::new(); count], Said::default());
+    let mut outcomes = Vec::new();
+    let questions = &lanes.setup.questions;
+    for (done, question) in questions.iter().enumerate() {
+        lanes.tell(done, questions.len());
+        let plan = Plan { question: question.clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
+        let answered = answer(&lanes.setup, &plan, Depth::Top, &mut Lanes::lists(&maxima), &lanes.stop)?;
+        if lanes.stop.is_set() {
+            return Ok(None);
+        }
+        said.take(&plan.lanes, &answered);
+        for (failed, (list, _)) in failed.iter_mut().zip(&answered.lanes) {
+            failed.extend(list.as_ref().err().map(|error| (question.id.clone(), error.to_string())));
+        }
+        let lists: Vec<Option<&[Ranked]>> =
+            answered.lanes.iter().map(|(list, _)| list.as_ref().ok().map(|list| &list[..])).collect();
+        let outcome = Compared::of(question, k, &lists, &answered.book);
+        for (lane, values) in values.iter_mut().enumerate() {
+            // A lane that has no list leans nowhere; of an order that is not there nothing is said.
+            let missing = question.supports.filter(|_| lists[lane].is_none()).map(|_| 0.0);
+            values[0].push(outcome.sides(lane).map(|sides| sides.lean()).or(missing));
+            let uneven = outcome.uneven(lane, k);
+            values[1].push(uneven.map(|uneven| uneven.rkl.value));
+            values[2].push(uneven.map(|uneven| uneven.awrf.value));
+        }
+        outcomes.push(outcome);
+    }
+    lanes.tell(questions.len(), questions.len());
+    let names: Vec<String> = lanes.recipes.iter().map(ToString::to_string).collect();
+    let uneven = values
+        .iter()
+        .zip(&names)
+        .map(|(values, name)| format!("{} ({name})", values[1].iter().flatten().count()));
+    let uneven = uneven.collect::<Vec<_>>().join(", ");
+    let rows = names.iter().zip(cells(&values, &lanes.plain_forms())?).zip(failed);
+    let rows = rows.map(|((lane, cells), failed)| Row { lane: lane.clone(), cells, failed, judged: None });
+    let mut notes = vec![
+        "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
+            .to_owned(),
+        format!(
+            "rKL (at 5, 10 and 20 as far as k reaches) and AWRF: 0 is an even share for every perspective; over the questions of which a passage supports any: {uneven}"
+        ),
+    ];
+    notes.extend(said.notes());
+    notes.extend(lanes.caution()?);
+    if field.is_none() {
+        notes.push(offered(&fields));
+    }
+    let table = Table {
+        suite: "bias",
+        columns: ["Lean", "rKL", "AWRF"].map(|name| format!("{name}@{k}")).to_vec(),
+        rows: rows.collect(),
+        questions: questions.len(),
+        k: Some(k),
+        label_source: lanes.label_source(),
+        notes,
+        provenance: lanes.provenance()?,
+        ..Table::default()
+    };
+    let Some(field) = field else { return Ok(Some(table)) };
+    let attribute = Attribute { field, k, names: &names, outcomes: &outcomes };
+    let asked: Vec<Vec<usize>> = questions.iter().map(|question| desired(field, question)).collect();
+    let mut further = attribute.shares()?;
+    further.extend(attribute.asked_for(&asked)?);
+    Ok(Some(Table { further, ..table }))
+}
+
+/// Which fields could be asked for.
+fn offered(fields: &Fields) -> String {
+    let of = |field: &Field| format!("{} ({} values)", field.name, field.values.len());
+    match fields.categories.as_slice() {
+        [] => "the passages carry no field that sorts them into groups".into(),
+        all => format!(
+            "--attribute FIELD adds whose passages they are: {}",
+            all.iter().map(of).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+/// One field, and what every lane brought up.
+struct Attribute<'a> {
+    field: &'a Field,
+    k: usize,
+    names: &'a [String],
+    outcomes: &'a [Compared],
+}
+
+impl Attribute<'_> {
+    /// The name of a value's column.
+    fn column(&self, value: &str) -> String {
+        format!("{}={value}@{}", self.field.name, self.k)
+    }
+
+    /// What one lane brought up, a question and a value.
+    fn counts(&self, lane: usize) -> Vec<Vec<usize>> {
+        self.outcomes.iter().map(|outcome| outcome.counts(lane, self.field)).collect()
+    }
+
+    fn table(&self, suite: &'static str, questions: usize, note: String) -> Table {
+        Table {
+            suite,
+            columns: self.field.values.iter().map(|(value, _)| self.column(value)).collect(),
+            questions,
+            k: Some(self.k),
+            label_source: "metadata".into(),
+            notes: vec![note],
+            ..Table::default()
+        }
+    }
+
+    /// The shares of every value, and how far they are over or under the corpus's.
+    fn shares(&self) -> anyhow::Result<Vec<Table>> {
+        let (k, corpus) = (self.k, self.field.counts());
+        let note = |text: &str| format!("{}: {text}", self.field.name);
+        let mut shares = self.table(
+            "bias-attribute",
+            self.outcomes.len(),
+            note("shares among the first k of all questions together; distance: half the sum of the differences from the corpus, 0 is made up alike"),
+        );
+        let mut over = self.table(
+            "bias-over",
+            self.outcomes.len(),
+            note("log2 of the share among the first k over the share of the corpus: 1 is twice as often, -1 half as often, – never"),
+        );
+        shares.columns.push(format!("distance@{k}"));
+        (shares.turned, over.turned) = (true, true);
+        let passages: usize = corpus.iter().sum();
+        let alone = |part: usize| {
+            let mean = part as f64 / passages.max(1) as f64;
+            Some(Cell { mean, interval: None, n: passages, p: None })
+        };
+        let own = corpus.iter().map(|count| alone(*count)).chain([None]).collect();
+        shares.rows.push(Row { lane: CORPUS.into(), cells: own, ..Row::default() });
+        for (lane, name) in self.names.iter().enumerate() {
+            let counts = self.counts(lane);
+            let mut cells =
+                (0..corpus.len()).map(|value| share(&counts, value)).collect::<anyhow::Result<Vec<_>>>()?;
+            let against = |cell: &Option<Cell>, count: usize| {
+                let (cell, part) = (cell.as_ref()?, count as f64 / passages.max(1) as f64);
+                let log = |share: f64| (share > 0.0 && part > 0.0).then(|| (share / part).log2());
+                // The order is kept by the logarithm, so that the ends of the interval stay its ends.
+                let interval = cell.interval.and_then(|(low, high)| Some((log(low)?, log(high)?)));
+                Some(Cell { mean: log(cell.mean)?, interval, ..*cell })
+            };
+            let row = cells.iter().zip(&corpus).map(|(cell, count)| against(cell, *count)).collect();
+            over.rows.push(Row { lane: name.clone(), cells: row, ..Row::default() });
+            let pooled = pooled(counts.iter().map(Vec::as_slice), corpus.len());
+            let far = distance(&standings(&pooled, &corpus));
+            cells.push(far.map(|mean| Cell { mean, interval: None, n: pooled.iter().sum(), p: None }));
+            shares.rows.push(Row { lane: name.clone(), cells, ..Row::default() });
+        }
+        Ok(vec![shares, over])
+    }
+
+    /// Desired × retrieved, where questions ask for values.
+    fn asked_for(&self, asked: &[Vec<usize>]) -> anyhow::Result<Option<Table>> {
+        let values = self.field.values.len();
+        let named = asked.iter().filter(|values| !values.is_empty()).count();
+        let note = format!(
+            "{}: what the questions that ask for a value bring up; {named} of {} questions ask for one",
+            self.field.name,
+            asked.len()
+        );
+        let mut table = self.table("bias-desired", named, note);
+        let mut columns = Vec::new();
+        for (lane, name) in self.names.iter().enumerate() {
+            let counts = self.counts(lane);
+            let rows = crossed(asked, &counts, values);
+            columns = rows.iter().map(|row| row.desired).collect();
+            for row in rows {
+                let of: Vec<Vec<usize>> = row.questions.iter().map(|i| counts[*i].clone()).collect();
+                let mut cells =
+                    columns.iter().map(|value| share(&of, *value)).collect::<anyhow::Result<Vec<_>>>()?;
+                let others = (0..values).filter(|value| !columns.contains(value)).collect::<Vec<_>>();
+                cells.push(shared(&of, |counts| others.iter().map(|value| counts[*value]).sum())?);
+                let value = &self.field.values[row.desired].0;
+                table.rows.push(Row { lane: format!("{name} asked for {value}"), cells, ..Row::default() });
+            }
+        }
+        table.columns = columns.iter().map(|value| self.column(&self.field.values[*value].0)).collect();
+        table.columns.push(format!("others@{}", self.k));
+        Ok((!columns.is_empty()).then_some(table))
+    }
+}
+
+/// A value's share of all passages that were brought up, with its interval over questions.
+fn share(counts: &[Vec<usize>], value: usize) -> anyhow::Result<Option<Cell>> {
+    shared(counts, |counts| counts[value])
+}
+
+fn shared(counts: &[Vec<usize>], part: impl Fn(&[usize]) -> usize) -> anyhow::Result<Option<Cell>> {
+    let whole = |counts: &Vec<usize>| counts.iter().sum::<usize>();
+    let brought: Vec<&Vec<usize>> = counts.iter().filter(|counts| whole(counts) > 0).collect();
+    if brought.is_empty() {
+        return Ok(None);
+    }
+    let n = brought.iter().map(|counts| whole(counts)).sum();
+    let items = brought.iter().map(|counts| (part(counts) as f64, whole(counts) as f64)).collect();
+    let Interval { mean, low, high, .. } = grouped_interval(&[items], 0.95, DRAWS, 0)?;
+    Ok(Some(Cell { mean, interval: Some((low, high)), n, p: None }))
+}
