@@ -271,7 +271,7 @@ pub struct Eval {
     /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
     #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
-    /// Also write every plot into this folder, as SVG.
+    /// Also write every plot into this folder, as SVG and PNG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
     /// Exit with 1 if a lane's mean is lower: LANE:MEASURE>=NUMBER; repeat for more.

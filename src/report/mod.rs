@@ -5,6 +5,7 @@
 pub mod html;
 pub mod marks;
 mod markup;
+pub mod picture;
 pub mod plot;
 pub mod progress;
 pub mod reasons;

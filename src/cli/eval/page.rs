@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::report::html::{Section, page};
-use crate::report::plot::{Arrow, arrows, intervals, stacks};
+use super::write::put;
+use crate::report::plot::{Arrow, arrows, intervals, png, stacks};
 use crate::report::table::{Row, Table};
 
 /// The page.
@@ -86,16 +87,15 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     plots
 }
 
-/// Writes every plot as `SUITE-NAME.svg`, each beside its place first.
+/// Writes every plot as `SUITE-NAME.svg` and `.png`, each beside its place first.
 pub fn write_plots(table: &Table, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (name, plot) in plots(table) {
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        let place = folder.join(format!("{}-{name}.svg", table.suite));
-        let part = place.with_extension("svg.part");
-        fs::write(&part, plot).with_context(|| format!("{} cannot be written", part.display()))?;
-        fs::rename(&part, &place).with_context(|| format!("{} cannot be written", place.display()))?;
+        let name = format!("{}-{name}", table.suite);
+        put(folder, &format!("{name}.svg"), plot.as_bytes())?;
+        put(folder, &format!("{name}.png"), &png(&plot).with_context(|| format!("{name}.png"))?)?;
     }
     Ok(())
 }
