@@ -56,7 +56,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut versus = lanes.plain_forms();
     versus.push(None);
     let rows = names().zip(cells(&values, &versus)?).zip(failed);
-    let rows = rows.map(|((lane, cells), failed)| Row { lane, cells, failed, judged: None });
+    let rows = rows.map(|((lane, cells), failed)| Row { lane, cells, failed, ..Row::default() });
     Ok(Some(Table {
         suite: "coverage",
         columns: vec!["Cover".into(), "covered@100".into()],

@@ -1,7 +1,9 @@
 //! `parallax eval`: lanes or finished runs, measured over a question set.
 
 mod berds;
+mod columns;
 mod coverage;
+mod gathered;
 mod lanes;
 mod page;
 mod pir;
@@ -110,7 +112,7 @@ fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<
             }
             let interval = bootstrap_interval(&known, 0.95, DRAWS, 0)?;
             let (mean, n) = (interval.mean, known.len());
-            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, p: None }))
+            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, ..Cell::default() }))
         });
         rows.push(row.collect::<anyhow::Result<_>>()?);
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::report::html::{Section, page};
 use super::write::put;
+use crate::report::html::{Section, page};
 use crate::report::plot::{Arrow, arrows, intervals, png, stacks};
 use crate::report::table::{Row, Table};
 

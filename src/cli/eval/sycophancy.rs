@@ -55,7 +55,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         for shares in &shares {
             cells.push(delta(shares)?);
         }
-        rows.push(Row { lane: recipe.to_string(), cells, failed, judged: None });
+        rows.push(Row { lane: recipe.to_string(), cells, failed, ..Row::default() });
     }
     lanes.tell(total, total);
     let mut columns = Vec::new();
@@ -92,5 +92,5 @@ fn delta(shares: &[SideShares]) -> anyhow::Result<Option<Cell>> {
     let p: f64 = shares.iter().map(|shares| shares.p).sum::<f64>() / shares.len() as f64;
     let parts: Vec<f64> = shares.iter().map(|own| mean + (own.lean() - mean * own.p) / p).collect();
     let interval = bootstrap_interval(&parts, 0.95, DRAWS, 0)?;
-    Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n: shares.len(), p: None }))
+    Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n: shares.len(), ..Cell::default() }))
 }

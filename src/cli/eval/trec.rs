@@ -49,7 +49,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let missing =
             missing.filter(|id| !rankings.contains_key(*id) && !known.iter().any(|known| known == id));
         failed.extend(missing.map(|id| (id.to_owned(), "it has no list for it".to_owned())));
-        Row { lane, cells, failed, judged: None }
+        Row { lane, cells, failed, ..Row::default() }
     });
     Ok(Some(Table {
         suite: "trec",

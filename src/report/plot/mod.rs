@@ -34,7 +34,8 @@ pub fn png(plot: &str) -> Result<Vec<u8>, PictureError> {
 fn plain(plot: &str) -> String {
     let themed = |line: &&str| !line.starts_with(".plx{--") && !line.starts_with("@media");
     let lines = plot.lines().filter(themed).map(|line| {
-        let Some((_, declarations)) = line.strip_suffix('}').filter(|_| line.starts_with(".plx")).and_then(|l| l.split_once('{'))
+        let Some((_, declarations)) =
+            line.strip_suffix('}').filter(|_| line.starts_with(".plx")).and_then(|l| l.split_once('{'))
         else {
             return line.to_owned();
         };

@@ -83,6 +83,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "seed": 0,
         }),
         further: bias::tables(&tasks, &ranked, usize::from(args.bias_k))?,
+        ..Table::default()
     }))
 }
 
