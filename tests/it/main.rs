@@ -1,5 +1,6 @@
 //! Whole-program tests in one binary.
 
+mod evaluation;
 mod frames;
 mod house;
 mod measure_real_data;

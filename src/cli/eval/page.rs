@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::berds::OVER_K;
 use super::write::put;
 use crate::report::html::{Section, page};
-use crate::report::plot::{Arrow, arrows, intervals, png, stacks};
+use crate::report::plot::{Arrow, Series, arrows, curves, intervals, png, stacks};
 use crate::report::table::{Row, Table};
 
 /// The page.
@@ -15,7 +16,8 @@ pub fn html(table: &Table) -> String {
     let (title, text) = about(table.suite);
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
-    let tables = std::iter::once(table).chain(&table.further).collect();
+    let mut tables = Vec::new();
+    below(table, &mut tables);
     page(title, &command, &[Section { heading: title.into(), text: text.into(), tables, plots }])
 }
 
@@ -40,6 +42,32 @@ fn about(suite: &str) -> (&'static str, &'static str) {
         ),
         _ => ("Graded relevance", "As trec_eval measures it."),
     }
+}
+
+/// The table and all below it.
+fn below<'a>(table: &'a Table, all: &mut Vec<&'a Table>) {
+    all.push(table);
+    for table in &table.further {
+        below(table, all);
+    }
+}
+
+/// Both measures over k: a line a lane, a plot a table.
+fn over_k(table: &Table) -> Vec<(String, String)> {
+    let own = table.further.iter().filter(|below| below.suite == OVER_K && below.set == table.set);
+    let plot = |below: &Table| {
+        let (name, _) = below.columns.first()?.split_once('@')?;
+        let depths: Vec<Option<f64>> =
+            below.columns.iter().map(|column| column.split_once('@')?.1.parse().ok()).collect();
+        let line = |row: &Row| {
+            let points = depths.iter().zip(&row.cells);
+            let points = points.filter_map(|(depth, cell)| Some(((*depth)?, cell.as_ref()?.mean))).collect();
+            Series { name: row.lane.clone(), points }
+        };
+        let series: Vec<Series> = below.rows.iter().map(line).collect();
+        Some((format!("{name}-over-k"), curves(&series, "k", &format!("{name}@k"))))
+    };
+    own.filter_map(plot).collect()
 }
 
 /// Every plot of a table with the name of its file.
@@ -84,6 +112,7 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         });
         plots.push((name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
     }
+    plots.extend(over_k(table));
     plots
 }
 

@@ -23,7 +23,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut rows = Vec::new();
     let total = measured.len() * lanes.recipes.len();
     for recipe in &lanes.recipes {
-        let mut failed = Vec::new();
+        let (mut failed, mut judged, mut of) = (Vec::new(), 0, 0);
         // p, n and lean of each wording, then the shift.
         let mut values = vec![Values::new(); 10];
         let mut shares: [Vec<SideShares>; 3] = Default::default();
@@ -36,6 +36,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             let (own, shift) = match swayed {
                 Ok(swayed) => {
                     notes.extend(swayed.note.iter().map(|note| format!("{recipe}: {note}")));
+                    for ranked in swayed.lists.iter().flat_map(|list| list.iter().take(k)) {
+                        of += 1usize;
+                        judged += usize::from(swayed.book.support(ranked.at).is_some());
+                    }
                     (swayed.shares, swayed.shift())
                 }
                 Err(error) => {
@@ -51,11 +55,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             }
             values[9].push(Some(shift));
         }
-        let mut cells = cells(&[values], &[None])?.remove(0);
+        let mut cells = cells(std::slice::from_ref(&values), &[None])?.remove(0);
         for shares in &shares {
             cells.push(delta(shares)?);
         }
-        rows.push(Row { lane: recipe.to_string(), cells, failed, ..Row::default() });
+        let judged = (of > 0).then(|| judged as f64 / of as f64);
+        // Δ is of the pooled questions and has no value for one.
+        values.resize(cells.len(), Values::new());
+        rows.push(Row { lane: recipe.to_string(), cells, failed, judged, values, ..Row::default() });
     }
     lanes.tell(total, total);
     let mut columns = Vec::new();
@@ -68,6 +75,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         suite: "sycophancy",
         columns,
         rows,
+        asked: measured.iter().map(|question| question.id.clone()).collect(),
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
