@@ -13,7 +13,7 @@ use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::pipeline::{Answer, Asked, Depth, Lists, Plan, Ranking, Recipe, Setup, answer, judged, rank};
 use crate::question::{self, Question};
-use crate::report::search::{LaneResult, SearchResult};
+use crate::report::search::{LaneResult, Named, SearchResult};
 use crate::work::Stop;
 
 /// Runs the command.
@@ -78,12 +78,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
 }
 
 /// The measures asked for by name, a lane each, by verdicts as deep as they look.
-fn named(
-    setup: &Setup,
-    plan: &Plan,
-    answered: &Answer,
-    measures: &[Measure],
-) -> anyhow::Result<Vec<Vec<(String, Option<f64>)>>> {
+fn named(setup: &Setup, plan: &Plan, answered: &Answer, measures: &[Measure]) -> anyhow::Result<Vec<Named>> {
     let lists: Vec<Ranking> =
         answered.lanes.iter().filter_map(|(list, _)| list.as_ref().ok().cloned()).collect();
     let deepest = measures.iter().map(|measure| measure.cutoff().unwrap_or(Plan::DEPTH)).max().unwrap_or(0);

@@ -9,6 +9,9 @@ use super::safe;
 use crate::measure::uncertainty::Spread;
 use crate::pipeline::{Book, Figures, FirstRank, Plan, Ranking, Recipe};
 
+/// Measures by name with their values.
+pub type Named = Vec<(String, Option<f64>)>;
+
 /// A lane as it came out.
 pub struct LaneResult {
     /// How it was made.
@@ -18,7 +21,7 @@ pub struct LaneResult {
     /// The same lane's list with nothing switched on, where something is.
     pub plain: Option<Ranking>,
     /// The measures asked for by name; none where the question does not allow one.
-    pub named: Vec<(String, Option<f64>)>,
+    pub named: Named,
     /// Milliseconds it took.
     pub took_ms: f64,
 }
