@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_a_question_cannot_answer_is_an_error_and_never_a_zero() {
-        let ranked = labels(&[&[1]]);
+        let (ranked, silent) = (labels(&[&[1]]), labels(&[&[]]));
         let mut support = SupportEvidence {
             ranked: &ranked,
             pool: &[],
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(error(support, "Cover"), ScoreError::NotCovered { looked_at: 1 });
         assert_eq!(error(support, "Lean@5"), ScoreError::NeedsSides(measure("Lean@5")));
         for name in ["rKL", "AWRF@5"] {
-            let nothing = SupportEvidence { ranked: &labels(&[&[]]), ..support };
+            let nothing = SupportEvidence { ranked: &silent, ..support };
             assert_eq!(error(nothing, name), ScoreError::NoSide);
         }
         support.supports = Some(0);

@@ -14,6 +14,7 @@ fn table() -> Table {
                 cells: vec![cell(0.75, Some(0.01)), cell(17.8, Some(0.4))],
                 failed: vec![("q1".into(), "timed out".into())],
                 judged: Some(0.98),
+                ..Row::default()
             },
         ],
         questions: 217,

@@ -132,15 +132,11 @@ mod tests {
     #[test]
     fn the_stacks_ask_for_exactly_these_sides_and_say_nothing_of_questions_without_two() {
         let both = [0, 1].map(|side| SupportSet::of([side]).ok());
-        let evidence = |supports, ranked| SupportEvidence {
-            ranked,
-            pool: &[],
-            m: PerspectiveCount::new(2).unwrap(),
-            supports,
-        };
         let columns = Column::at(2, &[]).unwrap();
         let values = |supports, ranked: &[Option<SupportSet>]| -> Vec<Option<f64>> {
-            columns[3..].iter().map(|c| Some(c.value(evidence(supports, ranked))?.value)).collect()
+            let m = PerspectiveCount::new(2).unwrap();
+            let evidence = SupportEvidence { ranked, pool: &[], m, supports };
+            columns[3..].iter().map(|column| Some(column.value(evidence)?.value)).collect()
         };
         assert_eq!(values(Some(0), &both), [0.0, 0.0, 1.0, 0.0].map(Some));
         assert_eq!(values(Some(0), &both[..1]), [1.0, 0.0, 0.0, 0.0].map(Some));
