@@ -58,7 +58,7 @@ fn an_unknown_name_suggests_the_nearest_with_its_own_cut_off() {
     assert_eq!(nearest("MRecal@5"), "MRecall@5");
     assert_eq!(nearest("st_recall@5"), "StRecall@5");
     assert_eq!(nearest("alpha-nDCG(alpha=0.3)@5"), "alpha_nDCG(alpha=0.3)@5");
-    assert_eq!(nearest("rlk@10"), "rKL@10");
+    assert_eq!(nearest("rkl@10"), "rKL@10");
     assert_eq!(nearest("awrf@5"), "AWRF@5");
     assert_eq!(nearest("ap"), "AP");
     assert_eq!(nearest("Covers@5"), "Cover");
