@@ -2,11 +2,11 @@
 //! one side, the other, both or neither, and both measures over k.
 
 use super::super::args::{Common, Eval};
-use super::{cells, under};
 use super::columns::Column;
 use super::gathered::Gathered;
 use super::lanes::{Lanes, Said};
 use super::write::Found;
+use super::{cells, under};
 use crate::detect::LabelSource;
 use crate::pipeline::{Depth, Plan, answer, sway};
 use crate::question::Question;

@@ -104,7 +104,7 @@ fn ranked(
         }
         Some(lanes)
     };
-    let questions = match (&opened, &common.questions) {
+    let questions = match (&opened, common.questions.first()) {
         (Some(lanes), _) => lanes.setup.questions.clone(),
         (None, Some(path)) => question::set::read(path)?,
         (None, None) => Vec::new(),
