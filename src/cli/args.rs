@@ -31,12 +31,12 @@ pub struct Common {
     /// that runs among the lanes carry, else the carried sample.
     #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
-    /// A question set: BERDS or BEIR JSONL, or TSV of id and question.
+    /// A question set: BERDS or BEIR JSONL, or TSV of id and question; for `eval`, repeat for the average over several.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
-    pub questions: Option<PathBuf>,
+    pub questions: Vec<PathBuf>,
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
     #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
-    pub labels: Option<String>,
+    pub labels: Vec<String>,
     /// A threshold fitted on labels by hand (annotate agree --refit) instead of the detector's own.
     #[arg(long, global = true, value_name = "FILE")]
     pub detector_threshold: Option<PathBuf>,
@@ -92,8 +92,8 @@ impl Common {
         let data_dir = self.data_dir.clone().or_else(|| Some(home?.cache_dir().to_owned()));
         Opening {
             corpus: self.corpus.clone(),
-            questions: self.questions.clone(),
-            labels: self.labels.clone(),
+            questions: self.questions.first().cloned(),
+            labels: self.labels.first().cloned(),
             runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
             threshold: self.detector_threshold.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
@@ -171,6 +171,9 @@ pub struct Search {
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,
+    /// Measures by name beside the usual ones, such as alpha_nDCG@10,rKL@10,AWRF@10.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub measures: Vec<String>,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -277,7 +280,7 @@ pub struct Eval {
     #[arg(long = "run", value_name = "FILE")]
     pub runs: Vec<PathBuf>,
     /// Measures by name: for `trec` instead of nDCG@10,R@100; for `berds` beside its own, such as
-    /// MRecall@10,alpha_nDCG@10,StRecall@5,Lean@5,Cover.
+    /// MRecall@10,alpha_nDCG@10,StRecall@5,Lean@5,Shift@5,rKL@10,AWRF,Cover.
     #[arg(help_heading = "Options of trec and berds", long, value_delimiter = ',', value_name = "NAMES")]
     pub measures: Vec<String>,
     /// Switches for the lanes that have none of their own.
@@ -292,7 +295,10 @@ pub struct Eval {
     /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
     #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
-    /// Also write every plot into this folder, as SVG.
+    /// Print a row a question and lane instead of means, the worst first if a measure is named.
+    #[arg(long, value_name = "MEASURE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub per_question: Option<String>,
+    /// Also write every plot into this folder, as SVG and PNG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
     /// Exit with 1 if a lane's mean is lower: LANE:MEASURE>=NUMBER; repeat for more.

@@ -44,6 +44,9 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { common, question, command } = args;
+    if (common.questions.len() > 1 || common.labels.len() > 1) && !matches!(command, Some(Command::Eval(_))) {
+        anyhow::bail!("several --questions or --labels are for `parallax eval`; name one file each");
+    }
     match command {
         None => explore::run_unnamed(&common, &question),
         Some(Command::Explore { question }) => explore::run(&common, &question),

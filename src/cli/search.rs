@@ -1,5 +1,6 @@
 //! `parallax search`: the explorer's plan, headless.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -7,9 +8,11 @@ use anyhow::bail;
 
 use super::args::{Common, Format, Search};
 use super::progress::Meter;
-use crate::pipeline::{Asked, Depth, Lists, Plan, Recipe, Setup, answer, rank};
+use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
+use crate::measure::{Measure, PerspectiveCount, SupportSet};
+use crate::pipeline::{Answer, Asked, Depth, Lists, Plan, Ranking, Recipe, Setup, answer, judged, rank};
 use crate::question::{self, Question};
-use crate::report::search::{LaneResult, SearchResult};
+use crate::report::search::{LaneResult, Named, SearchResult};
 use crate::work::Stop;
 
 /// Runs the command.
@@ -19,6 +22,14 @@ use crate::work::Stop;
 pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     if args.question.trim().is_empty() {
         bail!("the question is empty; try: parallax search \"Should zoos be banned?\"");
+    }
+    let measures = args
+        .measures
+        .iter()
+        .map(|name| super::eval::by_verdicts(name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(shift) = measures.iter().find(|measure| matches!(measure, Measure::Shift { .. })) {
+        bail!("{}", ScoreError::NeedsSeveralRankings(*shift));
     }
     let (meter, stop) = (Meter::default(), Stop::never());
     let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
@@ -31,16 +42,18 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     embed(&setup, &plan, &meter)?;
     let mut lists = Lists::default();
     let answered = answer(&setup, &plan, Depth::Covered, &mut lists, &stop)?;
+    let named = named(&setup, &plan, &answered, &measures)?;
     let detector = setup.detector()?;
     let mut lanes = Vec::new();
-    for (recipe, (ranking, took)) in plan.lanes.iter().zip(answered.lanes) {
+    for ((recipe, (ranking, took)), named) in plan.lanes.iter().zip(answered.lanes).zip(named) {
         // Where each passage stands in the same lane with nothing switched on.
         let plain = match *recipe == recipe.plain() {
             true => None,
             false => rank(&setup, &recipe.plain(), Asked::plainly(&plan.question), &mut lists, &stop).ok(),
         };
         let ranking = ranking.map_err(|error| error.to_string());
-        lanes.push(LaneResult { recipe: recipe.clone(), ranking, plain, took_ms: took.as_secs_f64() * 1e3 });
+        let took_ms = took.as_secs_f64() * 1e3;
+        lanes.push(LaneResult { recipe: recipe.clone(), ranking, plain, named, took_ms });
     }
     let book = answered.book;
 
@@ -68,6 +81,34 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "parallax: the lane {}: {reason}", lane.recipe)?;
     }
     Ok(ExitCode::from(if failed.is_empty() { 0 } else { 2 }))
+}
+
+/// The measures asked for by name, a lane each, by verdicts as deep as they look.
+fn named(setup: &Setup, plan: &Plan, answered: &Answer, measures: &[Measure]) -> anyhow::Result<Vec<Named>> {
+    let lists: Vec<Ranking> =
+        answered.lanes.iter().filter_map(|(list, _)| list.as_ref().ok().cloned()).collect();
+    let deepest = measures.iter().map(|measure| measure.cutoff().unwrap_or(Plan::DEPTH)).max().unwrap_or(0);
+    let depth = (plan.k, Depth::To(deepest));
+    let m = PerspectiveCount::new(plan.question.perspectives.len());
+    let (Ok(m), 1..) = (m, deepest) else {
+        let none = measures.iter().map(|measure| (measure.to_string(), None)).collect();
+        return Ok(vec![none; plan.lanes.len()]);
+    };
+    let book = judged(setup, &plan.question, &lists, depth, plan.source, &Stop::never())?;
+    let known = lists.iter().flat_map(|list| list.iter());
+    let pool: BTreeMap<&str, SupportSet> =
+        known.filter_map(|ranked| Some((ranked.passage.id.as_str(), book.support(ranked.at)?))).collect();
+    let pool: Vec<(&str, SupportSet)> = pool.into_iter().collect();
+    let of = |list: &Ranking| {
+        let ranked = book.supports(list);
+        let support = SupportEvidence { ranked: &ranked, pool: &pool, m, supports: plan.question.supports };
+        let evidence = Evidence { graded: None, support: Some(support) };
+        measures
+            .iter()
+            .map(|one| (one.to_string(), score(*one, &evidence).ok().map(|found| found.value)))
+            .collect()
+    };
+    Ok(answered.lanes.iter().map(|(list, _)| list.as_ref().map(of).unwrap_or_default()).collect())
 }
 
 /// The question as asked: with the perspectives given, else those of the question set, else those by rule.

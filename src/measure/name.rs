@@ -54,6 +54,10 @@ pub enum Measure {
     Cover,
     /// `pRecall@5` (PIR).
     PRecall { k: NonZeroUsize },
+    /// `rKL@5`, `rKL@10`, `rKL@20`: the cut-offs 5, 10 and 20 as far as `k`; `rKL` is `rKL@20`.
+    RKl { k: NonZeroUsize },
+    /// `AWRF@10`, or `AWRF` over the first 100.
+    Awrf { k: Option<NonZeroUsize> },
 }
 
 impl Measure {
@@ -76,13 +80,18 @@ impl Measure {
             Self::Shift { .. } => "Shift",
             Self::Cover => "Cover",
             Self::PRecall { .. } => "pRecall",
+            Self::RKl { .. } => "rKL",
+            Self::Awrf { .. } => "AWRF",
         }
     }
 
     /// The cut-off, where the measure has one.
     pub fn cutoff(self) -> Option<usize> {
         match self {
-            Self::NDcg { k } | Self::AveragePrecision { k, .. } | Self::ReciprocalRank { k, .. } => k,
+            Self::NDcg { k }
+            | Self::AveragePrecision { k, .. }
+            | Self::ReciprocalRank { k, .. }
+            | Self::Awrf { k } => k,
             Self::Precision { k, .. }
             | Self::Recall { k, .. }
             | Self::Judged { k }
@@ -94,7 +103,8 @@ impl Measure {
             | Self::Prec { k }
             | Self::Lean { k }
             | Self::Shift { k }
-            | Self::PRecall { k } => Some(k),
+            | Self::PRecall { k }
+            | Self::RKl { k } => Some(k),
             Self::Cover => None,
         }
         .map(NonZeroUsize::get)
@@ -163,6 +173,8 @@ impl FromStr for Measure {
                 Self::Cover
             }
             "pRecall" => Self::PRecall { k: needed()? },
+            "rKL" => Self::RKl { k: written.one_of(&super::exposure::CUTS)? },
+            "AWRF" => Self::Awrf { k: written.cutoff },
             _ => return Err(nearest::unknown(&written)),
         };
         written.refuse_unused(measure)?;
@@ -235,6 +247,9 @@ pub enum MeasureNameError {
     /// The measure has none.
     #[error("`{name}` takes no cut-off, found `@{found}`")]
     TakesNoCutoff { name: String, found: String },
+    /// Not one of the measure's cut-offs.
+    #[error("`{name}` has the cut-offs {known}, found `@{found}`")]
+    OtherCutoff { name: String, known: String, found: String },
     /// Not a whole number from 1.
     #[error("expected a cut-off from 1 in `{given}`, found `{found}`")]
     BadCutoff { given: String, found: String },

@@ -6,9 +6,10 @@ use thiserror::Error;
 
 use super::alpha_ndcg::{Pooled, alpha_ndcg};
 use super::cover::cover;
+use super::exposure::{Exposure, awrf, rkl};
 use super::graded::{GradedRanking, average_precision, judged, precision, recall, reciprocal_rank};
 use super::lean::{LeanError, side_shares};
-use super::mrecall::mrecall;
+use super::mrecall::{DEEPEST, mrecall};
 use super::ndcg::ndcg;
 use super::prec::prec;
 use super::subtopic::{err_ia, precision_ia, subtopic_recall};
@@ -47,7 +48,9 @@ pub enum ScoreError {
     #[error("`{0}` needs perspectives and verdicts")]
     NeedsSupport(Measure),
     /// It compares several rankings of a question; `lean::shift` or `precall::p_recall` has it.
-    #[error("`{0}` is over several rankings, not over one")]
+    #[error(
+        "`{0}` is over several rankings of a question: `eval pir` has pRecall, `eval berds` and `eval sycophancy` have Shift"
+    )]
     NeedsSeveralRankings(Measure),
     /// Which side supports the question is not known.
     #[error("`{0}` needs to know which perspective supports the question")]
@@ -55,6 +58,9 @@ pub enum ScoreError {
     /// The question is not two-sided.
     #[error(transparent)]
     Lean(#[from] LeanError),
+    /// rKL and AWRF only: nothing takes a side, so nothing can be uneven.
+    #[error("no passage supports a perspective")]
+    NoSide,
     /// Cover only: the first 100 passages do not cover.
     #[error("no cover within {looked_at} passages")]
     NotCovered {
@@ -70,6 +76,12 @@ pub enum ScoreError {
 /// fault: report it in the share of questions that reach a cover.
 pub fn score(measure: Measure, evidence: &Evidence<'_>) -> Result<Measured<f64>, ScoreError> {
     match measure {
+        Measure::Judged { k } if evidence.graded.is_none() => {
+            let support = evidence.support.ok_or(ScoreError::NeedsSupport(measure))?;
+            let looked = top(support.ranked, k.get());
+            let judged = looked.iter().flatten().count();
+            Ok(Measured { value: judged as f64 / k.get() as f64, judged, of: looked.len() })
+        }
         Measure::NDcg { .. }
         | Measure::Precision { .. }
         | Measure::Recall { .. }
@@ -103,6 +115,9 @@ fn score_graded(measure: Measure, ranking: &GradedRanking) -> Result<Measured<f6
 
 fn score_support(measure: Measure, evidence: SupportEvidence<'_>) -> Result<Measured<f64>, ScoreError> {
     let SupportEvidence { ranked, m, .. } = evidence;
+    let exposure = |found: Option<Exposure>, k: usize| -> Result<_, ScoreError> {
+        Ok(Measured::over(ranked, k, found.ok_or(ScoreError::NoSide)?.value))
+    };
     let alpha_ndcg_at = |alpha: Alpha, k: usize| alpha_ndcg(ranked, evidence.pool, m, alpha, k);
     Ok(match measure {
         Measure::AlphaNDcg { alpha, k } => alpha_ndcg_at(alpha, k.get()),
@@ -115,6 +130,11 @@ fn score_support(measure: Measure, evidence: SupportEvidence<'_>) -> Result<Meas
             let supports = evidence.supports.ok_or(ScoreError::NeedsSides(measure))?;
             let shares = side_shares(ranked, m, supports, k.get())?;
             Measured { value: shares.value.lean(), judged: shares.judged, of: shares.of }
+        }
+        Measure::RKl { k } => exposure(rkl(top(ranked, k.get()), m), k.get())?,
+        Measure::Awrf { k } => {
+            let k = k.map_or(DEEPEST, usize::from);
+            exposure(awrf(ranked, m, k), k)?
         }
         Measure::Cover => {
             let found = cover(ranked, m);
@@ -174,13 +194,16 @@ mod tests {
         assert_eq!(value("P_IA@2"), 0.25);
         assert_eq!(value("Lean@2"), 0.5);
         assert_eq!(value("Cover"), 3.0);
+        assert_eq!((value("Judged@2"), value("Judged@6")), (1.0, 0.5));
+        assert!(value("rKL@5") == 0.0 && value("rKL@10") == 0.0 && value("AWRF@1") == 0.5);
+        assert!(value("AWRF") > 0.0 && value("AWRF") == value("AWRF@3"));
         assert!(value("alpha_nDCG@3") < 1.0 && value("ERR_IA@3") > 0.0);
         assert_eq!(score(measure("nDCG@10"), &evidence), Err(ScoreError::NeedsGrades(measure("nDCG@10"))));
     }
 
     #[test]
     fn what_a_question_cannot_answer_is_an_error_and_never_a_zero() {
-        let ranked = labels(&[&[1]]);
+        let (ranked, silent) = (labels(&[&[1]]), labels(&[&[]]));
         let mut support = SupportEvidence {
             ranked: &ranked,
             pool: &[],
@@ -193,6 +216,10 @@ mod tests {
         };
         assert_eq!(error(support, "Cover"), ScoreError::NotCovered { looked_at: 1 });
         assert_eq!(error(support, "Lean@5"), ScoreError::NeedsSides(measure("Lean@5")));
+        for name in ["rKL", "AWRF@5"] {
+            let nothing = SupportEvidence { ranked: &silent, ..support };
+            assert_eq!(error(nothing, name), ScoreError::NoSide);
+        }
         support.supports = Some(0);
         assert_eq!(error(support, "Lean@5"), ScoreError::Lean(LeanError::NotTwoSided(3)));
         for name in ["Shift@5", "pRecall@5"] {

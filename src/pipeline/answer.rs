@@ -22,8 +22,8 @@ pub enum Depth {
     Covered,
     /// The same, however many perspectives a question has.
     CoveredWhatever,
-    /// Every passage of every list.
-    Everything,
+    /// The first so many, at least k.
+    To(usize),
 }
 
 /// A question's lists and verdicts.
@@ -41,14 +41,8 @@ impl Answer {
         Figures::of(ranking, &self.book, &plan.question, plan.k)
     }
 
-    /// Whether the first passage of a lane supports anything, as 1 or 0.
-    pub fn first(&self, plan: &Plan, lane: usize) -> Option<f64> {
-        let ranking = self.lanes[lane].0.as_ref().ok()?;
-        Figures::of(ranking, &self.book, &plan.question, 1).map(|figures| figures.prec)
-    }
-
-    /// The figures of a lane's passages in the best order that the labels allow: what no re-ranking can exceed.
-    pub fn best_order(&self, plan: &Plan, lane: usize) -> Option<Figures> {
+    /// The first k of a lane's passages in the best order that the labels allow: what no re-ranking can exceed.
+    pub fn best_order(&self, plan: &Plan, lane: usize) -> Option<Vec<Ranked>> {
         let mut left: Vec<Ranked> = self.lanes[lane].0.as_ref().ok()?.to_vec();
         let support = |ranked: &Ranked| self.book.support(ranked.at).unwrap_or(SupportSet::EMPTY);
         let (mut best, mut covered) = (Vec::new(), SupportSet::EMPTY);
@@ -68,7 +62,7 @@ impl Answer {
             covered = covered.union(support(&taken));
             best.push(taken);
         }
-        Figures::of(&best, &self.book, &plan.question, plan.k)
+        Some(best)
     }
 }
 
@@ -118,7 +112,7 @@ pub fn judged(
         }
         return Ok(book);
     }
-    let first = if depth == Depth::Everything { Plan::DEPTH } else { k };
+    let first = if let Depth::To(depth) = depth { depth.max(k) } else { k };
     let mut pairs = top_pairs(rankings, first, &book);
     while !pairs.is_empty() && !stop.is_set() {
         let found = Mutex::new(Vec::new());
@@ -129,7 +123,7 @@ pub fn judged(
             book.write(judged.at, judged.perspective, judged.known);
         }
         pairs = match depth {
-            Depth::Top | Depth::Everything => Vec::new(),
+            Depth::Top | Depth::To(_) => Vec::new(),
             Depth::Covered => deeper(rankings, k, &book, MANY),
             Depth::CoveredWhatever => deeper(rankings, k, &book, usize::MAX),
         };

@@ -99,7 +99,7 @@ fn provenance(command: &str, sections: &[Section]) -> Value {
 fn table(out: &mut String, table: &Table) {
     let judged = table.rows.iter().any(|row| row.judged.is_some());
     let depth = table.k.map_or_else(String::new, |k| format!(", k = {k}"));
-    let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}{depth}</caption>", escape(table.suite));
+    let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}{depth}</caption>", escape(&table.name()));
     out.push_str("<thead><tr><th scope=\"col\">lane</th>");
     for head in table.columns.iter().map(String::as_str).chain(judged.then_some("judged")) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
@@ -136,7 +136,7 @@ fn failed(row: &Row) -> String {
 
 /// A value with its star, and below it its interval and n; `data-v` is what the script sorts by.
 fn cell(out: &mut String, cell: Option<&Cell>) {
-    let Some(Cell { mean, interval, n, p }) = cell.filter(|cell| cell.mean.is_finite()) else {
+    let Some(Cell { mean, interval, n, p, doubt, .. }) = cell.filter(|cell| cell.mean.is_finite()) else {
         out.push_str("<td>–</td>");
         return;
     };
@@ -151,9 +151,12 @@ fn cell(out: &mut String, cell: Option<&Cell>) {
     let chance = p.map_or_else(String::new, |p| format!(" title=\"p = {p:.4}\""));
     let interval = interval
         .map_or_else(String::new, |(low, high)| format!("<span>({}–{})</span> ", short(low), short(high)));
+    let doubt = doubt.map_or_else(String::new, |doubt| {
+        format!("<span>[{}–{}]</span> ", short(doubt.low), short(doubt.high))
+    });
     let _ = write!(
         out,
-        "<td data-v=\"{mean}\"{chance}><b>{value}</b>{star}<br><small>{interval}n&#160;{n}</small></td>"
+        "<td data-v=\"{mean}\"{chance}><b>{value}</b>{star}<br><small>{interval}{doubt}n&#160;{n}</small></td>"
     );
 }
 

@@ -3,7 +3,7 @@ use crate::report::markup::assert_balanced;
 use crate::report::plot;
 
 fn table() -> Table {
-    let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 217, p });
+    let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 217, p, ..Cell::default() });
     Table {
         suite: "berds",
         columns: vec!["MRecall@5".into(), "Cover".into()],
@@ -14,6 +14,7 @@ fn table() -> Table {
                 cells: vec![cell(0.75, Some(0.01)), cell(17.8, Some(0.4))],
                 failed: vec![("q1".into(), "timed out".into())],
                 judged: Some(0.98),
+                ..Row::default()
             },
         ],
         questions: 217,
@@ -111,7 +112,7 @@ fn tables_that_share_their_provenance_name_it_once() {
 #[test]
 fn what_is_no_number_is_a_dash_and_short_rows_keep_their_columns() {
     let mut table = table();
-    table.rows[0].cells = vec![Some(Cell { mean: f64::NAN, interval: None, n: 0, p: None })];
+    table.rows[0].cells = vec![Some(Cell { mean: f64::NAN, ..Cell::default() })];
     table.rows[1].judged = Some(0.5);
     let html = of(&table);
     let row = html.lines().find(|line| line.contains(">bm25</th>")).unwrap();
@@ -121,6 +122,6 @@ fn what_is_no_number_is_a_dash_and_short_rows_keep_their_columns() {
 #[test]
 fn a_cell_without_an_interval_has_its_n_alone() {
     let mut table = table();
-    table.rows[0].cells[0] = Some(Cell { mean: 0.5, interval: None, n: 9, p: None });
+    table.rows[0].cells[0] = Some(Cell { mean: 0.5, n: 9, ..Cell::default() });
     assert!(of(&table).contains("<b>0.5000</b><br><small>n&#160;9</small>"));
 }

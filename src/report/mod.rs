@@ -6,6 +6,7 @@ pub mod agreement;
 pub mod html;
 pub mod marks;
 mod markup;
+pub mod picture;
 pub mod plot;
 pub mod progress;
 pub mod reasons;

@@ -9,6 +9,9 @@ use super::safe;
 use crate::measure::uncertainty::Spread;
 use crate::pipeline::{Book, Figures, FirstRank, Plan, Ranking, Recipe};
 
+/// Measures by name with their values.
+pub type Named = Vec<(String, Option<f64>)>;
+
 /// A lane as it came out.
 pub struct LaneResult {
     /// How it was made.
@@ -17,6 +20,8 @@ pub struct LaneResult {
     pub ranking: Result<Ranking, String>,
     /// The same lane's list with nothing switched on, where something is.
     pub plain: Option<Ranking>,
+    /// The measures asked for by name; none where the question does not allow one.
+    pub named: Named,
     /// Milliseconds it took.
     pub took_ms: f64,
 }
@@ -73,6 +78,13 @@ impl SearchResult<'_> {
                 Err(reason) => drop(writeln!(out, "  no list: {reason}")),
                 Ok(ranking) => self.lane_text(&mut out, &lane.recipe, ranking, glyphs),
             }
+            let named = lane.named.iter().map(|(name, value)| {
+                let value = value.map_or_else(|| "–".into(), |value| format!("{value:.4}"));
+                format!("{name} {value}")
+            });
+            if !lane.named.is_empty() {
+                let _ = writeln!(out, "    {}", named.collect::<Vec<_>>().join(" · "));
+            }
         }
         out
     }
@@ -128,7 +140,11 @@ impl SearchResult<'_> {
                 "notes": ranking.map_or_else(Vec::new, |ranking| ranking.trace.notes.clone()),
                 "error": error,
                 "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking, lane.plain.as_ref())),
-                "measures": figures.as_ref().map(Figures::by_name),
+                "measures": figures.as_ref().map(|figures| {
+                    let mut all = figures.by_name();
+                    all.extend(lane.named.iter().map(|(name, value)| (name.clone(), json!(value))));
+                    all
+                }),
                 "doubt": ranking.and_then(|ranking| self.doubt(ranking)),
                 "judged": figures.map_or(0, |figures| figures.judged),
             })

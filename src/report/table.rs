@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::marks::share;
 use super::safe;
+use crate::measure::uncertainty::Spread;
 
 /// A measure of one lane over all questions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// The mean.
     pub mean: f64,
@@ -19,6 +20,10 @@ pub struct Cell {
     /// How likely a difference this great from the lane's plain form is by chance, corrected for the lanes compared; none where
     /// it is not compared.
     pub p: Option<f64>,
+    /// The interval with the doubt of the model's verdicts, where they counted.
+    pub doubt: Option<Spread>,
+    /// Share of the passages it looks at which have a label, where that is not the row's.
+    pub judged: Option<f64>,
 }
 
 /// A lane's figures.
@@ -32,6 +37,10 @@ pub struct Row {
     pub failed: Vec<(String, String)>,
     /// Share of the passages that count which have a label.
     pub judged: Option<f64>,
+    /// A measure's value for each question, as [`Table::asked`] names them; empty where nothing is told by question.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// A measure's mean in every replicate behind its doubt.
+    pub replicates: Vec<Option<Vec<f64>>>,
 }
 
 /// The figures of all lanes.
@@ -39,6 +48,10 @@ pub struct Row {
 pub struct Table {
     /// What was measured.
     pub suite: &'static str,
+    /// The question set's name, where there are several.
+    pub set: Option<String>,
+    /// The questions' ids.
+    pub asked: Vec<String>,
     /// The measures by name.
     pub columns: Vec<String>,
     /// The lanes.
@@ -73,14 +86,22 @@ impl Cell {
 
     fn text(&self) -> String {
         let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
-        let interval = self
-            .interval
-            .map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
-        format!("{}{}{interval}", figure(self.mean), self.star())
+        let between = |low, high| format!("{}–{}", short(low), short(high));
+        let interval =
+            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", between(low, high)));
+        let doubt =
+            self.doubt.map_or_else(String::new, |doubt| format!(" [{}]", between(doubt.low, doubt.high)));
+        format!("{}{}{interval}{doubt}", figure(self.mean), self.star())
     }
 }
 
 impl Table {
+    /// The suite, with the question set where there are several.
+    pub fn name(&self) -> String {
+        let set = self.set.as_ref().map(|set| format!("/{}", safe::line(set)));
+        format!("{}{}", self.suite, set.unwrap_or_default())
+    }
+
     /// Every row as texts, the lane first.
     fn texts(&self) -> Vec<Vec<String>> {
         let one = |row: &Row| {
@@ -114,10 +135,19 @@ impl Table {
 
     /// What stands below the table.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let mut remarks = vec![format!(
-            "{} questions · labels: {} · 95 % intervals by question",
-            self.questions, self.label_source
-        )];
+        let cells = || self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        let set = self.set.as_ref().map_or_else(String::new, |set| format!("{set}: "));
+        let intervals =
+            if cells().any(|cell| cell.interval.is_some()) { " · 95 % intervals by question" } else { "" };
+        let mut remarks =
+            vec![format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source)];
+        if cells().any(|cell| cell.doubt.is_some()) {
+            remarks.push(
+                "[…]: 95 % with the questions and the model's verdicts drawn, each verdict with its own probability; about the mean that \
+                 the probabilities expect, which may lie beside the measured one"
+                    .into(),
+            );
+        }
         if self.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| cell.p.is_some()) {
             remarks.push(
                 "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05".into(),
@@ -210,7 +240,7 @@ impl Table {
 
     /// A line a lane and measure.
     pub fn tsv(&self) -> String {
-        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\n";
+        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\n";
         heads.to_owned() + &self.tab_lines()
     }
 
@@ -219,14 +249,16 @@ impl Table {
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (measure, cell) in self.columns.iter().zip(&row.cells) {
-                let Some(Cell { mean, interval, n, p }) = cell else { continue };
+                let Some(Cell { mean, interval, n, p, doubt, judged }) = cell else { continue };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
                 let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
-                let (p, judged) = (optional(*p), optional(row.judged));
+                let (p, judged) = (optional(*p), optional(judged.or(row.judged)));
+                let of = |part: fn(Spread) -> f64| optional(doubt.map(part));
+                let doubt = [of(|d| d.mean), of(|d| d.low), of(|d| d.high)].join("\t");
                 let _ = writeln!(
                     out,
-                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}",
-                    self.suite
+                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}",
+                    self.name()
                 );
             }
         }
@@ -238,10 +270,14 @@ impl Table {
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let measures = self.columns.iter().zip(&row.cells).filter_map(|(name, cell)| {
-                let Cell { mean, interval, n, p } = cell.as_ref()?;
+                let Cell { mean, interval, n, p, doubt, judged } = cell.as_ref()?;
                 let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
-                let value =
-                    json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": row.judged});
+                let judged = judged.or(row.judged);
+                let mut value =
+                    json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": judged});
+                if let Some(Spread { mean, low, high }) = doubt {
+                    value["doubt"] = json!({"mean": mean, "low": low, "high": high});
+                }
                 Some((name.clone(), value))
             });
             let failed: Vec<_> = row.failed.iter().map(|(id, _)| id).collect();
@@ -265,6 +301,9 @@ impl Table {
             "notes": self.notes,
             "provenance": self.provenance,
         });
+        if let Some(set) = &self.set {
+            told["set"] = json!(set);
+        }
         if !self.further.is_empty() {
             told["further"] = self.further.iter().map(Table::json).collect();
         }
@@ -277,7 +316,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 2, p });
+        let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 2, p, ..Cell::default() });
         let row = |lane: &str, cells| Row { lane: lane.into(), cells, ..Row::default() };
         Table {
             suite: "berds",

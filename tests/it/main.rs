@@ -3,6 +3,7 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod evaluation;
 mod frames;
 mod house;
 mod measure_real_data;

@@ -1,54 +1,64 @@
-//! `eval berds`: Tables 3 and 4 and Figure 2 of Chen and Choi. MRecall@k and Prec@k of every lane, and how often its top k covers
-//! one side, the other, both or neither.
-
-use std::collections::BTreeMap;
+//! `eval berds`: Tables 3 and 4 and Figure 2 of Chen and Choi. MRecall@k and Prec@k of every lane, how often its top k covers
+//! one side, the other, both or neither, and both measures over k.
 
 use super::super::args::{Common, Eval};
+use super::columns::Column;
+use super::gathered::Gathered;
 use super::lanes::{Lanes, Said};
 use super::write::Found;
-use super::{Values, cells, under};
-use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
-use crate::measure::{Measure, PerspectiveCount, SupportSet};
-use crate::pipeline::{Answer, Depth, Figures, Plan, answer};
+use super::{cells, under};
+use crate::detect::LabelSource;
+use crate::pipeline::{Depth, Plan, answer, sway};
 use crate::question::Question;
-use crate::report::table::{Row, Table};
+use crate::report::table::{Cell, Table};
 
-/// Sides of a two-sided question that the top k covers: only the first, only the second, both, neither.
-const COVERED: [[bool; 2]; 4] = [[true, false], [false, true], [true, true], [false, false]];
+/// How deep the curves go where that costs no verdict more.
+const CURVE: usize = 20;
+/// The suite of the tables over k.
+pub const OVER_K: &str = "berds-over-k";
 
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
-    let lanes = Lanes::open(common, args)?;
     let k = usize::from(common.k);
+    let columns = Column::at(k, &args.measures)?;
+    let lanes = Lanes::open(common, args)?;
     let (measured, left_out): (Vec<&Question>, Vec<&Question>) =
         lanes.setup.questions.iter().partition(|question| !question.perspectives.is_empty());
     // Switched lanes have the same passages to choose from, or nearly: one bound a retriever is enough.
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
-    let rows = || {
-        let names = lanes.recipes.iter().map(ToString::to_string);
-        names.chain(oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane])))
+    let names = || {
+        let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
+        lanes.recipes.iter().map(ToString::to_string).chain(oracle)
     };
-    under::known(args, rows())?;
-    let more = args.measures.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
-    let deep = more.iter().any(|measure| measure.cutoff().is_none_or(|cutoff| cutoff > k));
-    let mut extra: Vec<Vec<Values>> =
-        vec![vec![Values::new(); more.len()]; lanes.recipes.len() + oracles.len()];
+    under::known(args, names())?;
+    let asked = columns.iter().map(|column| column.depth()).max().unwrap_or(k);
+    let judged = if args.oracle { Plan::DEPTH } else { asked };
+    let free = lanes.source == LabelSource::Gold || judged >= CURVE;
+    let curves = Column::curves(if free { k.max(CURVE) } else { judged });
+    let all: Vec<Column> =
+        columns.iter().chain(curves.iter().flat_map(|(_, stops)| stops)).copied().collect();
+    let doubted = if lanes.source == LabelSource::Gold { 0 } else { columns.len() };
+    let mut gathered = Gathered::new(all, doubted, (lanes.recipes.len(), oracles.len()), measured.len());
     let maxima = lanes.maxima()?;
     let (mut writers, mut found) = (Said::default(), Found::default());
-    let mut gathered = Gathered::new(lanes.recipes.len() + oracles.len());
     for (done, question) in measured.iter().enumerate() {
         lanes.tell(done, measured.len());
         let plan =
             Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
-        let depth = if args.oracle || deep { Depth::Everything } else { Depth::Top };
         let mut lists = Lanes::lists(&maxima);
-        let answered = answer(&lanes.setup, &plan, depth, &mut lists, &lanes.stop)?;
+        let answered = answer(&lanes.setup, &plan, Depth::To(judged), &mut lists, &lanes.stop)?;
+        let shift = |lane: usize, k: usize| {
+            let recipe = &lanes.recipes[lane];
+            let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
+            swayed.map(|swayed| swayed.shift())
+        };
+        if !lanes.stop.is_set() {
+            gathered.take(&plan, &answered, &oracles, shift)?;
+        }
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        gathered.take(&plan, &answered, &oracles);
-        named(&more, &plan, &answered, &mut extra)?;
         writers.take(&plan.lanes, &answered);
         if args.write.is_some() {
             found.take(&plan, &answered);
@@ -59,16 +69,9 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         found.write(&lanes.recipes, folder)?;
     }
     let mut versus = lanes.plain_forms();
-    versus.resize(gathered.lanes.len(), None);
-    for (lane, extra) in gathered.lanes.iter_mut().zip(extra) {
-        lane.extend(extra);
-    }
-    let cells = cells(&gathered.lanes, &versus)?;
-    let rows = rows().zip(cells).zip(gathered.failed).zip(gathered.judged);
-    let rows = rows.map(|(((lane, cells), failed), (judged, returned))| {
-        let judged = (returned > 0).then(|| judged as f64 / returned as f64);
-        Row { lane, cells, failed, judged }
-    });
+    versus.resize(lanes.recipes.len() + oracles.len(), None);
+    let own = 0..columns.len();
+    let cells = cells(&gathered.values(own.clone()), &versus)?;
     let mut notes = Vec::new();
     if !left_out.is_empty() {
         notes.push(format!("{} questions have no perspectives and are in no mean", left_out.len()));
@@ -82,107 +85,41 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
-    let mut columns = vec![format!("MRecall@{k}"), format!("Prec@{k}"), "Prec@1".into()];
-    columns.extend(["only-1", "only-2", "both", "neither"].map(|name| format!("{name}@{k}")));
-    columns.extend(more.iter().map(ToString::to_string));
-    Ok(Some(Table {
+    let table = Table {
         suite: "berds",
-        columns,
-        rows: rows.collect(),
+        asked: measured.iter().map(|question| question.id.clone()).collect(),
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
-        notes,
         provenance: lanes.provenance()?,
         ..Table::default()
-    }))
+    };
+    let mut further = Vec::new();
+    let mut start = columns.len();
+    for (_, stops) in curves.iter().filter(|(_, stops)| stops.len() > 1) {
+        let over = start..start + stops.len();
+        start = over.end;
+        let names = lanes.recipes.iter().map(ToString::to_string);
+        let means = means(&gathered.values(over.clone()));
+        further.push(Table {
+            suite: OVER_K,
+            columns: stops.iter().map(ToString::to_string).collect(),
+            rows: gathered.rows(names, means, over),
+            k: None,
+            ..table.clone()
+        });
+    }
+    let rows = gathered.rows(names(), cells, own);
+    let columns = columns.iter().map(ToString::to_string).collect();
+    Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
 
-/// The measures asked for by name, of every lane's list; none where a question does not allow one, 0 where a lane has no list.
-fn named(
-    measures: &[Measure],
-    plan: &Plan,
-    answered: &Answer,
-    values: &mut [Vec<Values>],
-) -> anyhow::Result<()> {
-    let m = PerspectiveCount::new(plan.question.perspectives.len())?;
-    // The ideal of alpha_nDCG is made of all that the lanes brought up.
-    let lists = answered.lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok());
-    let pool: BTreeMap<&str, SupportSet> = lists
-        .flat_map(|list| list.iter())
-        .filter_map(|ranked| Some((ranked.passage.id.as_str(), answered.book.support(ranked.at)?)))
-        .collect();
-    let pool: Vec<(&str, SupportSet)> = pool.into_iter().collect();
-    for (row, values) in values.iter_mut().enumerate() {
-        let list = answered.lanes.get(row).map(|(ranking, _)| ranking.as_ref().ok());
-        let supports = list.flatten().map(|list| answered.book.supports(list));
-        for (measure, values) in measures.iter().zip(values) {
-            let Some(ranked) = &supports else {
-                // The rows after the lanes are bounds, which have no list.
-                values.push((row < plan.lanes.len()).then_some(0.0));
-                continue;
-            };
-            let support = SupportEvidence { ranked, pool: &pool, m, supports: plan.question.supports };
-            values.push(match score(*measure, &Evidence { graded: None, support: Some(support) }) {
-                Ok(measured) => Some(measured.value),
-                Err(ScoreError::NotCovered { .. } | ScoreError::NeedsSides(_) | ScoreError::Lean(_)) => None,
-                Err(error) => return Err(error.into()),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Values of every lane, question after question.
-struct Gathered {
-    /// A lane, a measure, a question.
-    lanes: Vec<Vec<Values>>,
-    failed: Vec<Vec<(String, String)>>,
-    /// Passages of the top k that have labels, and that were returned.
-    judged: Vec<(usize, usize)>,
-}
-
-impl Gathered {
-    fn new(lanes: usize) -> Self {
-        Gathered {
-            lanes: vec![vec![Vec::new(); 3 + COVERED.len()]; lanes],
-            failed: vec![Vec::new(); lanes],
-            judged: vec![(0, 0); lanes],
-        }
-    }
-
-    fn take(&mut self, plan: &Plan, answered: &Answer, oracles: &[usize]) {
-        for lane in 0..plan.lanes.len() {
-            if let Err(error) = &answered.lanes[lane].0 {
-                self.failed[lane].push((plan.question.id.clone(), error.to_string()));
-            }
-            let figures = answered.figures(plan, lane);
-            let first = answered.first(plan, lane);
-            self.put(lane, plan, figures.as_ref(), first);
-            if let Some(row) = oracles.iter().position(|known| *known == lane) {
-                let figures = answered.best_order(plan, lane);
-                let first = figures.as_ref().map(|figures| f64::from(figures.prec > 0.0));
-                self.put(plan.lanes.len() + row, plan, figures.as_ref(), first);
-            }
-        }
-    }
-
-    /// A question that a lane has no list for counts as 0, never as absent.
-    fn put(&mut self, lane: usize, plan: &Plan, figures: Option<&Figures>, first: Option<f64>) {
-        let covered = figures.map_or(SupportSet::EMPTY, |figures| figures.covered);
-        let values = &mut self.lanes[lane];
-        values[0].push(Some(figures.map_or(0.0, |figures| figures.mrecall)));
-        values[1].push(Some(figures.map_or(0.0, |figures| figures.prec)));
-        values[2].push(Some(first.unwrap_or(0.0)));
-        let sides =
-            plan.question.supports.map(|first| [covered.contains(first), covered.contains(1 - first)]);
-        for (values, wanted) in values[3..].iter_mut().zip(COVERED) {
-            values.push(sides.map(|sides| f64::from(sides == wanted)));
-        }
-        if let Some(figures) = figures {
-            let (judged, returned) = &mut self.judged[lane];
-            *judged += figures.judged;
-            *returned += figures.returned;
-        }
-    }
+/// Means alone, as a curve needs them.
+fn means(lanes: &[Vec<super::Values>]) -> Vec<Vec<Option<Cell>>> {
+    let mean = |values: &super::Values| {
+        let known: Vec<f64> = values.iter().flatten().copied().collect();
+        let n = known.len();
+        (n > 0).then(|| Cell { mean: known.iter().sum::<f64>() / n as f64, n, ..Cell::default() })
+    };
+    lanes.iter().map(|columns| columns.iter().map(mean).collect()).collect()
 }

@@ -59,7 +59,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         .map(|(values, name)| format!("{} ({name})", values[1].iter().flatten().count()));
     let uneven = uneven.collect::<Vec<_>>().join(", ");
     let rows = names.iter().zip(cells(&values, &lanes.plain_forms())?).zip(failed);
-    let rows = rows.map(|((lane, cells), failed)| Row { lane: lane.clone(), cells, failed, judged: None });
+    let rows =
+        rows.map(|((lane, cells), failed)| Row { lane: lane.clone(), cells, failed, ..Row::default() });
     let mut notes = vec![
         "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
             .to_owned(),
@@ -153,7 +154,7 @@ impl Attribute<'_> {
         let passages: usize = corpus.iter().sum();
         let alone = |part: usize| {
             let mean = part as f64 / passages.max(1) as f64;
-            Some(Cell { mean, interval: None, n: passages, p: None })
+            Some(Cell { mean, interval: None, n: passages, ..Cell::default() })
         };
         let own = corpus.iter().map(|count| alone(*count)).chain([None]).collect();
         shares.rows.push(Row { lane: CORPUS.into(), cells: own, ..Row::default() });
@@ -172,7 +173,12 @@ impl Attribute<'_> {
             over.rows.push(Row { lane: name.clone(), cells: row, ..Row::default() });
             let pooled = pooled(counts.iter().map(Vec::as_slice), corpus.len());
             let far = distance(&standings(&pooled, &corpus));
-            cells.push(far.map(|mean| Cell { mean, interval: None, n: pooled.iter().sum(), p: None }));
+            cells.push(far.map(|mean| Cell {
+                mean,
+                interval: None,
+                n: pooled.iter().sum(),
+                ..Cell::default()
+            }));
             shares.rows.push(Row { lane: name.clone(), cells, ..Row::default() });
         }
         Ok(vec![shares, over])
@@ -223,5 +229,5 @@ fn shared(counts: &[Vec<usize>], part: impl Fn(&[usize]) -> usize) -> anyhow::Re
     let n = brought.iter().map(|counts| whole(counts)).sum();
     let items = brought.iter().map(|counts| (part(counts) as f64, whole(counts) as f64)).collect();
     let Interval { mean, low, high, .. } = grouped_interval(&[items], 0.95, DRAWS, 0)?;
-    Ok(Some(Cell { mean, interval: Some((low, high)), n, p: None }))
+    Ok(Some(Cell { mean, interval: Some((low, high)), n, ..Cell::default() }))
 }

@@ -18,6 +18,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
     // Size and whether it is reached, a lane; the last row is the union.
     let mut values: Vec<Vec<Values>> = vec![vec![Vec::new(); 2]; count + 1];
+    // Passages read until the cover that have a label, and all of them.
+    let mut judged = vec![(0, 0); count + 1];
     let (mut failed, mut said) = (vec![Vec::new(); count + 1], Said::default());
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| !question.perspectives.is_empty()).collect();
@@ -43,7 +45,9 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                 failed[lane].push((question.id.clone(), error.to_string()));
                 Vec::new()
             });
-            let at = cover(&supports, m).at;
+            let found = cover(&supports, m);
+            judged[lane] = (judged[lane].0 + found.judged, judged[lane].1 + found.looked_at);
+            let at = found.at;
             values[lane][0].push(at.map(|at| at as f64));
             values[lane][1].push(Some(f64::from(u8::from(at.is_some()))));
             all.push(supports);
@@ -55,12 +59,16 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     lanes.tell(measured.len(), measured.len());
     let mut versus = lanes.plain_forms();
     versus.push(None);
-    let rows = names().zip(cells(&values, &versus)?).zip(failed);
-    let rows = rows.map(|((lane, cells), failed)| Row { lane, cells, failed, judged: None });
+    let rows = names().zip(cells(&values, &versus)?).zip(failed).zip(judged).zip(values);
+    let rows = rows.map(|((((lane, cells), failed), (judged, of)), values)| {
+        let judged = (of > 0).then(|| judged as f64 / of as f64);
+        Row { lane, cells, failed, judged, values, ..Row::default() }
+    });
     Ok(Some(Table {
         suite: "coverage",
         columns: vec!["Cover".into(), "covered@100".into()],
         rows: rows.collect(),
+        asked: measured.iter().map(|question| question.id.clone()).collect(),
         questions: measured.len(),
         k: Some(DEEPEST),
         label_source: lanes.label_source(),

@@ -2,10 +2,14 @@
 
 mod berds;
 mod bias;
+mod columns;
 mod coverage;
+mod gathered;
 mod lanes;
 mod page;
+mod per_question;
 mod pir;
+mod sets;
 mod sycophancy;
 mod trec;
 mod under;
@@ -16,6 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+
+pub use columns::by_verdicts;
 
 use super::args::{Common, Eval, Suite, TableFormat, Ties};
 use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_randomisation};
@@ -43,19 +49,35 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.attribute.is_some() && args.suite != Suite::Bias {
         bail!("--attribute is for eval bias");
     }
-    let table = match args.suite {
-        Suite::Trec => trec::table(common, args)?,
-        Suite::Berds => berds::table(common, args)?,
-        Suite::Pir => pir::table(common, args)?,
-        Suite::Coverage => coverage::table(common, args)?,
-        Suite::Bias => bias::table(common, args)?,
-        Suite::Sycophancy => sycophancy::table(common, args)?,
-    };
-    let Some(table) = table else {
-        writeln!(io::stderr(), "parallax: interrupted; what was finished is kept, the same command goes on")?;
-        return Ok(ExitCode::from(super::interrupt::INTERRUPTED));
-    };
+    if !args.measures.is_empty() && !matches!(args.suite, Suite::Trec | Suite::Berds) {
+        bail!(
+            "--measures is for eval trec and eval berds; coverage has Cover, sycophancy Lean and Shift, pir pRecall"
+        );
+    }
+    let mut tables = Vec::new();
+    for (set, common) in sets::each(common, args)? {
+        let table = match args.suite {
+            Suite::Trec => trec::table(&common, args)?,
+            Suite::Berds => berds::table(&common, args)?,
+            Suite::Pir => pir::table(&common, args)?,
+            Suite::Coverage => coverage::table(&common, args)?,
+            Suite::Bias => bias::table(&common, args)?,
+            Suite::Sycophancy => sycophancy::table(&common, args)?,
+        };
+        let Some(table) = table else {
+            writeln!(
+                io::stderr(),
+                "parallax: interrupted; what was finished is kept, the same command goes on"
+            )?;
+            return Ok(ExitCode::from(super::interrupt::INTERRUPTED));
+        };
+        tables.push((set, table));
+    }
+    let table = sets::averaged(tables)?;
     let text = match args.format {
+        format if args.per_question.is_some() => {
+            per_question::printed(&table, args.per_question.as_deref().unwrap_or_default(), format)?
+        }
         TableFormat::Text => table.text(),
         TableFormat::Md => table.markdown(),
         TableFormat::Latex => table.latex(),
@@ -115,7 +137,7 @@ fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<
             }
             let interval = bootstrap_interval(&known, 0.95, DRAWS, 0)?;
             let (mean, n) = (interval.mean, known.len());
-            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, p: None }))
+            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, ..Cell::default() }))
         });
         rows.push(row.collect::<anyhow::Result<_>>()?);
     }

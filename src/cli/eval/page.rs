@@ -5,8 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::berds::OVER_K;
+use super::write::put;
 use crate::report::html::{Section, page};
-use crate::report::plot::{Arrow, Group, arrows, bars, intervals, stacks};
+use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, intervals, png, stacks};
 use crate::report::table::{Row, Table};
 
 /// The page.
@@ -14,7 +16,8 @@ pub fn html(table: &Table) -> String {
     let (title, text) = about(table.suite);
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
-    let tables = std::iter::once(table).chain(&table.further).collect();
+    let mut tables = Vec::new();
+    below(table, &mut tables);
     page(title, &command, &[Section { heading: title.into(), text: text.into(), tables, plots }])
 }
 
@@ -44,6 +47,32 @@ fn about(suite: &str) -> (&'static str, &'static str) {
         ),
         _ => ("Graded relevance", "As trec_eval measures it."),
     }
+}
+
+/// The table and all below it.
+fn below<'a>(table: &'a Table, all: &mut Vec<&'a Table>) {
+    all.push(table);
+    for table in &table.further {
+        below(table, all);
+    }
+}
+
+/// Both measures over k: a line a lane, a plot a table.
+fn over_k(table: &Table) -> Vec<(String, String)> {
+    let own = table.further.iter().filter(|below| below.suite == OVER_K && below.set == table.set);
+    let plot = |below: &Table| {
+        let (name, _) = below.columns.first()?.split_once('@')?;
+        let depths: Vec<Option<f64>> =
+            below.columns.iter().map(|column| column.split_once('@')?.1.parse().ok()).collect();
+        let line = |row: &Row| {
+            let points = depths.iter().zip(&row.cells);
+            let points = points.filter_map(|(depth, cell)| Some(((*depth)?, cell.as_ref()?.mean))).collect();
+            Series { name: row.lane.clone(), points }
+        };
+        let series: Vec<Series> = below.rows.iter().map(line).collect();
+        Some((format!("{name}-over-k"), curves(&series, "k", &format!("{name}@k"))))
+    };
+    own.filter_map(plot).collect()
 }
 
 /// Every plot of a table with the name of its file.
@@ -91,6 +120,7 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     }
     let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
     plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
+    plots.extend(over_k(table));
     plots
 }
 
@@ -106,16 +136,15 @@ fn groups(table: &Table) -> Vec<Group> {
     table.columns.iter().enumerate().filter_map(group).collect()
 }
 
-/// Writes every plot as `SUITE-NAME.svg`, each beside its place first.
+/// Writes every plot as `SUITE-NAME.svg` and `.png`, each beside its place first.
 pub fn write_plots(table: &Table, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (name, plot) in plots(table) {
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        let place = folder.join(format!("{}-{name}.svg", table.suite));
-        let part = place.with_extension("svg.part");
-        fs::write(&part, plot).with_context(|| format!("{} cannot be written", part.display()))?;
-        fs::rename(&part, &place).with_context(|| format!("{} cannot be written", place.display()))?;
+        let name = format!("{}-{name}", table.suite);
+        put(folder, &format!("{name}.svg"), plot.as_bytes())?;
+        put(folder, &format!("{name}.png"), &png(&plot).with_context(|| format!("{name}.png"))?)?;
     }
     Ok(())
 }

@@ -43,18 +43,20 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         values.push(measured(rankings, &qrels, &measures)?);
     }
     let cells = cells(&values, &vec![None; lanes.len()])?;
-    let rows = lanes.into_iter().zip(cells).map(|((lane, rankings, mut failed), cells)| {
-        let known: Vec<String> = failed.iter().map(|(id, _)| id.clone()).collect();
-        let missing = qrels.questions().map(|(id, _)| id);
-        let missing =
-            missing.filter(|id| !rankings.contains_key(*id) && !known.iter().any(|known| known == id));
-        failed.extend(missing.map(|id| (id.to_owned(), "it has no list for it".to_owned())));
-        Row { lane, cells, failed, judged: None }
-    });
+    let rows =
+        lanes.into_iter().zip(cells).zip(values).map(|(((lane, rankings, mut failed), cells), values)| {
+            let known: Vec<String> = failed.iter().map(|(id, _)| id.clone()).collect();
+            let missing = qrels.questions().map(|(id, _)| id);
+            let missing =
+                missing.filter(|id| !rankings.contains_key(*id) && !known.iter().any(|known| known == id));
+            failed.extend(missing.map(|id| (id.to_owned(), "it has no list for it".to_owned())));
+            Row { lane, cells, failed, values, ..Row::default() }
+        });
     Ok(Some(Table {
         suite: "trec",
         columns: measures.iter().map(ToString::to_string).collect(),
         rows: rows.collect(),
+        asked: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
         questions: qrels.len(),
         label_source: "qrels".into(),
         provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
@@ -102,7 +104,7 @@ fn ranked(
         }
         Some(lanes)
     };
-    let questions = match (&opened, &common.questions) {
+    let questions = match (&opened, common.questions.first()) {
         (Some(lanes), _) => lanes.setup.questions.clone(),
         (None, Some(path)) => question::set::read(path)?,
         (None, None) => Vec::new(),

@@ -108,7 +108,7 @@ mod tests {
     use crate::report::table::{Cell, Row};
 
     fn table(mean: f64) -> Table {
-        let cell = Cell { mean, interval: None, n: 1, p: None };
+        let cell = Cell { mean, n: 1, ..Cell::default() };
         let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
         Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
     }

@@ -90,7 +90,8 @@ impl Found {
     }
 }
 
-fn put(folder: &Path, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+/// Writes a file beside its place, then into it.
+pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
     let place = folder.join(name);
     let part = folder.join(format!("{name}.part"));
     let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, &place));

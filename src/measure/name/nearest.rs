@@ -4,7 +4,7 @@ use super::written::Written;
 use super::{Measure, MeasureNameError};
 
 /// One example of every measure, in the order the manual lists them.
-pub(super) const EXAMPLES: [&str; 16] = [
+pub(super) const EXAMPLES: [&str; 18] = [
     "nDCG@10",
     "P@5",
     "R@100",
@@ -21,6 +21,8 @@ pub(super) const EXAMPLES: [&str; 16] = [
     "Lean@5",
     "Shift@5",
     "Cover",
+    "rKL@20",
+    "AWRF",
 ];
 
 /// The error for a name nobody knows: a suggestion if one is near, all names if none is.

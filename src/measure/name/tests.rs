@@ -23,6 +23,8 @@ fn every_name_of_the_manual_survives_reading_and_printing() {
         "alpha_nDCG(alpha=0.3)@5",
         "alpha_nDCG(alpha=1.0)@5",
         "RR(rel=2)@10",
+        "rKL@5",
+        "AWRF@10",
     ];
     for text in EXAMPLES.into_iter().chain(more) {
         assert_eq!(parsed(text).to_string(), text);
@@ -56,6 +58,8 @@ fn an_unknown_name_suggests_the_nearest_with_its_own_cut_off() {
     assert_eq!(nearest("MRecal@5"), "MRecall@5");
     assert_eq!(nearest("st_recall@5"), "StRecall@5");
     assert_eq!(nearest("alpha-nDCG(alpha=0.3)@5"), "alpha_nDCG(alpha=0.3)@5");
+    assert_eq!(nearest("rkl@10"), "rKL@10");
+    assert_eq!(nearest("awrf@5"), "AWRF@5");
     assert_eq!(nearest("ap"), "AP");
     assert_eq!(nearest("Covers@5"), "Cover");
     assert_eq!(nearest("p@0005"), "P@5");
@@ -72,6 +76,8 @@ fn a_name_like_none_lists_them_all() {
 fn a_missing_superfluous_or_impossible_cut_off_says_so() {
     assert_eq!(message("P"), "`P` needs a cut-off, as in `P@5`");
     assert_eq!(message("Cover@5"), "`Cover` takes no cut-off, found `@5`");
+    assert_eq!(parsed("rKL"), parsed("rKL@20"));
+    assert_eq!(message("rKL@7"), "`rKL` has the cut-offs 5, 10, 20, found `@7`");
     for text in ["P@0", "P@", "P@-1", "P@+5", "P@five", "P@1.5"] {
         assert!(matches!(text.parse::<Measure>(), Err(MeasureNameError::BadCutoff { .. })), "{text}");
     }

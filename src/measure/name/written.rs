@@ -77,6 +77,17 @@ impl<'a> Written<'a> {
         })
     }
 
+    /// A cut-off of the list, the last one where none is written.
+    pub fn one_of(&self, known: &[usize]) -> Result<NonZeroUsize, MeasureNameError> {
+        let wanted = self.cutoff.map(NonZeroUsize::get).or(known.last().copied()).unwrap_or(0);
+        let found = known.contains(&wanted).then(|| NonZeroUsize::new(wanted)).flatten();
+        found.ok_or_else(|| MeasureNameError::OtherCutoff {
+            name: self.name.to_owned(),
+            known: known.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+            found: wanted.to_string(),
+        })
+    }
+
     fn parameter(&self, name: &str) -> Option<&'a str> {
         self.parameters.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }

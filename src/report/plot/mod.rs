@@ -20,10 +20,48 @@ pub use curves::{Series, curves};
 pub use intervals::intervals;
 pub use stacks::stacks;
 
+use super::picture::{self, PictureError};
+
+/// A plot as PNG, in the colours of paper and the carried font.
+///
+/// # Errors
+/// It is too large, as one of thousands of lanes would be.
+pub fn png(plot: &str) -> Result<Vec<u8>, PictureError> {
+    picture::png(&plain(plot), 2.0)
+}
+
+/// The plot without what follows the reader's theme, each rule's first colour standing alone; the carried font is a wide one.
+fn plain(plot: &str) -> String {
+    let themed = |line: &&str| !line.starts_with(".plx{--") && !line.starts_with("@media");
+    let lines = plot.lines().filter(themed).map(|line| {
+        let Some((_, declarations)) =
+            line.strip_suffix('}').filter(|_| line.starts_with(".plx")).and_then(|l| l.split_once('{'))
+        else {
+            return line.to_owned();
+        };
+        let selector = &line[..line.len() - declarations.len() - 2];
+        let kept: Vec<&str> = declarations.split(';').filter(|one| !one.contains("var(")).collect();
+        format!("{selector}{{{}}}", kept.join(";").replace("font:12px", "font:11px"))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::markup::assert_balanced;
+
+    #[test]
+    fn every_plot_is_drawn_as_png_in_its_own_colours() {
+        for plot in all("bm25", 0.4) {
+            let drawn = resvg::tiny_skia::Pixmap::decode_png(&png(&plot).unwrap()).unwrap();
+            let colours: std::collections::HashSet<_> =
+                drawn.pixels().iter().map(|pixel| (pixel.red(), pixel.green(), pixel.blue())).collect();
+            assert_eq!(drawn.pixel(0, 0).map(|pixel| pixel.red()), Some(255), "the paper is white");
+            let coloured = colours.iter().filter(|(r, g, b)| r.abs_diff(*b) > 60 || g.abs_diff(*b) > 60);
+            assert!(coloured.count() > 0, "{plot}");
+        }
+    }
 
     /// One of each plot, with a name and a value in it.
     fn all(name: &str, value: f64) -> [String; 5] {

@@ -1,47 +1,24 @@
 //! A frame as PNG, drawn with a font carried in the binary, so that it looks the same on every machine.
 
-use std::sync::Arc;
-
 use ratatui::buffer::Buffer;
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{FontResolver, Options, Tree, fontdb};
 
 use super::{ExportError, svg};
-
-/// DejaVu Sans Mono, cut to what a frame needs.
-static FONT: &[u8] = include_bytes!("../../../assets/font/DejaVuSansMono-subset.ttf");
-/// About 270 MB of memory while it is drawn.
-const MOST_PIXELS: f64 = 67_000_000.0;
+use crate::report::picture::{self, PictureError};
 
 /// A PNG of the frame with `scale` pixels to a unit; a cell is 10 units wide and 20 high. Whole scales are sharpest.
 pub fn png(buffer: &Buffer, scale: f32) -> Result<Vec<u8>, ExportError> {
-    let drawing = svg::svg(buffer, "");
-    let mut fonts = fontdb::Database::new();
-    let face = fonts.load_font_source(fontdb::Source::Binary(Arc::new(FONT))).first().copied();
-    let face = face.ok_or_else(|| ExportError::Picture("its font cannot be read".into()))?;
-    let options = Options {
-        fontdb: Arc::new(fonts),
-        font_resolver: FontResolver {
-            select_font: Box::new(move |_, _| Some(face)),
-            select_fallback: FontResolver::default_fallback_selector(),
-        },
-        ..Options::default()
-    };
-    let tree =
-        Tree::from_str(&drawing, &options).map_err(|reason| ExportError::Picture(reason.to_string()))?;
-    let side = |length: f32| (length * scale).ceil();
-    let (wide, high) = (side(tree.size().width()), side(tree.size().height()));
-    // Also false for a scale that is no number.
-    let fits = wide >= 1.0 && high >= 1.0 && f64::from(wide) * f64::from(high) <= MOST_PIXELS;
-    let pixels = if fits { Pixmap::new(wide as u32, high as u32) } else { None };
-    let mut pixels =
-        pixels.ok_or(ExportError::Large { columns: buffer.area.width, rows: buffer.area.height, scale })?;
-    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|reason| ExportError::Picture(reason.to_string()))
+    picture::png(&svg::svg(buffer, ""), scale).map_err(|error| match error {
+        PictureError::Size { .. } => {
+            ExportError::Large { columns: buffer.area.width, rows: buffer.area.height, scale }
+        }
+        PictureError::Drawing(reason) => ExportError::Picture(reason),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use resvg::tiny_skia::Pixmap;
+
     use super::*;
 
     fn pixels(line: &str) -> Pixmap {

@@ -86,5 +86,10 @@ fn cell(counts: &[SideCounts], side: usize) -> anyhow::Result<Option<Cell>> {
     }
     let n = counts.iter().map(|counts| counts.passages).sum();
     let interval = grouped_interval(&[items], 0.95, DRAWS, 0)?;
-    Ok(Some(Cell { mean: interval.mean, interval: Some((interval.low, interval.high)), n, p: None }))
+    Ok(Some(Cell {
+        mean: interval.mean,
+        interval: Some((interval.low, interval.high)),
+        n,
+        ..Cell::default()
+    }))
 }

@@ -29,7 +29,7 @@ use rank::Ranked;
 /// # Errors
 /// The tasks are not right, a model or the disk failed.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
-    let Some(path) = &common.questions else {
+    let Some(path) = common.questions.first() else {
         bail!("eval pir needs its tasks: --questions FILE, such as the authors' demo_pir_dataset.json");
     };
     if !common.lane.is_empty() || !common.lanes.is_empty() || !args.runs.is_empty() {
