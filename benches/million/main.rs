@@ -25,10 +25,10 @@ use parallax::retrieve::{Hit, Retriever};
 use parallax::work::{Job, Stop};
 
 const PASSAGES: usize = 1_000_000;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const DEPTH: usize = 100;
 /// Questions whose lists are compared with those of scoring every vector.
-const COMPARED: usize = 50;
+const COMPARED: usize = 20;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

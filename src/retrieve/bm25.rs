@@ -204,7 +204,9 @@ mod tests {
             for (terms, score) in held.iter().zip(&mut scores) {
                 let here = terms.iter().filter(|other| **other == term).count() as f32;
                 let length = k1 * (1.0 - b) + k1 * b / average * terms.len() as f32;
-                *score += weight * here / (here + length);
+                if here > 0.0 {
+                    *score += weight * here / (here + length);
+                }
             }
         }
         (0..).map(PassageIx).zip(scores).filter(|(_, score)| *score > 0.0).collect()

@@ -9,6 +9,7 @@ mod models;
 mod pir;
 mod program;
 mod runs;
+mod ready;
 mod scripts;
 mod server;
 mod stage;

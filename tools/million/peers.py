@@ -76,9 +76,9 @@ def dense(folder, part):
         return index
 
     def ivf():
-        index = faiss.index_factory(width, "IVF4096,Flat", faiss.METRIC_INNER_PRODUCT)
+        index = faiss.index_factory(width, "IVF1024,Flat", faiss.METRIC_INNER_PRODUCT)
         index.cp.niter = 10
-        index.train(np.ascontiguousarray(rows[:: max(1, len(rows) // 160_000)]))
+        index.train(np.ascontiguousarray(rows[:: max(1, len(rows) // 64_000)]))
         for start in range(0, len(rows), 65536):
             index.add(np.ascontiguousarray(rows[start : start + 65536]))
         return index
