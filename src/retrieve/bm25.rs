@@ -142,6 +142,7 @@ impl TermRetriever {
                 let asked = tantivy::Term::from_field_text(self.index.contents, term);
                 let found = segment.postings.read_postings(&asked, IndexRecordOption::WithFreqs)?;
                 if let Some(mut postings) = found
+                    && postings.doc() <= document
                     && postings.seek(document) == document
                 {
                     let terms = segment.lengths[document as usize];
