@@ -142,6 +142,9 @@ pub enum Command {
     Eval(Eval),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(super::annotate::Annotate),
+    /// Give a corpus what was made elsewhere.
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.
@@ -368,6 +371,28 @@ pub enum Ties {
     AsRead,
     /// By score, then by id, as trec_eval does.
     TrecEval,
+}
+
+/// `parallax corpus`
+#[derive(Debug, Subcommand)]
+pub enum CorpusCommand {
+    /// Take vectors of its passages that are ready: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
+    Vectors(CorpusVectors),
+}
+
+/// `parallax corpus vectors`
+#[derive(Debug, clap::Args)]
+pub struct CorpusVectors {
+    /// The corpus: BEIR corpus.jsonl, or a folder of .txt and .md files.
+    pub corpus: PathBuf,
+    /// The vectors, one row a passage.
+    pub file: PathBuf,
+    /// The passage id of every row, one a line; without it the rows are in the order of the corpus.
+    #[arg(long, value_name = "FILE")]
+    pub ids: Option<PathBuf>,
+    /// The model that made them: minilm.
+    #[arg(long, value_name = "NAME")]
+    pub model: String,
 }
 
 /// `parallax frame`

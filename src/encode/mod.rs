@@ -1,15 +1,21 @@
 //! From a text to a vector, and the vectors of a corpus.
 //!
-//! Owns [`Encoder`], the carried model and [`Vectors`]. A text's vector depends on nothing that is encoded beside it.
+//! Owns [`Encoder`], the carried model, [`Vectors`] with their [`Codes`], and the import of vectors made elsewhere ([`ready`]). A text's vector depends on nothing that is encoded beside it.
 
+mod array;
+mod codes;
 mod embed;
 pub(crate) mod graph;
 mod minilm;
+mod products;
+pub mod ready;
 mod remember;
 mod vectors;
 
+pub use codes::{Codes, Direction, rounding};
 pub use embed::{EmbedError, embed};
 pub use minilm::MiniLm;
+pub use ready::ReadyError;
 pub use remember::Remembering;
 pub use vectors::Vectors;
 

@@ -12,7 +12,9 @@ use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
-use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
+use crate::encode::{
+    EmbedError, EncodeError, Encoder, MiniLm, ReadyError, Remembering, Vectors, embed, ready,
+};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::measure::trec::RunOrder;
@@ -62,6 +64,9 @@ pub enum SetupError {
     /// The term index could not be built or read.
     #[error(transparent)]
     Terms(#[from] RetrieveError),
+    /// Vectors made elsewhere could not be taken.
+    #[error(transparent)]
+    Ready(#[from] ReadyError),
     /// The encoder could not be loaded.
     #[error(transparent)]
     Encoder(#[from] EncodeError),
@@ -302,7 +307,7 @@ impl Setup {
                 return Err(None);
             }
             let cache = |error: std::io::Error| Some(SetupError::Cache(unwritable(&place, &error)));
-            let vectors = Vectors::mapped(&place, dimensions).map_err(cache)?;
+            let vectors = Vectors::open(&place, dimensions).map_err(cache)?;
             if vectors.len() != self.corpus.len() {
                 // Cut short by somebody: it is made again.
                 drop(vectors);
@@ -333,6 +338,26 @@ impl Setup {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
         }
         Ok(())
+    }
+
+    /// Takes vectors that were made elsewhere by the encoder's model, instead of embedding the corpus.
+    ///
+    /// # Errors
+    /// They do not fit the corpus or the model, the disk failed, or `stop` was set; what was there before is as it was.
+    pub fn take_vectors(
+        &self,
+        file: &Path,
+        ids: Option<&Path>,
+        tell: Tell<'_>,
+        stop: &Stop,
+    ) -> Result<ready::Taken, SetupError> {
+        let encoder = self.encoder()?;
+        let place = self.vectors_place(encoder.key());
+        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
+        let taken = ready::import(&self.corpus, file, ids, encoder.dimensions(), &place, tell, stop)?;
+        // The codes are made now and not when a lane waits for them.
+        self.vectors()?;
+        Ok(taken)
     }
 
     fn vectors_place(&self, key: &str) -> PathBuf {

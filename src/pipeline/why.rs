@@ -8,6 +8,7 @@ use super::{LaneError, List, Setup};
 use crate::corpus::PassageIx;
 use crate::encode::Role;
 use crate::project::Variant;
+use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::TermRetriever;
 use crate::retrieve::dense::dot;
 
@@ -180,7 +181,7 @@ fn vectors(
     at: PassageIx,
 ) -> Result<Option<Reason>, LaneError> {
     let Some(rows) = setup.vectors()? else { return Ok(None) };
-    let (row, encoder) = (rows.get(at), setup.encoder()?);
+    let (row, encoder) = (&*rows.row(at).map_err(RetrieveError::Vectors)?, setup.encoder()?);
     let mut projections = list.trace.steps.iter().filter_map(|step| match step {
         Step::Project(projected) => Some(projected.as_ref()),
         _ => None,

@@ -10,6 +10,7 @@ mod measure_real_data;
 mod models;
 mod pir;
 mod program;
+mod ready;
 mod runs;
 mod scripts;
 mod server;

@@ -9,8 +9,8 @@ use crate::corpus::PassageIx;
 use crate::pipeline::recipe::Base;
 use crate::pipeline::{Pair, Recipe, Setup, judge};
 use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
-use crate::retrieve::Hit;
 use crate::retrieve::dense::dot;
+use crate::retrieve::{Hit, RetrieveError};
 use crate::work::{Stop, Stopped};
 
 /// What is put in order, and how much each passage is worth by the list it comes from.
@@ -76,8 +76,9 @@ fn by_likeness(
     trace: &mut Trace,
 ) -> Result<Vec<Hit>, LaneError> {
     let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;
-    let rows: Vec<&[f32]> = pool.hits.iter().map(|hit| vectors.get(hit.passage)).collect();
-    let picks = mmr(&pool.relevance, |a, b| dot(rows[a], rows[b]), options.lambda);
+    let rows = pool.hits.iter().map(|hit| vectors.row(hit.passage)).collect::<std::io::Result<Vec<_>>>();
+    let rows = rows.map_err(RetrieveError::Vectors)?;
+    let picks = mmr(&pool.relevance, |a, b| dot(&rows[a], &rows[b]), options.lambda);
     let hits = picks.iter().map(|pick| pool.hits[pick.passage]).collect();
     trace.steps.push(Step::Mmr { options, picks, pool: passages(pool.hits) });
     Ok(hits)

@@ -12,10 +12,10 @@ use crate::encode::{Encoder, Role};
 use crate::expand::{Expansion, Kind, Queries, round_robin};
 use crate::pipeline::{Recipe, Setup};
 use crate::rerank::by_rank;
-use crate::retrieve::Hit;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::dense::{DenseRetriever, dot};
 use crate::retrieve::fuse::fuse;
+use crate::retrieve::{Hit, RetrieveError};
 use crate::work::Stop;
 
 /// The list of a recipe without re-ranking.
@@ -96,14 +96,21 @@ fn by_vectors(
     for query in &queries {
         let full = mean(encoder.as_ref(), query.texts())?;
         lists.push(match &lens {
-            None => retriever.best(depth, stop, |passage| dot(&full, passage))?,
+            None => retriever.nearest(&full, depth, stop)?,
             Some(lens) => {
                 let (projection, degenerate) = lens.projection(encoder.as_ref(), full.clone())?;
                 degenerate.into_iter().for_each(|reason| trace.note(reason.to_string()));
-                let hits = retriever.best(depth, stop, |passage| projection.score(passage))?;
+                let score = |passage: &[f32]| projection.score(passage);
+                let hits = match projection.direction() {
+                    Some((direction, slack)) => {
+                        retriever.best_along((&direction, slack), depth, stop, score)?
+                    }
+                    None => retriever.best(depth, stop, score)?,
+                };
                 let point = projected::geometry(lens, encoder.as_ref(), &projection, full)?;
-                let points = hits.iter().map(|hit| (hit.passage, point(vectors.get(hit.passage))));
-                trace.steps.push(Step::Project(Box::new(lens.told(query, &projection, points.collect()))));
+                let points = hits.iter().map(|hit| Ok((hit.passage, point(&vectors.row(hit.passage)?))));
+                let points = points.collect::<std::io::Result<_>>().map_err(RetrieveError::Vectors)?;
+                trace.steps.push(Step::Project(Box::new(lens.told(query, &projection, points))));
                 hits
             }
         });

@@ -1,0 +1,41 @@
+//! `parallax corpus vectors`: vectors made elsewhere, for lanes of the model that made them.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use super::super::args::{Common, CorpusVectors};
+use super::super::progress::Meter;
+use crate::pipeline::{Opening, Setup};
+use crate::work::Stop;
+
+/// Runs the command.
+///
+/// # Errors
+/// The file, its ids or the model do not fit the corpus, or the data folder cannot be written.
+pub fn run(common: &Common, args: &CorpusVectors) -> anyhow::Result<ExitCode> {
+    let (meter, stop) = (Meter::default(), Stop::never());
+    let opening = Opening {
+        corpus: Some(args.corpus.clone()),
+        data_dir: common.opening().data_dir,
+        ..Opening::default()
+    };
+    let setup = Setup::open(&opening, &|progress| meter.tell(progress), &stop)?;
+    let encoder = setup.encoder()?;
+    let name = encoder.key().split('-').next().unwrap_or_default();
+    if args.model != name && args.model != encoder.key() {
+        bail!("no lane here compares vectors of the model {}; vectors of {name} can be taken", args.model);
+    }
+    let taken =
+        setup.take_vectors(&args.file, args.ids.as_deref(), &|progress| meter.tell(progress), &stop)?;
+    let (shortest, longest) = taken.lengths;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{} vectors of {name} for the corpus {}", taken.rows, setup.corpus.name)?;
+    writeln!(
+        out,
+        "lengths from {shortest:.4} to {longest:.4}; {} were not of unit length and were brought to it",
+        taken.brought_to_unit
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
