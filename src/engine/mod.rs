@@ -316,8 +316,10 @@ impl Engine {
 
     /// Has something done with the annotator's journal, after all that was asked of it before.
     pub fn label(&self, order: Labelling) {
-        // The thread lives as long as the engine.
-        let _ = self.labels.as_ref().map(|labels| labels.send(order));
+        if let Some(labels) = &self.labels {
+            // The thread lives as long as the engine.
+            let _ = labels.send(order);
+        }
     }
 
     /// Gives up every survey but this one.
