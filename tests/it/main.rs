@@ -6,6 +6,7 @@ mod biasing;
 mod evaluation;
 mod frames;
 mod house;
+mod labelling;
 mod measure_real_data;
 mod models;
 mod pir;
