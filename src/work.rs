@@ -20,6 +20,8 @@ pub enum Job {
     Measuring,
     /// Asking the detector about pairs.
     Judging,
+    /// Fetching a model, in kB.
+    Fetching,
 }
 
 impl Job {
@@ -31,6 +33,7 @@ impl Job {
             Job::Embedding => "embedding",
             Job::Measuring => "measuring",
             Job::Judging => "judging",
+            Job::Fetching => "fetching, in kB,",
         }
     }
 }
@@ -40,9 +43,9 @@ impl Job {
 pub struct Progress {
     /// Which job.
     pub job: Job,
-    /// Passages done.
+    /// Passages done, or kB.
     pub done: u64,
-    /// Passages in all.
+    /// Passages in all, or kB.
     pub total: u64,
 }
 

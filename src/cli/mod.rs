@@ -9,6 +9,7 @@ mod eval;
 mod explore;
 mod frame;
 mod interrupt;
+mod models;
 mod progress;
 mod search;
 mod statements;
@@ -52,6 +53,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
+        Some(Command::Models(args)) => models::run(&common, &args),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.

@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use super::args::{Common, Format, Search};
 use super::progress::Meter;
-use crate::pipeline::{Asked, Depth, Lists, Plan, Recipe, Setup, answer, rank};
+use crate::pipeline::{Asked, Depth, Lists, Plan, Setup, answer, rank};
 use crate::question::{self, Question};
 use crate::report::search::{LaneResult, SearchResult};
 use crate::work::Stop;
@@ -84,10 +84,7 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
     })
 }
 
-/// Embeds the corpus first where a lane needs its vectors.
+/// Embeds the corpus first where lanes need its vectors.
 pub fn embed(setup: &Setup, plan: &Plan, meter: &Meter) -> anyhow::Result<()> {
-    if plan.lanes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
-        setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
-    }
-    Ok(())
+    Ok(setup.embed_for(&plan.lanes, &|progress| meter.tell(progress), &Stop::never())?)
 }

@@ -1,17 +1,30 @@
 //! From a text to a vector, and the vectors of a corpus.
 //!
-//! Owns [`Encoder`], the carried model and [`Vectors`]. A text's vector depends on nothing that is encoded beside it.
+//! Owns [`Encoder`], the carried model, brought ones and [`Vectors`]. A text's vector depends on nothing that is encoded beside
+//! it.
 
+mod brought;
+mod card;
 mod embed;
+mod family;
 pub(crate) mod graph;
+pub mod hub;
 mod minilm;
+mod named;
+pub mod registry;
 mod remember;
+mod tokens;
 mod vectors;
 
+pub use brought::Brought;
+pub use card::{Card, Directions, Pooling, Similarity, Title};
 pub use embed::{EmbedError, embed};
 pub use minilm::MiniLm;
+pub use named::{Named, Source, Towers};
 pub use remember::Remembering;
 pub use vectors::Vectors;
+
+use crate::corpus::Passage;
 
 /// Why a text has no vector.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +40,7 @@ pub enum Role {
     Passage,
 }
 
-/// A model that turns texts into vectors of unit length.
+/// A model that turns texts into vectors; of unit length where they are compared by cosine.
 pub trait Encoder: Send + Sync {
     /// The model's name and a hash of its weights; vectors of another key are not comparable.
     fn key(&self) -> &str;
@@ -38,4 +51,17 @@ pub trait Encoder: Send + Sync {
     /// # Errors
     /// The model cannot be run.
     fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError>;
+
+    /// How its vectors are compared.
+    fn similarity(&self) -> Similarity {
+        Similarity::Cosine
+    }
+
+    /// The vector of a passage with its title.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
+        self.encode(&passage.contents(), Role::Passage)
+    }
 }

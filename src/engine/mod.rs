@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use crate::annotate::{Decision, Key};
 use crate::corpus::{Passage, PassageIx};
+use crate::encode::Named;
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
@@ -209,7 +210,7 @@ struct Shared {
     setup: OnceLock<Arc<Setup>>,
     terms: Slot<Order>,
     models: Slot<Order>,
-    embed: Slot<()>,
+    embed: Slot<Option<Named>>,
     studies: Slot<(Study, Stop)>,
     surveys: Slot<(u64, Survey, Stop)>,
     now: Arc<AtomicU64>,

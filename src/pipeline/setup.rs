@@ -11,7 +11,7 @@ use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
-use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
+use crate::encode::{Brought, EmbedError, EncodeError, Encoder, MiniLm, Named, Remembering, Vectors, embed};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::measure::trec::RunOrder;
@@ -21,6 +21,11 @@ use crate::work::{Stop, Stopped, Tell};
 
 use super::recipe::RunFile;
 use super::runs::Runs;
+
+use super::Recipe;
+
+/// The folder in the data folder where models from the hub are kept.
+pub const MODELS: &str = "models";
 
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
@@ -116,10 +121,16 @@ pub struct Setup {
     folder: Option<PathBuf>,
     library: Library,
     terms: Part<TermIndex>,
+    shelves: Mutex<Vec<(Option<Named>, Arc<Shelf>)>>,
+    detector: Part<dyn Detector>,
+    models_folder: PathBuf,
+    fitted: Option<Fitted>,
+}
+
+/// What belongs to one encoder: its weights are in memory once, however many lanes read it.
+struct Shelf {
     encoder: Part<dyn Encoder>,
     vectors: Part<Vectors>,
-    detector: Part<dyn Detector>,
-    fitted: Option<Fitted>,
 }
 
 impl Setup {
@@ -175,10 +186,10 @@ impl Setup {
             folder,
             library,
             terms: Part::new(),
-            encoder: Part::new(),
-            vectors: Part::new(),
+            shelves: Mutex::default(),
             detector: Part::new(),
             fitted,
+            models_folder: opening.data_dir.join(MODELS),
         };
         setup.index(tell, stop)?;
         Ok(setup)
@@ -227,12 +238,28 @@ impl Setup {
         })
     }
 
-    /// The carried encoder.
+    /// A brought encoder, or the carried one.
     ///
     /// # Errors
-    /// It cannot be loaded.
-    pub fn encoder(&self) -> Result<Arc<dyn Encoder>, SetupError> {
-        self.encoder.get(|| Ok(Arc::new(Remembering::new(MiniLm::carried()?)) as Arc<dyn Encoder>))
+    /// It is not there or cannot be loaded.
+    pub fn encoder(&self, model: Option<&Named>) -> Result<Arc<dyn Encoder>, SetupError> {
+        self.shelf(model).encoder.get(|| match model {
+            None => Ok(Arc::new(Remembering::new(MiniLm::carried()?)) as Arc<dyn Encoder>),
+            Some(named) => {
+                let brought = Brought::load(named, &named.towers(&self.models_folder)?)?;
+                Ok(Arc::new(Remembering::new(brought)) as Arc<dyn Encoder>)
+            }
+        })
+    }
+
+    fn shelf(&self, model: Option<&Named>) -> Arc<Shelf> {
+        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, shelf)) = shelves.iter().find(|(known, _)| known.as_ref() == model) {
+            return Arc::clone(shelf);
+        }
+        let shelf = Arc::new(Shelf { encoder: Part::new(), vectors: Part::new() });
+        shelves.push((model.cloned(), Arc::clone(&shelf)));
+        shelf
     }
 
     /// The detector.
@@ -265,14 +292,14 @@ impl Setup {
         }
     }
 
-    /// The corpus's vectors, if it has been embedded to its end.
+    /// The corpus's vectors by an encoder, if it has been embedded to its end.
     ///
     /// # Errors
-    /// They cannot be read.
-    pub fn vectors(&self) -> Result<Option<Arc<Vectors>>, SetupError> {
-        let encoder = self.encoder()?;
+    /// They cannot be read, or the encoder cannot be loaded.
+    pub fn vectors(&self, model: Option<&Named>) -> Result<Option<Arc<Vectors>>, SetupError> {
+        let encoder = self.encoder(model)?;
         let dimensions = encoder.dimensions();
-        let made = self.vectors.get(|| {
+        let made = self.shelf(model).vectors.get(|| {
             if self.folder.is_none()
                 && let Some(rows) = sample::VECTORS.strip_prefix(sample_key(encoder.key()).as_slice())
             {
@@ -303,15 +330,28 @@ impl Setup {
     ///
     /// # Errors
     /// The model or the disk failed, or `stop` was set; what was made is kept.
-    pub fn embed(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
-        let encoder = self.encoder()?;
+    pub fn embed(&self, model: Option<&Named>, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
         }
         let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
-        if self.vectors()?.is_none() {
+        if self.vectors(model)?.is_none() {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Embeds the corpus with every encoder whose vectors these lanes need and do not have.
+    ///
+    /// # Errors
+    /// As [`Setup::embed`].
+    pub fn embed_for(&self, lanes: &[Recipe], tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        for recipe in lanes.iter().filter(|recipe| recipe.needs_vectors()) {
+            if self.vectors(recipe.model())?.is_none() {
+                self.embed(recipe.model(), tell, stop)?;
+            }
         }
         Ok(())
     }

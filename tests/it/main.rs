@@ -2,6 +2,7 @@
 
 mod agreement;
 mod annotate;
+mod encoders;
 mod frames;
 mod house;
 mod measure_real_data;
