@@ -22,6 +22,8 @@ pub enum Job {
     Judging,
     /// Counting what is known of the passages beside their text.
     Counting,
+    /// Fetching a model, in kB.
+    Fetching,
 }
 
 impl Job {
@@ -34,6 +36,7 @@ impl Job {
             Job::Measuring => "measuring",
             Job::Judging => "judging",
             Job::Counting => "counting",
+            Job::Fetching => "fetching, in kB,",
         }
     }
 }
@@ -43,9 +46,9 @@ impl Job {
 pub struct Progress {
     /// Which job.
     pub job: Job,
-    /// Passages done.
+    /// Passages done, or kB.
     pub done: u64,
-    /// Passages in all.
+    /// Passages in all, or kB.
     pub total: u64,
 }
 

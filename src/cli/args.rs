@@ -46,7 +46,8 @@ pub struct Common {
     /// A perspective of the question, instead of its own; repeat for more.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75 or run:FILE (a finished run); repeat for more.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER or run:FILE (a finished run); repeat
+    /// for more.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name: bm25,minilm,hybrid,run:FILE.
@@ -145,12 +146,39 @@ pub enum Command {
     /// Give a corpus what was made elsewhere.
     #[command(subcommand)]
     Corpus(CorpusCommand),
+    /// List, fetch and check encoders.
+    Models(Models),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+}
+
+/// `parallax models`
+#[derive(Debug, clap::Args)]
+pub struct Models {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ModelsAction,
+}
+
+/// What to do with encoders.
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// Which there are: carried, fetched, and on the hub with their sizes.
+    List,
+    /// Fetch one from the hub. HF_ENDPOINT names another hub, HF_TOKEN is sent to it, HF_HUB_OFFLINE forbids asking.
+    Get {
+        /// A name from the list, or hf:ORG/MODEL.
+        name: String,
+    },
+    /// Check one that is there: its files, and that it tells a near passage from a far one.
+    Check {
+        /// A name from the list, hf:ORG/MODEL or path:FOLDER, perhaps with options.
+        name: String,
     },
 }
 
@@ -390,8 +418,8 @@ pub struct CorpusVectors {
     /// The passage id of every row, one a line; without it the rows are in the order of the corpus.
     #[arg(long, value_name = "FILE")]
     pub ids: Option<PathBuf>,
-    /// The model that made them: minilm.
-    #[arg(long, value_name = "NAME")]
+    /// The lane whose model made them: minilm, contriever, path:FOLDER…
+    #[arg(long, value_name = "RECIPE")]
     pub model: String,
 }
 

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use super::Similarity;
 use super::array::Array;
 use crate::corpus::Corpus;
 use crate::input::{self, BadLine, InputError, TOLD};
@@ -60,7 +61,7 @@ impl ReadyError {
 }
 
 /// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one a line; without it
-/// row and passage have the same number.
+/// row and passage have the same number. Where vectors are compared by cosine they are brought to unit length.
 ///
 /// # Errors
 /// See [`ReadyError`]; `place` is then as it was.
@@ -68,7 +69,7 @@ pub fn import(
     corpus: &Corpus,
     file: &Path,
     ids: Option<&Path>,
-    dimensions: usize,
+    (dimensions, similarity): (usize, Similarity),
     place: &Path,
     tell: Tell<'_>,
     stop: &Stop,
@@ -84,7 +85,8 @@ pub fn import(
     }
     let order = ids.map(|ids| order(corpus, ids, file, array.rows)).transpose()?;
     let beside = place.with_extension("f32.import");
-    let written = write(&array, order.as_deref(), file, &beside, tell, stop);
+    let unit = similarity == Similarity::Cosine;
+    let written = write(&array, (order.as_deref(), unit), file, &beside, tell, stop);
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
@@ -121,7 +123,7 @@ fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<us
 
 fn write(
     array: &Array,
-    order: Option<&[usize]>,
+    (order, unit): (Option<&[usize]>, bool),
     file: &Path,
     beside: &Path,
     tell: Tell<'_>,
@@ -152,7 +154,7 @@ fn write(
             continue;
         }
         taken.lengths = (taken.lengths.0.min(length), taken.lengths.1.max(length));
-        if (length - 1.0).abs() > UNIT {
+        if unit && (length - 1.0).abs() > UNIT {
             taken.brought_to_unit += 1;
             numbers.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
         }
@@ -190,7 +192,15 @@ mod tests {
             fs::write(&path, ids).unwrap();
             path
         });
-        let taken = import(&corpus, &file, named.as_deref(), 2, &place, &|_| (), &Stop::never());
+        let taken = import(
+            &corpus,
+            &file,
+            named.as_deref(),
+            (2, Similarity::Cosine),
+            &place,
+            &|_| (),
+            &Stop::never(),
+        );
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(left.contains(&place), taken.is_ok());
         assert!(!left.contains(&place.with_extension("f32.import")));

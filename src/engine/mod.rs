@@ -29,6 +29,7 @@ use std::time::Duration;
 use crate::annotate::Item;
 use crate::corpus::fields::Fields;
 use crate::corpus::{Passage, PassageIx};
+use crate::encode::Named;
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
@@ -234,7 +235,7 @@ struct Shared {
     setup: OnceLock<Arc<Setup>>,
     terms: Slot<Order>,
     models: Slot<Order>,
-    embed: Slot<()>,
+    embed: Slot<Option<Named>>,
     studies: Slot<(Study, Stop)>,
     surveys: Slot<(u64, Survey, Stop)>,
     now: Arc<AtomicU64>,

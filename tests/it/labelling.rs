@@ -65,7 +65,9 @@ fn answers(view: &View) -> Vec<Option<bool>> {
 
 #[test]
 fn one_key_is_one_decision_on_every_statement() {
-    for (key, expected) in [("s", [true, false]), ("o", [false, true]), ("b", [true, true]), ("0", [false; 2])] {
+    for (key, expected) in
+        [("s", [true, false]), ("o", [false, true]), ("b", [true, true]), ("0", [false; 2])]
+    {
         let mut app = open(100, 30);
         let act = act(&press(&mut app, key));
         assert_eq!(answers(&act.view), expected.map(Some), "{key}");
@@ -136,7 +138,8 @@ fn perspectives_of_many_are_chosen_by_number_and_kept_with_enter() {
     assert_eq!(press(&mut app, "s"), [], "there is no side to choose");
     assert!(app.notice.as_deref().unwrap().contains("number keys"));
     let act = act(&press(&mut app, "133<Enter>"));
-    let yes: Vec<&str> = act.view.answers.iter().filter(|(_, yes)| **yes).map(|(text, _)| text.as_str()).collect();
+    let yes: Vec<&str> =
+        act.view.answers.iter().filter(|(_, yes)| **yes).map(|(text, _)| text.as_str()).collect();
     assert_eq!(yes, ["Zoos should be banned."]);
     assert_eq!(act.view.answers.len(), 7);
 }
@@ -235,7 +238,11 @@ fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
     }
     assert_eq!(app.labelling.queue[0], 5);
     tell(&mut app, Reply::Weighed { number: number - 1, item: 0, probabilities: vec![Some(0.5)] });
-    assert_eq!(app.labelling.weighed[0], Some(vec![Some(0.99), Some(0.01)]), "an earlier survey says nothing");
+    assert_eq!(
+        app.labelling.weighed[0],
+        Some(vec![Some(0.99), Some(0.01)]),
+        "an earlier survey says nothing"
+    );
 }
 
 #[test]
@@ -279,10 +286,12 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
     desk.run(&["annotate", "new", "project", "--lanes", "bm25", "--depth", "3"]).good();
     let keys = "a<Wait>".to_owned() + &"so0b0".repeat(10) + "<Wait>";
     let frame = desk
-        .run(&["--journal", "project", "--annotator", "anna", "--lanes", "bm25", "frame", "--size", "100x30"]
-            .into_iter()
-            .chain(["--keys", &keys])
-            .collect::<Vec<_>>())
+        .run(
+            &["--journal", "project", "--annotator", "anna", "--lanes", "bm25", "frame", "--size", "100x30"]
+                .into_iter()
+                .chain(["--keys", &keys])
+                .collect::<Vec<_>>(),
+        )
         .good();
     assert!(frame.contains("anna · 50 of 72 labelled"), "{frame}");
     let (path, history) = journal(&desk.files.path().join("project"));
@@ -290,8 +299,8 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
     assert_eq!((history.len(), decisions.len()), (50, 100));
     let yes = |side: usize| decisions.iter().filter(|one| one.supports).count() / 2 + side * 0;
     assert_eq!(yes(0), 20, "each ten of s, o and twice ten of b");
-    let tsv = desk
-        .run(&["annotate", "export", path.to_str().unwrap(), "--format", "tsv", "--out", "labels.tsv"]);
+    let tsv =
+        desk.run(&["annotate", "export", path.to_str().unwrap(), "--format", "tsv", "--out", "labels.tsv"]);
     tsv.good();
     let exported = std::fs::read_to_string(desk.files.path().join("labels.tsv")).unwrap();
     assert_eq!(exported.lines().count(), 101);
@@ -299,15 +308,28 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
     let first = &decisions.iter().find(|one| one.supports).unwrap().question;
     let asked: Vec<_> = decisions.iter().filter(|one| one.question == *first).collect();
     let told = desk.json(&[
-        "search", first, "--lanes", "bm25", "-k", "3", "--journal", "project", "--label-source", "human",
+        "search",
+        first,
+        "--lanes",
+        "bm25",
+        "-k",
+        "3",
+        "--journal",
+        "project",
+        "--label-source",
+        "human",
     ]);
     let hits = told["lanes"][0]["hits"].as_array().unwrap();
     for hit in hits {
         for verdict in hit["verdicts"].as_array().unwrap() {
-            let perspective = told["perspectives"][verdict["perspective"].as_u64().unwrap() as usize].as_str();
+            let perspective =
+                told["perspectives"][verdict["perspective"].as_u64().unwrap() as usize].as_str();
             let held = asked
                 .iter()
-                .find(|one| Some(one.passage.as_str()) == hit["id"].as_str() && Some(one.perspective.as_str()) == perspective)
+                .find(|one| {
+                    Some(one.passage.as_str()) == hit["id"].as_str()
+                        && Some(one.perspective.as_str()) == perspective
+                })
                 .unwrap();
             assert_eq!(verdict["supports"], held.supports);
             assert_eq!(verdict["by"], "human");

@@ -3,6 +3,7 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod encoders;
 mod evaluation;
 mod frames;
 mod house;

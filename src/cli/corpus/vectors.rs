@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use super::super::args::{Common, CorpusVectors};
 use super::super::progress::Meter;
-use crate::pipeline::{Opening, Setup};
+use crate::pipeline::{Opening, Recipe, Setup};
 use crate::work::Stop;
 
 /// Runs the command.
@@ -22,13 +22,16 @@ pub fn run(common: &Common, args: &CorpusVectors) -> anyhow::Result<ExitCode> {
         ..Opening::default()
     };
     let setup = Setup::open(&opening, &|progress| meter.tell(progress), &stop)?;
-    let encoder = setup.encoder()?;
-    let name = encoder.key().split('-').next().unwrap_or_default();
-    if args.model != name && args.model != encoder.key() {
-        bail!("no lane here compares vectors of the model {}; vectors of {name} can be taken", args.model);
+    let lane: Recipe = args.model.parse()?;
+    if !lane.base.is_dense() {
+        bail!(
+            "{} compares no vectors; name a lane that does, such as minilm, contriever or path:FOLDER",
+            args.model
+        );
     }
-    let taken =
-        setup.take_vectors(&args.file, args.ids.as_deref(), &|progress| meter.tell(progress), &stop)?;
+    let name = lane.to_string();
+    let (ids, tell) = (args.ids.as_deref(), |progress| meter.tell(progress));
+    let taken = setup.take_vectors(lane.model(), &args.file, ids, &tell, &stop)?;
     let (shortest, longest) = taken.lengths;
     let mut out = io::stdout().lock();
     writeln!(out, "{} vectors of {name} for the corpus {}", taken.rows, setup.corpus.name)?;
