@@ -77,8 +77,8 @@ fn make(data: &Path, folder: &Path) -> Outcome<()> {
     for name in ["contentious-wiki/articles", "arguments-pro-con/corpus.jsonl"] {
         let setup = Setup::open(&opening(data.join(name), folder), &|_| (), &Stop::never())?;
         eprintln!("embedding {} passages of {name}, if that was not done before", setup.corpus.len());
-        setup.embed(&|_| (), &Stop::never())?;
-        let vectors = setup.vectors()?.ok_or("there are no vectors")?;
+        setup.embed(None, &|_| (), &Stop::never())?;
+        let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
         rows.extend_from_slice(&vectors.rows(0..vectors.len())?);
         lines.extend(setup.corpus.places().map(|at| {
             let passage = setup.corpus.passage(at);
@@ -130,7 +130,7 @@ fn build(folder: &Path) -> Outcome<()> {
         told("  a second of one core", &format!("{rate:.0} passages"), "");
     }
     let began = Instant::now();
-    let taken = setup.take_vectors(&folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;
+    let taken = setup.take_vectors(None, &folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;
     let rate = taken.rows as f64 / began.elapsed().as_secs_f64();
     told("ready vectors taken (.npy), checked and coded", &format!("{rate:.0} rows/s"), "");
     for entry in std::fs::read_dir(&kept)? {
@@ -195,7 +195,7 @@ fn open(folder: &Path) -> Outcome<(Opened, Duration)> {
     // The model is loaded for the first question, not at the start.
     let encoder = setup.encoder()?;
     let began = Instant::now();
-    let vectors = setup.vectors()?.ok_or("there are no vectors")?;
+    let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
     let took = took + began.elapsed();
     let terms = TermRetriever::new(Arc::clone(&setup.corpus), index, Bm25::default());
     let dense = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
