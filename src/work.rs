@@ -18,6 +18,11 @@ pub enum Job {
     Embedding,
     /// Putting a question set to lanes.
     Measuring,
+    /// Waiting until another process has built what is needed.
+    Waiting {
+        /// That process's number; 0 if it is not known.
+        process: u32,
+    },
 }
 
 impl Job {
@@ -28,6 +33,7 @@ impl Job {
             Job::Indexing => "indexing",
             Job::Embedding => "embedding",
             Job::Measuring => "measuring",
+            Job::Waiting { .. } => "waiting",
         }
     }
 }

@@ -27,10 +27,11 @@ pub struct Args {
 /// Options that every command understands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
-    /// A corpus: BEIR corpus.jsonl, or a folder of .txt and .md files. The carried sample if not given.
-    #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
+    /// A corpus: a file (.jsonl, .csv, .tsv), a folder of texts, or a name of `parallax corpus list`. The carried sample if
+    /// not given.
+    #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
-    /// A question set: BERDS or BEIR JSONL, or TSV of id and question.
+    /// A question set: BERDS, BEIR or PIR JSONL, TSV of id and question, or TREC topics.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Option<PathBuf>,
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
@@ -122,6 +123,9 @@ pub enum Command {
     Detect(Detect),
     /// Measure finished runs or lanes over a question set.
     Eval(Eval),
+    /// Keep corpora: import them, list them, look at them, remove them.
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.
@@ -337,6 +341,56 @@ pub enum Ties {
     AsRead,
     /// By score, then by id, as trec_eval does.
     TrecEval,
+}
+
+/// `parallax corpus`
+#[derive(Debug, Subcommand)]
+pub enum CorpusCommand {
+    /// Import and index a file or folder, and keep it under a name. Goes on from where it was stopped.
+    Add(CorpusAdd),
+    /// List the corpora that are kept.
+    List,
+    /// Show what is known of a corpus: its source, lengths, metadata, duplicates, vectors.
+    Info {
+        /// Its name or fingerprint.
+        name: String,
+    },
+    /// Remove a corpus with its index and vectors. Its source is left alone.
+    Rm {
+        /// Its name or fingerprint.
+        name: String,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// `parallax corpus add`
+#[derive(Debug, clap::Args)]
+pub struct CorpusAdd {
+    /// A file (.jsonl, .csv, .tsv, perhaps with .gz or .zst), or a folder of .txt, .md and .html files.
+    pub path: PathBuf,
+    /// What to call it; made from the file's name if not given.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Cut the texts into passages of 100 words, as BERDS does.
+    #[arg(long)]
+    pub segment: bool,
+    /// Read it to its end and say what was recognised, but keep nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The format, where the ending does not tell it.
+    #[arg(long, value_enum)]
+    pub format: Option<crate::corpus::import::Format>,
+    /// The column or field of the passage's id.
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// The column or field of its title.
+    #[arg(long, value_name = "COLUMN")]
+    pub title: Option<String>,
+    /// The column or field of its text.
+    #[arg(long, value_name = "COLUMN")]
+    pub text: Option<String>,
 }
 
 /// `parallax frame`

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 a check failed; 2 error; 130 interrupted.
 
 mod args;
+mod corpus;
 mod detect;
 mod eval;
 mod explore;
@@ -50,6 +51,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Statements(statements)) => statements::run(&statements),
         Some(Command::Detect(detect)) => detect::run(&detect),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
+        Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::report::progress::Rates;
-use crate::work::Progress;
+use crate::work::{Job, Progress};
 
 #[derive(Default)]
 struct State {
@@ -32,7 +32,8 @@ impl Meter {
         let (now, ended) = (Instant::now(), progress.done == progress.total);
         let text = state.rates.text(progress, now);
         let pause = Duration::from_millis(if self.terminal { 100 } else { 10_000 });
-        if state.told.is_some_and(|told| now - told < pause) && !ended {
+        let waits = matches!(progress.job, Job::Waiting { .. });
+        if state.told.is_some_and(|told| now - told < pause) && !ended && !waits {
             return;
         }
         state.told = Some(now);

@@ -7,6 +7,7 @@ pub mod cache;
 mod cross_encoder;
 pub mod evidence;
 pub mod labels;
+mod perspectrum;
 
 pub use cross_encoder::CrossEncoder;
 pub use labels::Labels;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::corpus::import::Source;
 use crate::corpus::library::Library;
 use crate::corpus::{Corpus, sample};
 use crate::detect::labels::Absent;
@@ -16,10 +15,12 @@ use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Tell};
 
+use super::indexed::index_terms;
+
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    /// A corpus, else the carried sample.
+    /// A corpus, by its file, folder or name, else the carried sample.
     pub corpus: Option<PathBuf>,
     /// A question set, else the carried one (with the carried corpus) or none.
     pub questions: Option<PathBuf>,
@@ -120,7 +121,7 @@ impl Setup {
         let (corpus, folder) = match &opening.corpus {
             None => (sample::corpus(), None),
             Some(path) => {
-                let corpus = library.open(&Source::recognise(path)?, tell, stop)?;
+                let corpus = library.named(path, tell, stop)?;
                 let folder = library.folder(&corpus.fingerprint);
                 (corpus, Some(folder))
             }
@@ -139,30 +140,10 @@ impl Setup {
             vectors: Part::new(),
             detector: Part::new(),
         };
-        setup.index(tell, stop)?;
+        if setup.folder.is_some() {
+            index_terms(&setup.library, &setup.corpus, tell, stop)?;
+        }
         Ok(setup)
-    }
-
-    /// Builds the term index on disk if it is not there.
-    fn index(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
-        let Some(place) = self.folder.as_ref().map(|folder| folder.join(TermIndex::FOLDER)) else {
-            return Ok(());
-        };
-        if place.exists() {
-            return Ok(());
-        }
-        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
-        if place.exists() {
-            return Ok(());
-        }
-        let beside = place.with_extension("building");
-        let cache = |error: std::io::Error| SetupError::Cache(unwritable(&place, &error));
-        if beside.exists() {
-            fs::remove_dir_all(&beside).map_err(cache)?;
-        }
-        fs::create_dir_all(&beside).map_err(cache)?;
-        TermIndex::build(&beside, &self.corpus, tell, stop)?;
-        fs::rename(&beside, &place).map_err(cache)
     }
 
     /// The term index.
@@ -238,7 +219,7 @@ impl Setup {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
         }
-        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
+        let _lock = self.library.lock(&self.corpus.fingerprint, tell, stop)?;
         if self.vectors()?.is_none() {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
         }
@@ -293,7 +274,7 @@ pub fn model_threads() -> Result<rayon::ThreadPool, SetupError> {
         .map_err(|error| SetupError::Cache(format!("no threads for the models: {error}")))
 }
 
-fn unwritable(place: &Path, error: &std::io::Error) -> String {
+pub(super) fn unwritable(place: &Path, error: &std::io::Error) -> String {
     format!(
         "{} cannot be used ({error}); make room there or name another folder with --data-dir",
         place.display()

@@ -1,7 +1,9 @@
 //! Whole-program tests in one binary.
 
+mod corpora;
 mod frames;
 mod house;
+mod kills;
 mod measure_real_data;
 mod models;
 mod pir;

@@ -1,8 +1,7 @@
 //! `parallax eval trec`: graded relevance of lanes or finished runs, as trec_eval measures it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,10 +10,13 @@ use serde_json::json;
 use super::super::args::{Common, Eval, Ties};
 use super::lanes::Lanes;
 use super::{Values, cells};
+use crate::input;
 use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
 use crate::measure::score::{Evidence, score};
-use crate::measure::trec::{Qrels, RunOrder, read_beir_qrels, read_qrels, read_rank_llm, read_run};
+use crate::measure::trec::{
+    Qrels, RunOrder, read_beir_qrels, read_jsonl_qrels, read_qrels, read_rank_llm, read_run,
+};
 use crate::pipeline::recipe::Switch;
 use crate::pipeline::{Asked, LaneError, Lists, Plan, rank};
 use crate::question::Question;
@@ -69,8 +71,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }))
 }
 
-fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
-    File::open(path).map(BufReader::new).with_context(|| path.display().to_string())
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    Ok(input::open(path)?)
 }
 
 fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
@@ -80,7 +82,12 @@ fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
     let name = path.display().to_string();
     // BEIR's files have a header and three columns, TREC's neither.
     let beir = first.split('\t').count() == 3;
-    Ok(if beir { read_beir_qrels(&name, open(path)?)? } else { read_qrels(&name, open(path)?)? })
+    // Standard input is read once only.
+    let whole = Cursor::new(first.clone()).chain(reader);
+    if first.trim_start().starts_with('{') {
+        return Ok(read_jsonl_qrels(&name, whole)?);
+    }
+    Ok(if beir { read_beir_qrels(&name, whole)? } else { read_qrels(&name, whole)? })
 }
 
 fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
@@ -89,7 +96,7 @@ fn read(path: &Path, ties: Ties) -> anyhow::Result<Rankings> {
         Ties::TrecEval => RunOrder::TrecEval,
     };
     let name = path.display().to_string();
-    let json = path.extension().is_some_and(|end| end == "json" || end == "jsonl");
+    let json = matches!(input::ending(path), Some("json" | "jsonl"));
     let run =
         if json { read_rank_llm(&name, open(path)?, order)? } else { read_run(&name, open(path)?, order)? };
     let ranked =

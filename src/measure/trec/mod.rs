@@ -9,7 +9,7 @@
 //! | [`lines`] | lines, and errors as `FILE:LINE: expected …, found …` |
 //! | [`run`] | a run in memory, its order, and `qid Q0 docid rank score tag` |
 //! | [`rank_llm`] | the JSON runs of rank_llm |
-//! | [`qrels`] | graded qrels, TREC and BEIR |
+//! | [`qrels`] | graded qrels, TREC, BEIR and PIR |
 //! | [`diversity`] | judgements per perspective |
 //! | [`mod@write`] | runs and both kinds of qrels, out |
 
@@ -22,7 +22,7 @@ pub mod write;
 
 pub use diversity::{Absent, DiversityQrels, read_diversity_qrels};
 pub use lines::{LineError, LineErrors, TrecError};
-pub use qrels::{Qrels, read_beir_qrels, read_qrels};
+pub use qrels::{Qrels, read_beir_qrels, read_jsonl_qrels, read_qrels};
 pub use rank_llm::read_rank_llm;
 pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run};
 pub use write::{write_diversity_qrels, write_qrels, write_run};
