@@ -22,6 +22,11 @@ pub enum Job {
     Judging,
     /// Counting what is known of the passages beside their text.
     Counting,
+    /// Waiting until another process has built what is needed.
+    Waiting {
+        /// That process's number; 0 if it is not known.
+        process: u32,
+    },
 }
 
 impl Job {
@@ -34,6 +39,7 @@ impl Job {
             Job::Measuring => "measuring",
             Job::Judging => "judging",
             Job::Counting => "counting",
+            Job::Waiting { .. } => "waiting",
         }
     }
 }

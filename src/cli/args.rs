@@ -27,11 +27,12 @@ pub struct Args {
 /// Options that every command understands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
-    /// A corpus: BEIR corpus.jsonl, a folder of .txt and .md files, or results of rank_llm or BERDS. If not given: the passages
-    /// that runs among the lanes carry, else the carried sample.
-    #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
+    /// A corpus: a file (.jsonl, .csv, .tsv, or results of rank_llm or BERDS), a folder of texts, or a name of `parallax corpus
+    /// list`. If not given: the passages that runs among the lanes carry, else the carried sample.
+    #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
-    /// A question set: BERDS or BEIR JSONL, or TSV of id and question; for `eval`, repeat for the average over several.
+    /// A question set: BERDS, BEIR or PIR JSONL, TSV of id and question, or TREC topics; for `eval`, repeat for the average over
+    /// several.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Vec<PathBuf>,
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
@@ -142,6 +143,9 @@ pub enum Command {
     Eval(Eval),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(super::annotate::Annotate),
+    /// Keep corpora: import them, list them, look at them, remove them.
+    #[command(subcommand)]
+    Corpus(super::corpus::CorpusCommand),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod args;
+mod corpus;
 mod detect;
 mod eval;
 mod explore;
@@ -55,6 +56,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
+        Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.

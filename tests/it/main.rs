@@ -3,9 +3,11 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod corpora;
 mod evaluation;
 mod frames;
 mod house;
+mod kills;
 mod measure_real_data;
 mod models;
 mod pir;
