@@ -314,7 +314,7 @@ fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let setup = Setup::open(&opening(folder.path()), &|_| (), &Stop::never())?;
     setup.detector()?;
-    setup.vectors()?;
+    setup.vectors(None)?;
     let (mut times, mut pairs, mut spent) = (Vec::new(), 0, Duration::ZERO);
     for question in &setup.questions {
         let began = Instant::now();
@@ -389,7 +389,7 @@ fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         "",
     );
     let began = Instant::now();
-    setup.embed(&|_| (), &Stop::never())?;
+    setup.embed(None, &|_| (), &Stop::never())?;
     told("embed them (nothing to do if done before)", &format!("{:.1} s", began.elapsed().as_secs_f64()), "");
     for (recipe, goal) in Recipe::defaults().into_iter().zip(["p50 ≤ 2, p99 ≤ 10 ms", "", ""]) {
         let mut times = lane_times(&setup, &recipe)?;

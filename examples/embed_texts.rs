@@ -1,13 +1,15 @@
-//! Reads a JSON array of strings and writes their vectors by the carried encoder as little-endian f32 rows.
+//! Reads a JSON array of strings and writes their vectors as little-endian f32 rows: by the carried encoder, or by one
+//! that a recipe names.
 //!
 //! ```text
 //! echo '["zoos", "trains"]' | cargo run --release --example embed_texts -- query > vectors.f32
+//! echo '["zoos", "trains"]' | cargo run --release --example embed_texts -- passage path:FOLDER > vectors.f32
 //! ```
 
 use std::io::{Read, Write, stdin, stdout};
 
-use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::pipeline::model_threads;
+use parallax::encode::{Brought, Encoder, MiniLm, Role};
+use parallax::pipeline::{Recipe, model_threads};
 use parallax::work::{Stop, on_all};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut text = String::new();
     stdin().read_to_string(&mut text)?;
     let texts: Vec<String> = serde_json::from_str(&text)?;
-    let encoder = MiniLm::carried()?;
+    let recipe = std::env::args().nth(2).map(|recipe| recipe.parse::<Recipe>()).transpose()?;
+    let encoder: Box<dyn Encoder> = match recipe.as_ref().and_then(Recipe::model) {
+        Some(named) => Box::new(Brought::load(named, &named.towers("models".as_ref())?)?),
+        None => Box::new(MiniLm::carried()?),
+    };
     let rows = on_all(&model_threads()?, texts.len(), &Stop::never(), |i| encoder.encode(&texts[i], role));
     let rows: Result<Vec<Vec<f32>>, _> = rows.into_iter().collect();
     let bytes: Vec<u8> = rows?.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();

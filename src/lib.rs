@@ -13,6 +13,7 @@
 //! | [`project`] | a query seen from one perspective: the PAP family |
 //! | [`rerank`] | MMR, and diversifiers that know the perspectives |
 //! | [`llm`] | language models that answer prompts |
+//! | `net` | how a client is set up, and fetching a file |
 //! | [`detect`] | (passage, statement) → does it support it? |
 //! | [`annotate`] | labels by hand |
 //! | [`measure`] | rankings and labels → figures |
@@ -34,6 +35,7 @@ pub mod expand;
 pub mod input;
 pub mod llm;
 pub mod measure;
+mod net;
 pub mod pipeline;
 pub mod project;
 pub mod question;

@@ -27,6 +27,8 @@ pub enum Job {
         /// That process's number; 0 if it is not known.
         process: u32,
     },
+    /// Fetching a model, in kB.
+    Fetching,
 }
 
 impl Job {
@@ -40,6 +42,7 @@ impl Job {
             Job::Judging => "judging",
             Job::Counting => "counting",
             Job::Waiting { .. } => "waiting",
+            Job::Fetching => "fetching, in kB,",
         }
     }
 }
@@ -49,9 +52,9 @@ impl Job {
 pub struct Progress {
     /// Which job.
     pub job: Job,
-    /// Passages done.
+    /// Passages done, or kB.
     pub done: u64,
-    /// Passages in all.
+    /// Passages in all, or kB.
     pub total: u64,
 }
 
@@ -116,6 +119,36 @@ pub fn on_all<R: Send>(
     made.into_iter().map(|(_, one)| one).collect()
 }
 
+/// Does `each` for 0 to `count` on a thread a core, and gives what came out in order of the numbers: fewer than `count` once
+/// `stop` is set.
+///
+/// The threads live for this call alone. It may be called from any thread, one of a pool too: nobody waits for a model here, and no
+/// other work is begun meanwhile.
+pub fn on_cores<R: Send>(count: usize, stop: &Stop, each: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
+    let work = || {
+        while !stop.is_set() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            let one = each(number);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, one));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores {
+            // Where the system gives no thread, this one does all.
+            let _ = std::thread::Builder::new().name("scan".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.sort_unstable_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, one)| one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +160,13 @@ mod tests {
         let now = Arc::new(AtomicU64::new(0));
         let done = on_all(&pool, 100, &Stop::when_past(&now, 0), |_| now.store(1, Ordering::Relaxed));
         assert!(done.len() <= 3);
+    }
+
+    #[test]
+    fn what_all_cores_make_comes_out_in_order_and_a_stop_ends_it() {
+        assert_eq!(on_cores(100, &Stop::never(), |i| i), (0..100).collect::<Vec<_>>());
+        assert!(on_cores(0, &Stop::never(), |i| i).is_empty());
+        let now = Arc::new(AtomicU64::new(1));
+        assert!(on_cores(100, &Stop::when_past(&now, 0), |i| i).is_empty());
     }
 }

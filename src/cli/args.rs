@@ -47,7 +47,8 @@ pub struct Common {
     /// A perspective of the question, instead of its own; repeat for more.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75 or run:FILE (a finished run); repeat for more.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER or run:FILE (a finished run); repeat
+    /// for more.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name: bm25,minilm,hybrid,run:FILE.
@@ -143,15 +144,42 @@ pub enum Command {
     Eval(Eval),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(super::annotate::Annotate),
-    /// Keep corpora: import them, list them, look at them, remove them.
+    /// Keep corpora: import them, list them, look at them, remove them, give them vectors.
     #[command(subcommand)]
     Corpus(super::corpus::CorpusCommand),
+    /// List, fetch and check encoders.
+    Models(Models),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
     /// Print completions for a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+}
+
+/// `parallax models`
+#[derive(Debug, clap::Args)]
+pub struct Models {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ModelsAction,
+}
+
+/// What to do with encoders.
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// Which there are: carried, fetched, and on the hub with their sizes.
+    List,
+    /// Fetch one from the hub. HF_ENDPOINT names another hub, HF_TOKEN is sent to it, HF_HUB_OFFLINE forbids asking.
+    Get {
+        /// A name from the list, or hf:ORG/MODEL.
+        name: String,
+    },
+    /// Check one that is there: its files, and that it tells a near passage from a far one.
+    Check {
+        /// A name from the list, hf:ORG/MODEL or path:FOLDER, perhaps with options.
+        name: String,
     },
 }
 

@@ -10,6 +10,7 @@ mod eval;
 mod explore;
 mod frame;
 mod interrupt;
+mod models;
 mod progress;
 mod search;
 mod statements;
@@ -57,6 +58,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Corpus(command)) => corpus::run(&common, &command),
+        Some(Command::Models(args)) => models::run(&common, &args),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.

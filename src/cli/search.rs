@@ -10,7 +10,7 @@ use super::args::{Common, Format, Search};
 use super::progress::Meter;
 use crate::measure::score::{Evidence, ScoreError, SupportEvidence, score};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
-use crate::pipeline::{Answer, Asked, Depth, Lists, Plan, Ranking, Recipe, Setup, answer, judged, rank};
+use crate::pipeline::{Answer, Asked, Depth, Lists, Plan, Ranking, Setup, answer, judged, rank};
 use crate::question::{self, Question};
 use crate::report::search::{LaneResult, Named, SearchResult};
 use crate::work::Stop;
@@ -125,10 +125,7 @@ pub fn question(text: &str, given: &[String], set: &[Question]) -> Question {
     })
 }
 
-/// Embeds the corpus first where a lane needs its vectors.
+/// Embeds the corpus first where lanes need its vectors.
 pub fn embed(setup: &Setup, plan: &Plan, meter: &Meter) -> anyhow::Result<()> {
-    if plan.lanes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
-        setup.embed(&|progress| meter.tell(progress), &Stop::never())?;
-    }
-    Ok(())
+    Ok(setup.embed_for(&plan.lanes, &|progress| meter.tell(progress), &Stop::never())?)
 }

@@ -35,7 +35,7 @@ pub struct Library {
 
 /// What a user calls a corpus by.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum Called {
     /// A file or folder, which is imported if its content is not known yet.
     Source(Source),
     /// A corpus that is kept here; its source may be gone.
@@ -66,7 +66,7 @@ impl Library {
     ///
     /// # Errors
     /// It is neither, or several corpora have that name.
-    pub fn named(&self, path: &Path) -> Result<Named, BuildError> {
+    pub fn named(&self, path: &Path) -> Result<Called, BuildError> {
         if !path.exists()
             && !input::is_standard_input(path)
             && let Some(name) = path.to_str()
@@ -74,21 +74,21 @@ impl Library {
             let reason =
                 "no such file or folder, and no corpus is called so (`parallax corpus list` shows all)";
             return match kept::find(&self.root.join("corpora"), name)? {
-                Some(kept) => Ok(Named::Kept(kept)),
+                Some(kept) => Ok(Called::Kept(kept)),
                 None => Err(InputError::Unreadable { path: path.into(), reason: reason.into() }.into()),
             };
         }
-        Ok(Named::Source(Source::recognise(path)?))
+        Ok(Called::Source(Source::recognise(path)?))
     }
 
     /// Opens what was named.
     ///
     /// # Errors
     /// As [`Library::open`].
-    pub fn open_named(&self, named: &Named, tell: Tell<'_>, stop: &Stop) -> Result<Corpus, BuildError> {
-        match named {
-            Named::Source(source) => self.open(source, tell, stop),
-            Named::Kept(kept) => self.open_kept(kept),
+    pub fn open_named(&self, called: &Called, tell: Tell<'_>, stop: &Stop) -> Result<Corpus, BuildError> {
+        match called {
+            Called::Source(source) => self.open(source, tell, stop),
+            Called::Kept(kept) => self.open_kept(kept),
         }
     }
 

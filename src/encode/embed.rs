@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rayon::ThreadPool;
 
-use super::{EncodeError, Encoder, Role};
+use super::{EncodeError, Encoder};
 use crate::corpus::{Corpus, PassageIx};
 use crate::work::{Job, Progress, Stop, Stopped, Tell, on_all};
 
@@ -60,8 +60,7 @@ pub fn embed(
         }
         let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
         let rows = on_all(models, (end - done) as usize, &Stop::never(), |i| {
-            let passage = corpus.passage(PassageIx(done as u32 + i as u32));
-            encoder.encode(&passage.contents(), Role::Passage)
+            encoder.passage(&corpus.passage(PassageIx(done as u32 + i as u32)))
         });
         let rows = rows.into_iter().collect::<Result<Vec<_>, EncodeError>>()?;
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();

@@ -1,17 +1,36 @@
 //! From a text to a vector, and the vectors of a corpus.
 //!
-//! Owns [`Encoder`], the carried model and [`Vectors`]. A text's vector depends on nothing that is encoded beside it.
+//! Owns [`Encoder`], the carried model, brought ones, [`Vectors`] with their [`Codes`], and the import of vectors made elsewhere
+//! ([`ready`]). A text's vector depends on nothing that is encoded beside it.
 
+mod array;
+mod brought;
+mod card;
+mod codes;
 mod embed;
+mod family;
 pub(crate) mod graph;
+pub mod hub;
 mod minilm;
+mod named;
+mod products;
+pub mod ready;
+pub mod registry;
 mod remember;
+mod tokens;
 mod vectors;
 
+pub use brought::Brought;
+pub use card::{Card, Directions, Pooling, Similarity, Title};
+pub use codes::{Codes, Direction, rounding};
 pub use embed::{EmbedError, embed};
 pub use minilm::MiniLm;
+pub use named::{Named, Source, Towers};
+pub use ready::ReadyError;
 pub use remember::Remembering;
 pub use vectors::Vectors;
+
+use crate::corpus::Passage;
 
 /// Why a text has no vector.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +46,7 @@ pub enum Role {
     Passage,
 }
 
-/// A model that turns texts into vectors of unit length.
+/// A model that turns texts into vectors; of unit length where they are compared by cosine.
 pub trait Encoder: Send + Sync {
     /// The model's name and a hash of its weights; vectors of another key are not comparable.
     fn key(&self) -> &str;
@@ -38,4 +57,17 @@ pub trait Encoder: Send + Sync {
     /// # Errors
     /// The model cannot be run.
     fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError>;
+
+    /// How its vectors are compared.
+    fn similarity(&self) -> Similarity {
+        Similarity::Cosine
+    }
+
+    /// The vector of a passage with its title.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
+        self.encode(&passage.contents(), Role::Passage)
+    }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{EncodeError, Encoder, Role};
+use super::{EncodeError, Encoder, Role, Similarity};
+use crate::corpus::Passage;
 
 /// Vectors kept; at 384 dimensions some 6 MB.
 const KEPT: usize = 4_096;
@@ -32,6 +33,14 @@ impl<E: Encoder> Encoder for Remembering<E> {
 
     fn dimensions(&self) -> usize {
         self.inner.dimensions()
+    }
+
+    fn similarity(&self) -> Similarity {
+        self.inner.similarity()
+    }
+
+    fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
+        self.inner.passage(passage)
     }
 
     fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError> {

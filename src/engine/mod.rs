@@ -29,6 +29,7 @@ use std::time::Duration;
 use crate::annotate::Item;
 use crate::corpus::fields::Fields;
 use crate::corpus::{Passage, PassageIx};
+use crate::encode::Named;
 use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
@@ -234,7 +235,7 @@ struct Shared {
     setup: OnceLock<Arc<Setup>>,
     terms: Slot<Order>,
     models: Slot<Order>,
-    embed: Slot<()>,
+    embed: Slot<Option<Named>>,
     studies: Slot<(Study, Stop)>,
     surveys: Slot<(u64, Survey, Stop)>,
     now: Arc<AtomicU64>,
@@ -316,8 +317,10 @@ impl Engine {
 
     /// Has something done with the annotator's journal, after all that was asked of it before.
     pub fn label(&self, order: Labelling) {
-        // The thread lives as long as the engine.
-        let _ = self.labels.as_ref().map(|labels| labels.send(order));
+        if let Some(labels) = &self.labels {
+            // The thread lives as long as the engine.
+            let _ = labels.send(order);
+        }
     }
 
     /// Gives up every survey but this one.

@@ -74,7 +74,7 @@ fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, now: &dyn Fn(&Recipe
             Err(error) if error.is_stop() => return,
             Err(LaneError::NotEmbedded) => {
                 if !shared.embedding.swap(true, Ordering::Relaxed) {
-                    shared.embed.put(());
+                    shared.embed.put(recipe.model().cloned());
                 }
                 let reason = LaneError::NotEmbedded.to_string();
                 Reply::LaneFailed { turn, lane, reason, waits: Some(Job::Embedding) }
@@ -151,10 +151,10 @@ fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<()
 /// Embeds the corpus when a lane asks for it.
 pub fn embedder(shared: &Shared, tell: &Tell) {
     let ended = Stop::when_past(&shared.ended, 0);
-    while shared.embed.take().is_some() {
+    while let Some(model) = shared.embed.take() {
         let Some(setup) = shared.setup.get() else { return };
         let progress = |progress| tell(Reply::Progress(progress));
-        let done = setup.embed(&progress, &ended);
+        let done = setup.embed(model.as_ref(), &progress, &ended);
         if ended.is_set() {
             return;
         }
@@ -191,10 +191,14 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
             Survey::Sway(plan) | Survey::Compare(plan) | Survey::Bias(plan, true) => plan.lanes.as_slice(),
             Survey::Bias(_, false) | Survey::Weigh(..) => &[],
         };
-        let missing = lanes.iter().any(Recipe::needs_vectors) && !matches!(setup.vectors(), Ok(Some(_)));
-        if missing && !shared.embedding.swap(true, Ordering::Relaxed) {
+        let mut missing = lanes
+            .iter()
+            .filter(|recipe| recipe.needs_vectors() && matches!(setup.vectors(recipe.model()), Ok(None)));
+        if let Some(recipe) = missing.next()
+            && !shared.embedding.swap(true, Ordering::Relaxed)
+        {
             // Lanes without vectors fail for now; the screen asks again when the corpus has been embedded.
-            shared.embed.put(());
+            shared.embed.put(recipe.model().cloned());
         }
         match survey {
             Survey::Weigh(items, questions) => weigh(setup, number, &items, &questions, &stop, tell),

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -106,18 +105,10 @@ fn key_in(variable: Option<OsString>) -> Option<String> {
     (!key.is_empty()).then(|| key.to_owned())
 }
 
-/// Whether a URL leads to this machine itself, where no proxy can reach.
-pub(super) fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.');
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::is_here;
 
     fn target(url: &str) -> Result<String, String> {
         let target = Endpoint::from_env(url, "m").target();

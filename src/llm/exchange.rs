@@ -8,10 +8,11 @@ use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
 
+use super::ChatError;
 use super::completion::{Answer, Odd, words};
 use super::endpoint::{Endpoint, KEY_VARIABLE};
 use super::sse::Reading;
-use super::{ChatError, retry};
+use crate::net::retry;
 
 /// How much of what a server says is repeated.
 const REPEATED: usize = 300;

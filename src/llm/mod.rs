@@ -14,7 +14,6 @@ mod openai_tests;
 mod record;
 mod recorded;
 mod recording;
-mod retry;
 mod sse;
 #[cfg(test)]
 mod waiting_tests;

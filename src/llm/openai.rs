@@ -6,16 +6,15 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
 use serde::Serialize;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
-use super::endpoint::{BadEndpoint, Endpoint, is_here};
+use super::endpoint::{BadEndpoint, Endpoint};
 use super::exchange::{Failure, Line};
-use super::retry::Backoff;
 use super::{Chat, ChatError, Reply, Request};
+use crate::net::retry::Backoff;
+use crate::net::{is_here, tls};
 use crate::work::{Stop, Stopped};
 
 /// How often a waiting caller looks whether it should stop.
@@ -70,7 +69,7 @@ impl OpenAi {
             ));
         }
         let here = is_here(&target);
-        let tls = tls(target.scheme() == "https", here)?;
+        let tls = tls(target.scheme() == "https", here).map_err(BadEndpoint)?;
         // A redirect would carry the prompt to a server nobody named.
         let client = reqwest::Client::builder()
             .redirect(Policy::none())
@@ -176,27 +175,6 @@ fn after(error: ChatError, tried: u32) -> ChatError {
         ChatError::Unreachable(told) => ChatError::Unreachable(more(told)),
         ChatError::Refused(told) => ChatError::Refused(more(told)),
         other => other,
-    }
-}
-
-fn tls(https: bool, here: bool) -> Result<ClientConfig, BadEndpoint> {
-    // Not the provider of the process: that is for the program to choose, and it may have chosen none.
-    let made = || {
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| BadEndpoint(format!("TLS could not be set up ({error})")))
-    };
-    let none = || Ok(made()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
-    if here && !https {
-        return none();
-    }
-    match made()?.with_platform_verifier() {
-        Ok(config) => Ok(config.with_no_client_auth()),
-        Err(error) if https => Err(BadEndpoint(format!(
-            "https:// needs the system's certificates ({error}); install the package ca-certificates"
-        ))),
-        // A bare container has no certificates, and http:// needs them only for some proxies.
-        Err(_) => none(),
     }
 }
 

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::fake::{Act, END, Fake, chunk, chunked_head, reply, response, said};
-use super::retry::Backoff;
 use super::*;
+use crate::net::retry::Backoff;
 
 pub(super) fn request() -> Request {
     Request {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::fake::{Act, END, Fake, Script, chunk, chunked_head, head, reply, response, said};
 use super::openai_tests::{ask, client, endpoint, request};
-use super::retry::Backoff;
 use super::*;
+use crate::net::retry::Backoff;
 
 /// Longer than any stop may take on a busy machine, and far shorter than what the server would take.
 const SOON: Duration = Duration::from_secs(2);

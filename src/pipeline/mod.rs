@@ -34,7 +34,7 @@ pub use plan::Plan;
 pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank};
 pub use recipe::Recipe;
 pub use runs::{Placed, RunError, Runs};
-pub use setup::{Opening, Setup, SetupError, model_threads, sample_key};
+pub use setup::{MODELS, Opening, Setup, SetupError, model_threads, sample_key};
 pub use sway::{Swayed, sway};
 pub use sweep::{Sweep, Tally, sweep};
 pub use trace::{Point, Projected, Step, Stood, Trace, Wording};

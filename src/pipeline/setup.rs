@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::Recipe;
 use super::carried::{asked_by, carried_by};
 use super::indexed::index_terms;
 use super::labels::{annotator, human, unused};
@@ -12,16 +13,21 @@ use super::runs::Runs;
 use crate::annotate::Human;
 use crate::corpus::fields::Fields;
 use crate::corpus::import::Format;
-use crate::corpus::library::{Library, Named};
+use crate::corpus::library::{Called, Library};
 use crate::corpus::{Corpus, Passage, PassageIx, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
-use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Vectors, embed};
+use crate::encode::{
+    Brought, EmbedError, EncodeError, Encoder, MiniLm, Named, ReadyError, Remembering, Vectors, embed, ready,
+};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
+
+/// The folder in the data folder where models from the hub are kept.
+pub const MODELS: &str = "models";
 
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +68,9 @@ pub enum SetupError {
     /// The term index could not be built or read.
     #[error(transparent)]
     Terms(#[from] RetrieveError),
+    /// Vectors made elsewhere could not be taken.
+    #[error(transparent)]
+    Ready(#[from] ReadyError),
     /// The encoder could not be loaded.
     #[error(transparent)]
     Encoder(#[from] EncodeError),
@@ -123,11 +132,17 @@ pub struct Setup {
     folder: Option<PathBuf>,
     library: Library,
     terms: Part<TermIndex>,
-    encoder: Part<dyn Encoder>,
-    vectors: Part<Vectors>,
+    shelves: Mutex<Vec<(Option<Named>, Arc<Shelf>)>>,
     detector: Part<dyn Detector>,
+    models_folder: PathBuf,
     fitted: Option<Fitted>,
     fields: Part<Fields>,
+}
+
+/// What belongs to one encoder: its weights are in memory once, however many lanes read it.
+struct Shelf {
+    encoder: Part<dyn Encoder>,
+    vectors: Part<Vectors>,
 }
 
 impl Setup {
@@ -139,13 +154,13 @@ impl Setup {
         let library = Library::at(&opening.data_dir);
         let named = match &opening.corpus {
             Some(path) => Some(library.named(path)?),
-            None => carried_by(&opening.runs, stop)?.map(Named::Source),
+            None => carried_by(&opening.runs, stop)?.map(Called::Source),
         };
         let carried = named.is_none();
         let questions = match (&opening.questions, &named) {
             (Some(path), _) => question::set::read(path)?,
             (None, None) => question::set::carried(sample::QUESTIONS),
-            (None, Some(Named::Source(source))) if source.format == Format::Results => {
+            (None, Some(Called::Source(source))) if source.format == Format::Results => {
                 asked_by(source.paths())?
             }
             (None, Some(_)) => Vec::new(),
@@ -187,11 +202,11 @@ impl Setup {
             folder,
             library,
             terms: Part::new(),
-            encoder: Part::new(),
-            vectors: Part::new(),
+            shelves: Mutex::default(),
             detector: Part::new(),
             fitted,
             fields: Part::new(),
+            models_folder: opening.data_dir.join(MODELS),
         };
         if setup.folder.is_some() {
             index_terms(&setup.library, &setup.corpus, tell, stop)?;
@@ -220,12 +235,28 @@ impl Setup {
         })
     }
 
-    /// The carried encoder.
+    /// A brought encoder, or the carried one.
     ///
     /// # Errors
-    /// It cannot be loaded.
-    pub fn encoder(&self) -> Result<Arc<dyn Encoder>, SetupError> {
-        self.encoder.get(|| Ok(Arc::new(Remembering::new(MiniLm::carried()?)) as Arc<dyn Encoder>))
+    /// It is not there or cannot be loaded.
+    pub fn encoder(&self, model: Option<&Named>) -> Result<Arc<dyn Encoder>, SetupError> {
+        self.shelf(model).encoder.get(|| match model {
+            None => Ok(Arc::new(Remembering::new(MiniLm::carried()?)) as Arc<dyn Encoder>),
+            Some(named) => {
+                let brought = Brought::load(named, &named.towers(&self.models_folder)?)?;
+                Ok(Arc::new(Remembering::new(brought)) as Arc<dyn Encoder>)
+            }
+        })
+    }
+
+    fn shelf(&self, model: Option<&Named>) -> Arc<Shelf> {
+        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, shelf)) = shelves.iter().find(|(known, _)| known.as_ref() == model) {
+            return Arc::clone(shelf);
+        }
+        let shelf = Arc::new(Shelf { encoder: Part::new(), vectors: Part::new() });
+        shelves.push((model.cloned(), Arc::clone(&shelf)));
+        shelf
     }
 
     /// The detector.
@@ -266,14 +297,14 @@ impl Setup {
         self.fields.get(|| Ok(Arc::new(Fields::read(&self.corpus, tell, stop)?)))
     }
 
-    /// The corpus's vectors, if it has been embedded to its end.
+    /// The corpus's vectors by an encoder, if it has been embedded to its end.
     ///
     /// # Errors
-    /// They cannot be read.
-    pub fn vectors(&self) -> Result<Option<Arc<Vectors>>, SetupError> {
-        let encoder = self.encoder()?;
+    /// They cannot be read, or the encoder cannot be loaded.
+    pub fn vectors(&self, model: Option<&Named>) -> Result<Option<Arc<Vectors>>, SetupError> {
+        let encoder = self.encoder(model)?;
         let dimensions = encoder.dimensions();
-        let made = self.vectors.get(|| {
+        let made = self.shelf(model).vectors.get(|| {
             if self.folder.is_none()
                 && let Some(rows) = sample::VECTORS.strip_prefix(sample_key(encoder.key()).as_slice())
             {
@@ -284,7 +315,7 @@ impl Setup {
                 return Err(None);
             }
             let cache = |error: std::io::Error| Some(SetupError::Cache(unwritable(&place, &error)));
-            let vectors = Vectors::mapped(&place, dimensions).map_err(cache)?;
+            let vectors = Vectors::open(&place, dimensions).map_err(cache)?;
             if vectors.len() != self.corpus.len() {
                 // Cut short by somebody: it is made again.
                 drop(vectors);
@@ -304,15 +335,52 @@ impl Setup {
     ///
     /// # Errors
     /// The model or the disk failed, or `stop` was set; what was made is kept.
-    pub fn embed(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
-        let encoder = self.encoder()?;
+    pub fn embed(&self, model: Option<&Named>, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
         }
         let _lock = self.library.lock(&self.corpus.fingerprint, tell, stop)?;
-        if self.vectors()?.is_none() {
+        if self.vectors(model)?.is_none() {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Takes vectors that were made elsewhere by the encoder's model, instead of embedding the corpus.
+    ///
+    /// # Errors
+    /// They do not fit the corpus or the model, the disk failed, or `stop` was set; what was there before is as it was.
+    pub fn take_vectors(
+        &self,
+        model: Option<&Named>,
+        file: &Path,
+        ids: Option<&Path>,
+        tell: Tell<'_>,
+        stop: &Stop,
+    ) -> Result<ready::Taken, SetupError> {
+        let encoder = self.encoder(model)?;
+        let place = self.vectors_place(encoder.key());
+        let _lock = self.library.lock(&self.corpus.fingerprint, tell, stop)?;
+        let taken = {
+            let made = (encoder.dimensions(), encoder.similarity());
+            ready::import(&self.corpus, file, ids, made, &place, tell, stop)?
+        };
+        // The codes are made now and not when a lane waits for them.
+        self.vectors(model)?;
+        Ok(taken)
+    }
+
+    /// Embeds the corpus with every encoder whose vectors these lanes need and do not have.
+    ///
+    /// # Errors
+    /// As [`Setup::embed`].
+    pub fn embed_for(&self, lanes: &[Recipe], tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
+        for recipe in lanes.iter().filter(|recipe| recipe.needs_vectors()) {
+            if self.vectors(recipe.model())?.is_none() {
+                self.embed(recipe.model(), tell, stop)?;
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One lane asked in three wordings: the question's own, its supporting statement, and the opposing one. How far the answer
 //! follows the wording is the lane's sycophancy (BERDS section 7).
 
-use super::recipe::{Base, Toward};
+use super::recipe::Toward;
 use super::{Asked, Book, Depth, LaneError, Lists, Ranking, Recipe, Setup, judged, rank};
 use crate::detect::LabelSource;
 use crate::measure::PerspectiveCount;
@@ -73,7 +73,7 @@ pub fn sway(
     let shares = lists.each_ref().map(|list| sides(list).map_or(SideShares { p: 0.0, n: 0.0 }, |s| s.value));
     let lens =
         matches!(&recipe.switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
-    let note = (lens && matches!(recipe.base, Base::MiniLm)).then(|| {
+    let note = (lens && recipe.base.is_dense()).then(|| {
         "the projection asks by its own clause whatever the wording, so nothing can shift".to_owned()
     });
     Ok(Swayed { lists, shares, book, note })

@@ -6,8 +6,9 @@ use super::recipe::{Base, Diversify, RunFile};
 use super::trace::{Projected, Step, Stood, Wording};
 use super::{LaneError, List, Setup};
 use crate::corpus::PassageIx;
-use crate::encode::Role;
+use crate::encode::{Role, Similarity};
 use crate::project::Variant;
+use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::TermRetriever;
 use crate::retrieve::dense::dot;
 
@@ -23,11 +24,13 @@ pub enum Reason {
     },
     /// Likeness of vectors.
     Vectors {
-        /// `cos(q, c)`.
+        /// How the encoder compares vectors.
+        similarity: Similarity,
+        /// The query's and the passage's, compared so.
         plain: f32,
         /// What the projection made of it.
         projected: Option<(Variant, f32)>,
-        /// The cosine to each text whose mean is the query, where there is more than one.
+        /// The same for each text whose mean is the query, where there is more than one.
         texts: Vec<(String, f32)>,
     },
     /// One of several queries brought it up.
@@ -117,7 +120,7 @@ pub fn why(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<Vec<
                         let retriever = TermRetriever::new(Arc::clone(&setup.corpus), index, *constants);
                         terms(&retriever, query, text, at)?
                     }
-                    _ => vectors(setup, list, merged, query, at)?,
+                    by => vectors(setup, list, by, merged, query, at)?,
                 });
             }
             Step::Given { run, tag, stood, .. } => {
@@ -175,12 +178,15 @@ fn terms(
 fn vectors(
     setup: &Setup,
     list: &List,
+    by: &Base,
     merged: Option<usize>,
     query: &Wording,
     at: PassageIx,
 ) -> Result<Option<Reason>, LaneError> {
-    let Some(rows) = setup.vectors()? else { return Ok(None) };
-    let (row, encoder) = (rows.get(at), setup.encoder()?);
+    let model = by.model().map(AsRef::as_ref);
+    let Some(rows) = setup.vectors(model)? else { return Ok(None) };
+    let (row, encoder) = (&*rows.row(at).map_err(RetrieveError::Vectors)?, setup.encoder(model)?);
+    let similarity = encoder.similarity();
     let mut projections = list.trace.steps.iter().filter_map(|step| match step {
         Step::Project(projected) => Some(projected.as_ref()),
         _ => None,
@@ -198,10 +204,14 @@ fn vectors(
         cosines.push((text, dot(&vector, row)));
         sum.iter_mut().zip(&vector).for_each(|(sum, x)| *sum += x);
     }
-    let plain = dot(&sum, row) / dot(&sum, &sum).sqrt().max(f32::MIN_POSITIVE);
+    let length = match similarity {
+        Similarity::Cosine => dot(&sum, &sum).sqrt(),
+        Similarity::Dot => cosines.len() as f32,
+    };
+    let plain = dot(&sum, row) / length.max(f32::MIN_POSITIVE);
     let point = projected.and_then(|projected| Some((projected.ran, projected.points.get(&at)?.score)));
     let texts = if cosines.len() > 1 { cosines } else { Vec::new() };
-    Ok(Some(Reason::Vectors { plain, projected: point, texts }))
+    Ok(Some(Reason::Vectors { similarity, plain, projected: point, texts }))
 }
 
 impl Wording {

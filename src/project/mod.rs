@@ -9,6 +9,7 @@ mod variant;
 
 pub use variant::{UnknownVariant, Variant};
 
+use crate::encode::rounding;
 use crate::retrieve::dense::dot;
 
 /// A vector shorter than this, against the one it came from, is nothing but rounding.
@@ -124,6 +125,30 @@ impl Projection {
             Variant::Pap => ratio(qc - qp * pc / pp, qq - qp * qp / pp, 1.0),
             Variant::PapPlus => ratio(qc - qp * pc / pp, qq - qp * qp / pp, 1.0 - pc * pc / pp),
         }) as f32
+    }
+
+    /// The direction that the score runs along: the score of a passage is the dot product with it and a constant, give or take the
+    /// number beside it, which is what rounding may do. None where the score divides by something of the passage's.
+    pub fn direction(&self) -> Option<(Vec<f32>, f32)> {
+        let Gram { qq, rr, pp, qp, rp } = self.gram;
+        let over = |a: f64, b: f64| if a > 0.0 && b > 0.0 { (a * b).sqrt().recip() } else { 0.0 };
+        let [q, r, p] = match self.variant {
+            Variant::None => [over(qq, 1.0), 0.0, 0.0],
+            Variant::Add => [0.0, 1.0, 1.0].map(|x| x * over(rr + 2.0 * rp + pp, 1.0)),
+            Variant::AddPlus => [1.0, 0.0, 1.0].map(|x| x * over(qq + 2.0 * qp + pp, 1.0)),
+            Variant::Concat => [0.0, over(rr + pp, 1.0 + pp), 0.0],
+            Variant::ConcatPlus => [over(qq + pp, 1.0 + pp), 0.0, 0.0],
+            Variant::Cast => [1.0, 0.0, -1.0].map(|x| x * over(qq - 2.0 * qp + pp, 1.0)),
+            Variant::DualSum => [0.0, over(rr, 1.0), over(pp, 1.0)],
+            Variant::TriSum => [over(qq, 1.0), over(rr, 1.0), over(pp, 1.0)],
+            Variant::Pap => [1.0, 0.0, -qp / pp].map(|x| x * over(qq - qp * qp / pp, 1.0)),
+            Variant::CastPlus | Variant::PapPlus => return None,
+        };
+        let parts = self.q.iter().zip(&self.r).zip(&self.p);
+        let direction =
+            parts.map(|((a, b), c)| (q * f64::from(*a) + r * f64::from(*b) + p * f64::from(*c)) as f32);
+        let lengths = q.abs() * qq.sqrt() + r.abs() * rr.sqrt() + p.abs() * pp.sqrt();
+        Some((direction.collect(), 2.0 * lengths as f32 * rounding(self.q.len())))
     }
 
     /// `proj(x)`, brought back to unit length; zeros where nothing is left. What plots of a question's geometry show.

@@ -43,10 +43,11 @@ fn line(
             }
             vec![format!("BM25 {score:.2} = {}", words.join(" · "))]
         }
-        Reason::Vectors { plain, projected, texts } => {
+        Reason::Vectors { similarity, plain, projected, texts } => {
+            let named = similarity.name();
             let mut all = vec![match projected {
-                None => format!("cosine {plain:.3}"),
-                Some((variant, score)) => format!("cosine {plain:.3}, {variant} {score:.3}"),
+                None => format!("{named} {plain:.3}"),
+                Some((variant, score)) => format!("{named} {plain:.3}, {variant} {score:.3}"),
             }];
             all.extend(texts.iter().map(|(text, cosine)| format!("  {cosine:.3} to: {text}")));
             all

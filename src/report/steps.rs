@@ -74,7 +74,7 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
         Step::Mmr { options, picks, pool } => json!({
             "step": "mmr",
             "lambda": options.lambda,
-            "similarity": "minilm",
+            "similarity": likeness(ranking),
             "pool": pool.len(),
             "picks": top().zip(picks).map(|(ranked, pick)| json!({
                 "id": ranked.passage.id,
@@ -102,6 +102,15 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
             })).collect::<Vec<_>>(),
         }),
     }
+}
+
+/// The encoder whose vectors MMR compares: the lane's own, else the carried one.
+fn likeness(ranking: &Ranking) -> String {
+    let own = ranking.trace.steps.iter().find_map(|step| match step {
+        Step::Retrieve { by: by @ Base::Brought(_), .. } => Some(engine(by)),
+        _ => None,
+    });
+    own.unwrap_or_else(|| engine(&Base::MiniLm))
 }
 
 fn engine(by: &Base) -> String {

@@ -1,14 +1,20 @@
-//! Dense retrieval: the dot product of unit vectors, over every passage.
+//! Dense retrieval: the dot product of vectors, over every passage, exactly.
+//!
+//! Where the vectors are many, their codes are scanned first. They say between which bounds each product lies, and every passage
+//! whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so the list is
+//! the one that scoring all vectors gives, to the last bit.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Hit, RetrieveError, Retriever, top::top};
 use crate::corpus::{Corpus, PassageIx};
-use crate::encode::{Encoder, Role, Vectors};
-use crate::work::{Stop, Stopped};
+use crate::encode::{Codes, Encoder, Role, Vectors};
+use crate::work::{Stop, Stopped, on_cores};
 
 /// Passages scored between two looks at the stop.
 const BATCH: usize = 8_192;
+/// Passages scored again between two looks.
+const AGAIN: usize = 256;
 
 /// Exact search by vectors.
 pub struct DenseRetriever {
@@ -17,42 +23,131 @@ pub struct DenseRetriever {
     vectors: Arc<Vectors>,
 }
 
+/// A passage and the bounds of its score.
+#[derive(Clone, Copy)]
+struct Bounded {
+    row: u32,
+    low: f32,
+    high: f32,
+}
+
 impl DenseRetriever {
     /// Ranks `corpus` by `vectors`, which `encoder` made of it.
     pub fn new(corpus: Arc<Corpus>, encoder: Arc<dyn Encoder>, vectors: Arc<Vectors>) -> Self {
         DenseRetriever { corpus, encoder, vectors }
     }
 
-    /// Ranks the corpus by a score of each passage's vector; `search` scores by the dot product with the query's.
+    /// Ranks the corpus by the dot product of each passage's vector with the query's.
     ///
     /// # Errors
-    /// `stop` was set.
+    /// `stop` was set, or the vectors cannot be read.
+    pub fn nearest(&self, query: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
+        self.best_along((query, 0.0), depth, stop, |passage| dot(query, passage))
+    }
+
+    /// Ranks the corpus by a score that is the dot product with a direction and a constant, give or take `slack` for a vector of
+    /// length 1.
+    ///
+    /// # Errors
+    /// `stop` was set, or the vectors cannot be read.
+    pub fn best_along(
+        &self,
+        (direction, slack): (&[f32], f32),
+        depth: usize,
+        stop: &Stop,
+        score: impl Fn(&[f32]) -> f32 + Sync,
+    ) -> Result<Vec<Hit>, RetrieveError> {
+        let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
+        let rows = within_reach(codes, &codes.direction(direction, slack), depth, stop)?;
+        let shares: Vec<&[u32]> = rows.chunks(AGAIN).collect();
+        let scored = on_cores(shares.len(), stop, |i| {
+            let score = |row: &u32| Ok((PassageIx(*row), score(&self.vectors.row(PassageIx(*row))?)));
+            shares[i].iter().map(score).collect::<std::io::Result<Vec<_>>>()
+        });
+        self.top_of(scored, shares.len(), depth)
+    }
+
+    /// Ranks the corpus by any score of each passage's vector. All vectors are read.
+    ///
+    /// # Errors
+    /// `stop` was set, or the vectors cannot be read.
     pub fn best(
         &self,
         depth: usize,
         stop: &Stop,
-        score: impl Fn(&[f32]) -> f32,
+        score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
-        let mut scores = Vec::with_capacity(self.corpus.len());
-        for start in (0..self.corpus.len()).step_by(BATCH) {
-            if stop.is_set() {
-                return Err(Stopped.into());
-            }
-            let end = (start + BATCH).min(self.corpus.len());
-            scores.extend((start..end).map(|i| score(self.vectors.get(PassageIx(i as u32)))));
+        let (passages, dimensions) = (self.corpus.len(), self.vectors.dimensions());
+        let batches = passages.div_ceil(BATCH);
+        let scored = on_cores(batches, stop, |i| {
+            let start = i * BATCH;
+            let rows = self.vectors.rows(start..(start + BATCH).min(passages))?;
+            let scores = rows.chunks_exact(dimensions).map(&score);
+            Ok((start as u32..).map(PassageIx).zip(scores).collect::<Vec<_>>())
+        });
+        self.top_of(scored, batches, depth)
+    }
+
+    /// The best of what all batches gave, unless some were not begun.
+    fn top_of(
+        &self,
+        scored: Vec<std::io::Result<Vec<(PassageIx, f32)>>>,
+        batches: usize,
+        depth: usize,
+    ) -> Result<Vec<Hit>, RetrieveError> {
+        if scored.len() < batches {
+            return Err(Stopped.into());
         }
-        Ok(top(
-            &self.corpus,
-            depth,
-            scores.into_iter().enumerate().map(|(i, score)| (PassageIx(i as u32), score)),
-        ))
+        let scored =
+            scored.into_iter().collect::<std::io::Result<Vec<_>>>().map_err(RetrieveError::Vectors)?;
+        Ok(top(&self.corpus, depth, scored.into_iter().flatten()))
+    }
+}
+
+/// The rows that can be among the `depth` best, in their order.
+fn within_reach(
+    codes: &Codes,
+    direction: &crate::encode::Direction,
+    depth: usize,
+    stop: &Stop,
+) -> Result<Vec<u32>, Stopped> {
+    // `depth` rows are known to score this much.
+    let sure = Mutex::new(f32::NEG_INFINITY);
+    let batches = codes.len().div_ceil(BATCH);
+    let found = on_cores(batches, stop, |i| {
+        let least = *sure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = Vec::new();
+        codes.bounds(direction, i * BATCH..(i + 1) * BATCH, |row, low, high| {
+            // Bounds that are no number rule nothing out.
+            if high >= least || high.is_nan() {
+                found.push(Bounded { row: row as u32, low, high });
+            }
+        });
+        let least = lowest_of_best(&found, depth);
+        let mut sure = sure.lock().unwrap_or_else(PoisonError::into_inner);
+        *sure = sure.max(least);
+        found
+    });
+    if found.len() < batches {
+        return Err(Stopped);
+    }
+    let found = found.concat();
+    let least = lowest_of_best(&found, depth);
+    Ok(found.iter().filter(|row| row.high >= least || row.high.is_nan()).map(|row| row.row).collect())
+}
+
+/// The depth-th greatest lower bound; nothing is known where there are fewer rows.
+fn lowest_of_best(found: &[Bounded], depth: usize) -> f32 {
+    let mut lows: Vec<f32> = found.iter().map(|row| row.low).filter(|low| !low.is_nan()).collect();
+    match depth.checked_sub(1) {
+        Some(last) if last < lows.len() => *lows.select_nth_unstable_by(last, |a, b| b.total_cmp(a)).1,
+        _ => f32::NEG_INFINITY,
     }
 }
 
 impl Retriever for DenseRetriever {
     fn search(&self, query: &str, depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
-        let query = self.encoder.encode(query, Role::Query)?;
-        self.best(depth, stop, |passage| dot(&query, passage))
+        self.nearest(&self.encoder.encode(query, Role::Query)?, depth, stop)
     }
 }
 
@@ -67,4 +162,106 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::EncodeError;
+    use crate::project::{Parts, Perspective, Projection, Variant};
+
+    struct NoEncoder;
+
+    impl Encoder for NoEncoder {
+        fn key(&self) -> &str {
+            "none"
+        }
+        fn dimensions(&self) -> usize {
+            16
+        }
+        fn encode(&self, _: &str, _: Role) -> Result<Vec<f32>, EncodeError> {
+            Err(EncodeError("there is none".into()))
+        }
+    }
+
+    /// Rows of unit length around a few centres, so that many lie close together and some are equal.
+    fn rows(count: usize) -> Vec<Vec<f32>> {
+        let mut seed = 5u32;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let centres: Vec<Vec<f32>> = (0..5).map(|_| (0..16).map(|_| next()).collect()).collect();
+        let mut rows: Vec<Vec<f32>> = (0..count)
+            .map(|i| {
+                let spread = if i < 30 { 0.0 } else { [0.001, 0.01, 0.1, 1.0][i % 4] };
+                let row: Vec<f32> = centres[i % 5].iter().map(|x| x + spread * next()).collect();
+                let length = dot(&row, &row).sqrt();
+                row.iter().map(|x| x / length).collect()
+            })
+            .collect();
+        rows[count / 2] = vec![f32::NAN; 16];
+        rows
+    }
+
+    /// The same corpus with rows in memory, all of which are scored, and with rows on disk and their codes.
+    fn both(rows: &[Vec<f32>]) -> (tempfile::TempDir, [DenseRetriever; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.f32");
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let corpus = Arc::new(Corpus::of_texts("t", &vec![String::new(); rows.len()]).unwrap());
+        let both = [Vectors::from_bytes(&bytes, 16), Vectors::filed(&path, 16).unwrap()];
+        let both =
+            both.map(|rows| DenseRetriever::new(Arc::clone(&corpus), Arc::new(NoEncoder), Arc::new(rows)));
+        (folder, both)
+    }
+
+    #[test]
+    fn a_search_by_codes_gives_what_scoring_every_vector_gives_to_the_last_bit() {
+        let rows = rows(BATCH + 77);
+        let (_folder, [plain, coded]) = both(&rows);
+        for query in rows.iter().take(4).chain([&vec![0.0; 16], &vec![f32::NAN; 16]]) {
+            for depth in [0, 1, 100] {
+                let found = coded.nearest(query, depth, &Stop::never()).unwrap();
+                assert_eq!(found, plain.nearest(query, depth, &Stop::never()).unwrap(), "{depth}");
+            }
+        }
+        let few = &rows[..300];
+        let (_folder, [plain, coded]) = both(few);
+        for depth in [299, 300, 1_000] {
+            let found = coded.nearest(&few[1], depth, &Stop::never()).unwrap();
+            assert_eq!(found, plain.nearest(&few[1], depth, &Stop::never()).unwrap(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn so_does_a_search_by_every_projection_that_runs_along_a_direction() {
+        let rows = rows(501);
+        let (_folder, [plain, coded]) = both(&rows);
+        let mut along = 0;
+        for i in 0..6 {
+            let part = |at: usize| rows[i * 7 + at].clone();
+            for variant in Variant::ALL {
+                let parts = Parts { q: part(0), r: part(1), p: Perspective::Text(part(2)) };
+                let (projection, _) = Projection::new(variant, parts);
+                let Some((direction, slack)) = projection.direction() else { continue };
+                along += 1;
+                let score = |passage: &[f32]| projection.score(passage);
+                let found = coded.best_along((&direction, slack), 50, &Stop::never(), score).unwrap();
+                assert_eq!(found, plain.best(50, &Stop::never(), score).unwrap(), "{variant:?}");
+            }
+        }
+        assert!(along >= 6 * 8);
+    }
+
+    #[test]
+    fn a_search_that_is_stopped_says_so() {
+        let (_folder, both) = both(&rows(BATCH + 3));
+        let now = Arc::new(std::sync::atomic::AtomicU64::new(1));
+        for retriever in both {
+            let told = retriever.nearest(&[0.1; 16], 5, &Stop::when_past(&now, 0));
+            assert!(matches!(told, Err(RetrieveError::Stopped(_))));
+        }
+    }
 }

@@ -1,21 +1,27 @@
 //! The term index: which passages hold which terms how often, kept by tantivy.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{PreTokenizedString, Token};
-use tantivy::{Index, IndexSettings, IndexWriter, SegmentReader, TantivyDocument};
+use tantivy::{Index, IndexSettings, IndexWriter, InvertedIndexReader, TantivyDocument};
 
 use super::RetrieveError;
 use super::analysis::terms;
 use crate::corpus::{Corpus, PassageIx};
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use crate::work::{Job, Progress, Stop, Stopped, Tell, on_cores};
 
-/// Bytes the writer may fill before it writes a segment.
-const WRITER_MEMORY: usize = 64 << 20;
-const BATCH: u32 = 1_000;
+/// Bytes the writer may fill before it writes a segment of its own accord.
+const WRITER_MEMORY: usize = 256 << 20;
+/// Passages of a segment: their scores fit into a core's own cache, and all cores have a share in a search.
+const SEGMENT: usize = 65_536;
+/// Passages analysed between two looks at the stop.
+const BATCH: usize = 4_096;
+/// Passages that a thread analyses at a time.
+const SHARE: usize = 64;
 
 impl From<tantivy::TantivyError> for RetrieveError {
     fn from(error: tantivy::TantivyError) -> Self {
@@ -33,11 +39,13 @@ impl From<std::io::Error> for RetrieveError {
 pub struct TermIndex {
     pub(super) contents: Field,
     pub(super) segments: Vec<Segment>,
+    /// Terms of a passage, on average.
+    pub(super) average: f32,
 }
 
 /// A run of passages whose postings lie together.
 pub(super) struct Segment {
-    pub reader: SegmentReader,
+    pub postings: Arc<InvertedIndexReader>,
     /// The passage its document 0 is; the others follow in order.
     pub first: PassageIx,
     /// Terms of every document, counted exactly.
@@ -53,8 +61,12 @@ impl TermIndex {
     /// # Errors
     /// tantivy refused it.
     pub fn in_memory(corpus: &Corpus) -> Result<Self, RetrieveError> {
+        Self::in_segments_of(SEGMENT, corpus)
+    }
+
+    pub(super) fn in_segments_of(passages: usize, corpus: &Corpus) -> Result<Self, RetrieveError> {
         let index = Index::create_in_ram(schema());
-        fill(&index, corpus, &|_| (), &Stop::never())?;
+        fill(&index, corpus, passages, &|_| (), &Stop::never())?;
         Self::read(&index)
     }
 
@@ -65,7 +77,7 @@ impl TermIndex {
     pub fn build(folder: &Path, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(), RetrieveError> {
         let directory =
             MmapDirectory::open(folder).map_err(|error| RetrieveError::Index(error.to_string()))?;
-        fill(&Index::create(directory, schema(), IndexSettings::default())?, corpus, tell, stop)
+        fill(&Index::create(directory, schema(), IndexSettings::default())?, corpus, SEGMENT, tell, stop)
     }
 
     /// Opens what [`TermIndex::build`] wrote.
@@ -84,9 +96,15 @@ impl TermIndex {
             let first = reader.fast_fields().u64("passage")?.first(0).unwrap_or_default();
             let lengths = reader.fast_fields().u64("length")?;
             let lengths = (0..reader.max_doc()).map(|at| lengths.first(at).unwrap_or_default() as f32);
-            Ok(Segment { reader: reader.clone(), first: PassageIx(first as u32), lengths: lengths.collect() })
+            let lengths = lengths.collect();
+            let postings = reader.inverted_index(contents)?;
+            Ok(Segment { postings, first: PassageIx(first as u32), lengths })
         });
-        Ok(TermIndex { contents, segments: segments.collect::<Result<_, RetrieveError>>()? })
+        let segments = segments.collect::<Result<Vec<Segment>, RetrieveError>>()?;
+        let lengths = || segments.iter().flat_map(|segment| &segment.lengths);
+        let terms: f64 = lengths().map(|terms| f64::from(*terms)).sum();
+        let average = (terms / lengths().count().max(1) as f64) as f32;
+        Ok(TermIndex { contents, segments, average })
     }
 }
 
@@ -100,29 +118,49 @@ fn schema() -> Schema {
     schema.build()
 }
 
-/// One indexing thread and no merging, so that a segment holds passages that follow one another.
-fn fill(index: &Index, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(), RetrieveError> {
+/// One indexing thread and no merging, so that a segment holds passages that follow one another. What costs most, the analysis, is
+/// done on all cores beside it.
+fn fill(
+    index: &Index,
+    corpus: &Corpus,
+    segment: usize,
+    tell: Tell<'_>,
+    stop: &Stop,
+) -> Result<(), RetrieveError> {
     let field = |name| index.schema().get_field(name);
     let (contents, passage, length) = (field("contents")?, field("passage")?, field("length")?);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, WRITER_MEMORY)?;
     writer.set_merge_policy(Box::new(NoMergePolicy));
-    let total = corpus.len() as u64;
-    for place in corpus.places() {
+    let total = corpus.len();
+    let document = |place: usize| {
         let mut document = TantivyDocument::default();
-        let tokens = tokens(&corpus.passage(place).contents());
+        let tokens = tokens(&corpus.passage(PassageIx(place as u32)).contents());
         document.add_u64(length, tokens.tokens.len() as u64);
         document.add_pre_tokenized_text(contents, tokens);
-        document.add_u64(passage, u64::from(place.0));
-        writer.add_document(document)?;
-        if place.0 % BATCH == 0 {
-            if stop.is_set() {
-                return Err(Stopped.into());
-            }
-            tell(Progress { job: Job::Indexing, done: u64::from(place.0), total });
+        document.add_u64(passage, place as u64);
+        document
+    };
+    let mut written = 0;
+    for start in (0..total).step_by(BATCH) {
+        let shares = (total - start).min(BATCH).div_ceil(SHARE);
+        let documents = on_cores(shares, stop, |i| {
+            let from = start + i * SHARE;
+            (from..(from + SHARE).min(start + BATCH).min(total)).map(document).collect::<Vec<_>>()
+        });
+        if documents.len() < shares {
+            return Err(Stopped.into());
         }
+        for document in documents.into_iter().flatten() {
+            writer.add_document(document)?;
+            written += 1;
+            if written % segment == 0 {
+                writer.commit()?;
+            }
+        }
+        tell(Progress { job: Job::Indexing, done: start as u64, total: total as u64 });
     }
     writer.commit()?;
-    tell(Progress { job: Job::Indexing, done: total, total });
+    tell(Progress { job: Job::Indexing, done: total as u64, total: total as u64 });
     Ok(())
 }
 

@@ -29,6 +29,9 @@ pub enum RetrieveError {
     /// The index could not be read.
     #[error("the term index cannot be read ({0}); remove the corpus from the cache and add it again")]
     Index(String),
+    /// The vectors could not be read.
+    #[error("the vectors cannot be read ({0}); remove the corpus from the cache and add it again")]
+    Vectors(std::io::Error),
     /// The query could not be encoded.
     #[error(transparent)]
     Encode(#[from] crate::encode::EncodeError),

@@ -6,7 +6,7 @@
 
 pub mod app;
 pub mod desk;
-mod draw;
+pub mod draw;
 mod dump;
 pub mod export;
 mod guard;

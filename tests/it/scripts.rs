@@ -118,7 +118,7 @@ fn lanes_change_by_tab_and_by_click_and_a_second_click_opens() {
 #[test]
 fn help_lists_the_keys_and_closes() {
     let theatre = Theatre::new();
-    let help = theatre.play(140, 140, "<Esc>?");
+    let help = theatre.play(140, 240, "<Esc>?");
     has(&help, &["Keys", "edit the question", "Everywhere", "supports the other side"]);
     let closed = theatre.play(140, 90, "<Esc>?q");
     assert!(!closed.contains("Everywhere"));

@@ -54,9 +54,7 @@ pub fn run(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
         bail!("a project needs questions with perspectives: name a question set with --questions");
     }
     let recipes = args.switches.applied(common.recipes())?;
-    if recipes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
-        setup.embed(&|progress| meter.tell(progress), &stop)?;
-    }
+    setup.embed_for(&recipes, &|progress| meter.tell(progress), &stop)?;
     let mut items = Vec::new();
     for (done, question) in questions.iter().enumerate() {
         let told =

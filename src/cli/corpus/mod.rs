@@ -2,6 +2,7 @@
 
 mod add;
 mod info;
+mod vectors;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ pub enum CorpusCommand {
         /// Its name or fingerprint.
         name: String,
     },
+    /// Take vectors of its passages that are ready: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
+    Vectors(vectors::Vectors),
     /// Remove a corpus with its index and vectors. Its source is left alone.
     Rm {
         /// Its name or fingerprint.
@@ -47,6 +50,7 @@ pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode>
         CorpusCommand::Add(args) => add::run(&library, args),
         CorpusCommand::List => list(&library),
         CorpusCommand::Info { name } => info::run(&library, &find(&library, name)?),
+        CorpusCommand::Vectors(args) => vectors::run(common, args),
         CorpusCommand::Rm { name, yes } => remove(&library, &find(&library, name)?, *yes),
     }
 }

@@ -43,9 +43,7 @@ impl Lanes {
             // A file that is no run is an error now, and not a failure on every question.
             setup.runs.read(run, Plan::DEPTH, &stop)?;
         }
-        if recipes.iter().any(Recipe::needs_vectors) && setup.vectors()?.is_none() {
-            setup.embed(&|progress| meter.tell(progress), &stop)?;
-        }
+        setup.embed_for(&recipes, &|progress| meter.tell(progress), &stop)?;
         Ok(Lanes { setup, recipes, source, meter, stop })
     }
 
@@ -72,13 +70,18 @@ impl Lanes {
     /// What the figures were made with.
     pub fn provenance(&self) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;
+        let mut brought = Vec::new();
+        for model in self.recipes.iter().filter_map(Recipe::model) {
+            brought.push(self.setup.encoder(Some(model))?.key().to_owned());
+        }
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "models": {
                 "detector": detector.key(),
                 "threshold": detector.threshold(),
                 "threshold_fitted_on": detector.fitted_on(),
-                "encoder": self.setup.encoder()?.key(),
+                "encoder": self.setup.encoder(None)?.key(),
+                "brought": brought,
             },
             "corpus": {
                 "name": self.setup.corpus.name,

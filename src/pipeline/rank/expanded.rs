@@ -34,7 +34,7 @@ pub fn expansion(
         Ok(listed.collect())
     };
     let likeness = |texts: &[&str]| -> Result<Vec<f32>, LaneError> {
-        let encoder = setup.encoder()?;
+        let encoder = setup.encoder(None)?;
         let question = encoder.encode(asked.text, Role::Query)?;
         texts
             .iter()

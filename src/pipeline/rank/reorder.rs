@@ -6,11 +6,12 @@ use super::super::recipe::{Diversify, Mmr, Norm, Rerank};
 use super::super::trace::{Step, Trace};
 use super::{Asked, Found, LaneError};
 use crate::corpus::PassageIx;
+use crate::encode::Named;
 use crate::pipeline::recipe::Base;
 use crate::pipeline::{Pair, Recipe, Setup, judge};
 use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
-use crate::retrieve::Hit;
 use crate::retrieve::dense::dot;
+use crate::retrieve::{Hit, RetrieveError};
 use crate::work::{Stop, Stopped};
 
 /// What is put in order, and how much each passage is worth by the list it comes from.
@@ -52,10 +53,11 @@ pub fn reorder(
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if matches!(recipe.base, Base::MiniLm | Base::Hybrid) {
-                trace.note("MMR compares passages by MiniLM, which this lane also ranks by".into());
+            if matches!(recipe.base, Base::MiniLm | Base::Brought(_) | Base::Hybrid) {
+                let by = recipe.model().map_or("MiniLM", Named::title);
+                trace.note(format!("MMR compares passages by {by}, which this lane also ranks by"));
             }
-            by_likeness(setup, options, Pool { hits, relevance: relevance(maximum) }, trace)
+            by_likeness(setup, recipe, options, Pool { hits, relevance: relevance(maximum) }, trace)
         }
         Rerank::Diversify(method, weight) => by_verdicts(
             setup,
@@ -71,13 +73,17 @@ pub fn reorder(
 
 fn by_likeness(
     setup: &Setup,
+    recipe: &Recipe,
     options: Mmr,
     pool: Pool<'_>,
     trace: &mut Trace,
 ) -> Result<Vec<Hit>, LaneError> {
-    let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;
-    let rows: Vec<&[f32]> = pool.hits.iter().map(|hit| vectors.get(hit.passage)).collect();
-    let picks = mmr(&pool.relevance, |a, b| dot(rows[a], rows[b]), options.lambda);
+    let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
+    let similarity = setup.encoder(recipe.model())?.similarity();
+    let row = |hit: &Hit| Ok(similarity.unit(&vectors.row(hit.passage)?).into_owned());
+    let rows = pool.hits.iter().map(row).collect::<std::io::Result<Vec<_>>>();
+    let rows = rows.map_err(RetrieveError::Vectors)?;
+    let picks = mmr(&pool.relevance, |a, b| dot(&rows[a], &rows[b]), options.lambda);
     let hits = picks.iter().map(|pick| pool.hits[pick.passage]).collect();
     trace.steps.push(Step::Mmr { options, picks, pool: passages(pool.hits) });
     Ok(hits)

@@ -8,14 +8,14 @@ use super::super::trace::{Step, Trace, Wording};
 use super::projected::{self, Lens};
 use super::{Asked, Found, LaneError, Lists, expanded, given};
 use crate::corpus::PassageIx;
-use crate::encode::{Encoder, Role};
+use crate::encode::{Directions, Encoder, Role, Similarity};
 use crate::expand::{Expansion, Kind, Queries, round_robin};
 use crate::pipeline::{Recipe, Setup};
 use crate::rerank::by_rank;
-use crate::retrieve::Hit;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::dense::{DenseRetriever, dot};
 use crate::retrieve::fuse::fuse;
+use crate::retrieve::{Hit, RetrieveError};
 use crate::work::Stop;
 
 /// The list of a recipe without re-ranking.
@@ -34,7 +34,7 @@ pub fn found(
             let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
             by_terms(setup, *constants, asked, expansion, lists.depth, stop)?
         }
-        Base::MiniLm => {
+        Base::MiniLm | Base::Brought(_) => {
             let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
             by_vectors(setup, recipe, asked, expansion, lists.depth, stop)?
         }
@@ -74,8 +74,9 @@ fn by_vectors(
     depth: usize,
     stop: &Stop,
 ) -> Result<Found, LaneError> {
-    let vectors = setup.vectors()?.ok_or(LaneError::NotEmbedded)?;
-    let encoder = setup.encoder()?;
+    let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
+    let encoder = setup.encoder(recipe.model())?;
+    let similarity = encoder.similarity();
     let retriever =
         DenseRetriever::new(Arc::clone(&setup.corpus), Arc::clone(&encoder), Arc::clone(&vectors));
     let lens = recipe.switches.project.as_ref().map(|project| Lens::new(project, asked)).transpose()?;
@@ -96,22 +97,34 @@ fn by_vectors(
     for query in &queries {
         let full = mean(encoder.as_ref(), query.texts())?;
         lists.push(match &lens {
-            None => retriever.best(depth, stop, |passage| dot(&full, passage))?,
+            None => retriever.nearest(&full, depth, stop)?,
             Some(lens) => {
-                let (projection, degenerate) = lens.projection(encoder.as_ref(), full.clone())?;
+                // A projection is an affair of directions, whatever the encoder's own likeness.
+                let encoder = Directions(encoder.as_ref());
+                let full = similarity.unit(&full).into_owned();
+                let (projection, degenerate) = lens.projection(&encoder, full.clone())?;
                 degenerate.into_iter().for_each(|reason| trace.note(reason.to_string()));
-                let hits = retriever.best(depth, stop, |passage| projection.score(passage))?;
-                let point = projected::geometry(lens, encoder.as_ref(), &projection, full)?;
-                let points = hits.iter().map(|hit| (hit.passage, point(vectors.get(hit.passage))));
-                trace.steps.push(Step::Project(Box::new(lens.told(query, &projection, points.collect()))));
+                let score = |passage: &[f32]| projection.score(&similarity.unit(passage));
+                let hits = match projection.direction().filter(|_| similarity == Similarity::Cosine) {
+                    Some((direction, slack)) => {
+                        retriever.best_along((&direction, slack), depth, stop, score)?
+                    }
+                    None => retriever.best(depth, stop, score)?,
+                };
+                let point = projected::geometry(lens, &encoder, &projection, full)?;
+                let place =
+                    |hit: &Hit| Ok((hit.passage, point(&similarity.unit(&vectors.row(hit.passage)?))));
+                let points = hits.iter().map(place).collect::<std::io::Result<_>>();
+                let points = points.map_err(RetrieveError::Vectors)?;
+                trace.steps.push(Step::Project(Box::new(lens.told(query, &projection, points))));
                 hits
             }
         });
     }
-    Ok(merged(Base::MiniLm, queries, lists, expansion, trace, depth))
+    Ok(merged(recipe.base.clone(), queries, lists, expansion, trace, depth))
 }
 
-/// The mean of the texts' vectors, of unit length.
+/// The mean of the texts' vectors; of unit length where vectors are.
 fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
     let mut sum = vec![0f32; encoder.dimensions()];
     for text in texts {
@@ -119,7 +132,10 @@ fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> 
             *sum += x;
         }
     }
-    let length = dot(&sum, &sum).sqrt();
+    let length = match encoder.similarity() {
+        Similarity::Cosine => dot(&sum, &sum).sqrt(),
+        Similarity::Dot => texts.len() as f32,
+    };
     Ok(if length > 0.0 { sum.into_iter().map(|x| x / length).collect() } else { sum })
 }
 

@@ -3,18 +3,21 @@
 //! A retriever with its constants, or a finished run (`run:PATH`), then switches in any order; they are carried out in the order expansion, projection,
 //! merging, re-ranking.
 
+mod brought;
 mod read;
 mod run;
 mod switches;
 mod titles;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use read::{RecipeError, escaped};
 pub use run::RunFile;
 pub use switches::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 pub use titles::{fit_apart, titles};
 
+use crate::encode::Named;
 use crate::retrieve::bm25::Bm25;
 
 /// How a lane is made.
@@ -33,6 +36,8 @@ pub enum Base {
     Bm25(Bm25),
     /// Vectors of the carried encoder.
     MiniLm,
+    /// Vectors of an encoder that was brought along.
+    Brought(Arc<Named>),
     /// Both, fused by reciprocal rank.
     Hybrid,
     /// Nothing: a finished run is read.
@@ -52,9 +57,23 @@ impl Base {
         match self {
             Base::Bm25(_) => "BM25".into(),
             Base::MiniLm => "MiniLM".into(),
+            Base::Brought(named) => named.title().into(),
             Base::Hybrid => "Hybrid".into(),
             Base::Run(file) => file.stem(),
         }
+    }
+
+    /// The encoder it was given; none where the carried one serves.
+    pub fn model(&self) -> Option<&Arc<Named>> {
+        match self {
+            Base::Brought(named) => Some(named),
+            _ => None,
+        }
+    }
+
+    /// Whether it ranks by vectors alone.
+    pub fn is_dense(&self) -> bool {
+        matches!(self, Base::MiniLm | Base::Brought(_))
     }
 
     /// Why its query cannot be projected, if so.
@@ -62,7 +81,7 @@ impl Base {
         match self {
             Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
             Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
-            Base::MiniLm | Base::Hybrid => None,
+            Base::MiniLm | Base::Brought(_) | Base::Hybrid => None,
         }
     }
 
@@ -100,9 +119,14 @@ impl Recipe {
         Recipe { base: self.base.clone(), switches: Switches { rerank: None, ..self.switches.clone() } }
     }
 
+    /// The encoder whose vectors it reads; none where the carried one serves.
+    pub fn model(&self) -> Option<&Named> {
+        self.base.model().map(AsRef::as_ref)
+    }
+
     /// Whether it needs the corpus's vectors. MMR reads them too: they say which passages are alike.
     pub fn needs_vectors(&self) -> bool {
-        matches!(self.base, Base::MiniLm | Base::Hybrid)
+        matches!(self.base, Base::MiniLm | Base::Brought(_) | Base::Hybrid)
             || matches!(self.switches.rerank, Some(Rerank::Mmr(_)))
     }
 
@@ -126,7 +150,7 @@ impl Recipe {
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             (_, Some(crate::expand::Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
-            (Base::MiniLm | Base::Run(_), _) => 3,
+            (Base::MiniLm | Base::Brought(_) | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,
         };
         format!("{score:.decimals$}")
@@ -138,6 +162,7 @@ impl fmt::Display for Recipe {
         match &self.base {
             Base::Bm25(Bm25 { k1, b }) => write!(f, "bm25@k1={k1},b={b}")?,
             Base::MiniLm => f.write_str("minilm")?,
+            Base::Brought(named) => f.write_str(&brought::written(named))?,
             Base::Hybrid => f.write_str("hybrid")?,
             Base::Run(file) => write!(f, "{file}")?,
         }

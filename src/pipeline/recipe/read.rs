@@ -1,7 +1,9 @@
 //! Reading recipes.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
+use super::brought;
 use super::{Base, Diversify, Mmr, Norm, Project, Recipe, Rerank, RunFile, Switches, Toward};
 use crate::expand::Kind;
 use crate::project::Variant;
@@ -48,8 +50,14 @@ fn base(text: &str) -> Result<Base, String> {
         ("minilm", "") => Ok(Base::MiniLm),
         ("hybrid", "") => Ok(Base::Hybrid),
         ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
-        _ => {
-            Err("bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75".into())
+        (_, options) => {
+            let beside = |why: String| match why.starts_with("hf:") {
+                true => format!(
+                    "bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75; or {why}"
+                ),
+                false => why,
+            };
+            brought::read(name, options).map(|named| Base::Brought(Arc::new(named))).map_err(beside)
         }
     }
 }
@@ -149,8 +157,8 @@ fn fits(base: &Base, switches: &Switches) -> Result<(), String> {
         Base::Bm25(_) if switches.project.is_some() => {
             Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
         }
-        Base::MiniLm if switches.expand == Some(Kind::Rm3) => {
-            Err("rm3 on a lane of terms, such as bm25; MiniLM reads no weighted terms".into())
+        base if base.is_dense() && switches.expand == Some(Kind::Rm3) => {
+            Err("rm3 on a lane of terms, such as bm25; an encoder reads no weighted terms".into())
         }
         _ => Ok(()),
     }
@@ -168,7 +176,13 @@ pub(super) fn kept(text: &str, also: &[u8]) -> String {
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
+/// What [`escaped`] wrote, without blanks around it.
 pub(super) fn unescaped(text: &str) -> Option<String> {
+    unescaped_whole(text).map(|text| text.trim().to_owned())
+}
+
+/// What [`escaped`] wrote, to the last blank.
+pub(super) fn unescaped_whole(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -181,5 +195,5 @@ pub(super) fn unescaped(text: &str) -> Option<String> {
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
         rest = &rest[2..];
     }
-    String::from_utf8(bytes).ok().map(|text| text.trim().to_owned())
+    String::from_utf8(bytes).ok()
 }

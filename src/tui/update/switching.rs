@@ -5,7 +5,7 @@ use super::super::message::Effect;
 use super::asking;
 use crate::expand::Kind;
 use crate::pipeline::Recipe;
-use crate::pipeline::recipe::{Base, Mmr, Rerank, Switch, Toward};
+use crate::pipeline::recipe::{Mmr, Rerank, Switch, Toward};
 
 /// A step of λ: small near 1, where the paper's grid is dense.
 const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
@@ -149,7 +149,7 @@ fn flipped(
             if let Some(reason) = recipe.base.unexpanded().filter(|_| on) {
                 return Err(reason.into());
             }
-            let words = matches!(recipe.base, Base::MiniLm) && options.expand == Kind::Rm3;
+            let words = recipe.base.is_dense() && options.expand == Kind::Rm3;
             switches.expand = on.then_some(if words { Kind::Perspectives } else { options.expand });
         }
         Switch::Project => {

@@ -10,7 +10,7 @@ use super::super::message::Effect;
 use super::{asking, leave, switching};
 use crate::engine::Survey;
 use crate::expand::Kind;
-use crate::pipeline::recipe::{Base, Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 use crate::pipeline::{Recipe, Sweep};
 use crate::project::Variant;
 
@@ -148,8 +148,7 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
         }
         Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
         Switch::Expand => {
-            let kinds =
-                Kind::ALL.into_iter().filter(|kind| recipe.base != Base::MiniLm || *kind != Kind::Rm3);
+            let kinds = Kind::ALL.into_iter().filter(|kind| !recipe.base.is_dense() || *kind != Kind::Rm3);
             let forms = kinds.map(|kind| with(recipe, |on| on.expand = Some(kind)));
             std::iter::once(with(recipe, |on| on.expand = None)).chain(forms).collect()
         }

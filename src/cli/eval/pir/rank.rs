@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::vectors;
-use crate::corpus::{Corpus, PassageIx};
+use crate::corpus::Corpus;
 use crate::encode::{Encoder, MiniLm, Remembering, Role, Vectors};
 use crate::pipeline::model_threads;
 use crate::project::{Degenerate, Parts, Perspective, Projection, Variant};
@@ -91,18 +91,16 @@ impl Shelf<'_> {
         for (place, variant) in Variant::ALL.into_iter().enumerate() {
             let (projection, reason) = Projection::new(variant, parts.clone());
             degenerate.extend(reason.map(|reason| (place, reason)));
-            lists.push(self.best(&projection));
+            lists.push(self.best(&projection)?);
         }
         lists.push(self.terms(&row.query, stop)?);
-        let root = [self.best(&Projection::new(Variant::None, root).0), self.terms(&row.root, stop)?];
+        let root = [self.best(&Projection::new(Variant::None, root).0)?, self.terms(&row.root, stop)?];
         Ok(RankedRow { lists, degenerate, root })
     }
 
-    fn best(&self, projection: &Projection) -> Vec<usize> {
-        best(
-            (0..self.vectors.len()).map(|i| projection.score(self.vectors.get(PassageIx(i as u32)))),
-            self.depth,
-        )
+    fn best(&self, projection: &Projection) -> std::io::Result<Vec<usize>> {
+        let rows = self.vectors.rows(0..self.vectors.len())?;
+        Ok(best(rows.chunks_exact(self.vectors.dimensions()).map(|row| projection.score(row)), self.depth))
     }
 
     fn terms(&self, query: &str, stop: &Stop) -> anyhow::Result<Vec<usize>> {

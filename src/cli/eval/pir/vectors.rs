@@ -57,7 +57,7 @@ fn of(
             embed(corpus, encoder, &place, models, tell, stop)?;
         }
     }
-    let vectors = Vectors::mapped(&place, encoder.dimensions());
+    let vectors = Vectors::open(&place, encoder.dimensions());
     let vectors = vectors.with_context(|| format!("{} cannot be read", place.display()))?;
     if vectors.len() != corpus.len() {
         bail!("{} is cut short; remove it, and it is made again", place.display());

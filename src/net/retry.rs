@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 /// The pauses between tries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Backoff {
+pub struct Backoff {
     /// After the first try; doubled after each later one.
     pub base: Duration,
     /// No pause of our own is longer.
@@ -36,12 +36,12 @@ impl Backoff {
 }
 
 /// Whether a server that answers so may answer otherwise a little later.
-pub(super) fn passes(status: u16) -> bool {
+pub fn passes(status: u16) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
 }
 
 /// What a `Retry-After` header asks for: seconds, or a date.
-pub(super) fn asked(header: &str, now: SystemTime) -> Option<Duration> {
+pub fn asked(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse() {
         return Some(Duration::from_secs(seconds));

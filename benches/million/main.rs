@@ -1,0 +1,344 @@
+//! Prints what a search over a million passages costs, next to its peers in the same run.
+//!
+//! ```text
+//! PARALLAX_DATA=DATA PARALLAX_MILLION=FOLDER cargo bench --bench million
+//! PARALLAX_PYTHON=python …                     # with faiss-cpu and bm25s, as tools/million/peers.py says
+//! ```
+//!
+//! DATA holds `contentious-wiki` and `arguments-pro-con`. Some 5 GB are made in FOLDER and kept for the next run, but for the
+//! index and the vectors' codes, which are built anew to be measured.
+
+mod grow;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use parallax::corpus::PassageIx;
+use parallax::encode::{Role, Vectors};
+use parallax::pipeline::{Opening, Setup};
+use parallax::retrieve::bm25::{Bm25, TermRetriever};
+use parallax::retrieve::dense::{DenseRetriever, dot};
+use parallax::retrieve::{Hit, Retriever};
+use parallax::work::{Job, Stop};
+
+const PASSAGES: usize = 1_000_000;
+const ROUNDS: usize = 3;
+const DEPTH: usize = 100;
+/// Questions whose lists are compared with those of scoring every vector.
+const COMPARED: usize = 20;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    // `cargo test --benches` only asks whether this builds.
+    if std::env::args().any(|arg| arg == "--test") {
+        return Ok(());
+    }
+    let (Some(data), Some(folder)) = (path("PARALLAX_DATA"), path("PARALLAX_MILLION")) else {
+        println!("a million passages: skipped: PARALLAX_DATA and PARALLAX_MILLION are not set");
+        return Ok(());
+    };
+    if path("PARALLAX_MILLION_ASK").is_some() {
+        return ask(&folder);
+    }
+    std::fs::create_dir_all(&folder)?;
+    if !folder.join("corpus.jsonl").exists() {
+        make(&data, &folder)?;
+    }
+    println!("{:<58} {:>24}   goal", "figure", "measured");
+    build(&folder)?;
+    questions(&data, &folder)?;
+    let ours = measure(&folder)?;
+    memory()?;
+    match path("PARALLAX_PYTHON") {
+        Some(python) => peers(&python, &folder, &ours)?,
+        None => println!("peers: skipped: PARALLAX_PYTHON is not set"),
+    }
+    Ok(())
+}
+
+fn path(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
+}
+
+fn told(figure: &str, measured: &str, goal: &str) {
+    println!("{figure:<58} {measured:>24}   {goal}");
+}
+
+fn opening(corpus: PathBuf, folder: &Path) -> Opening {
+    Opening { corpus: Some(corpus), data_dir: folder.join("data"), ..Opening::default() }
+}
+
+fn make(data: &Path, folder: &Path) -> Outcome<()> {
+    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    for name in ["contentious-wiki/articles", "arguments-pro-con/corpus.jsonl"] {
+        let setup = Setup::open(&opening(data.join(name), folder), &|_| (), &Stop::never())?;
+        eprintln!("embedding {} passages of {name}, if that was not done before", setup.corpus.len());
+        setup.embed(None, &|_| (), &Stop::never())?;
+        let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
+        rows.extend_from_slice(&vectors.rows(0..vectors.len())?);
+        lines.extend(setup.corpus.places().map(|at| {
+            let passage = setup.corpus.passage(at);
+            grow::Line { id: passage.id, title: passage.title, text: passage.text }
+        }));
+    }
+    Ok(grow::grow(&lines, &rows, rows.len() / lines.len(), PASSAGES, folder)?)
+}
+
+/// Seconds of all cores that this process has had.
+fn core_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Imports, indexes and takes the vectors, from nothing.
+fn build(folder: &Path) -> Outcome<()> {
+    let opening = opening(folder.join("corpus.jsonl"), folder);
+    let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
+    let kept = corpus_folder(&setup, &opening);
+    drop(setup);
+    // The passages stay; what is derived from them is made again.
+    for entry in std::fs::read_dir(&kept)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            std::fs::remove_dir_all(path)?;
+        } else if path.extension().is_some_and(|end| end == "i8" || end == "f32") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    let began = Mutex::new(None);
+    let setup = Setup::open(
+        &opening,
+        &|progress| {
+            if progress.job == Job::Indexing {
+                let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
+                began.get_or_insert_with(|| (Instant::now(), core_seconds()));
+            }
+        },
+        &Stop::never(),
+    )?;
+    if let Some((clock, cores)) = began.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let passages = setup.corpus.len() as f64;
+        let rate = passages / clock.elapsed().as_secs_f64();
+        told("BM25: index built", &format!("{rate:.0} passages/s"), "≥ 20 000 passages/s");
+        let rate = passages / (core_seconds() - cores);
+        told("  a second of one core", &format!("{rate:.0} passages"), "");
+    }
+    let began = Instant::now();
+    let taken = setup.take_vectors(None, &folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;
+    let rate = taken.rows as f64 / began.elapsed().as_secs_f64();
+    told("ready vectors taken (.npy), checked and coded", &format!("{rate:.0} rows/s"), "");
+    for entry in std::fs::read_dir(&kept)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        told(&format!("  {name}"), &format!("{:.0} MB", size(&path)? as f64 / 1e6), "");
+    }
+    Ok(())
+}
+
+fn corpus_folder(setup: &Setup, opening: &Opening) -> PathBuf {
+    parallax::corpus::library::Library::at(&opening.data_dir).folder(&setup.corpus.fingerprint)
+}
+
+fn size(path: &Path) -> std::io::Result<u64> {
+    if !path.is_dir() {
+        return Ok(path.metadata()?.len());
+    }
+    std::fs::read_dir(path)?.map(|entry| size(&entry?.path())).sum()
+}
+
+/// Writes `queries.npy`, the vectors of the sets' questions and statements, and `questions.txt`, claims of ten words.
+fn questions(data: &Path, folder: &Path) -> Outcome<()> {
+    let mut texts: Vec<String> = Vec::new();
+    for name in ["contentious-wiki", "arguments-pro-con"] {
+        for question in parallax::question::set::read(&data.join(name).join("questions.jsonl"))? {
+            texts.extend(question.perspectives);
+        }
+    }
+    let encoder = parallax::encode::MiniLm::carried()?;
+    let mut bytes = grow::npy_header(texts.len(), parallax::encode::Encoder::dimensions(&encoder));
+    for text in &texts {
+        let vector = parallax::encode::Encoder::encode(&encoder, text, Role::Query)?;
+        bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+    }
+    std::fs::write(folder.join("queries.npy"), bytes)?;
+    let claims = std::fs::read_to_string(data.join("contentious-wiki/claims.txt"))?;
+    let claims = claims.lines().filter_map(|line| line.split('\t').nth(2));
+    let claims: Vec<&str> = claims.filter(|claim| claim.split_whitespace().count() == 10).take(200).collect();
+    Ok(std::fs::write(folder.join("questions.txt"), claims.join("\n"))?)
+}
+
+fn queries(folder: &Path) -> Outcome<Vec<Vec<f32>>> {
+    let bytes = std::fs::read(folder.join("queries.npy"))?;
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let rows = bytes[start..].chunks_exact(384 * 4);
+    Ok(rows
+        .map(|row| Vectors::from_bytes(row, 384).row(PassageIx(0)).map(|row| row.to_vec()))
+        .collect::<Result<_, _>>()?)
+}
+
+struct Opened {
+    terms: TermRetriever,
+    dense: DenseRetriever,
+}
+
+fn open(folder: &Path) -> Outcome<(Opened, Duration)> {
+    let began = Instant::now();
+    let setup = Setup::open(&opening(folder.join("corpus.jsonl"), folder), &|_| (), &Stop::never())?;
+    let index = setup.terms()?;
+    let took = began.elapsed();
+    // The model is loaded for the first question, not at the start.
+    let encoder = setup.encoder()?;
+    let began = Instant::now();
+    let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
+    let took = took + began.elapsed();
+    let terms = TermRetriever::new(Arc::clone(&setup.corpus), index, Bm25::default());
+    let dense = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
+    Ok((Opened { terms, dense }, took))
+}
+
+/// The median and the 99th percentile of all times, and the median of each question's best: other programs disturb that the least.
+struct Times {
+    median: f64,
+    p99: f64,
+    best: f64,
+}
+
+impl Times {
+    fn of(questions: usize, mut ask: impl FnMut(usize) -> Outcome<Vec<Hit>>) -> Outcome<Self> {
+        let (mut all, mut best) = (Vec::new(), vec![f64::INFINITY; questions]);
+        for round in 0..=ROUNDS {
+            for (question, best) in best.iter_mut().enumerate() {
+                let began = Instant::now();
+                let hits = ask(question)?;
+                let took = began.elapsed().as_secs_f64() * 1e3;
+                drop(hits);
+                // The first round warms the page cache.
+                if round > 0 {
+                    all.push(took);
+                    *best = best.min(took);
+                }
+            }
+        }
+        all.sort_unstable_by(f64::total_cmp);
+        best.sort_unstable_by(f64::total_cmp);
+        let at = |times: &[f64], share: f64| {
+            times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1))).copied()
+        };
+        let at = |times: &[f64], share| at(times, share).unwrap_or(f64::NAN);
+        Ok(Times { median: at(&all, 0.5), p99: at(&all, 0.99), best: at(&best, 0.5) })
+    }
+
+    fn shown(&self) -> String {
+        format!("{:.1} / {:.1} / {:.1} ms", self.best, self.median, self.p99)
+    }
+}
+
+struct Ours {
+    dense: Times,
+    terms: Times,
+}
+
+fn measure(folder: &Path) -> Outcome<Ours> {
+    let mut starts = (0..5).map(|_| Ok(open(folder)?.1)).collect::<Outcome<Vec<_>>>()?;
+    starts.sort_unstable();
+    told(
+        "start on a built index (median of 5)",
+        &format!("{:.0} ms", starts[2].as_secs_f64() * 1e3),
+        "≤ 200 ms",
+    );
+    let (Opened { terms, dense }, _) = open(folder)?;
+    let (queries, stop) = (queries(folder)?, Stop::never());
+    let texts = std::fs::read_to_string(folder.join("questions.txt"))?;
+    let texts: Vec<&str> = texts.lines().collect();
+    let passages = |hits: &[Hit]| hits.iter().map(|hit| hit.passage).collect::<Vec<_>>();
+    let (mut shared, mut same, mut scans) = ([0usize; 2], 0, Vec::new());
+    for query in queries.iter().take(COMPARED) {
+        let found = dense.nearest(query, DEPTH, &stop)?;
+        let began = Instant::now();
+        let exact = dense.best(DEPTH, &stop, |passage| dot(query, passage))?;
+        scans.push(began.elapsed().as_secs_f64() * 1e3);
+        same += usize::from(found == exact);
+        let (found, exact) = (passages(&found), passages(&exact));
+        for (shared, k) in shared.iter_mut().zip([10, DEPTH]) {
+            *shared += exact[..k].iter().filter(|passage| found[..k].contains(passage)).count();
+        }
+    }
+    let compared = queries.len().min(COMPARED);
+    let recall = |at: usize, k: usize| shared[at] as f64 / (compared * k) as f64;
+    told(
+        "dense: recall@10 / @100 against every f32 row",
+        &format!("{:.4} / {:.4}", recall(0, 10), recall(1, DEPTH)),
+        "≥ .99",
+    );
+    told("  lists the same to the last bit", &format!("{same} of {compared}"), "all");
+    let dense_times = Times::of(queries.len(), |i| Ok(dense.nearest(&queries[i], DEPTH, &stop)?))?;
+    told(
+        &format!("dense: {} statements, best / p50 / p99", queries.len()),
+        &dense_times.shown(),
+        "p50 ≤ 25 ms",
+    );
+    scans.sort_unstable_by(f64::total_cmp);
+    told("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
+    let term_times = Times::of(texts.len(), |i| Ok(terms.search(texts[i], DEPTH, &stop)?))?;
+    told(
+        &format!("BM25: {} claims of ten words, best / p50 / p99", texts.len()),
+        &term_times.shown(),
+        "p50 ≤ 10 ms",
+    );
+    Ok(Ours { dense: dense_times, terms: term_times })
+}
+
+/// Asks everything once, and says how much memory that took.
+fn ask(folder: &Path) -> Outcome<()> {
+    let (Opened { terms, dense }, _) = open(folder)?;
+    for query in queries(folder)? {
+        dense.nearest(&query, DEPTH, &Stop::never())?;
+    }
+    for text in std::fs::read_to_string(folder.join("questions.txt"))?.lines() {
+        terms.search(text, DEPTH, &Stop::never())?;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("{}", line.unwrap_or("0 kB").trim().trim_end_matches(" kB"));
+    Ok(())
+}
+
+fn memory() -> Outcome<()> {
+    let asked = Command::new(std::env::current_exe()?).env("PARALLAX_MILLION_ASK", "1").output()?;
+    let peak: f64 = String::from_utf8_lossy(&asked.stdout).trim().parse()?;
+    let measured = format!("{:.0} MB", peak * 1024.0 / 1e6);
+    told("peak memory: encoder, all statements, all claims", &measured, "≤ 600 MB");
+    Ok(())
+}
+
+fn peers(python: &Path, folder: &Path, ours: &Ours) -> Outcome<()> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/million/peers.py");
+    for part in ["flat", "bm25s", "ivf", "hnsw"] {
+        let ran = Command::new(python).arg(&script).arg(folder).arg(part).output()?;
+        if !ran.status.success() {
+            println!("{part}: failed: {}", String::from_utf8_lossy(&ran.stderr).trim());
+            continue;
+        }
+        for line in String::from_utf8_lossy(&ran.stdout).lines() {
+            let figure: serde_json::Value = serde_json::from_str(line)?;
+            let (name, value) = (figure["name"].as_str().unwrap_or_default(), figure["value"].as_f64());
+            let value = value.unwrap_or(f64::NAN);
+            let ratio = match (part, name) {
+                ("flat", "best") => Some(ours.dense.best),
+                ("flat", "p50") => Some(ours.dense.median),
+                ("bm25s", "best") => Some(ours.terms.best),
+                ("bm25s", "p50") => Some(ours.terms.median),
+                _ => None,
+            };
+            let ratio = ratio.map(|ours| format!("ours takes {:.2} of it", ours / value)).unwrap_or_default();
+            told(&format!("peer {part}: {name}"), &format!("{value:.3}"), &ratio);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! A table of numbers in a file: NumPy's `.npy`, or the one matrix of a `.safetensors`. Only rows that are asked for are read.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::ready::ReadyError;
+use super::vectors::read_at;
+use crate::input::{InputError, excerpt};
+
+/// A header that is longer is none.
+const LONGEST: u64 = 100 << 20;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    F32,
+    F16,
+}
+
+/// Rows of f32 or f16, one after another.
+pub struct Array {
+    file: File,
+    kind: Kind,
+    start: u64,
+    /// How many rows there are.
+    pub rows: usize,
+    /// The length of each.
+    pub dimensions: usize,
+}
+
+impl Array {
+    /// Opens a file by its ending.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not of that form.
+    pub fn open(path: &Path) -> Result<Self, ReadyError> {
+        let unreadable = |error| ReadyError::Input(InputError::unreadable(path, &error));
+        let file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        let read = |at: u64, length: u64| {
+            if at.checked_add(length).is_none_or(|end| end > size) || length > LONGEST {
+                return Err(ReadyError::unfit(path, "a whole file", format!("one that ends at byte {size}")));
+            }
+            let mut bytes = vec![0; length as usize];
+            read_at(&file, &mut bytes, at).map_err(unreadable)?;
+            Ok(bytes)
+        };
+        let unfit = |(expected, found): (&str, String)| ReadyError::unfit(path, expected, found);
+        let (kind, rows, dimensions, start) = match path.extension().and_then(|end| end.to_str()) {
+            Some("npy") => {
+                let magic = read(0, 10)?;
+                if !magic.starts_with(b"\x93NUMPY") {
+                    return Err(unfit(("a file that NumPy saved", "other bytes at its beginning".into())));
+                }
+                let (at, length) = if magic[6] == 1 {
+                    (10, u64::from(u16::from_le_bytes([magic[8], magic[9]])))
+                } else {
+                    let length = read(8, 4)?;
+                    (12, u64::from(u32::from_le_bytes([length[0], length[1], length[2], length[3]])))
+                };
+                let header = String::from_utf8_lossy(&read(at, length)?).into_owned();
+                let (kind, rows, dimensions) = numpy(&header).map_err(unfit)?;
+                (kind, rows, dimensions, at + length)
+            }
+            Some("safetensors") => {
+                let length = read(0, 8)?.try_into().map_or(u64::MAX, u64::from_le_bytes);
+                let (kind, rows, dimensions, begin) = tensor(&read(8, length)?).map_err(unfit)?;
+                (kind, rows, dimensions, (8 + length).saturating_add(begin))
+            }
+            _ => return Err(unfit(("a file that ends in .npy or .safetensors", "another".into()))),
+        };
+        let array = Array { file, kind, start, rows, dimensions };
+        let needed = (rows as u64)
+            .checked_mul(dimensions as u64)
+            .and_then(|numbers| numbers.checked_mul(array.width() as u64)?.checked_add(start));
+        if rows == 0 || dimensions == 0 || needed.is_none_or(|needed| needed > size) {
+            let found = format!("a header for {rows} × {dimensions} and {size} bytes");
+            return Err(ReadyError::unfit(path, "a whole file with at least one number", found));
+        }
+        Ok(array)
+    }
+
+    fn width(&self) -> usize {
+        if self.kind == Kind::F32 { 4 } else { 2 }
+    }
+
+    /// One row.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn row(&self, row: usize) -> std::io::Result<Vec<f32>> {
+        let mut bytes = vec![0; self.dimensions * self.width()];
+        let at = self.start + row as u64 * bytes.len() as u64;
+        read_at(&self.file, &mut bytes, at)?;
+        Ok(match self.kind {
+            Kind::F32 => {
+                bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect()
+            }
+            Kind::F16 => bytes.chunks_exact(2).map(|b| half(u16::from_le_bytes([b[0], b[1]]))).collect(),
+        })
+    }
+}
+
+type Wrong = (&'static str, String);
+
+const FORM: &str = "f32 or f16, little-endian, row after row, of two dimensions";
+
+/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`.
+fn numpy(header: &str) -> Result<(Kind, usize, usize), Wrong> {
+    let wrong = || (FORM, excerpt(header.trim()));
+    let after = |key: &str| header.split_once(&format!("'{key}':")).map(|(_, rest)| rest.trim_start());
+    let kind = match after("descr").and_then(|rest| rest.get(..5)) {
+        Some("'<f4'") => Kind::F32,
+        Some("'<f2'") => Kind::F16,
+        _ => return Err(wrong()),
+    };
+    let by_rows = after("fortran_order").is_some_and(|rest| rest.starts_with("False"));
+    let shape = after("shape").and_then(|rest| rest.strip_prefix('(')?.split_once(')'));
+    let shape: Vec<usize> = shape
+        .map(|(shape, _)| shape.split(',').filter_map(|number| number.trim().parse().ok()).collect())
+        .unwrap_or_default();
+    match shape[..] {
+        [rows, dimensions] if by_rows => Ok((kind, rows, dimensions)),
+        _ => Err(wrong()),
+    }
+}
+
+#[derive(Deserialize)]
+struct Tensor {
+    dtype: String,
+    shape: Vec<usize>,
+    data_offsets: (u64, u64),
+}
+
+/// Reads the header of a file that holds one matrix, and where its numbers begin.
+fn tensor(header: &[u8]) -> Result<(Kind, usize, usize, u64), Wrong> {
+    const ONE: &str = "the header of a .safetensors file with one tensor";
+    let mut tensors: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(header).map_err(|error| (ONE, error.to_string()))?;
+    tensors.remove("__metadata__");
+    if tensors.len() != 1 {
+        let names: Vec<&str> = tensors.keys().map(String::as_str).collect();
+        return Err((ONE, excerpt(&format!("{} ({})", names.len(), names.join(", ")))));
+    }
+    let tensor = tensors.into_iter().next().map(|(_, tensor)| serde_json::from_value::<Tensor>(tensor));
+    let Some(Ok(Tensor { dtype, shape, data_offsets })) = tensor else {
+        return Err((ONE, "one without dtype, shape and data_offsets".into()));
+    };
+    match (dtype.as_str(), &shape[..]) {
+        ("F32", [rows, dimensions]) => Ok((Kind::F32, *rows, *dimensions, data_offsets.0)),
+        ("F16", [rows, dimensions]) => Ok((Kind::F16, *rows, *dimensions, data_offsets.0)),
+        _ => Err((FORM, excerpt(&format!("{dtype} of shape {shape:?}")))),
+    }
+}
+
+/// A number of IEEE 754's half precision.
+fn half(bits: u16) -> f32 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023) / 1024.0);
+    let size = match exponent {
+        0 => fraction * 2f32.powi(-14),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + fraction) * 2f32.powi(exponent - 15),
+    };
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Only for numbers that half precision holds exactly.
+    fn bytes(numbers: &[f32], half: bool) -> Vec<u8> {
+        if !half {
+            return numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        }
+        let bits = |x: &f32| (0..=u16::MAX).find(|bits| super::half(*bits).to_bits() == x.to_bits());
+        numbers.iter().flat_map(|x| bits(x).expect("a number of half precision").to_le_bytes()).collect()
+    }
+
+    pub fn npy(kind: &str, shape: &[usize], numbers: &[f32]) -> Vec<u8> {
+        let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let header =
+            format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}\n", shape.join(", "));
+        let length = (header.len() as u16).to_le_bytes();
+        [b"\x93NUMPY\x01\x00", length.as_slice(), header.as_bytes(), &bytes(numbers, kind == "<f2")].concat()
+    }
+
+    pub fn safetensors(kind: &str, shape: &[usize], numbers: &[f32]) -> Vec<u8> {
+        let data = bytes(numbers, kind == "F16");
+        let header = format!(
+            "{{\"__metadata__\":{{\"by\":\"test\"}},\"v\":{{\"dtype\":\"{kind}\",\"shape\":{shape:?},\"data_offsets\":[0,{}]}}}}",
+            data.len()
+        );
+        [(header.len() as u64).to_le_bytes().as_slice(), header.as_bytes(), &data].concat()
+    }
+
+    #[test]
+    fn half_precision_is_read_as_ieee_754_has_it() {
+        for (bits, expected) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65_504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x3555, 0.333_251_95),
+            (0x7c00, f32::INFINITY),
+        ] {
+            assert_eq!(half(bits), expected, "{bits:#x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn a_file_of_another_form_is_told_what_was_expected() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            Array::open(&path).err().expect("it is refused").to_string()
+        };
+        let whole = npy("<f4", &[2, 2], &[1.0; 4]);
+        let two = br#"{"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}}"#;
+        let two = [(two.len() as u64).to_le_bytes().as_slice(), two, &[0; 8]].concat();
+        for (name, bytes, expected) in [
+            ("v.bin", whole.clone(), "expected a file that ends in .npy or .safetensors"),
+            ("v.npy", b"hello, this is text".to_vec(), "expected a file that NumPy saved"),
+            ("v.npy", Vec::new(), "expected a whole file"),
+            ("v.npy", whole[..whole.len() - 1].to_vec(), "a header for 2 × 2"),
+            ("v.npy", npy("<f8", &[2, 2], &[1.0; 8]), FORM),
+            ("v.npy", npy("<f4", &[4], &[1.0; 4]), FORM),
+            ("v.safetensors", vec![255; 64], "expected a whole file"),
+            ("v.safetensors", two, "with one tensor, found `2 (a, b)`"),
+            ("v.safetensors", safetensors("I64", &[2, 2], &[1.0; 8]), FORM),
+        ] {
+            let told = told(name, &bytes);
+            assert!(told.contains(expected), "{name}: {told}");
+        }
+        assert!(Array::open(&folder.path().join("none.npy")).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! One layer as BERT has it: attention, then two products, each followed by a norm. The families name its parts differently.
+
+use candle_core::{Result, Tensor};
+use candle_nn::{LayerNorm, Linear, Module, ops::softmax_last_dim};
+
+use super::{Activation, Config, Weights};
+use crate::input::InputError;
+
+/// What a family calls the parts of a layer.
+pub struct Names {
+    pub query: &'static str,
+    pub key: &'static str,
+    pub value: &'static str,
+    pub output: &'static str,
+    pub attention_norm: &'static str,
+    pub up: &'static str,
+    pub down: &'static str,
+    pub norm: &'static str,
+}
+
+/// One layer.
+pub struct Layer {
+    attention: Attention,
+    attention_norm: LayerNorm,
+    up: Linear,
+    activation: Activation,
+    down: Linear,
+    norm: LayerNorm,
+}
+
+impl Layer {
+    /// All layers below `place`, such as `encoder.layer`.
+    pub fn all(
+        config: &Config,
+        weights: &Weights,
+        place: &str,
+        names: &Names,
+        eps: f64,
+    ) -> std::result::Result<Vec<Self>, InputError> {
+        let (heads, size) = config.heads()?;
+        let (width, wide) = (config.width()?, config.size(&["intermediate_size", "hidden_dim"])?);
+        let activation = config.word(&["hidden_act", "activation"]).unwrap_or("gelu");
+        let activation = activation.parse().map_err(|why: String| config.wrong(&why))?;
+        let count = config.size(&["num_hidden_layers", "n_layers"])?;
+        let layers = (0..count).map(|i| {
+            let at = |name: &str| format!("{place}.{i}.{name}");
+            let square = |name: &str| weights.linear(&at(name), width, width);
+            let [query, key, value] = [square(names.query)?, square(names.key)?, square(names.value)?];
+            let scale = 1.0 / (size as f64).sqrt();
+            Ok(Layer {
+                attention: Attention { query, key, value, output: square(names.output)?, heads, size, scale },
+                attention_norm: weights.norm(&at(names.attention_norm), width, eps)?,
+                up: weights.linear(&at(names.up), width, wide)?,
+                activation,
+                down: weights.linear(&at(names.down), wide, width)?,
+                norm: weights.norm(&at(names.norm), width, eps)?,
+            })
+        });
+        layers.collect()
+    }
+
+    /// `[tokens, width]` to the same; `bias` is `[heads, tokens, tokens]`.
+    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let attended = self.attention.forward(rows, bias)?;
+        let rows = self.attention_norm.forward(&(rows + attended)?)?;
+        let wide = self.activation.forward(&self.up.forward(&rows)?)?;
+        self.norm.forward(&(&rows + self.down.forward(&wide)?)?)
+    }
+}
+
+/// Attention of several heads, over one sequence.
+pub struct Attention {
+    pub query: Linear,
+    pub key: Linear,
+    pub value: Linear,
+    pub output: Linear,
+    pub heads: usize,
+    pub size: usize,
+    pub scale: f64,
+}
+
+impl Attention {
+    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let tokens = rows.dim(0)?;
+        let split = |linear: &Linear| {
+            let part = linear.forward(rows)?.reshape((tokens, self.heads, self.size))?;
+            part.transpose(0, 1)?.contiguous()
+        };
+        let (query, key, value) = (split(&self.query)?, split(&self.key)?, split(&self.value)?);
+        let mut scores = (query.matmul(&key.t()?)? * self.scale)?;
+        if let Some(bias) = bias {
+            scores = (scores + bias)?;
+        }
+        let seen = softmax_last_dim(&scores)?.matmul(&value)?;
+        self.output.forward(&seen.transpose(0, 1)?.reshape((tokens, self.heads * self.size))?)
+    }
+}
+
+/// What attention adds for the distance between two tokens: `[heads, tokens, tokens]` from a table with one row a bucket.
+pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> Result<Tensor> {
+    let (buckets, heads) = table.dims2()?;
+    let numbers: Vec<u32> = (0..tokens)
+        .flat_map(|from| (0..tokens).map(move |to| bucket(to as i64 - from as i64, buckets, farthest)))
+        .collect();
+    let numbers = Tensor::from_vec(numbers, tokens * tokens, table.device())?;
+    table.index_select(&numbers, 0)?.reshape((tokens, tokens, heads))?.permute((2, 0, 1))?.contiguous()
+}
+
+/// Half of the buckets look back and half ahead; near distances have one each, far ones share by their logarithm.
+fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
+    let half = buckets / 2;
+    let side = if distance > 0 { half } else { 0 };
+    let (far, exact) = (distance.unsigned_abs() as usize, half / 2);
+    let within = if far < exact {
+        far
+    } else {
+        // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
+        let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
+        (exact + (share * (half - exact) as f32) as usize).min(half - 1)
+    };
+    (side + within) as u32
+}

@@ -1,0 +1,269 @@
+//! Vectors that were made elsewhere: NumPy's `.npy` and `.safetensors`, brought into the order of the corpus.
+//!
+//! Everything is checked before the corpus sees it: the form of the file, the length of the rows, every number, and that each
+//! passage has one row.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use super::Similarity;
+use super::array::Array;
+use crate::corpus::Corpus;
+use crate::input::{self, BadLine, InputError, TOLD};
+use crate::work::{Job, Progress, Stop, Stopped, Tell};
+
+/// Rows between two reports of progress.
+const BATCH: usize = 4_096;
+/// A row is of unit length if it is no farther from it.
+const UNIT: f64 = 1e-5;
+
+/// Why vectors were not taken. Those that were there before are as they were.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadyError {
+    /// The vectors or their ids are not right.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file is not of a form that is read, or does not fit the corpus or the model.
+    #[error("{path}: expected {expected}, found {found}; nothing was taken from it")]
+    Unfit {
+        /// The file.
+        path: String,
+        /// What was expected.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// The rows could not be written.
+    #[error("the vectors cannot be written ({0}); make room or name another folder with --data-dir")]
+    Write(#[from] std::io::Error),
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Taken {
+    /// Rows.
+    pub rows: usize,
+    /// The shortest and the longest row, as they were.
+    pub lengths: (f64, f64),
+    /// How many were not of unit length and were brought to it.
+    pub brought_to_unit: usize,
+}
+
+impl ReadyError {
+    pub(super) fn unfit(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        let path = path.display().to_string();
+        ReadyError::Unfit { path, expected: expected.into(), found: found.into() }
+    }
+}
+
+/// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one a line; without it
+/// row and passage have the same number. Where vectors are compared by cosine they are brought to unit length.
+///
+/// # Errors
+/// See [`ReadyError`]; `place` is then as it was.
+pub fn import(
+    corpus: &Corpus,
+    file: &Path,
+    ids: Option<&Path>,
+    (dimensions, similarity): (usize, Similarity),
+    place: &Path,
+    tell: Tell<'_>,
+    stop: &Stop,
+) -> Result<Taken, ReadyError> {
+    let array = Array::open(file)?;
+    if array.dimensions != dimensions {
+        let expected = format!("rows of {dimensions} numbers, as the model makes them");
+        return Err(ReadyError::unfit(file, expected, format!("rows of {}", array.dimensions)));
+    }
+    if array.rows != corpus.len() {
+        let expected = format!("{} rows, one for each passage", corpus.len());
+        return Err(ReadyError::unfit(file, expected, array.rows.to_string()));
+    }
+    let order = ids.map(|ids| order(corpus, ids, file, array.rows)).transpose()?;
+    let beside = place.with_extension("f32.import");
+    let unit = similarity == Similarity::Cosine;
+    let written = write(&array, (order.as_deref(), unit), file, &beside, tell, stop);
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    let taken = written?;
+    // Codes and a beginning of other vectors are of no use any more.
+    for ending in ["i8", "f32.part"] {
+        match fs::remove_file(place.with_extension(ending)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    fs::rename(&beside, place)?;
+    Ok(taken)
+}
+
+/// The row of every passage.
+fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<usize>, ReadyError> {
+    let (mut order, mut row) = (vec![None; corpus.len()], 0);
+    input::lines(ids, |_, line| {
+        let at = corpus.find(line.trim()).ok_or("the id of a passage of this corpus")?;
+        if order[at.0 as usize].replace(row).is_some() {
+            return Err("an id that no line before it names".into());
+        }
+        row += 1;
+        Ok(())
+    })?;
+    if row != rows {
+        let expected = format!("{rows} ids, one for each row of {}", file.display());
+        return Err(ReadyError::unfit(ids, expected, row.to_string()));
+    }
+    // As many ids as passages, none twice and none unknown: every passage has its row.
+    Ok(order.into_iter().flatten().collect())
+}
+
+fn write(
+    array: &Array,
+    (order, unit): (Option<&[usize]>, bool),
+    file: &Path,
+    beside: &Path,
+    tell: Tell<'_>,
+    stop: &Stop,
+) -> Result<Taken, ReadyError> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(beside)?);
+    let mut taken = Taken { rows: array.rows, lengths: (f64::INFINITY, 0.0), brought_to_unit: 0 };
+    let unreadable = |error: std::io::Error| InputError::unreadable(file, &error);
+    let mut bad = Vec::new();
+    for at in 0..array.rows {
+        if at % BATCH == 0 {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            tell(Progress { job: Job::Importing, done: at as u64, total: array.rows as u64 });
+        }
+        let row = order.map_or(at, |order| order[at]);
+        let mut numbers = array.row(row).map_err(unreadable)?;
+        let length = numbers.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        if !length.is_finite() || length == 0.0 {
+            let column = numbers.iter().position(|x| !x.is_finite());
+            let found = column.map_or_else(
+                || "only zeros".into(),
+                |column| format!("{} in column {}", numbers[column], column + 1),
+            );
+            let expected = "a row of finite numbers that are not all 0".to_owned();
+            bad.push(BadLine { file: file.into(), line: row + 1, expected, found });
+            continue;
+        }
+        taken.lengths = (taken.lengths.0.min(length), taken.lengths.1.max(length));
+        if unit && (length - 1.0).abs() > UNIT {
+            taken.brought_to_unit += 1;
+            numbers.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+        }
+        out.write_all(&numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+        if bad.len() > TOLD * 50 {
+            break;
+        }
+    }
+    if !bad.is_empty() {
+        bad.sort_by_key(|bad| bad.line);
+        return Err(InputError::BadLines(bad).into());
+    }
+    out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
+    tell(Progress { job: Job::Importing, done: array.rows as u64, total: array.rows as u64 });
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::PassageIx;
+    use crate::encode::Vectors;
+    use crate::encode::array::tests::{npy, safetensors};
+
+    const PASSAGES: &[u8] =
+        b"{\"_id\":\"a\",\"text\":\"x\"}\n{\"_id\":\"b\",\"text\":\"x\"}\n{\"_id\":\"c\",\"text\":\"x\"}\n";
+
+    /// Imports a file with these bytes and, perhaps, these ids; gives the rows in the order of the corpus, or what was told.
+    fn imported(name: &str, bytes: &[u8], ids: Option<&str>) -> Result<(Taken, Vec<Vec<f32>>), String> {
+        let (folder, corpus) = (tempfile::tempdir().unwrap(), Corpus::carried("t", PASSAGES));
+        let (file, place) = (folder.path().join(name), folder.path().join("m.f32"));
+        fs::write(&file, bytes).unwrap();
+        let named = ids.map(|ids| {
+            let path = folder.path().join("ids.txt");
+            fs::write(&path, ids).unwrap();
+            path
+        });
+        let taken = import(
+            &corpus,
+            &file,
+            named.as_deref(),
+            (2, Similarity::Cosine),
+            &place,
+            &|_| (),
+            &Stop::never(),
+        );
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left.contains(&place), taken.is_ok());
+        assert!(!left.contains(&place.with_extension("f32.import")));
+        let taken = taken.map_err(|error| error.to_string())?;
+        let rows = Vectors::open(&place, 2).unwrap();
+        Ok((taken, (0..3).map(|i| rows.row(PassageIx(i)).unwrap().to_vec()).collect()))
+    }
+
+    const ROWS: [f32; 6] = [1.0, 0.0, 0.0, 1.0, 3.0, 4.0];
+
+    #[test]
+    fn rows_of_every_form_are_taken_and_brought_to_unit_length() {
+        for (name, bytes) in [
+            ("v.npy", npy("<f4", &[3, 2], &ROWS)),
+            ("v.npy", npy("<f2", &[3, 2], &ROWS)),
+            ("v.safetensors", safetensors("F32", &[3, 2], &ROWS)),
+            ("v.safetensors", safetensors("F16", &[3, 2], &ROWS)),
+        ] {
+            let (taken, rows) = imported(name, &bytes, None).unwrap();
+            assert_eq!(rows, [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]);
+            assert_eq!(taken, Taken { rows: 3, lengths: (1.0, 5.0), brought_to_unit: 1 });
+        }
+    }
+
+    #[test]
+    fn ids_bring_rows_into_the_order_of_the_corpus() {
+        let (_, rows) = imported("v.npy", &npy("<f4", &[3, 2], &ROWS), Some("c\na\nb\n")).unwrap();
+        assert_eq!(rows, [[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]]);
+    }
+
+    #[test]
+    fn ids_that_do_not_match_are_told_with_their_line() {
+        let bytes = npy("<f4", &[3, 2], &ROWS);
+        for (ids, line, expected) in [
+            ("a\nb\nx\n", "ids.txt:3:", "the id of a passage of this corpus"),
+            ("a\nb\na\n", "ids.txt:3:", "an id that no line before it names"),
+            ("a\nb\n", "ids.txt:", "3 ids, one for each row of"),
+        ] {
+            let told = imported("v.npy", &bytes, Some(ids)).unwrap_err();
+            assert!(told.contains(line) && told.contains(expected), "{told}");
+        }
+    }
+
+    #[test]
+    fn rows_of_another_length_or_number_and_rows_without_numbers_are_refused() {
+        for (bytes, expected) in [
+            (
+                npy("<f4", &[2, 3], &ROWS),
+                "expected rows of 2 numbers, as the model makes them, found rows of 3",
+            ),
+            (npy("<f4", &[2, 2], &ROWS[..4]), "expected 3 rows, one for each passage, found 2"),
+            (
+                npy("<f4", &[3, 2], &[1.0, 0.0, f32::NAN, 0.0, 1.0, 0.0]),
+                "v.npy:2: expected a row of finite numbers that are not all 0, found `NaN in column 1`",
+            ),
+            (
+                npy("<f2", &[3, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, f32::INFINITY]),
+                "v.npy:3: expected a row of finite numbers that are not all 0, found `inf in column 2`",
+            ),
+            (npy("<f4", &[3, 2], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]), "found `only zeros`"),
+        ] {
+            let told = imported("v.npy", &bytes, None).unwrap_err();
+            assert!(told.contains(expected), "{told}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The tokenizer of a brought model: `tokenizer.json`, or what older models have in its place.
+
+use std::path::{Path, PathBuf};
+
+use tokenizers::models::bpe::BPE;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::processors::roberta::RobertaProcessing;
+use tokenizers::{AddedToken, Tokenizer, TruncationParams};
+
+use super::card::json;
+use crate::input::InputError;
+
+/// Reads a folder's tokenizer. Its own padding and truncation do not count: sequences run alone, and `window` is the card's.
+///
+/// # Errors
+/// There is none, or it is damaged, or it knows more tokens than the network.
+pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, InputError> {
+    let (file, read) = match find(folder)? {
+        (file, Kind::Whole) => (file.clone(), Tokenizer::from_file(&file)),
+        (file, Kind::Words) => (file.clone(), words(folder, &file)),
+        (file, Kind::Bytes(merges)) => (file.clone(), bytes(&file, &merges)),
+    };
+    let wrong = |reason: String| InputError::Unreadable { path: file.clone(), reason };
+    let mut tokenizer = read
+        .map_err(|error| wrong(format!("no tokenizer that can be read ({error}); fetch the model anew")))?;
+    tokenizer.with_padding(None);
+    let truncation = TruncationParams { max_length: window, ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(truncation)).map_err(|error| wrong(error.to_string()))?;
+    let known = tokenizer.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1);
+    if known > rows {
+        return Err(wrong(format!(
+            "it knows {known} tokens, and config.json says {rows}; the files are of two models: fetch it anew"
+        )));
+    }
+    Ok(tokenizer)
+}
+
+/// The files that a folder's tokenizer is read from.
+///
+/// # Errors
+/// There are none.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
+    Ok(match find(folder)? {
+        (file, Kind::Bytes(merges)) => vec![file, merges],
+        (file, _) => vec![file],
+    })
+}
+
+enum Kind {
+    Whole,
+    Words,
+    Bytes(PathBuf),
+}
+
+fn find(folder: &Path) -> Result<(PathBuf, Kind), InputError> {
+    let at = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+    if let Some(file) = at("tokenizer.json") {
+        return Ok((file, Kind::Whole));
+    }
+    if let Some(file) = at("vocab.txt") {
+        return Ok((file, Kind::Words));
+    }
+    if let (Some(file), Some(merges)) = (at("vocab.json"), at("merges.txt")) {
+        return Ok((file, Kind::Bytes(merges)));
+    }
+    Err(InputError::Unreadable {
+        path: folder.into(),
+        reason: "no tokenizer is in it; expected tokenizer.json, vocab.txt, or vocab.json with merges.txt"
+            .into(),
+    })
+}
+
+/// Word pieces, as BERT writes them; with MPNet's marks where the list has those.
+fn words(folder: &Path, file: &Path) -> tokenizers::Result<Tokenizer> {
+    let lower = json(&folder.join("tokenizer_config.json"))?;
+    let lower = lower.and_then(|said| said.get("do_lower_case")?.as_bool()).unwrap_or(true);
+    let model = WordPiece::from_file(&file.to_string_lossy()).unk_token("[UNK]".into()).build()?;
+    let mut tokenizer = Tokenizer::new(model);
+    tokenizer.with_normalizer(Some(BertNormalizer::new(true, true, None, lower)))?;
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    let id = |name: &str| Some((name.to_owned(), tokenizer.token_to_id(name)?));
+    let (first, last, known) = match (id("[CLS]"), id("[SEP]"), id("<s>"), id("</s>")) {
+        (Some(first), Some(last), ..) => (first, last, ["[PAD]", "[UNK]", "[MASK]"]),
+        (_, _, Some(first), Some(last)) => (first, last, ["<pad>", "[UNK]", "<mask>"]),
+        _ => return Err("it has neither [CLS] and [SEP] nor <s> and </s>".into()),
+    };
+    let marks = known.map(str::to_owned).into_iter().chain([first.0.clone(), last.0.clone()]);
+    let marks: Vec<_> = marks.filter(|mark| tokenizer.token_to_id(mark).is_some()).collect();
+    tokenizer.add_special_tokens(marks.into_iter().map(|mark| AddedToken::from(mark, true)))?;
+    if first.0 == "<s>" {
+        tokenizer.with_post_processor(Some(RobertaProcessing::new(last, first)));
+    } else {
+        tokenizer.with_post_processor(Some(BertProcessing::new(last, first)));
+    }
+    Ok(tokenizer)
+}
+
+/// Pairs of bytes, as RoBERTa writes them.
+fn bytes(file: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
+    let mut tokenizer =
+        Tokenizer::new(BPE::from_file(&file.to_string_lossy(), &merges.to_string_lossy()).build()?);
+    tokenizer.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
+    let id = |name: &str| Some((name.to_owned(), tokenizer.token_to_id(name)?));
+    let (Some(first), Some(last)) = (id("<s>"), id("</s>")) else {
+        return Err("it has no <s> and </s>".into());
+    };
+    let marks = ["<s>", "<pad>", "</s>", "<unk>"].map(|mark| AddedToken::from(mark, true));
+    let mask = AddedToken::from("<mask>", true).lstrip(true);
+    let known = marks.into_iter().chain([mask]);
+    let known: Vec<_> = known.filter(|mark| tokenizer.token_to_id(&mark.content).is_some()).collect();
+    tokenizer.add_special_tokens(known)?;
+    tokenizer.with_post_processor(Some(RobertaProcessing::new(last, first).add_prefix_space(false)));
+    Ok(tokenizer)
+}

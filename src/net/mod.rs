@@ -1,0 +1,48 @@
+//! The network: TLS, patience and pauses, shared by language models and the hub of models.
+//!
+//! Owns how a client is set up and how a file is fetched. It must know nothing of what the bytes mean.
+
+mod fetch;
+pub mod retry;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+pub use fetch::{Ask, Fetcher, Head, NetError, at};
+use reqwest::Url;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+/// Whether a URL names this machine.
+pub fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.');
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// TLS with ring and the system's certificates; a server on this machine that is asked by http needs none.
+///
+/// # Errors
+/// The system has no certificates and `https` needs them.
+pub fn tls(https: bool, here: bool) -> Result<ClientConfig, String> {
+    // Not the provider of the process: that is for the program to choose, and it may have chosen none.
+    let made = || {
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| format!("TLS could not be set up ({error})"))
+    };
+    let none = || Ok(made()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+    if here && !https {
+        return none();
+    }
+    match made()?.with_platform_verifier() {
+        Ok(config) => Ok(config.with_no_client_auth()),
+        Err(error) if https => Err(format!(
+            "https:// needs the system's certificates ({error}); install the package ca-certificates"
+        )),
+        // A bare container has no certificates, and http:// needs them only for some proxies.
+        Err(_) => none(),
+    }
+}
