@@ -22,6 +22,11 @@ pub enum Job {
     Judging,
     /// Counting what is known of the passages beside their text.
     Counting,
+    /// Waiting until another process has built what is needed.
+    Waiting {
+        /// That process's number; 0 if it is not known.
+        process: u32,
+    },
     /// Fetching a model, in kB.
     Fetching,
 }
@@ -36,6 +41,7 @@ impl Job {
             Job::Measuring => "measuring",
             Job::Judging => "judging",
             Job::Counting => "counting",
+            Job::Waiting { .. } => "waiting",
             Job::Fetching => "fetching, in kB,",
         }
     }

@@ -27,11 +27,12 @@ pub struct Args {
 /// Options that every command understands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
-    /// A corpus: BEIR corpus.jsonl, a folder of .txt and .md files, or results of rank_llm or BERDS. If not given: the passages
-    /// that runs among the lanes carry, else the carried sample.
-    #[arg(long, global = true, value_name = "PATH", env = "PARALLAX_CORPUS")]
+    /// A corpus: a file (.jsonl, .csv, .tsv, or results of rank_llm or BERDS), a folder of texts, or a name of `parallax corpus
+    /// list`. If not given: the passages that runs among the lanes carry, else the carried sample.
+    #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
-    /// A question set: BERDS or BEIR JSONL, or TSV of id and question; for `eval`, repeat for the average over several.
+    /// A question set: BERDS, BEIR or PIR JSONL, TSV of id and question, or TREC topics; for `eval`, repeat for the average over
+    /// several.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Vec<PathBuf>,
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
@@ -143,9 +144,9 @@ pub enum Command {
     Eval(Eval),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(super::annotate::Annotate),
-    /// Give a corpus what was made elsewhere.
+    /// Keep corpora: import them, list them, look at them, remove them, give them vectors.
     #[command(subcommand)]
-    Corpus(CorpusCommand),
+    Corpus(super::corpus::CorpusCommand),
     /// List, fetch and check encoders.
     Models(Models),
     /// Play keys into the explorer and print the frame.
@@ -399,28 +400,6 @@ pub enum Ties {
     AsRead,
     /// By score, then by id, as trec_eval does.
     TrecEval,
-}
-
-/// `parallax corpus`
-#[derive(Debug, Subcommand)]
-pub enum CorpusCommand {
-    /// Take vectors of its passages that are ready: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
-    Vectors(CorpusVectors),
-}
-
-/// `parallax corpus vectors`
-#[derive(Debug, clap::Args)]
-pub struct CorpusVectors {
-    /// The corpus: BEIR corpus.jsonl, or a folder of .txt and .md files.
-    pub corpus: PathBuf,
-    /// The vectors, one row a passage.
-    pub file: PathBuf,
-    /// The passage id of every row, one a line; without it the rows are in the order of the corpus.
-    #[arg(long, value_name = "FILE")]
-    pub ids: Option<PathBuf>,
-    /// The lane whose model made them: minilm, contriever, path:FOLDER…
-    #[arg(long, value_name = "RECIPE")]
-    pub model: String,
 }
 
 /// `parallax frame`

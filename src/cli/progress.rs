@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::report::progress::Rates;
-use crate::work::Progress;
+use crate::work::{Job, Progress};
 
 #[derive(Default)]
 struct State {
@@ -29,10 +29,11 @@ impl Meter {
     /// One step of a job.
     pub fn tell(&self, progress: Progress) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, ended) = (Instant::now(), progress.done == progress.total);
+        let (now, ended) = (Instant::now(), progress.total > 0 && progress.done == progress.total);
         let text = state.rates.text(progress, now);
         let pause = Duration::from_millis(if self.terminal { 100 } else { 10_000 });
-        if state.told.is_some_and(|told| now - told < pause) && !ended {
+        let waits = matches!(progress.job, Job::Waiting { .. });
+        if state.told.is_some_and(|told| now - told < pause) && !ended && !waits {
             return;
         }
         state.told = Some(now);

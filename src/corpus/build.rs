@@ -1,12 +1,14 @@
 //! Writing a store: beside its place, then swapped in, so that no half-built store is ever opened.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::Path;
 
-use super::import::Source;
+use super::about::About;
+use super::import::{Refused, Source};
+use super::library;
+use super::part::Part;
 use crate::input::InputError;
-use crate::work::{Job, Progress, Stop, Tell};
+use crate::work::{Job, Progress, Stop, Stopped, Tell};
 
 /// Passages between two reports of progress.
 const BATCH: u64 = 2_000;
@@ -19,7 +21,7 @@ pub enum BuildError {
     Input(#[from] InputError),
     /// The store could not be written.
     #[error(
-        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir"
+        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir, what was imported so far is kept"
     )]
     Cache {
         /// Where it was to be.
@@ -27,6 +29,9 @@ pub enum BuildError {
         /// What the system said.
         reason: String,
     },
+    /// A name that says nothing, or too much.
+    #[error("{0}")]
+    Name(String),
     /// Stopped on request.
     #[error(transparent)]
     Stopped(#[from] crate::work::Stopped),
@@ -39,20 +44,16 @@ impl BuildError {
     }
 }
 
-/// Imports `source` into `place`, a folder that is not there yet.
+/// Imports `source` into `place`, a folder that is not there yet, going on from where an earlier call was broken off.
 ///
 /// # Errors
 /// The source is bad or empty, the folder cannot be written, or `stop` was set; `place` is then not there.
 pub fn store(source: &Source, place: &Path, tell: Tell<'_>, stop: &Stop) -> Result<(), BuildError> {
     let beside = place.with_extension("building");
     let cache = |error: std::io::Error| BuildError::cache(place, &error);
-    if beside.exists() {
-        fs::remove_dir_all(&beside).map_err(cache)?;
-    }
-    fs::create_dir_all(&beside).map_err(cache)?;
     let built = write(source, &beside, tell, stop);
-    if built.is_err() {
-        // The reason why it failed matters more than a leftover, which the next build removes.
+    if matches!(built, Err(BuildError::Input(_))) {
+        // Of a source that is not right nothing is kept. The reason why matters more than a leftover.
         let _ = fs::remove_dir_all(&beside);
     }
     built?;
@@ -61,44 +62,51 @@ pub fn store(source: &Source, place: &Path, tell: Tell<'_>, stop: &Stop) -> Resu
 
 fn write(source: &Source, folder: &Path, tell: Tell<'_>, stop: &Stop) -> Result<(), BuildError> {
     let cache = |error: std::io::Error| BuildError::cache(folder, &error);
-    let create = |name: &str| File::create(folder.join(name)).map(BufWriter::new).map_err(cache);
-    let (mut passages, mut offsets) = (create("passages.jsonl")?, create("offsets.u64")?);
-    let (mut at, mut count, mut failed) = (0u64, 0u64, None);
-    let read = source.read(&mut |passage| {
-        if failed.is_some() {
-            return Ok(());
+    let mut about = About::of(source, source.recognised()?);
+    let mut part = Part::open(folder).map_err(cache)?;
+    let (mut item, mut ended) = (part.items(), None);
+    if !part.census.is_empty() {
+        tell(Progress { job: Job::Importing, done: part.census.len(), total: 0 });
+    }
+    let done = item;
+    source.read(done, &mut |at, passage| {
+        if at.item != item {
+            // Everything before this item is in; a bad line before it must be met again.
+            let stopped = stop.is_set();
+            if at.clean && (part.is_due() || stopped) {
+                ended = part.save(at.item - 1).err().map(cache);
+            }
+            if stopped {
+                ended = ended.take().or(Some(Stopped.into()));
+            }
+            if ended.is_some() {
+                return Err(Refused::Enough);
+            }
+            item = at.item;
         }
-        if stop.is_set() {
-            failed = Some(crate::work::Stopped.into());
-            return Ok(());
-        }
-        let mut line = serde_json::to_vec(&passage).map_err(|error| error.to_string())?;
-        line.push(b'\n');
-        let written = passages.write_all(&line).and_then(|()| offsets.write_all(&at.to_le_bytes()));
-        failed = written.err().map(cache);
-        at += line.len() as u64;
-        count += 1;
-        if count.is_multiple_of(BATCH) {
-            tell(Progress { job: Job::Importing, done: count, total: 0 });
+        part.census.add(&passage).map_err(Refused::Bad)?;
+        part.push(&passage).map_err(|error| {
+            ended = Some(cache(error));
+            Refused::Enough
+        })?;
+        if part.census.len().is_multiple_of(BATCH) {
+            tell(Progress { job: Job::Importing, done: part.census.len(), total: 0 });
         }
         Ok(())
-    });
-    if let Some(error) = failed {
+    })?;
+    if let Some(error) = ended {
         return Err(error);
     }
-    read?;
-    if count == 0 {
+    if part.census.is_empty() {
         return Err(InputError::Empty {
             path: source.path().into(),
             what: "the corpus",
-            advice: "give it at least one passage: a line of JSON, or a .txt or .md file with words in it",
+            advice: "give it at least one passage: a line of JSON, a row of a table, or a .txt, .md or .html file with words in it",
         }
         .into());
     }
-    offsets.write_all(&at.to_le_bytes()).map_err(cache)?;
-    for file in [passages, offsets] {
-        let file = file.into_inner().map_err(|error| cache(error.into_error()))?;
-        file.sync_all().map_err(cache)?;
-    }
-    Ok(())
+    about.repeats = std::mem::take(&mut part.census.repeats);
+    part.finish().map_err(cache)?;
+    let about = serde_json::to_vec_pretty(&about).map_err(|error| BuildError::cache(folder, &error))?;
+    library::replace(&folder.join(About::FILE), &about).map_err(cache)
 }

@@ -1,14 +1,14 @@
 //! A folder of text files, cut into passages of 100 words.
 //!
 //! A passage's id is `FILE#N` (path below the folder without its ending, N from 1). Its title is the file's line in
-//! `titles.tsv` (`FILE<Tab>TITLE`) if there is one, else the first heading, else the file's stem.
+//! `titles.tsv` (`FILE<Tab>TITLE`) if there is one, else the first heading or the page's title, else the file's stem.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::import::Sink;
-use super::{Passage, chunks};
+use super::import::{At, Refused, Sink};
+use super::{Passage, chunks, html};
 use crate::input::{InputError, lines};
 
 /// The text files below `folder`, in order of their paths.
@@ -25,7 +25,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
             // A link to a folder may lead round in a circle; it is not followed.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(path);
-            } else if path.extension().is_some_and(|end| end == "txt" || end == "md") || is_titles(&path) {
+            } else if is_text(&path) || is_html(&path) || is_titles(&path) {
                 found.push(path);
             }
         }
@@ -34,33 +34,61 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     Ok(found)
 }
 
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|end| endings.iter().any(|ending| end.eq_ignore_ascii_case(ending)))
+}
+
+fn is_text(path: &Path) -> bool {
+    has_ending(path, &["txt", "md"])
+}
+
+fn is_html(path: &Path) -> bool {
+    has_ending(path, &["html", "htm"])
+}
+
 fn is_titles(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "titles.tsv")
 }
 
-/// Reads the files given by [`files`] into `sink`.
+/// Reads the files given by [`files`], all but the first `done`, into `sink`.
 ///
 /// # Errors
 /// A file cannot be read or is not UTF-8 text, or a line of `titles.tsv` has no title.
-pub fn read(folder: &Path, sink: Sink<'_>) -> Result<(), InputError> {
+pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
     let all = files(folder)?;
     let titles = titles(&folder.join("titles.tsv"))?;
     let mut stems = HashSet::new();
-    for file in all.iter().filter(|file| !is_titles(file)) {
-        let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
+    for (i, file) in all.iter().filter(|file| !is_titles(file)).enumerate() {
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
         let mut stem = inside.to_string_lossy().replace('\\', "/");
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
         // Two files that differ in their ending only: the later one keeps it.
         if !stems.insert(stem.clone()) {
             stem = format!("{stem}.{}", file.extension().unwrap_or_default().to_string_lossy());
         }
-        let title =
-            titles.get(name.as_ref()).cloned().or_else(|| heading(&text)).unwrap_or_else(|| stem.clone());
+        if i < done {
+            continue;
+        }
+        let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
+        let (own, text) = match is_html(file) {
+            true => html::main_text(&text).map(|page| (page.title, page.text)).map_err(|reason| {
+                InputError::Unreadable { path: file.clone(), reason: reason.to_string() }
+            })?,
+            false => (heading(&text), text),
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let title = titles.get(name.as_ref()).cloned().or(own).unwrap_or_else(|| stem.clone());
+        let at = At { item: i + 1, clean: true };
         for (i, text) in chunks(&text).enumerate() {
             let passage =
                 Passage { id: format!("{stem}#{}", i + 1), title: title.clone(), text, ..Passage::default() };
-            sink(passage).map_err(|reason| InputError::Unreadable { path: file.clone(), reason })?;
+            match sink(at, passage) {
+                Ok(()) => {}
+                Err(Refused::Enough) => return Ok(()),
+                Err(Refused::Bad(expected)) => {
+                    let reason = format!("expected {expected}");
+                    return Err(InputError::Unreadable { path: file.clone(), reason });
+                }
+            }
         }
     }
     Ok(())

@@ -1,28 +1,90 @@
-//! Which importer reads what the user named, and what a source looked like when it was read.
+//! What the user named, recognised: which importer reads it, and what it looked like when it was read.
+//!
+//! An importer reads a source item by item (a line, a row, a file), so that memory does not grow with it and a reading that was
+//! broken off goes on after the last whole item.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, Passage, beir, folder, results};
-use crate::input::InputError;
+use super::columns::Columns;
+use super::{Fingerprint, Passage, chunks, folder, jsonl, results, table};
+use crate::input::{self, InputError};
 
-/// Where an importer hands its passages. An error says what was expected instead and stops nothing but that line.
-pub type Sink<'a> = &'a mut dyn FnMut(Passage) -> Result<(), String>;
+/// Where a passage stands in its source.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The item it is of, from 1; the passages of one item follow one another.
+    pub item: usize,
+    /// Whether everything before that item was right.
+    pub clean: bool,
+}
+
+/// Why a passage was not taken.
+#[derive(Debug)]
+pub enum Refused {
+    /// It is not what was expected; the importer tells so and goes on.
+    Bad(String),
+    /// No more are wanted; the importer ends.
+    Enough,
+}
+
+/// Where an importer hands its passages.
+pub type Sink<'a> = &'a mut dyn FnMut(At, Passage) -> Result<(), Refused>;
 
 /// Changes whenever an importer would read the same file into other passages.
-const IMPORTERS: &str = "parallax-import-1";
+const IMPORTERS: &str = "parallax-import-2";
+
+/// How a source is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// A JSON object a line: BEIR, Pyserini, Sphere.
+    Jsonl,
+    /// Comma-separated values with a header.
+    Csv,
+    /// Tab-separated values with a header: DPR.
+    Tsv,
+    /// A folder of text files.
+    Folder,
+    /// Results of rank_llm or BERDS: the passages that they carry.
+    Results,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Jsonl => "JSONL",
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::Folder => "folder of texts",
+            Format::Results => "results of rank_llm or BERDS",
+        })
+    }
+}
+
+/// How the user wants a source to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// A format that the name does not tell.
+    pub format: Option<Format>,
+    /// The columns, where they have names of their own.
+    pub columns: Columns,
+    /// Whether texts are cut into passages of 100 words. A folder's always are.
+    pub segment: bool,
+}
 
 /// A corpus as its owner keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// BEIR `corpus.jsonl`.
-    Jsonl(PathBuf),
-    /// A folder of text files.
-    Folder(PathBuf),
-    /// The passages that runs carry (rank_llm, BERDS); at least one file.
-    Results(Vec<PathBuf>),
+pub struct Source {
+    /// The file or folder; several files only of [`Format::Results`].
+    paths: Vec<PathBuf>,
+    /// How it is written.
+    pub format: Format,
+    columns: Columns,
+    segment: bool,
 }
 
 /// A file as the system lists it: enough to know that it was not touched.
@@ -37,68 +99,119 @@ impl Source {
     /// Recognises a file or folder.
     ///
     /// # Errors
-    /// It is not there, or is neither a `.jsonl` file nor a folder.
+    /// As [`Source::wanted`].
     pub fn recognise(path: &Path) -> Result<Self, InputError> {
+        Self::wanted(path, Wanted::default())
+    }
+
+    /// Recognises a file or folder that is to be read in a certain way.
+    ///
+    /// # Errors
+    /// It is not there, or is neither a file of a known format nor a folder.
+    pub fn wanted(path: &Path, wanted: Wanted) -> Result<Self, InputError> {
+        if input::is_standard_input(path) {
+            let reason = "a corpus is read more than once; write it to a file first".into();
+            return Err(InputError::Unreadable { path: "standard input".into(), reason });
+        }
         let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
-        if path.is_dir() {
-            return Ok(Source::Folder(path));
-        }
-        match path.extension().and_then(|end| end.to_str()) {
-            Some("jsonl" | "json" | "ndjson") if results::is_results(&path)? => {
-                Ok(Source::Results(vec![path]))
+        // A folder as BEIR packs it.
+        let packed = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
+        let path = packed.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
+        let format = match (path.is_dir(), wanted.format, input::ending(&path)) {
+            (true, None | Some(Format::Folder), _) => Format::Folder,
+            (false, Some(format), _) if format != Format::Folder => format,
+            (false, None, Some("jsonl" | "json" | "ndjson")) if results::is_results(&path)? => {
+                Format::Results
             }
-            Some("jsonl" | "json" | "ndjson") => Ok(Source::Jsonl(path)),
-            _ => Err(InputError::Unreadable {
-                path,
-                reason: "expected a corpus in BEIR's format (.jsonl) or a folder of .txt and .md files"
-                    .into(),
-            }),
-        }
+            (false, None, Some("jsonl" | "json" | "ndjson")) => Format::Jsonl,
+            (false, None, Some("csv")) => Format::Csv,
+            (false, None, Some("tsv")) => Format::Tsv,
+            (is_folder, Some(format), _) => {
+                let what = if is_folder { "a folder" } else { "a file" };
+                let reason = format!("{what}, which cannot be read as {format}");
+                return Err(InputError::Unreadable { path, reason });
+            }
+            _ => {
+                let reason = "expected a corpus: .jsonl, .csv or .tsv (perhaps with .gz or .zst), or a folder of .txt, .md and .html files; name the format with `parallax corpus add FILE --format FORMAT`";
+                return Err(InputError::Unreadable { path, reason: reason.into() });
+            }
+        };
+        let segment = wanted.segment && format != Format::Folder;
+        Ok(Source { paths: vec![path], format, columns: wanted.columns, segment })
+    }
+
+    /// The passages that some runs carry; at least one file, all with their full paths.
+    pub fn results(paths: Vec<PathBuf>) -> Self {
+        Source { paths, format: Format::Results, columns: Columns::default(), segment: false }
     }
 
     /// The file or folder; the first of several.
     pub fn path(&self) -> &Path {
-        match self {
-            Source::Jsonl(path) | Source::Folder(path) => path,
-            Source::Results(paths) => paths.first().map_or(Path::new(""), PathBuf::as_path),
-        }
+        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// What tells it from other sources: all its paths.
-    pub fn address(&self) -> String {
-        match self {
-            Source::Results(paths) => {
-                paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join("\n")
-            }
-            _ => self.path().to_string_lossy().into_owned(),
-        }
+    /// All its files, or its folder.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 
     /// What a person would call it: `arguana` for `…/arguana/corpus.jsonl`.
     pub fn name(&self) -> String {
-        if let Source::Results(paths) = self
-            && paths.len() > 1
-        {
-            return format!("{} runs", paths.len());
+        if self.paths.len() > 1 {
+            return format!("{} runs", self.paths.len());
         }
-        let path = self.path();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let parent = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        match (stem.as_ref(), parent) {
-            ("corpus" | "articles" | "passages", Some(parent)) => parent,
-            _ => stem.into_owned(),
+        let stem = input::stem(self.path());
+        let parent = self.path().parent().and_then(Path::file_name);
+        match (stem.as_str(), parent) {
+            ("corpus" | "articles" | "passages", Some(parent)) => parent.to_string_lossy().into_owned(),
+            _ => stem,
         }
     }
 
-    /// Reads all passages into `sink`.
+    /// What it was recognised as, with the columns that are taken.
+    ///
+    /// # Errors
+    /// Its first line cannot be read.
+    pub fn recognised(&self) -> Result<String, InputError> {
+        let path = self.path();
+        let told = match self.format {
+            Format::Jsonl => jsonl::recognised(path, &self.columns)?,
+            Format::Csv => table::recognised(path, ',', &self.columns)?,
+            Format::Tsv => table::recognised(path, '\t', &self.columns)?,
+            Format::Folder => "folder of .txt, .md and .html files".into(),
+            Format::Results => format!("{}: the passages that they carry", self.format),
+        };
+        let cut = self.segment || self.format == Format::Folder;
+        Ok(if cut { format!("{told}; cut into passages of {} words", super::chunk::WORDS) } else { told })
+    }
+
+    /// Reads all passages after the first `done` items into `sink`.
     ///
     /// # Errors
     /// Anything in the source is not as its format asks.
-    pub fn read(&self, sink: Sink<'_>) -> Result<(), InputError> {
-        match self {
-            Source::Jsonl(path) => beir::read(path, sink),
-            Source::Folder(path) => folder::read(path, sink),
-            Source::Results(paths) => results::read(paths, sink),
+    pub fn read(&self, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+        if !self.segment {
+            return self.read_whole(done, sink);
+        }
+        self.read_whole(done, &mut |at, whole| {
+            // A passage without words stays one, as it does uncut.
+            let mut cut = chunks(&whole.text).peekable();
+            let none = cut.peek().is_none().then(String::new);
+            for (i, text) in cut.chain(none).enumerate() {
+                sink(at, Passage { id: format!("{}#{}", whole.id, i + 1), text, ..whole.clone() })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_whole(&self, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+        let path = self.path();
+        match self.format {
+            Format::Jsonl => jsonl::read(path, &self.columns, done, sink),
+            Format::Csv => table::read(path, ',', &self.columns, done, sink),
+            Format::Tsv => table::read(path, '\t', &self.columns, done, sink),
+            Format::Folder => folder::read(path, done, sink),
+            Format::Results => results::read(&self.paths, done, sink),
         }
     }
 
@@ -107,10 +220,9 @@ impl Source {
     /// # Errors
     /// A file cannot be looked at.
     pub fn listing(&self) -> Result<Vec<Listed>, InputError> {
-        let files = match self {
-            Source::Jsonl(path) => vec![path.clone()],
-            Source::Folder(path) => folder::files(path)?,
-            Source::Results(paths) => paths.clone(),
+        let files = match self.format {
+            Format::Folder => folder::files(self.path())?,
+            _ => self.paths.clone(),
         };
         files
             .into_iter()
@@ -122,16 +234,23 @@ impl Source {
             .collect()
     }
 
-    /// Identity of the content, read in full.
+    /// A name for the source and the way it is read, by which it is found again.
+    pub fn key(&self) -> String {
+        let mut all = blake3::Hasher::new();
+        for path in &self.paths {
+            all.update(path.to_string_lossy().as_bytes()).update(b"\n");
+        }
+        all.update(self.way().as_bytes());
+        all.finalize().to_hex()[..24].to_owned()
+    }
+
+    /// Identity of the content, read in full, and of the way it is read.
     ///
     /// # Errors
     /// A file cannot be read.
     pub fn fingerprint(&self, listing: &[Listed]) -> Result<Fingerprint, InputError> {
         let mut all = blake3::Hasher::new();
-        all.update(IMPORTERS.as_bytes());
-        if let Source::Results(_) = self {
-            all.update(b"results");
-        }
+        all.update(self.way().as_bytes());
         for Listed { path, .. } in listing {
             let mut one = blake3::Hasher::new();
             one.update_mmap(path).map_err(|error| InputError::unreadable(path, &error))?;
@@ -140,5 +259,14 @@ impl Source {
             all.update(inside.to_string_lossy().as_bytes()).update(one.finalize().as_bytes());
         }
         Ok(Fingerprint(all.finalize().to_hex()[..24].to_owned()))
+    }
+
+    /// All that decides, beside the bytes, which passages are read.
+    fn way(&self) -> String {
+        let packed = |path: &PathBuf| path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        // The name of a packed file says how it is read; that of another does not count.
+        let packed: Vec<_> =
+            self.paths.iter().map(|path| path.extension().filter(|_| packed(path))).collect();
+        format!("{IMPORTERS} {:?} {:?} {packed:?} {}", self.format, self.columns, self.segment)
     }
 }

@@ -3,16 +3,23 @@
 //! Owns [`Passage`], [`Corpus`], the importers (one file a format) and the [`library::Library`] that keeps what
 //! was imported. It must not know about queries, rankings or models.
 
-mod beir;
+pub mod about;
 mod build;
+pub mod census;
 mod chunk;
+pub mod columns;
 pub mod fields;
 mod folder;
+pub mod html;
 pub mod import;
+mod jsonl;
+pub mod kept;
 pub mod library;
+mod part;
 pub mod results;
 pub mod sample;
 mod store;
+mod table;
 
 pub use chunk::chunks;
 pub use store::Corpus;
@@ -24,13 +31,12 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The passage's own name, unique in its corpus.
-    #[serde(rename = "_id", alias = "id", alias = "docid")]
+    #[serde(rename = "_id")]
     pub id: String,
     /// Title of the page it comes from; may be empty.
     #[serde(default)]
     pub title: String,
     /// The text itself.
-    #[serde(alias = "contents", alias = "raw")]
     pub text: String,
     /// Anything else that is known of it (outlet, voice, address…).
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -1,14 +1,13 @@
 //! Results of rank_llm and BERDS as a corpus: the passages that some runs carry, each once.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use super::Passage;
-use super::import::Sink;
-use crate::input::{BadLine, InputError};
-use crate::measure::trec::{Run, RunOrder, TrecError, read_json_run};
+use super::import::{At, Refused, Sink};
+use crate::input::{self, BadLine, InputError};
+use crate::measure::trec::{Carried, Run, RunOrder, TrecError, read_json_run};
 
 /// How much of a file is looked at to know it.
 const LOOK: u64 = 1 << 16;
@@ -20,7 +19,7 @@ const LOOK: u64 = 1 << 16;
 pub fn is_results(path: &Path) -> Result<bool, InputError> {
     let unreadable = |error| InputError::unreadable(path, &error);
     let mut begins = Vec::new();
-    File::open(path).map_err(unreadable)?.take(LOOK).read_to_end(&mut begins).map_err(unreadable)?;
+    input::open(path)?.take(LOOK).read_to_end(&mut begins).map_err(unreadable)?;
     let text = String::from_utf8_lossy(&begins);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let object = text.lines().next().unwrap_or_default();
@@ -36,13 +35,8 @@ pub fn is_results(path: &Path) -> Result<bool, InputError> {
 ///
 /// # Errors
 /// It is not what the format asks for.
-pub fn read_run(
-    path: &Path,
-    order: RunOrder,
-    each: &mut dyn FnMut(crate::measure::trec::Carried<'_>),
-) -> Result<Run, InputError> {
-    let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
-    let run = read_json_run(&path.display().to_string(), BufReader::new(file), order, 1, each);
+pub fn read_run(path: &Path, order: RunOrder, each: &mut dyn FnMut(Carried<'_>)) -> Result<Run, InputError> {
+    let run = read_json_run(&path.display().to_string(), input::open(path)?, order, 1, each);
     run.map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
         TrecError::Lines(lines) => InputError::Unreadable {
@@ -52,43 +46,69 @@ pub fn read_run(
     })
 }
 
-/// Reads the passages of all `files` into `sink`, by id, in order of their first mention.
+/// Reads the passages of all `files` after the first `done` into `sink`, by id, in order of their first mention.
 ///
 /// # Errors
 /// A file is not such results, or an id stands for two texts.
-pub fn read(files: &[PathBuf], sink: Sink<'_>) -> Result<(), InputError> {
-    let mut seen: HashMap<String, (usize, usize, [u8; 16])> = HashMap::new();
+pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+    let mut seen = HashMap::new();
+    let mut enough = false;
     for (number, file) in files.iter().enumerate() {
         let mut bad = Vec::new();
         read_run(file, RunOrder::AsGiven, &mut |carried| {
-            let letters = letters(carried.title, carried.text);
-            if let Some((other, line, known)) = seen.get(carried.id) {
-                if *known != letters {
-                    bad.push(BadLine {
-                        file: file.clone(),
-                        line: carried.line,
-                        expected: format!(
-                            "the text that passage `{}` has at {}:{line}; give the corpus with --corpus",
-                            carried.id,
-                            files[*other].display()
-                        ),
-                        found: carried.text.into(),
-                    });
-                }
+            if enough {
                 return;
             }
-            seen.insert(carried.id.into(), (number, carried.line, letters));
-            let (id, title, text) = (carried.id.into(), carried.title.into(), carried.text.into());
-            if let Err(expected) = sink(Passage { id, title, text, ..Passage::default() }) {
-                let found = carried.text.into();
-                bad.push(BadLine { file: file.clone(), line: carried.line, expected, found });
+            let taken = take(&mut seen, &carried, number, files).and_then(|new| {
+                if !new || seen.len() <= done {
+                    return Ok(());
+                }
+                let (id, title, text) = (carried.id.into(), carried.title.into(), carried.text.into());
+                let at = At { item: seen.len(), clean: bad.is_empty() };
+                sink(at, Passage { id, title, text, ..Passage::default() })
+            });
+            match taken {
+                Ok(()) => {}
+                Err(Refused::Enough) => enough = true,
+                Err(Refused::Bad(expected)) => {
+                    let (line, found) = (carried.line, carried.text.into());
+                    bad.push(BadLine { file: file.clone(), line, expected, found });
+                }
             }
         })?;
+        if enough {
+            return Ok(());
+        }
         if !bad.is_empty() {
             return Err(InputError::BadLines(bad));
         }
     }
     Ok(())
+}
+
+/// Where an id stood first, and with which text: the file's number, the line, and [`letters`].
+type First = (usize, usize, [u8; 16]);
+
+/// Whether a passage is new; one that is known must have the same text.
+fn take(
+    seen: &mut HashMap<String, First>,
+    carried: &Carried<'_>,
+    number: usize,
+    files: &[PathBuf],
+) -> Result<bool, Refused> {
+    let letters = letters(carried.title, carried.text);
+    match seen.get(carried.id) {
+        None => {
+            seen.insert(carried.id.into(), (number, carried.line, letters));
+            Ok(true)
+        }
+        Some((.., known)) if *known == letters => Ok(false),
+        Some((other, line, _)) => Err(Refused::Bad(format!(
+            "the text that passage `{}` has at {}:{line}; give the corpus with --corpus",
+            carried.id,
+            files[*other].display()
+        ))),
+    }
 }
 
 /// A text by its ASCII letters and digits, if it has any: published runs of one corpus differ in how they encode the rest.
@@ -123,7 +143,7 @@ mod tests {
 
     fn passages(files: &[PathBuf]) -> Result<Vec<Passage>, String> {
         let mut all = Vec::new();
-        read(files, &mut |passage| {
+        read(files, 0, &mut |_, passage| {
             all.push(passage);
             Ok(())
         })
@@ -148,6 +168,25 @@ mod tests {
         let all = passages(&[one, other]).unwrap();
         assert_eq!(all.iter().map(|p| p.text.as_str()).collect::<Vec<_>>(), ["It’s so.", "New."]);
         assert_eq!(all[1].title, "T");
+    }
+
+    #[test]
+    fn what_was_taken_before_is_passed_over_and_enough_ends_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let hit = |id: u32| format!(r#"{{"qid":1,"docid":{id},"score":1,"content":"text {id}"}}"#);
+        let text = |ids: &[u32]| {
+            let hits: Vec<String> = ids.iter().map(|id| hit(*id)).collect();
+            format!(r#"[{{"query":"w","hits":[{}]}}]"#, hits.join(","))
+        };
+        let files =
+            [file(folder.path(), "a.json", &text(&[1, 2])), file(folder.path(), "b.json", &text(&[2, 3, 4]))];
+        let mut seen = Vec::new();
+        read(&files, 1, &mut |at, passage| {
+            seen.push((at.item, passage.id));
+            if at.item == 3 { Err(Refused::Enough) } else { Ok(()) }
+        })
+        .unwrap();
+        assert_eq!(seen, [(2, "2".to_owned()), (3, "3".to_owned())]);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Labels that came with the data: which passage supports which statement.
 //!
-//! Two formats are read: a table with a header naming `id` (the passage's), `perspective` and `label`, and TREC diversity
-//! qrels (`question perspective passage label`, perspectives numbered from 1). A label is tied to the exact text of its
-//! statement.
+//! Three formats are read: a table with a header naming `id` (the passage's), `perspective` and `label`, TREC diversity
+//! qrels (`question perspective passage label`, perspectives numbered from 1), and Perspectrum's JSON. A label is tied to the
+//! exact text of its statement.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::input::{BadLine, InputError, lines};
+use super::perspectrum;
+use crate::input::{self, BadLine, InputError, lines, unquoted};
 use crate::question::Question;
 
 /// What a passage without a line means.
@@ -86,6 +87,13 @@ impl Labels {
         };
         let path = Path::new(path);
         let mut reader = Reader::new(questions);
+        if input::ending(path) == Some("json") {
+            for pair in perspectrum::read(path, questions)? {
+                reader.statements.insert(pair.0.clone());
+                reader.by_pair.insert(pair, Label { supports: true, evidence: None });
+            }
+            return reader.labels(path.into(), absent);
+        }
         lines(path, |_, line| reader.line(line))?;
         reader.labels(path.into(), absent)
     }
@@ -210,17 +218,6 @@ pub(crate) fn truth(label: &str) -> Result<bool, String> {
     }
 }
 
-/// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled.
-fn unquoted(field: &str) -> Result<String, String> {
-    let Some(inner) = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        let unbalanced =
-            field.starts_with('"') || (field.ends_with('"') && field.matches('"').count() % 2 == 1);
-        return if unbalanced { Err("quotes that are closed, or none".into()) } else { Ok(field.to_owned()) };
-    };
-    let single = inner.replace("\"\"", "");
-    if single.contains('"') { Err("inner quotes doubled".into()) } else { Ok(inner.replace("\"\"", "\"")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +247,32 @@ mod tests {
         for labels in [table.unwrap(), qrels.unwrap()] {
             assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(true));
             assert_eq!(labels.supports("Zoos should be banned.", "d1"), None);
+        }
+    }
+
+    #[test]
+    fn evidence_of_perspectrum_supports_the_side_of_its_stance() {
+        use std::io::Write;
+        let read = |text: &str| {
+            let mut file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            Labels::read(file.path().to_str().unwrap(), &questions()).map_err(|error| error.to_string())
+        };
+        let claim = |text: &str, stance: &str| {
+            format!(
+                "[{{\"cId\": 9, \"text\": \"{text}\", \"perspectives\": [{{\"pids\": [1], \"stance_label_3\": \"{stance}\", \"evidence\": [5, 6]}}]}}]"
+            )
+        };
+        let labels = read(&claim("Should zoos be banned?", "UNDERMINE")).unwrap();
+        assert_eq!((labels.len(), labels.supports("Zoos should not be banned.", "6")), (2, Some(true)));
+        assert_eq!(labels.supports("Zoos should be banned.", "6"), None);
+        for (text, expected) in [
+            (claim("Should zoos be banned?", "SO-SO"), "expected SUPPORT or UNDERMINE, found `SO-SO`"),
+            (claim("Another claim", "SUPPORT"), "expected a claim of the question set"),
+            ("{}".into(), ":1: expected a JSON list of Perspectrum's claims"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 

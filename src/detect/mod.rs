@@ -8,6 +8,7 @@ mod cross_encoder;
 pub mod evidence;
 mod fitted;
 pub mod labels;
+mod perspectrum;
 
 pub use cross_encoder::CrossEncoder;
 pub use fitted::{Fitted, Refitted};

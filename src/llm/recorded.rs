@@ -1,11 +1,12 @@
 //! Replies recorded before: one JSON object a line, found by what was asked and by the number of the sample.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 
 use super::record::{key, read_line};
 use super::{Chat, ChatError, Reply, Request};
-use crate::input::{BadLine, InputError};
+use crate::input::{self, BadLine, InputError};
 use crate::work::Stop;
 
 /// Replies recorded before. Alone it answers nothing else.
@@ -31,7 +32,9 @@ impl Recorded {
     /// # Errors
     /// The file cannot be read, a line is no recorded reply, or its key is not that of its request.
     pub fn read(path: &Path) -> Result<Self, InputError> {
-        let bytes = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
+        let mut bytes = Vec::new();
+        let read = input::open(path)?.read_to_end(&mut bytes);
+        read.map_err(|error| InputError::unreadable(path, &error))?;
         Self::parse_file(path, &bytes)
     }
 

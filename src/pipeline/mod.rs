@@ -7,8 +7,10 @@
 mod answer;
 mod bias;
 mod book;
+mod carried;
 mod compare;
 mod figures;
+mod indexed;
 mod judge;
 mod labels;
 mod plan;
@@ -26,6 +28,7 @@ pub use bias::{EXAMPLE, FieldError, Uneven, category, covered_sides, desired};
 pub use book::Book;
 pub use compare::{Compared, compare};
 pub use figures::{Doubt, Figures, FirstRank};
+pub use indexed::index_terms;
 pub use judge::{Judged, MANY, Pair, deeper, judge, top_pairs};
 pub use plan::Plan;
 pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank};

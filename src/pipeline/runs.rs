@@ -4,16 +4,15 @@
 //! outside of the corpus; it has no text here and cannot be judged by the model.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::fs::Metadata;
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use super::recipe::RunFile;
 use crate::corpus::results::is_json;
 use crate::corpus::{Corpus, Passage, PassageIx};
-use crate::input::InputError;
+use crate::input::{self, InputError};
 use crate::measure::trec::{Run, TrecError, is_text_id, read_json_run, read_run_top, text_id};
 use crate::work::{Stop, Stopped};
 
@@ -203,8 +202,7 @@ fn modified(about: &Metadata) -> Option<SystemTime> {
 
 /// Reads a run of any format, which is known by its first character.
 fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
-    let opened = open(&file.path)?;
-    let mut reader = Stoppable { inner: opened, stop };
+    let mut reader = Stoppable { inner: input::open(&file.path)?, stop };
     let name = file.path.display().to_string();
     let json = is_json(&mut reader).map_err(|error| InputError::unreadable(&file.path, &error));
     let run = json.map_err(RunError::from).and_then(|json| {
@@ -215,10 +213,6 @@ fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
         })
     });
     if stop.is_set() { Err(Stopped.into()) } else { run }
-}
-
-fn open(path: &Path) -> Result<BufReader<File>, InputError> {
-    File::open(path).map(BufReader::new).map_err(|error| InputError::unreadable(path, &error))
 }
 
 /// A reader that fails once it is to stop.

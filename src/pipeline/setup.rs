@@ -4,12 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::Recipe;
+use super::carried::{asked_by, carried_by};
+use super::indexed::index_terms;
 use super::labels::{annotator, human, unused};
+use super::recipe::RunFile;
+use super::runs::Runs;
 use crate::annotate::Human;
 use crate::corpus::fields::Fields;
-use crate::corpus::import::Source;
-use crate::corpus::library::Library;
-use crate::corpus::{Corpus, Passage, PassageIx, results, sample};
+use crate::corpus::import::Format;
+use crate::corpus::library::{Called, Library};
+use crate::corpus::{Corpus, Passage, PassageIx, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
 use crate::encode::{
@@ -17,15 +22,9 @@ use crate::encode::{
 };
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
-use crate::measure::trec::RunOrder;
 use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
-
-use super::recipe::RunFile;
-use super::runs::Runs;
-
-use super::Recipe;
 
 /// The folder in the data folder where models from the hub are kept.
 pub const MODELS: &str = "models";
@@ -33,7 +32,7 @@ pub const MODELS: &str = "models";
 /// What to open, as the user named it.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    /// A corpus, else the carried sample.
+    /// A corpus, by its file, folder or name, else the carried sample.
     pub corpus: Option<PathBuf>,
     /// A question set, else the carried one (with the carried corpus) or none.
     pub questions: Option<PathBuf>,
@@ -153,15 +152,17 @@ impl Setup {
     /// See [`SetupError`].
     pub fn open(opening: &Opening, tell: Tell<'_>, stop: &Stop) -> Result<Self, SetupError> {
         let library = Library::at(&opening.data_dir);
-        let source = match &opening.corpus {
-            Some(path) => Some(Source::recognise(path)?),
-            None => carried_by(&opening.runs, stop)?,
+        let named = match &opening.corpus {
+            Some(path) => Some(library.named(path)?),
+            None => carried_by(&opening.runs, stop)?.map(Called::Source),
         };
-        let carried = source.is_none();
-        let questions = match (&opening.questions, &source) {
+        let carried = named.is_none();
+        let questions = match (&opening.questions, &named) {
             (Some(path), _) => question::set::read(path)?,
             (None, None) => question::set::carried(sample::QUESTIONS),
-            (None, Some(Source::Results(files))) => asked_by(files)?,
+            (None, Some(Called::Source(source))) if source.format == Format::Results => {
+                asked_by(source.paths())?
+            }
             (None, Some(_)) => Vec::new(),
         };
         let labels = match &opening.labels {
@@ -169,10 +170,10 @@ impl Setup {
             None if carried => Some(Labels::carried(sample::LABELS, &questions, Absent::No)?),
             None => None,
         };
-        let (corpus, folder) = match &source {
+        let (corpus, folder) = match &named {
             None => (sample::corpus(), None),
-            Some(source) => {
-                let corpus = library.open(source, tell, stop)?;
+            Some(named) => {
+                let corpus = library.open_named(named, tell, stop)?;
                 let folder = library.folder(&corpus.fingerprint);
                 (corpus, Some(folder))
             }
@@ -207,30 +208,10 @@ impl Setup {
             fields: Part::new(),
             models_folder: opening.data_dir.join(MODELS),
         };
-        setup.index(tell, stop)?;
+        if setup.folder.is_some() {
+            index_terms(&setup.library, &setup.corpus, tell, stop)?;
+        }
         Ok(setup)
-    }
-
-    /// Builds the term index on disk if it is not there.
-    fn index(&self, tell: Tell<'_>, stop: &Stop) -> Result<(), SetupError> {
-        let Some(place) = self.folder.as_ref().map(|folder| folder.join(TermIndex::FOLDER)) else {
-            return Ok(());
-        };
-        if place.exists() {
-            return Ok(());
-        }
-        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
-        if place.exists() {
-            return Ok(());
-        }
-        let beside = place.with_extension("building");
-        let cache = |error: std::io::Error| SetupError::Cache(unwritable(&place, &error));
-        if beside.exists() {
-            fs::remove_dir_all(&beside).map_err(cache)?;
-        }
-        fs::create_dir_all(&beside).map_err(cache)?;
-        TermIndex::build(&beside, &self.corpus, tell, stop)?;
-        fs::rename(&beside, &place).map_err(cache)
     }
 
     /// The passage at a place; one that the corpus does not hold says so.
@@ -360,7 +341,7 @@ impl Setup {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
         }
-        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
+        let _lock = self.library.lock(&self.corpus.fingerprint, tell, stop)?;
         if self.vectors(model)?.is_none() {
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, tell, stop)?;
         }
@@ -381,7 +362,7 @@ impl Setup {
     ) -> Result<ready::Taken, SetupError> {
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
-        let _lock = self.library.lock(&self.corpus.fingerprint, stop)?;
+        let _lock = self.library.lock(&self.corpus.fingerprint, tell, stop)?;
         let taken = {
             let made = (encoder.dimensions(), encoder.similarity());
             ready::import(&self.corpus, file, ids, made, &place, tell, stop)?
@@ -408,52 +389,6 @@ impl Setup {
         let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
         folder.join(format!("{key}.f32"))
     }
-}
-
-/// The runs that carry passages of their own, as a corpus; none where the sample holds all of them, or there are none.
-fn carried_by(runs: &[RunFile], stop: &Stop) -> Result<Option<Source>, SetupError> {
-    let (mut files, mut known) = (Vec::<PathBuf>::new(), true);
-    let sample = sample::corpus();
-    for RunFile { path, .. } in runs {
-        if stop.is_set() {
-            return Err(SetupError::Corpus(Stopped.into()));
-        }
-        let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
-        if files.contains(&path) || !results::is_results(&path)? {
-            continue;
-        }
-        let held = |id: &str| sample.find(id).is_some();
-        let run = results::read_run(&path, RunOrder::AsGiven, &mut |passage| known &= held(passage.id))?;
-        if run.texts {
-            files.push(path);
-        }
-    }
-    Ok((!known && !files.is_empty()).then_some(Source::Results(files)))
-}
-
-/// The questions that runs carry, each once.
-fn asked_by(files: &[PathBuf]) -> Result<Vec<Question>, SetupError> {
-    let mut all: Vec<Question> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for file in files {
-        for asked in results::read_run(file, RunOrder::AsGiven, &mut |_| {})?.questions() {
-            let Some(text) = &asked.text else { continue };
-            // A question that has no id of its own is known by its words, and counted.
-            let id = if asked.id == *text { (all.len() + 1).to_string() } else { asked.id.clone() };
-            if !seen.insert(asked.id.clone()) {
-                continue;
-            }
-            let wrong = |expected| InputError::Unreadable {
-                path: file.clone(),
-                reason: format!("question {}: expected {expected}", asked.id),
-            };
-            all.push(
-                question::set::question(id, text, asked.perspectives.clone(), asked.supports)
-                    .map_err(wrong)?,
-            );
-        }
-    }
-    Ok(all)
 }
 
 /// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
@@ -498,7 +433,7 @@ pub fn model_threads() -> Result<rayon::ThreadPool, SetupError> {
         .map_err(|error| SetupError::Cache(format!("no threads for the models: {error}")))
 }
 
-fn unwritable(place: &Path, error: &std::io::Error) -> String {
+pub(super) fn unwritable(place: &Path, error: &std::io::Error) -> String {
     format!(
         "{} cannot be used ({error}); make room there or name another folder with --data-dir",
         place.display()

@@ -24,6 +24,7 @@ mod predicate;
 pub mod set;
 mod subject;
 mod tokens;
+mod topics;
 mod verbs;
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 //! A task holds `corpus`, the parallel lists `queries`, `source_queries` (the root of each query), `perspectives` and
 //! `query_labels`, and `key_ref`: the number of a query to the numbers of its gold passages, all from 0.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::input::{BadLine, InputError, TOLD, excerpt};
+use crate::input::{self, BadLine, InputError, TOLD, excerpt};
 
 /// One task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub struct Row {
 /// # Errors
 /// The file is not such an object; every task's fault is told, and nothing is taken.
 pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
-    let text = fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let text = input::text(path)?;
     let text = text.trim_start_matches('\u{feff}');
     let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
     let expected =

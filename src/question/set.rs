@@ -1,12 +1,13 @@
-//! Question sets as files: BERDS JSONL, BEIR `queries.jsonl`, or a TREC-like TSV of id and question.
+//! Question sets as files: BERDS JSONL, BEIR `queries.jsonl`, PIR's likewise, TREC topics, or a TSV of id and question.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use super::topics::{self, Topics};
 use super::{Question, Written, statements};
-use crate::input::{InputError, lines};
+use crate::input::{self, BadLine, InputError, lines};
 
 #[derive(Deserialize)]
 struct Line {
@@ -22,6 +23,14 @@ struct Line {
     /// Published sets have many things here; what is no object says nothing.
     #[serde(default)]
     metadata: serde_json::Value,
+    /// PIR: a string that is JSON again.
+    meta: Option<String>,
+}
+
+/// What PIR keeps in `meta`.
+#[derive(Deserialize)]
+struct Meta {
+    perspective: Option<String>,
 }
 
 /// Reads a question set; questions without perspectives of their own get them by rule where one applies.
@@ -30,15 +39,31 @@ struct Line {
 /// A line is not a question, repeats an id, or names a supporting perspective that is not there.
 pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     let (mut questions, mut seen) = (Vec::new(), HashSet::new());
-    let tsv = path.extension().is_some_and(|end| end == "tsv" || end == "txt");
-    lines(path, |number, line| {
-        let question = if tsv { tab_line(line)? } else { json_line(line, number)? };
+    let tsv = matches!(input::ending(path), Some("tsv" | "txt"));
+    let mut add = |question: Question| {
         if !seen.insert(question.id.clone()) {
             return Err(format!("an id of its own (`{}` stood on an earlier line)", question.id));
         }
         questions.push(question);
         Ok(())
+    };
+    let mut topics: Option<Topics> = None;
+    let mut is_first = true;
+    lines(path, |number, line| {
+        if std::mem::take(&mut is_first) && topics::begins(line) {
+            topics = Some(Topics::default());
+        }
+        match &mut topics {
+            Some(topics) => {
+                topics.line(number, line, &mut |id, text| add(question(id, &text, Vec::new(), None)?))
+            }
+            None => add(if tsv { tab_line(line)? } else { json_line(line, number)? }),
+        }
     })?;
+    if let Some(began) = topics.and_then(|topics| topics.open) {
+        let (expected, found) = ("`</top>` at the end of a topic".into(), "the end of the file".into());
+        return Err(InputError::BadLines(vec![BadLine { file: path.into(), line: began, expected, found }]));
+    }
     if questions.is_empty() {
         let advice = "expected a line of JSON with `question` and perhaps `perspectives`";
         return Err(InputError::Empty { path: path.into(), what: "the question set", advice });
@@ -60,7 +85,14 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         Some(other) => other.to_string(),
         None => number.to_string(),
     };
-    let question = question(id, &line.question, line.perspectives, line.supports)?;
+    let mut perspectives = line.perspectives;
+    if let Some(meta) = line.meta {
+        let meta: Meta = serde_json::from_str(&meta)
+            .map_err(|error| format!("`meta` to be JSON with `perspective`, as PIR writes it ({error})"))?;
+        // A query of the neutral side has an empty one.
+        perspectives.extend(meta.perspective.filter(|text| !text.trim().is_empty()));
+    }
+    let question = question(id, &line.question, perspectives, line.supports)?;
     let metadata = match line.metadata {
         serde_json::Value::Object(metadata) => metadata,
         _ => Default::default(),
@@ -134,8 +166,34 @@ mod tests {
     }
 
     #[test]
+    fn trec_topics_are_read_in_both_ways_of_writing_them() {
+        let open = "<top>\n<num> Number: 301\n<title> Should zoos\nbe banned?\n\n<desc> Description:\nSkip.\n</top>\n<top><num>302<title>Who pays?</top>";
+        let xml = "<?xml version='1.0'?>\n<topics>\n<topic><number>301</number>\n<title>Should zoos be banned?</title><description>x</description></topic>\n<topic number=\"302\"><query>Who pays?</query></topic>\n</topics>";
+        for text in [open, xml] {
+            let questions = read_text(text, ".txt").unwrap();
+            let all: Vec<_> = questions.iter().map(|q| (q.id.as_str(), q.text.as_str())).collect();
+            assert_eq!(all, [("301", "Should zoos be banned?"), ("302", "Who pays?")], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_of_pir_brings_its_perspective() {
+        let meta = r#"{\"src_query\": \"zoos\", \"perspective\": \"Zoos are cruel.\"}"#;
+        let text = format!("{{\"_id\": \"q\", \"text\": \"zoos, cruel\", \"meta\": \"{meta}\"}}");
+        let questions = read_text(&text, ".jsonl").unwrap();
+        assert_eq!(
+            (questions[0].id.as_str(), questions[0].perspectives[0].as_str()),
+            ("q", "Zoos are cruel.")
+        );
+    }
+
+    #[test]
     fn bad_lines_are_told_and_nothing_is_taken() {
         for (text, ending, expected) in [
+            ("<top>\n<num> 1\n</top>", ".txt", ":3: expected a topic with a number"),
+            ("<top>\n<num> 1\n<title> x\n<top>", ".txt", ":4: expected `</top>` before the next"),
+            ("<top>\n<num> 1\n<title> x\n", ".txt", ":1: expected `</top>` at the end"),
+            ("{\"text\": \"x\", \"meta\": \"y\"}", ".jsonl", ":1: expected `meta` to be JSON"),
             ("{\"question\":\"\"}", ".jsonl", ":1: expected a `question` that is not empty"),
             (
                 "{\"question\":\"x\",\"perspectives\":[\"a\"],\"supports\":4}",

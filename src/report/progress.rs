@@ -25,6 +25,15 @@ impl Rates {
 /// `embedding 12,000/36,000 · 81/s · 4 min 56 s left`
 pub fn text(progress: Progress, made: u64, took: Duration) -> String {
     let Progress { job, done, total } = progress;
+    match job {
+        Job::Waiting { process: 0 } => {
+            return "waiting for another process, which builds the same corpus".into();
+        }
+        Job::Waiting { process } => {
+            return format!("waiting for process {process}, which builds the same corpus");
+        }
+        _ => {}
+    }
     let rate = made as f64 / took.as_secs_f64().max(1e-3);
     let mut text = format!("{} {}", job.name(), thousands(done));
     if total > 0 {
@@ -69,5 +78,8 @@ mod tests {
         );
         let unknown = Progress { job: Job::Importing, done: 2_000, total: 0 };
         assert_eq!(text(unknown, 0, Duration::ZERO), "importing 2,000");
+        let waiting = Progress { job: Job::Waiting { process: 4_711 }, done: 0, total: 1 };
+        let told = "waiting for process 4711, which builds the same corpus";
+        assert_eq!(text(waiting, 0, Duration::ZERO), told);
     }
 }

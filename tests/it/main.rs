@@ -3,10 +3,12 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod corpora;
 mod encoders;
 mod evaluation;
 mod frames;
 mod house;
+mod kills;
 mod labelling;
 mod measure_real_data;
 mod models;

@@ -195,3 +195,35 @@ fn a_floor_may_be_put_under_a_task_or_a_side() {
         assert_eq!(told.code, Some(code), "{bound}: {}", told.err);
     }
 }
+
+#[test]
+fn a_task_as_it_lies_on_the_hub_gives_the_figures_of_the_same_task_in_the_demo_file() {
+    let mut demo = tasks();
+    demo.as_object_mut().unwrap().remove("years");
+    let desk = Desk::new(&demo.to_string());
+    let (task, folder) = (&demo["pets"], desk.0.path().join("pets"));
+    fs::create_dir(&folder).unwrap();
+    let lines = |rows: Vec<Value>| rows.iter().map(|row| row.to_string() + "\n").collect::<String>();
+    let corpus = task["corpus"].as_array().unwrap().iter().enumerate();
+    let corpus = corpus.map(|(i, text)| json!({"_id": format!("p{i}"), "title": "", "text": text}));
+    fs::write(folder.join("corpus.jsonl"), lines(corpus.collect())).unwrap();
+    let queries = (0..3).map(|i| {
+        let meta = json!({"src_query": task["source_queries"][i], "perspective": task["perspectives"][i]});
+        json!({"_id": format!("q{i}"), "text": task["queries"][i], "meta": meta.to_string()})
+    });
+    fs::write(folder.join("queries.jsonl"), lines(queries.collect())).unwrap();
+    let qrels = |last: &str| {
+        lines((0..3).map(|i| json!({"query-id": format!("q{i}"), "corpus-id": if i == 2 { last.to_owned() } else { format!("p{i}") }, "score": 1})).collect())
+    };
+    fs::write(folder.join("qrels.jsonl"), qrels("p9")).unwrap();
+    let told = desk.run(&["--questions", "pets"]);
+    assert_eq!(told.code, Some(2));
+    assert!(told.err.contains("qrels.jsonl: expected a passage of corpus.jsonl, found `p9`"), "{}", told.err);
+    fs::write(folder.join("qrels.jsonl"), qrels("p2")).unwrap();
+    let hub = desk.run(&["--questions", "pets", "--format", "json"]);
+    assert_eq!(hub.code, Some(0), "{}", hub.err);
+    let hub: Value = serde_json::from_str(&hub.out).unwrap();
+    assert_eq!(hub["rows"], desk.json(&[])["rows"]);
+    fs::remove_file(folder.join("queries.jsonl")).unwrap();
+    assert!(desk.run(&["--questions", "pets"]).err.contains("expected queries.jsonl there"));
+}

@@ -15,27 +15,27 @@ use crate::stage::QUESTION;
 const LANES: [&str; 2] = ["--lanes", "bm25"];
 
 /// A folder for files, a folder for data, and the program.
-pub(crate) struct Desk {
-    pub(crate) files: TempDir,
-    data: PathBuf,
+pub struct Desk {
+    pub files: TempDir,
+    pub data: PathBuf,
 }
 
-pub(crate) struct Told {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
+pub struct Told {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 impl Told {
     #[track_caller]
-    pub(crate) fn good(self) -> String {
+    pub fn good(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.err);
         self.out
     }
 
     /// Exit code 2, nothing on standard output, and all of `words` on standard error.
     #[track_caller]
-    pub(crate) fn bad(&self, words: &[&str]) {
+    pub fn bad(&self, words: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.err);
         for word in words {
             assert!(self.err.contains(word), "no `{word}` in\n{}", self.err);
@@ -45,20 +45,20 @@ impl Told {
 }
 
 impl Desk {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let files = tempfile::tempdir().unwrap();
         let data = files.path().join("data");
         Desk { files, data }
     }
 
-    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.files.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         name.to_owned()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
         command.args(arguments).arg("--data-dir").arg(&self.data).current_dir(self.files.path());
         for name in
@@ -70,24 +70,24 @@ impl Desk {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Told {
+    pub fn run(&self, arguments: &[&str]) -> Told {
         told(&mut self.command(arguments))
     }
 
     #[track_caller]
-    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--format", "json"]].concat();
         serde_json::from_str(&self.run(&arguments).good()).unwrap()
     }
 
     /// What lies below the corpora of the data folder.
-    fn corpora(&self) -> Vec<PathBuf> {
+    pub fn corpora(&self) -> Vec<PathBuf> {
         let Ok(listing) = fs::read_dir(self.data.join("corpora")) else { return Vec::new() };
         listing.map(|entry| entry.unwrap().path()).collect()
     }
 }
 
-fn told(command: &mut Command) -> Told {
+pub fn told(command: &mut Command) -> Told {
     let output = command.output().unwrap();
     Told {
         code: output.status.code(),
@@ -96,7 +96,7 @@ fn told(command: &mut Command) -> Told {
     }
 }
 
-fn jsonl(passages: &[(&str, &str, &str)]) -> String {
+pub fn jsonl(passages: &[(&str, &str, &str)]) -> String {
     let lines = passages
         .iter()
         .map(|(id, title, text)| json!({"_id": id, "title": title, "text": text}).to_string() + "\n");
@@ -104,7 +104,7 @@ fn jsonl(passages: &[(&str, &str, &str)]) -> String {
 }
 
 /// A corpus of six passages.
-fn tiny(desk: &Desk) -> String {
+pub fn tiny(desk: &Desk) -> String {
     let passages = [
         ("a", "Ban them", "Zoos should be banned. No cage is kind to an elephant."),
         ("b", "Keep them", "Zoos should not be banned: they breed species that would be gone without them."),
@@ -266,13 +266,13 @@ fn bad_files_are_told_with_file_and_line_and_exit_code_2() {
     search("malformed.jsonl", &[]).bad(&["malformed.jsonl:2: expected a JSON object", "nothing was taken"]);
 
     desk.write("twice.jsonl", format!("{good}\n\n{good}\n"));
-    search("twice.jsonl", &[]).bad(&["twice.jsonl:3: expected an `_id` of its own", "`a`"]);
+    search("twice.jsonl", &[]).bad(&["twice.jsonl:3: expected an id of its own", "`a`"]);
 
     desk.write("empty.jsonl", "");
     search("empty.jsonl", &[]).bad(&["empty.jsonl: the corpus is empty"]);
 
     fs::create_dir(desk.files.path().join("nothing")).unwrap();
-    search("nothing", &[]).bad(&["nothing: the corpus is empty", ".txt or .md"]);
+    search("nothing", &[]).bad(&["nothing: the corpus is empty", ".txt, .md or .html"]);
 
     desk.write("latin1/a.txt", b"caf\xe9");
     search("latin1", &[]).bad(&["a.txt: not UTF-8 text"]);

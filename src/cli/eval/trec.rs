@@ -1,8 +1,7 @@
 //! `parallax eval trec`: graded relevance of lanes or finished runs, as trec_eval measures it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -12,10 +11,11 @@ use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::lanes::Lanes;
 use super::{Values, cells, under};
+use crate::input;
 use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
 use crate::measure::score::{Evidence, score};
-use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_qrels};
+use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_jsonl_qrels, read_qrels};
 use crate::pipeline::recipe::Switch;
 use crate::pipeline::{Asked, LaneError, Lists, Plan, Recipe, Runs, rank};
 use crate::question::{self, Question};
@@ -64,8 +64,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }))
 }
 
-fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
-    File::open(path).map(BufReader::new).with_context(|| path.display().to_string())
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    Ok(input::open(path)?)
 }
 
 fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
@@ -75,7 +75,12 @@ fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
     let name = path.display().to_string();
     // BEIR's files have a header and three columns, TREC's neither.
     let beir = first.split('\t').count() == 3;
-    Ok(if beir { read_beir_qrels(&name, open(path)?)? } else { read_qrels(&name, open(path)?)? })
+    // Standard input is read once only.
+    let whole = Cursor::new(first.clone()).chain(reader);
+    if first.trim_start().starts_with('{') {
+        return Ok(read_jsonl_qrels(&name, whole)?);
+    }
+    Ok(if beir { read_beir_qrels(&name, whole)? } else { read_qrels(&name, whole)? })
 }
 
 /// A lane's lists, and the questions it has none for, with the reason.

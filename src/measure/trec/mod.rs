@@ -10,7 +10,7 @@
 //! | [`run`] | a run in memory, its order, and `qid Q0 docid rank score tag` |
 //! | `build` | a run while it is read |
 //! | [`rank_llm`] | the JSON runs of rank_llm and BERDS, whose objects `shape` knows |
-//! | [`qrels`] | graded qrels, TREC and BEIR |
+//! | [`qrels`] | graded qrels, TREC, BEIR and PIR |
 //! | [`diversity`] | judgements per perspective |
 //! | [`mod@write`] | runs and both kinds of qrels, out |
 
@@ -25,7 +25,7 @@ pub mod write;
 
 pub use diversity::{Absent, DiversityQrels, read_diversity_qrels};
 pub use lines::{LineError, LineErrors, TrecError};
-pub use qrels::{Qrels, read_beir_qrels, read_qrels};
+pub use qrels::{Qrels, read_beir_qrels, read_jsonl_qrels, read_qrels};
 pub use rank_llm::{Carried, is_text_id, read_json_run, read_rank_llm, text_id};
 pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run, read_run_top};
 pub use write::{write_diversity_qrels, write_qrels, write_run};

@@ -1,4 +1,4 @@
-//! Graded judgements of (question, passage) pairs: TREC qrels and BEIR's TSV.
+//! Graded judgements of (question, passage) pairs: TREC qrels, BEIR's TSV, and PIR's JSONL.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -108,6 +108,44 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
     problems.finish(building.qrels)
 }
 
+/// Reads PIR's judgements: a JSON object a line with `query-id`, `corpus-id` and `score`.
+///
+/// # Errors
+/// Lines that are no such objects, and a pair judged twice.
+pub fn read_jsonl_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecError> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        #[serde(rename = "query-id")]
+        question: Name,
+        #[serde(rename = "corpus-id")]
+        passage: Name,
+        score: f64,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Name {
+        Text(String),
+        Number(i64),
+    }
+    let text = |name: Name| match name {
+        Name::Text(text) => text,
+        Name::Number(number) => number.to_string(),
+    };
+    let mut problems = Problems::of(file);
+    let mut building = QrelsBuilder::default();
+    each_line(reader, &mut problems, |problems, number, line| match serde_json::from_str::<Line>(line) {
+        Ok(judged) if judged.score.fract() == 0.0 => {
+            let pair = [&*text(judged.question), &*text(judged.passage)];
+            building.add(problems, number, pair, judged.score as i32);
+        }
+        _ => {
+            let expected = "a JSON object with `query-id`, `corpus-id` and a whole number as `score`";
+            problems.report(number, expected, quoted(line));
+        }
+    })?;
+    problems.finish(building.qrels)
+}
+
 fn beir_header(line: &str) -> Option<[usize; 3]> {
     let names: Vec<&str> = line.split('\t').map(str::trim).collect();
     let place = |name| names.iter().position(|other| *other == name);
@@ -175,6 +213,18 @@ mod tests {
              q.qrels:3: expected a whole number as grade (column 4), found `1.5`\n\
              q.qrels:4: expected one line for each passage of question `1`, found `a` again (first on line 1)"
         );
+    }
+
+    #[test]
+    fn judgements_as_json_lines_say_the_same() {
+        let jsonl = |text: &str| read_jsonl_qrels("q.jsonl", text.as_bytes());
+        let line = "{\"query-id\": \"1\", \"corpus-id\": 7, \"score\": 2}\n";
+        assert_eq!(jsonl(line).unwrap(), trec("1 0 7 2").unwrap());
+        for bad in ["{\"query-id\": \"1\"}", "{\"query-id\": \"1\", \"corpus-id\": 7, \"score\": 0.5}", line]
+        {
+            let error = jsonl(&format!("{line}{bad}")).unwrap_err().to_string();
+            assert!(error.starts_with("q.jsonl:2: expected "), "{error}");
+        }
     }
 
     #[test]

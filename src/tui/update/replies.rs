@@ -31,7 +31,8 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
         // The shell, which has a clock, turns it into words first.
         Reply::Progress(progress) => progressed(app, progress, progress.job.name().to_owned()),
         Reply::Embedded(done) => {
-            app.jobs.retain(|(progress, _)| progress.job != Job::Embedding);
+            // Nothing else goes on once a corpus is open.
+            app.jobs.clear();
             match done {
                 Ok(()) => return wake(app),
                 Err(reason) => {

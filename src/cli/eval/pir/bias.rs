@@ -10,7 +10,7 @@ use crate::question::pir::Task;
 use crate::report::table::{Cell, Row, Table};
 
 /// The label of queries that ask for no side.
-const NO_SIDE: &str = "general";
+pub const NO_SIDE: &str = "general";
 
 /// A root of a task: the query it was met in, and its gold passages with their sides.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 //! Table 3, the sides that root queries bring up. Needs no corpus of its own: every task holds its passages.
 
 mod bias;
+mod hub;
 mod rank;
 mod vectors;
 
@@ -36,7 +37,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         bail!("eval pir ranks by the carried encoder and BM25 and takes no --lane, --lanes or --run");
     }
     under::known(args, lanes())?;
-    let mut tasks = read(path)?;
+    let mut tasks = if path.is_dir() { vec![hub::read(path)?] } else { read(path)? };
     let left_out = tasks.iter().flat_map(|task| &task.rows).filter(|row| row.gold.is_empty()).count();
     for task in &mut tasks {
         task.rows.retain(|row| !row.gold.is_empty());

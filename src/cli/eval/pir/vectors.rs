@@ -51,7 +51,7 @@ fn of(
     let name = name(corpus, encoder.key());
     let place = folder.join(format!("{name}.f32"));
     if !place.exists() {
-        let _lock = library.lock(&Fingerprint(name), stop)?;
+        let _lock = library.lock(&Fingerprint(name), tell, stop)?;
         // Another process may have made them while this one waited.
         if !place.exists() {
             embed(corpus, encoder, &place, models, tell, stop)?;

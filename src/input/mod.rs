@@ -1,7 +1,15 @@
-//! Reading line-based files: what a bad line is, and how bad lines are told.
+//! Reading a user's files: plain or compressed, line by line; what a bad line is, and how bad lines are told.
 //!
 //! Owns [`BadLine`] and [`InputError`], which every reader of a user's file returns. It must not know any
 //! format.
+
+mod field;
+mod lines;
+mod open;
+
+pub use field::unquoted;
+pub use lines::{LONGEST, Line, Lines, lines};
+pub use open::{ending, is_standard_input, open, stem, text};
 
 use std::fmt;
 use std::io;
@@ -9,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// How many bad lines are told at once; the rest are counted.
 pub const TOLD: usize = 20;
+
+/// After so many bad lines a file is read no further: it is of another format.
+pub const ENOUGH: usize = 1_000;
 
 /// One line that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +79,9 @@ impl InputError {
         let reason = match error.kind() {
             io::ErrorKind::NotFound => "no such file or folder".into(),
             io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
+            io::ErrorKind::UnexpectedEof => {
+                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
+            }
             _ => error.to_string(),
         };
         InputError::Unreadable { path: path.into(), reason }
@@ -77,7 +91,8 @@ impl InputError {
 fn told(lines: &[BadLine]) -> String {
     let mut text: Vec<String> = lines.iter().take(TOLD).map(ToString::to_string).collect();
     if lines.len() > TOLD {
-        text.push(format!("… and {} more bad lines", lines.len() - TOLD));
+        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
+        text.push(format!("… and {least}{} more bad lines", lines.len() - TOLD));
     }
     text.push("nothing was taken from it; mend the lines above and try again".into());
     text.join("\n")
@@ -95,44 +110,4 @@ pub fn excerpt(text: &str) -> String {
     }
     out.push('`');
     out
-}
-
-/// Calls `each` on every line of a text file with its number from 1, collecting the bad ones.
-///
-/// `each` returns what was expected when a line is not right. Blank lines are passed over.
-///
-/// # Errors
-/// The file cannot be read, or any line was bad.
-pub fn lines(path: &Path, mut each: impl FnMut(usize, &str) -> Result<(), String>) -> Result<(), InputError> {
-    use std::io::BufRead;
-    let unreadable = |error: io::Error| InputError::unreadable(path, &error);
-    let mut reader = io::BufReader::new(std::fs::File::open(path).map_err(unreadable)?);
-    let (mut bytes, mut number, mut bad) = (Vec::new(), 0, Vec::new());
-    loop {
-        bytes.clear();
-        if reader.read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
-            break;
-        }
-        number += 1;
-        let told = match std::str::from_utf8(&bytes) {
-            Ok(line) => {
-                let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line };
-                let line = line.trim_end_matches(['\n', '\r']);
-                if line.trim().is_empty() {
-                    continue;
-                }
-                each(number, line)
-            }
-            Err(_) => Err("UTF-8 text".into()),
-        };
-        if let Err(expected) = told {
-            bad.push(BadLine {
-                file: path.into(),
-                line: number,
-                expected,
-                found: String::from_utf8_lossy(&bytes).trim_end().into(),
-            });
-        }
-    }
-    if bad.is_empty() { Ok(()) } else { Err(InputError::BadLines(bad)) }
 }

@@ -1,0 +1,84 @@
+//! A task of PIR as it lies on the hub: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.jsonl`.
+//!
+//! A query is `{_id, text, meta}`, where `meta` is a string that is JSON again and holds `src_query`, the query without its
+//! perspective, and `perspective`. Which side a perspective takes is not said there.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+use super::bias::NO_SIDE;
+use crate::corpus::import::{Format, Source, Wanted};
+use crate::input;
+use crate::measure::trec::read_jsonl_qrels;
+use crate::question::pir::{Row, Task};
+
+#[derive(Deserialize)]
+struct Query {
+    #[serde(rename = "_id", alias = "id")]
+    id: String,
+    text: String,
+    meta: String,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    src_query: String,
+    #[serde(default)]
+    perspective: Option<String>,
+}
+
+/// Reads one task.
+///
+/// # Errors
+/// A file is missing or not right, or a judgement names a query or passage that is not there.
+pub fn read(folder: &Path) -> anyhow::Result<Task> {
+    let (mut corpus, mut places) = (Vec::new(), HashMap::new());
+    let wanted = Wanted { format: Some(Format::Jsonl), ..Wanted::default() };
+    Source::wanted(&file(folder, "corpus")?, wanted)?.read(0, &mut |_, passage| {
+        places.insert(passage.id.clone(), corpus.len());
+        corpus.push(passage.contents());
+        Ok(())
+    })?;
+    let (mut rows, mut queries) = (Vec::new(), HashMap::new());
+    input::lines(&file(folder, "queries")?, |_, line| {
+        let query: Query = serde_json::from_str(line)
+            .map_err(|error| format!("a JSON object with `_id`, `text` and `meta` ({error})"))?;
+        let meta: Meta = serde_json::from_str(&query.meta)
+            .map_err(|error| format!("`meta` to be JSON with `src_query` and `perspective` ({error})"))?;
+        if queries.insert(query.id.clone(), rows.len()).is_some() {
+            return Err(format!("an `_id` of its own (`{}` stood on an earlier line)", query.id));
+        }
+        let perspective = meta.perspective.filter(|text| !text.trim().is_empty());
+        let (query, root, label) = (query.text, meta.src_query, NO_SIDE.to_owned());
+        rows.push(Row { query, root, perspective, label, gold: Vec::new() });
+        Ok(())
+    })?;
+    let qrels = file(folder, "qrels")?;
+    let name = qrels.display().to_string();
+    for (question, judged) in read_jsonl_qrels(&name, input::open(&qrels)?)?.questions() {
+        let Some(row) = queries.get(question) else {
+            bail!("{name}: expected a query of queries.jsonl, found {}", input::excerpt(question));
+        };
+        for (passage, _) in judged.iter().filter(|(_, grade)| **grade > 0) {
+            let place = places.get(passage).with_context(|| {
+                format!("{name}: expected a passage of corpus.jsonl, found {}", input::excerpt(passage))
+            })?;
+            rows[*row].gold.push(*place);
+        }
+    }
+    let name = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Task { name, corpus, rows })
+}
+
+/// The file of that name, plain or compressed.
+fn file(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let names = ["", ".gz", ".zst"].map(|ending| folder.join(format!("{name}.jsonl{ending}")));
+    let found = names.into_iter().find(|path| path.is_file());
+    found.with_context(|| {
+        format!("{}: expected {name}.jsonl there, as PIR's tasks lie on the hub", folder.display())
+    })
+}

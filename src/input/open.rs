@@ -1,0 +1,147 @@
+//! Opening a file as the user keeps it: plain, gzip (`.gz`), Zstandard (`.zst`), or standard input (`-`).
+//!
+//! What a file holds is told by the ending below that of the compression: `corpus.jsonl.zst` is JSONL.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::InputError;
+
+/// Bytes read at once.
+const BUFFER: usize = 1 << 18;
+
+/// Whether the user means standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The name without the ending of a compression.
+fn plain(path: &Path) -> &Path {
+    let compressed = matches!(raw_ending(path), Some("gz" | "zst"));
+    path.file_stem().filter(|_| compressed).map_or(path, Path::new)
+}
+
+fn raw_ending(path: &Path) -> Option<&str> {
+    path.extension()?.to_str()
+}
+
+/// The ending that names the format: `jsonl` of `corpus.jsonl.gz`.
+pub fn ending(path: &Path) -> Option<&str> {
+    raw_ending(plain(path))
+}
+
+/// The name without either ending: `corpus` of `corpus.jsonl.gz`.
+pub fn stem(path: &Path) -> String {
+    plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Opens a file for reading; what is compressed is unpacked as it is read, never as a whole.
+///
+/// # Errors
+/// It cannot be opened. What cannot be unpacked is told when it is read.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
+    if is_standard_input(path) {
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, io::stdin())));
+    }
+    let unreadable = |error: io::Error| InputError::unreadable(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().is_ok_and(|about| about.is_dir()) {
+        return Err(InputError::Unreadable { path: path.into(), reason: "a folder; expected a file".into() });
+    }
+    let file = BufReader::with_capacity(BUFFER, file);
+    Ok(match raw_ending(path) {
+        // A file may be several archives one after another.
+        Some("gz") => unpacked(flate2::bufread::MultiGzDecoder::new(file)),
+        Some("zst") => unpacked(zstd::stream::read::Decoder::with_buffer(file).map_err(unreadable)?),
+        _ => Box::new(file),
+    })
+}
+
+fn unpacked(archive: impl Read + 'static) -> Box<dyn BufRead> {
+    Box::new(BufReader::with_capacity(BUFFER, Archive(archive)))
+}
+
+/// Says of what the decompressors refuse that it is the archive that is wrong, and not its text.
+struct Archive<R>(R);
+
+impl<R: Read> Read for Archive<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::Interrupted => error,
+            _ => io::Error::other(format!(
+                "the compressed file is damaged, or is not what its ending says ({error}); fetch it again"
+            )),
+        })
+    }
+}
+
+/// The whole of a text file that is not a file of lines.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8 text.
+pub fn text(path: &Path) -> Result<String, InputError> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text).map_err(|error| InputError::unreadable(path, &error))?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gz(text: &[u8]) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn read(ending: &str, bytes: &[u8]) -> Result<String, String> {
+        let mut file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        text(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_is_unpacked_by_its_ending_even_where_it_is_two_archives() {
+        let zst = zstd::encode_all(&b"one\n"[..], 1).unwrap();
+        for (ending, one) in [(".txt", b"one\n".to_vec()), (".txt.gz", gz(b"one\n")), (".txt.zst", zst)] {
+            assert_eq!(read(ending, &one).unwrap(), "one\n");
+            assert_eq!(read(ending, &[&one[..], &one].concat()).unwrap(), "one\none\n");
+        }
+    }
+
+    #[test]
+    fn an_archive_that_is_cut_anywhere_is_told_as_such() {
+        let text: String = (0..20_000).map(|i| format!("{} line\n", i * i)).collect();
+        let zst = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        for (ending, whole) in [(".gz", gz(text.as_bytes())), (".zst", zst)] {
+            for kept in [1, 9, 30, whole.len() / 2, whole.len() - 1] {
+                let error = read(ending, &whole[..kept]).unwrap_err();
+                assert!(error.contains("cut short"), "{ending} {kept}: {error}");
+            }
+            if ending == ".zst" {
+                // Written without a checksum here: damage may read as other text.
+                continue;
+            }
+            let mut damaged = whole.clone();
+            damaged[whole.len() / 2..whole.len() / 2 + 40].fill(0x55);
+            let error = read(ending, &damaged).unwrap_err();
+            assert!(error.contains("damaged") || error.contains("cut short"), "{ending}: {error}");
+        }
+        assert!(read(".gz", b"plain text").unwrap_err().contains("not what its ending says"));
+        assert!(read(".zst", b"plain text").unwrap_err().contains("not what its ending says"));
+    }
+
+    #[test]
+    fn the_ending_below_a_compression_names_the_format() {
+        for (name, expected) in
+            [("a/b.jsonl", "jsonl"), ("b.tsv.gz", "tsv"), ("b.csv.zst", "csv"), ("b.x.md", "md")]
+        {
+            assert_eq!(ending(Path::new(name)), Some(expected));
+            assert!(stem(Path::new(name)).starts_with('b'));
+        }
+        assert_eq!((ending(Path::new("b.gz")), stem(Path::new("b.gz"))), (None, "b".into()));
+    }
+}
