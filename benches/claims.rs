@@ -47,7 +47,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     toggles()?;
     encoding()?;
     verdicts()?;
-    labelling()?;
     memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")?;
     match std::env::var_os("PARALLAX_DATA") {
         Some(data) => wiki(&PathBuf::from(data).join("contentious-wiki"))?,
@@ -107,32 +106,6 @@ fn first_frame() -> Result<(), Box<dyn std::error::Error>> {
         &format!("{:.0} ms", percentile(&mut times, 0.5)),
         "≤ 100 ms",
     );
-    Ok(())
-}
-
-/// A decision by hand: from the act to its line on the disk, synced. In `target`, as a folder for passing files may lie in memory.
-fn labelling() -> Result<(), Box<dyn std::error::Error>> {
-    use parallax::annotate::{Act, Journal, View};
-    let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("target"))?;
-    let mut journal = Journal::open(&folder.path().join("anna.jsonl"), "anna")?.journal;
-    let mut times = Vec::new();
-    for n in 0..500 {
-        let answers = [("Wolves should be brought back to the countryside.".to_owned(), n % 2 == 0)].into();
-        let act = Act {
-            question: QUESTION.into(),
-            passage: format!("p{n}"),
-            text: "0".repeat(32),
-            view: View { answers, ..View::default() },
-            took: Some(4_000),
-        };
-        let began = Instant::now();
-        journal.append(act)?;
-        times.push(began.elapsed());
-    }
-    for (share, name) in [(0.5, "p50"), (0.99, "p99")] {
-        let figure = format!("annotate sync, act to disk, {name} of 500");
-        told(&figure, &format!("{:.2} ms", percentile(&mut times, share)), "≤ 50 ms");
-    }
     Ok(())
 }
 

@@ -42,6 +42,10 @@ pub struct Labelling {
     pub typed: Option<Input>,
     /// Evidence being marked.
     pub marking: Option<Marking>,
+    /// How far the annotator is, after the last act.
+    pub pace: Pace,
+    /// Agreement with every other annotator, after the last act.
+    pub agreement: Vec<(String, Agreement)>,
     /// Evidence that was marked before the label was given.
     pub marked: Option<String>,
 }
@@ -152,7 +156,7 @@ impl Labelling {
     pub fn arrange(&mut self, threshold: f32) {
         let Some(Ok(desk)) = &self.desk else { return };
         let unsure = |item: &Item| {
-            let place = desk.items.iter().position(|other| other == item)?;
+            let place = desk.items.iter().position(|other| std::ptr::eq(other, item))?;
             let said: Vec<f32> = self.weighed.get(place)?.as_ref()?.iter().flatten().copied().collect();
             doubt(&said, threshold)
         };
@@ -167,8 +171,13 @@ impl Labelling {
         self.draft = self.held();
     }
 
+    /// Something was written down: counts it in.
+    pub fn recount(&mut self) {
+        (self.pace, self.agreement) = (self.how_far(), self.agreed());
+    }
+
     /// How far the annotator is, over what lies on the desk.
-    pub fn pace(&self) -> Pace {
+    fn how_far(&self) -> Pace {
         let Some(desk) = self.open() else { return Pace::default() };
         let done = (0..desk.items.len()).filter(|place| self.is_done(*place)).count();
         let skipped =
@@ -179,7 +188,7 @@ impl Labelling {
     }
 
     /// Agreement with every other annotator, over the pairs that both decided.
-    pub fn agreement(&self) -> Vec<(String, Agreement)> {
+    fn agreed(&self) -> Vec<(String, Agreement)> {
         let Some(desk) = self.open() else { return Vec::new() };
         let mut names: Vec<&str> = desk.others.iter().map(|other| other.by.as_str()).collect();
         names.sort_unstable();

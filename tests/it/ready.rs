@@ -69,7 +69,8 @@ fn vectors_that_do_not_fit_are_refused_with_the_reason() {
         ),
         (3, 383, "minilm", None, "expected rows of 384 numbers, as the model makes them, found rows of 383"),
         (2, 384, "minilm", None, "expected 3 rows, one for each passage, found 2"),
-        (3, 384, "other", None, "no lane here compares vectors of the model other"),
+        (3, 384, "bm25", None, "bm25 compares no vectors"),
+        (3, 384, "other", None, "the lane `other`: expected"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         stage(folder.path(), rows, dimensions);

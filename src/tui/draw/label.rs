@@ -81,7 +81,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 
 /// ` anna · 12 of 50 labelled · 3.2 s each · pooled · κ .82 with ben (12) `
 fn about(labelling: &Labelling, desk: &Desk) -> String {
-    let pace = labelling.pace();
+    let pace = labelling.pace;
     let mut said = vec![safe::line(&desk.by), format!("{} of {} labelled", pace.done, pace.all)];
     if pace.skipped > 0 {
         said.push(format!("{} skipped", pace.skipped));
@@ -100,9 +100,9 @@ fn about(labelling: &Labelling, desk: &Desk) -> String {
     if desk.read_only.is_some() {
         said.push("read only".into());
     }
-    for (name, agreement) in labelling.agreement() {
+    for (name, agreement) in &labelling.agreement {
         let value = agreement.value.map_or_else(|| "–".into(), share);
-        said.push(format!("κ {value} with {} ({} pairs)", safe::line(&name), agreement.doubly_labelled));
+        said.push(format!("κ {value} with {} ({} pairs)", safe::line(name), agreement.doubly_labelled));
     }
     format!(" {}", said.join(" · "))
 }

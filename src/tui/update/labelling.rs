@@ -68,6 +68,7 @@ pub fn laid(app: &mut App, desk: Result<Box<Desk>, String>) -> Vec<Effect> {
         }
         desk
     }));
+    app.labelling.recount();
     arranged(app);
     effects
 }
@@ -259,6 +260,7 @@ fn take(app: &mut App, written: Written, advance: bool) {
     if let Some(Ok(desk)) = &mut labelling.desk {
         desk.history.take(written.entry);
     }
+    labelling.recount();
     let Some(at) = labelling.find(&key) else {
         app.notice = Some(format!("written down for another question: {}", key.question));
         return;

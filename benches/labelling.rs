@@ -1,0 +1,138 @@
+//! What a decision by hand costs: from the key to its echo, to the next passage, and from the act to the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use parallax::annotate::{Act, Journal, View};
+use parallax::detect::LabelSource;
+use parallax::engine::{Engine, Tell};
+use parallax::pipeline::{Opening, Recipe};
+use parallax::report::marks::Glyphs;
+use parallax::tui::app::App;
+use parallax::tui::draw::draw;
+use parallax::tui::message::{Effect, Msg};
+use parallax::tui::theme::Theme;
+use parallax::tui::update::update;
+use parallax::tui::{Size, Start};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+const QUESTION: &str = "Should wolves be brought back to the countryside?";
+
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failed> {
+    if std::env::args().any(|argument| argument == "--test") {
+        return Ok(());
+    }
+    // In `target`, as a folder for passing files may lie in memory.
+    let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("target"))?;
+    disk(folder.path())?;
+    keys(folder.path())
+}
+
+fn told(figure: &str, times: &mut [Duration], goal: &str) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1000.0;
+    println!("{figure:<52} {:>7.2} / {:>7.2} ms   {goal}", at(0.5), at(0.99));
+}
+
+/// From the act to its line on the disk, synced.
+fn disk(folder: &Path) -> Result<(), Failed> {
+    let mut journal = Journal::open(&folder.join("anna.jsonl"), "anna")?.journal;
+    let mut times = Vec::new();
+    for n in 0..500 {
+        let answers = [("Wolves should be brought back to the countryside.".to_owned(), n % 2 == 0)].into();
+        let act = Act {
+            question: QUESTION.into(),
+            passage: format!("p{n}"),
+            text: "0".repeat(32),
+            view: View { answers, ..View::default() },
+            took: Some(4_000),
+        };
+        let began = Instant::now();
+        journal.append(act)?;
+        times.push(began.elapsed());
+    }
+    told("act to disk, p50 / p99 of 500", &mut times, "shown, not bounded: the disk's own");
+    Ok(())
+}
+
+/// The explorer itself, without a terminal.
+struct Stage {
+    app: App,
+    engine: Engine,
+    replies: Receiver<Msg>,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Stage {
+    fn take(&mut self, msg: Msg) {
+        for effect in update(&mut self.app, msg) {
+            match effect {
+                Effect::Start { turn, plan, reach } => self.engine.carry_out(turn, plan, reach),
+                Effect::Survey(number, survey) => self.engine.survey(number, survey),
+                Effect::Label(order) => self.engine.label(order),
+                _ => {}
+            }
+        }
+    }
+
+    fn draw(&mut self) -> Result<(), Failed> {
+        self.terminal.draw(|frame| draw(&self.app, Theme { colours: true }, frame))?;
+        Ok(())
+    }
+
+    fn until(&mut self, reached: impl Fn(&App) -> bool) -> Result<(), Failed> {
+        while !reached(&self.app) {
+            let msg = self.replies.recv_timeout(Duration::from_secs(60))?;
+            self.take(msg);
+        }
+        Ok(())
+    }
+}
+
+/// Every passage that the lanes bring up for a question of the sample, a key each; the model weighs them meanwhile.
+fn keys(folder: &Path) -> Result<(), Failed> {
+    let start = Start {
+        opening: Opening {
+            data_dir: folder.join("data"),
+            annotator: Some("anna".into()),
+            ..Opening::default()
+        },
+        lanes: Recipe::defaults(),
+        k: 5,
+        source: LabelSource::Auto,
+        question: QUESTION.into(),
+        perspectives: Vec::new(),
+        glyphs: Glyphs::Shapes,
+        colours: true,
+    };
+    let (send, replies) = mpsc::channel();
+    let tell: Tell = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
+    let engine = Engine::start(start.opening.clone(), &tell);
+    let app = App::new(&start, Size { width: 140, height: 40 });
+    let terminal = Terminal::new(TestBackend::new(140, 40))?;
+    let mut stage = Stage { app, engine, replies, terminal };
+    stage.until(|app| app.settled && app.selected().is_some())?;
+    stage.take(Msg::Key(KeyEvent::from(KeyCode::Char('a'))));
+    stage.until(|app| app.labelling.open().is_some())?;
+    let (mut echo, mut next) = (Vec::new(), Vec::new());
+    for n in 0..stage.app.labelling.queue.len() {
+        let key = ['s', 'o', 'b', '0'][n % 4];
+        let began = Instant::now();
+        stage.take(Msg::Key(KeyEvent::from(KeyCode::Char(key))));
+        stage.draw()?;
+        echo.push(began.elapsed());
+        stage.until(|app| app.labelling.saving.is_none())?;
+        stage.draw()?;
+        next.push(began.elapsed());
+    }
+    let count = echo.len();
+    told(&format!("key to echo, p50 / p99 of {count}"), &mut echo, "p99 ≤ 16 ms");
+    told(&format!("key to the next passage, p50 / p99 of {count}"), &mut next, "with the disk");
+    Ok(())
+}
