@@ -193,7 +193,7 @@ fn open(folder: &Path) -> Outcome<(Opened, Duration)> {
     let index = setup.terms()?;
     let took = began.elapsed();
     // The model is loaded for the first question, not at the start.
-    let encoder = setup.encoder()?;
+    let encoder = setup.encoder(None)?;
     let began = Instant::now();
     let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
     let took = took + began.elapsed();

@@ -4,6 +4,7 @@
 //! broken off goes on after the last whole item.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -253,7 +254,9 @@ impl Source {
         all.update(self.way().as_bytes());
         for Listed { path, .. } in listing {
             let mut one = blake3::Hasher::new();
-            one.update_mmap(path).map_err(|error| InputError::unreadable(path, &error))?;
+            // Read and not mapped: a file that is cut short meanwhile is an error then and no fault, and memory stays small.
+            let read = File::open(path).and_then(|file| one.update_reader(file).map(|_| ()));
+            read.map_err(|error| InputError::unreadable(path, &error))?;
             // Only the name below the source counts, so that a moved corpus keeps its index.
             let inside = path.strip_prefix(self.path()).unwrap_or(Path::new(""));
             all.update(inside.to_string_lossy().as_bytes()).update(one.finalize().as_bytes());
