@@ -45,12 +45,22 @@ impl Book {
         self.known(passage, perspective)?.verdict(self.source, self.threshold)
     }
 
-    /// Which perspectives a passage supports; none until every pair of it has a verdict that counts.
+    /// Which perspectives a passage supports; none until every pair of it has a verdict that counts. Where labels alone count, one yes
+    /// is enough: files that list what was found have no line for the other sides.
     pub fn support(&self, passage: PassageIx) -> Option<SupportSet> {
-        (0..self.perspectives).try_fold(SupportSet::EMPTY, |set, perspective| {
-            let verdict = self.verdict(passage, perspective)?;
-            if verdict.supports { set.with(perspective).ok() } else { Some(set) }
-        })
+        let mut missing = false;
+        let set = (0..self.perspectives).try_fold(SupportSet::EMPTY, |set, perspective| {
+            match self.verdict(passage, perspective) {
+                Some(verdict) if verdict.supports => set.with(perspective).ok(),
+                Some(_) => Some(set),
+                None => {
+                    missing = true;
+                    Some(set)
+                }
+            }
+        })?;
+        let enough = !missing || (self.source.is_labels() && !set.is_empty());
+        enough.then_some(set)
     }
 
     /// With what probability a passage supports each perspective: the model's where its verdict counts, 1 or 0 where a label does;
@@ -66,5 +76,24 @@ impl Book {
     /// [`Book::support`] down a list.
     pub fn supports(&self, ranking: &[Ranked]) -> Vec<Option<SupportSet>> {
         ranking.iter().map(|ranked| self.support(ranked.at)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_yes_is_enough_where_labels_alone_count_and_no_model_fills_the_other_side() {
+        let at = PassageIx(0);
+        let mut book = Book::new(2, LabelSource::Gold, 0.5);
+        assert_eq!(book.support(at), None);
+        book.write(at, 1, Known { gold: Some(false), ..Known::default() });
+        assert_eq!(book.support(at), None, "a single no leaves the other side open");
+        book.write(at, 0, Known { gold: Some(true), ..Known::default() });
+        book.write(at, 1, Known::default());
+        assert_eq!(book.support(at), SupportSet::EMPTY.with(0).ok());
+        book.source = LabelSource::Auto;
+        assert_eq!(book.support(at), None, "the model is still to be asked");
     }
 }
