@@ -14,6 +14,7 @@
 //! | [`rerank`] | MMR, and diversifiers that know the perspectives |
 //! | [`llm`] | language models that answer prompts |
 //! | `net` | how a client is set up, and fetching a file |
+//! | [`web`] | a question → pages that a search engine finds → a corpus |
 //! | [`detect`] | (passage, statement) → does it support it? |
 //! | [`annotate`] | labels by hand |
 //! | [`measure`] | rankings and labels → figures |
@@ -44,4 +45,5 @@ pub mod report;
 pub mod rerank;
 pub mod retrieve;
 pub mod tui;
+pub mod web;
 pub mod work;

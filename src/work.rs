@@ -29,6 +29,8 @@ pub enum Job {
     },
     /// Fetching a model, in kB.
     Fetching,
+    /// Asking the web for pages.
+    Gathering,
 }
 
 impl Job {
@@ -43,6 +45,7 @@ impl Job {
             Job::Counting => "counting",
             Job::Waiting { .. } => "waiting",
             Job::Fetching => "fetching, in kB,",
+            Job::Gathering => "asking for pages",
         }
     }
 }
@@ -52,9 +55,9 @@ impl Job {
 pub struct Progress {
     /// Which job.
     pub job: Job,
-    /// Passages done, or kB.
+    /// Passages done, or kB, or pages.
     pub done: u64,
-    /// Passages in all, or kB.
+    /// Passages in all, or kB, or pages.
     pub total: u64,
 }
 

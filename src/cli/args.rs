@@ -144,7 +144,7 @@ pub enum Command {
     Eval(Eval),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(super::annotate::Annotate),
-    /// Keep corpora: import them, list them, look at them, remove them, give them vectors.
+    /// Keep corpora: import them, make them from the web, list them, look at them, remove them, give them vectors.
     #[command(subcommand)]
     Corpus(super::corpus::CorpusCommand),
     /// List, fetch and check encoders.

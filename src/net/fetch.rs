@@ -1,10 +1,13 @@
 //! Fetching one address, piece by piece, on a thread of its own: the caller keeps the look-out for a stop.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{HeaderMap, LOCATION, RANGE, RETRY_AFTER};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RANGE, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use tokio::runtime::{Builder, Runtime};
@@ -28,7 +31,21 @@ pub struct Ask<'a> {
     pub token: Option<&'a str>,
     /// Bytes that are there already.
     pub from: u64,
+    /// More headers, such as a key of the server's own kind.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// A JSON text that is posted.
+    pub post: Option<String>,
 }
+
+impl<'a> Ask<'a> {
+    /// The whole of what lies at an address, for nobody in particular.
+    pub fn of(url: &'a str) -> Self {
+        Ask { url, token: None, from: 0, headers: &[], post: None }
+    }
+}
+
+/// Which addresses may be connected to; an error says why one may not.
+pub type Allow = fn(IpAddr) -> Result<(), String>;
 
 /// How a server's answer begins.
 #[derive(Clone, Debug)]
@@ -60,6 +77,9 @@ pub enum NetError {
     /// The server could not be reached, fell silent, or cut the connection.
     #[error("{0}")]
     Unreached(String),
+    /// The name leads to an address that may not be connected to.
+    #[error("{0}")]
+    Denied(String),
     /// What came could not be kept.
     #[error(transparent)]
     Keep(#[from] io::Error),
@@ -71,7 +91,7 @@ pub enum NetError {
 enum Piece {
     Head(Box<Head>),
     Bytes(Vec<u8>),
-    End(Result<(), String>),
+    End(Result<(), NetError>),
 }
 
 /// A client and its one thread.
@@ -102,14 +122,28 @@ impl Fetcher {
     pub fn new(base: &str) -> Result<Self, String> {
         let url = Url::parse(base).map_err(|error| error.to_string())?;
         let here = is_here(&url);
-        // Redirects are followed by the caller, who knows what a token is for.
-        let client = Client::builder()
+        let builder = Client::builder().tls_backend_preconfigured(tls(url.scheme() == "https", here)?);
+        Self::built(if here { builder.no_proxy() } else { builder })
+    }
+
+    /// A client for servers that nobody vouches for: a name is looked up first, and only addresses that `allow` lets pass are
+    /// connected to. It uses no proxy, which would look names up by itself.
+    ///
+    /// # Errors
+    /// The system gives no thread or no certificates.
+    pub fn guarded(allow: Allow) -> Result<Self, String> {
+        let builder = Client::builder().tls_backend_preconfigured(tls(true, false)?);
+        Self::built(builder.no_proxy().dns_resolver(Arc::new(Guard(allow))))
+    }
+
+    fn built(builder: reqwest::ClientBuilder) -> Result<Self, String> {
+        // Redirects are followed by the caller, who knows what a token is for and which addresses may be asked.
+        let client = builder
             .redirect(Policy::none())
             .user_agent(concat!("parallax/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
-            .tls_backend_preconfigured(tls(url.scheme() == "https", here)?);
-        let client = if here { client.no_proxy() } else { client };
-        let client = client.build().map_err(|error| format!("the client could not be set up ({error})"))?;
+            .build()
+            .map_err(|error| format!("the client could not be set up ({error})"))?;
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("fetch").enable_all().build();
         let runtime =
             runtime.map_err(|error| format!("the thread for the network could not be set up ({error})"))?;
@@ -129,7 +163,15 @@ impl Fetcher {
     ) -> Result<Head, NetError> {
         let ended = || NetError::Unreached("the client has ended".into());
         let runtime = self.runtime.as_ref().ok_or_else(ended)?;
-        let mut request = self.client.get(ask.url);
+        let mut request = match &ask.post {
+            Some(json) => {
+                self.client.post(ask.url).header(CONTENT_TYPE, "application/json").body(json.clone())
+            }
+            None => self.client.get(ask.url),
+        };
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
         if let Some(token) = ask.token {
             request = request.bearer_auth(token);
         }
@@ -158,7 +200,7 @@ impl Fetcher {
                     }
                 }
                 Ok(Piece::End(Ok(()))) => break begun.take().ok_or_else(ended),
-                Ok(Piece::End(Err(why))) => break Err(NetError::Unreached(why)),
+                Ok(Piece::End(Err(why))) => break Err(why),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Err(ended()),
             }
@@ -172,8 +214,8 @@ async fn pieces(
     request: reqwest::RequestBuilder,
     patience: Duration,
     tell: &SyncSender<Piece>,
-) -> Result<(), String> {
-    let silent = |_| format!("the server sent nothing for {patience:?}");
+) -> Result<(), NetError> {
+    let silent = |_| NetError::Unreached(format!("the server sent nothing for {patience:?}"));
     let mut response = timeout(patience, request.send()).await.map_err(silent)?.map_err(told)?;
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let head = Head {
@@ -194,13 +236,37 @@ async fn pieces(
 }
 
 /// The outer errors only say that there is an inner one.
-fn told(error: reqwest::Error) -> String {
+fn told(error: reqwest::Error) -> NetError {
     let error = error.without_url();
     let mut inner: &dyn std::error::Error = &error;
     while let Some(next) = inner.source() {
         inner = next;
     }
-    inner.to_string()
+    match inner.downcast_ref::<Denied>() {
+        Some(Denied(why)) => NetError::Denied(why.clone()),
+        None => NetError::Unreached(inner.to_string()),
+    }
+}
+
+/// Looks names up, and gives only addresses that may be connected to.
+struct Guard(Allow);
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Denied(String);
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allow = self.0;
+        Box::pin(async move {
+            // The client puts the port of the URL in place of this one.
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            for address in &found {
+                allow(address.ip()).map_err(|why| Denied(format!("{} is {why}", name.as_str())))?;
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
 }
 
 impl Drop for Fetcher {

@@ -1,4 +1,4 @@
-//! The network: TLS, patience and pauses, shared by language models and the hub of models.
+//! The network: TLS, patience and pauses, shared by language models, the hub of models and the web.
 //!
 //! Owns how a client is set up and how a file is fetched. It must know nothing of what the bytes mean.
 
@@ -8,7 +8,7 @@ pub mod retry;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub use fetch::{Ask, Fetcher, Head, NetError, at};
+pub use fetch::{Allow, Ask, Fetcher, Head, NetError, at};
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;

@@ -1,6 +1,8 @@
 //! When a request is tried again, and after what pause.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::work::{Stop, Stopped};
 
 /// The pauses between tries.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,25 @@ impl Backoff {
         let doublings = 1u32.checked_shl(tried.saturating_sub(1)).unwrap_or(u32::MAX);
         let own = self.base.saturating_mul(doublings).min(self.longest);
         own.max(asked.unwrap_or_default().min(self.longest_asked))
+    }
+}
+
+/// A pause that ends with the stop.
+///
+/// # Errors
+/// The stop was set.
+pub fn wait(pause: Duration, stop: &Stop) -> Result<(), Stopped> {
+    const LOOK: Duration = Duration::from_millis(20);
+    let end = Instant::now() + pause;
+    loop {
+        if stop.is_set() {
+            return Err(Stopped);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(LOOK));
     }
 }
 

@@ -97,7 +97,7 @@ fn the_core_never_looks_up_at_interface_engine_or_commands() {
     let mut found = Vec::new();
     for room in [
         "measure", "retrieve", "corpus", "detect", "encode", "question", "expand", "project", "rerank",
-        "llm", "net", "annotate",
+        "llm", "net", "annotate", "web",
     ] {
         for (name, text) in sources(room) {
             for (i, line) in text.lines().enumerate() {

@@ -25,4 +25,5 @@ mod switching;
 #[cfg(unix)]
 mod terminal;
 mod updates;
+mod web;
 mod writing;

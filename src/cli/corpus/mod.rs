@@ -1,6 +1,7 @@
 //! `parallax corpus`: what is kept in the library.
 
 mod add;
+mod from_web;
 mod info;
 mod vectors;
 
@@ -21,6 +22,9 @@ use crate::report::safe;
 pub enum CorpusCommand {
     /// Import and index a file or folder, and keep it under a name. Goes on from where it was stopped.
     Add(add::Add),
+    /// Make a corpus from the web: search a question, fetch the pages politely, and cut their main text into passages of 100 words.
+    /// Goes on from where it was stopped.
+    FromWeb(from_web::FromWeb),
     /// List the corpora that are kept.
     List,
     /// Show what is known of a corpus: its source, lengths, metadata, duplicates, vectors.
@@ -43,11 +47,12 @@ pub enum CorpusCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// The corpus is not right or not there, or the library cannot be read or written.
+/// The corpus is not right or not there, the web gives nothing, or the library cannot be read or written.
 pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode> {
     let library = Library::at(&common.opening().data_dir);
     match command {
         CorpusCommand::Add(args) => add::run(&library, args),
+        CorpusCommand::FromWeb(args) => from_web::run(common, args),
         CorpusCommand::List => list(&library),
         CorpusCommand::Info { name } => info::run(&library, &find(&library, name)?),
         CorpusCommand::Vectors(args) => vectors::run(common, args),

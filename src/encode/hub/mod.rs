@@ -12,11 +12,11 @@ mod manifest;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::named::{MANIFEST, folder};
 use crate::corpus::library::replace;
-use crate::net::retry::{Backoff, passes};
+use crate::net::retry::{Backoff, passes, wait};
 use crate::net::{Ask, Fetcher, Head, NetError, at};
 use crate::work::{Job, Progress, Stop, Stopped, Tell};
 
@@ -184,7 +184,7 @@ impl Hub {
         for _ in 0..=HOPS {
             let home = url.strip_prefix(&self.endpoint).is_some_and(|rest| rest.starts_with('/'));
             let token = self.token.as_deref().filter(|_| home);
-            let answer = self.fetcher.get(&Ask { url: &url, token, from }, stop, head, body)?;
+            let answer = self.fetcher.get(&Ask { token, from, ..Ask::of(&url) }, stop, head, body)?;
             match (answer.status, &answer.location) {
                 (300..=399, Some(next)) => url.clone_from(next),
                 _ => return Ok(answer),
@@ -211,7 +211,7 @@ impl Hub {
                 Err(NetError::Keep(error)) => {
                     return Err(HubError::Keep(format!("{what} could not be written ({error})")));
                 }
-                Err(NetError::Unreached(why)) => (
+                Err(NetError::Unreached(why) | NetError::Denied(why)) => (
                     format!(
                         "{what} could not be fetched from {} ({why}); look at the connection or HF_ENDPOINT, then try again: it goes on from there",
                         self.endpoint
@@ -241,22 +241,6 @@ impl Hub {
             _ => "check HF_ENDPOINT",
         };
         format!("{} answered {status} for {what}: {advice}", self.endpoint)
-    }
-}
-
-/// A pause that ends with the stop.
-fn wait(pause: Duration, stop: &Stop) -> Result<(), Stopped> {
-    const LOOK: Duration = Duration::from_millis(20);
-    let end = Instant::now() + pause;
-    loop {
-        if stop.is_set() {
-            return Err(Stopped);
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        std::thread::sleep(left.min(LOOK));
     }
 }
 

@@ -1,0 +1,124 @@
+//! A site on loopback for tests: it answers each path as it was told to, and writes down what it was asked.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// One answer; several for one path are given in turn, the last for ever.
+pub enum Answer {
+    /// Bytes, and then the end of the connection.
+    Send(Vec<u8>),
+    /// Nothing, until the client goes.
+    Hang,
+}
+
+/// A site. It ends with the test's process.
+pub struct Site {
+    /// Its address, without a slash at its end.
+    pub url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    /// A site with these paths; every other is not found. `make` is told the site's own address.
+    pub fn start(make: impl FnOnce(&str) -> Vec<(String, Vec<Answer>)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let paths: HashMap<String, Vec<Answer>> = make(&url).into_iter().collect();
+        let (paths, asked) = (Arc::new(Mutex::new(paths)), Arc::default());
+        let site = Site { url, asked: Arc::clone(&asked) };
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (paths, asked) = (Arc::clone(&paths), Arc::clone(&asked));
+                thread::spawn(move || serve(stream, &paths, &asked));
+            }
+        });
+        site
+    }
+
+    /// The requests so far, whole.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The paths of the pages that were asked for, robots.txt left out.
+    pub fn paths(&self) -> Vec<String> {
+        let path = |request: &String| request.split(' ').nth(1).unwrap_or_default().to_owned();
+        self.asked().iter().map(path).filter(|path| path != "/robots.txt").collect()
+    }
+}
+
+fn serve(mut stream: TcpStream, paths: &Mutex<HashMap<String, Vec<Answer>>>, asked: &Mutex<Vec<String>>) {
+    let request = request(&mut stream);
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    asked.lock().unwrap().push(request);
+    let bytes = {
+        let mut paths = paths.lock().unwrap();
+        match paths.get_mut(&path) {
+            Some(answers) if answers.len() > 1 => match answers.remove(0) {
+                Answer::Send(bytes) => Some(bytes),
+                Answer::Hang => None,
+            },
+            Some(answers) => match answers.first() {
+                Some(Answer::Send(bytes)) => Some(bytes.clone()),
+                _ => None,
+            },
+            None => Some(answer("404 Not Found", "Content-Type: text/html\r\n", b"<p>not here")),
+        }
+    };
+    // A client that has gone is no fault.
+    match bytes {
+        Some(bytes) => drop(stream.write_all(&bytes)),
+        None => drop(stream.read(&mut [0; 16])),
+    }
+}
+
+fn request(stream: &mut TcpStream) -> String {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text.into_owned();
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
+            _ => return text.into_owned(),
+        }
+    }
+}
+
+/// A whole answer; `headers` end in a line break each.
+pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head =
+        format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// A path that is always answered with a page of this type.
+pub fn page(path: &str, kind: &str, body: &[u8]) -> (String, Vec<Answer>) {
+    let headers = format!("Content-Type: {kind}\r\n");
+    (path.into(), vec![Answer::Send(answer("200 OK", &headers, body))])
+}
+
+/// An article with all that stands around one.
+pub fn article(title: &str, text: &str) -> String {
+    format!(
+        "<!doctype html><html><head><title>{title}</title><style>p {{ color: red }}</style></head><body>\
+         <nav><a href=/>Home</a> <a href=/login>Log in</a> <a href=/shop>Shop</a></nav>\
+         <article><h1>{title}</h1><p>{text}</p></article>\
+         <footer>Subscribe to our newsletter. All rights reserved.</footer><script>track()</script></body></html>"
+    )
+}
+
+/// A text of so many words in sentences, that no other name gives.
+pub fn words(name: &str, count: usize) -> String {
+    let word = |i: usize| if i % 12 == 11 { format!("{name}{i}.") } else { format!("{name}{i},") };
+    (0..count).map(word).collect::<Vec<_>>().join(" ")
+}
