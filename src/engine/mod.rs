@@ -64,6 +64,8 @@ pub struct Opened {
     pub labelled: bool,
     /// Whether some were made by hand.
     pub by_hand: bool,
+    /// What answers from passages, if anything does: its name, and whether its answers were recorded.
+    pub reader: Option<(String, bool)>,
     /// From which probability on a verdict is a yes.
     pub threshold: f32,
     /// The detector is not yet better than cosine.

@@ -53,6 +53,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         questions: setup.questions.clone(),
         labelled: setup.labels.is_some(),
         by_hand: setup.has_human(),
+        reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
         threshold: setup.threshold()?,
         experimental: card.experimental,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),

@@ -19,6 +19,9 @@ struct Line {
     supports: Option<usize>,
     #[serde(default)]
     expansions: Vec<Written>,
+    /// Some published sets have other things under this name; what is no list of texts is no gold answer.
+    #[serde(default)]
+    answers: serde_json::Value,
     /// Published sets have many things here; what is no object says nothing.
     #[serde(default)]
     metadata: serde_json::Value,
@@ -65,7 +68,11 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         serde_json::Value::Object(metadata) => metadata,
         _ => Default::default(),
     };
-    Ok(Question { expansions: line.expansions, metadata, ..question })
+    let answers = match line.answers {
+        serde_json::Value::Array(all) => all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect(),
+        _ => Vec::new(),
+    };
+    Ok(Question { answers, expansions: line.expansions, metadata, ..question })
 }
 
 fn tab_line(line: &str) -> Result<Question, String> {
@@ -131,6 +138,14 @@ mod tests {
         let questions = read_text(text, ".jsonl").unwrap();
         assert_eq!(questions[0].metadata["side"], "left");
         assert!(questions[1..].iter().all(|question| question.metadata.is_empty()));
+    }
+
+    #[test]
+    fn gold_answers_are_kept() {
+        let text = "{\"question\":\"x\",\"answers\":[\"a\",\"b\"]}\n{\"question\":\"y\",\"answers\":{\"a\":1}}\n";
+        let questions = read_text(text, ".jsonl").unwrap();
+        assert_eq!(questions[0].answers, ["a", "b"]);
+        assert!(questions[1].answers.is_empty());
     }
 
     #[test]

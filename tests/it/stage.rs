@@ -120,6 +120,7 @@ pub fn opened() -> Opened {
         questions: vec![question()],
         labelled: false,
         by_hand: false,
+        reader: None,
         threshold: 0.5,
         experimental: false,
         notice: None,
