@@ -110,9 +110,14 @@ impl Common {
         }
     }
 
+    /// The lanes that were named.
+    pub fn recipes_given(&self) -> Vec<Recipe> {
+        self.lanes.iter().chain(&self.lane).cloned().collect()
+    }
+
     /// The lanes, left to right.
     pub fn recipes(&self) -> Vec<Recipe> {
-        let all: Vec<Recipe> = self.lanes.iter().chain(&self.lane).cloned().collect();
+        let all = self.recipes_given();
         if all.is_empty() { Recipe::defaults() } else { all }
     }
 

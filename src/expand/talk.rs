@@ -79,8 +79,7 @@ mod tests {
             ("<think>cut short", ""),
             (" yes", "yes"),
         ] {
-            let reply =
-                Reply { text: text.into(), model: String::new(), recorded: false, tokens: None };
+            let reply = Reply { text: text.into(), model: String::new(), recorded: false, tokens: None };
             assert_eq!(reply.said(), said_of_it);
         }
     }

@@ -491,15 +491,24 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
 }
 
 /// Answers from a file before a model's. The carried replies hold none, so that a chat alone is no reader.
-fn reader(
-    opening: &Opening,
-    chat: Option<&Arc<dyn Chat>>,
-) -> Result<Option<Arc<dyn Reader>>, InputError> {
+fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<dyn Reader>>, InputError> {
     if let Some(path) = &opening.answers {
         return Ok(Some(Arc::new(Answers::read(path)?)));
     }
     let named = opening.llm.is_some() || opening.replies.is_some();
     Ok(chat.filter(|_| named).map(|chat| Arc::new(Prompted::new(Arc::clone(chat))) as Arc<dyn Reader>))
+}
+
+/// What reads and what judges answers, without a corpus: both only where the user named them.
+///
+/// # Errors
+/// A file is not right, or the server's address is none.
+#[allow(clippy::type_complexity)]
+pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
+    let named = opening.llm.is_some() || opening.replies.is_some();
+    let chat = if named { chat(opening, false)? } else { None };
+    let reader = reader(opening, chat.as_ref())?;
+    Ok((chat, reader))
 }
 
 /// What the carried vectors begin with: they are of these passages by this encoder, or they are not used.

@@ -69,7 +69,9 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         _ => Default::default(),
     };
     let answers = match line.answers {
-        serde_json::Value::Array(all) => all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect(),
+        serde_json::Value::Array(all) => {
+            all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+        }
         _ => Vec::new(),
     };
     Ok(Question { answers, expansions: line.expansions, metadata, ..question })
@@ -142,7 +144,8 @@ mod tests {
 
     #[test]
     fn gold_answers_are_kept() {
-        let text = "{\"question\":\"x\",\"answers\":[\"a\",\"b\"]}\n{\"question\":\"y\",\"answers\":{\"a\":1}}\n";
+        let text =
+            "{\"question\":\"x\",\"answers\":[\"a\",\"b\"]}\n{\"question\":\"y\",\"answers\":{\"a\":1}}\n";
         let questions = read_text(text, ".jsonl").unwrap();
         assert_eq!(questions[0].answers, ["a", "b"]);
         assert!(questions[1].answers.is_empty());

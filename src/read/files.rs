@@ -45,7 +45,9 @@ impl Case {
 /// Whether a passage holds one of these answers, both normalised, as whole words.
 pub fn holds(passage: &Passage, gold: &[String]) -> bool {
     let text = format!(" {} ", normalised(&passage.contents()));
-    gold.iter().map(|gold| normalised(gold)).any(|gold| !gold.is_empty() && text.contains(&format!(" {gold} ")))
+    gold.iter()
+        .map(|gold| normalised(gold))
+        .any(|gold| !gold.is_empty() && text.contains(&format!(" {gold} ")))
 }
 
 const EXPECTED: &str = "a JSON object with `question` and either `answers` and `ctxs` (FiD), `gold_answers` and `documents` (RAMDocs), \
@@ -130,7 +132,8 @@ pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
         Ok(())
     };
     let file = fs::File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
-    let first = BufReader::new(file).bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
+    let first =
+        BufReader::new(file).bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
     if first == Some(b'[') {
         let mut bad = Vec::new();
         for (i, value) in array(path)?.into_iter().enumerate() {
@@ -205,7 +208,8 @@ mod tests {
 
     const FID: &str = r#"{"question":"Who?","answers":["Ann"],"ctxs":[{"id":7,"title":"T","text":"Bob."},{"text":"It was Ann."}]}"#;
     const RAMDOCS: &str = r#"{"question":"Who?","gold_answers":["Ann"],"wrong_answers":["Bob"],"documents":[{"text":"Bob","type":"misinfo","answer":"Bob"},{"text":"Ann","type":"correct","answer":"Ann"}]}"#;
-    const RETRIEVALQA: &str = r#"{"question_id":"r1","question":"Who?","ground_truth":["Ann"],"context":[{"title":"T"},"bare"]}"#;
+    const RETRIEVALQA: &str =
+        r#"{"question_id":"r1","question":"Who?","ground_truth":["Ann"],"context":[{"title":"T"},"bare"]}"#;
 
     #[test]
     fn all_three_formats_are_told_by_content_and_read_alike() {
@@ -229,9 +233,13 @@ mod tests {
 
     #[test]
     fn questions_and_results_of_other_kinds_are_none() {
-        for text in
-            ["{\"question\":\"Who?\"}", "{\"question\":\"Who?\",\"perspectives\":[\"a\"],\"ctxs\":[]}", "1\tWho?", "", "[1,2]"]
-        {
+        for text in [
+            "{\"question\":\"Who?\"}",
+            "{\"question\":\"Who?\",\"perspectives\":[\"a\"],\"ctxs\":[]}",
+            "1\tWho?",
+            "",
+            "[1,2]",
+        ] {
             assert!(!is_reading(file(text).path()).unwrap(), "{text}");
         }
     }
@@ -246,7 +254,10 @@ mod tests {
     #[test]
     fn bad_lines_are_told_and_nothing_is_taken() {
         for (text, expected) in [
-            (format!("{FID}\n{{\"question\":\"Who?\"}}"), ":2: expected a JSON object with `question` and either"),
+            (
+                format!("{FID}\n{{\"question\":\"Who?\"}}"),
+                ":2: expected a JSON object with `question` and either",
+            ),
             (format!("{FID}\n{}", FID.replace("Who?", " ")), ":2: expected a `question` that is not empty"),
             (format!("{RETRIEVALQA}\n{RETRIEVALQA}"), ":2: expected an id of its own"),
             (format!("[{FID},\n3]"), "entry 2 to be a JSON object"),

@@ -11,7 +11,9 @@ const WINDOW: usize = 8192;
 /// What is left of it for the instruction and the reply.
 const RESERVED: usize = 768;
 /// Bytes a token, roughly, in English prose.
-const BYTES: usize = 4;
+pub const BYTES: usize = 4;
+/// Tokens of question and passages that are given to the model.
+pub const TOKENS: usize = WINDOW - RESERVED;
 
 /// Reads through a [`Chat`].
 pub struct Prompted(Arc<dyn Chat>);
@@ -25,7 +27,7 @@ impl Prompted {
 
 /// The prompt, and how many passages were not given whole.
 fn prompt(question: &str, passages: &[Context]) -> (Request, usize) {
-    let mut room = (WINDOW - RESERVED) * BYTES;
+    let mut room = TOKENS * BYTES;
     room = room.saturating_sub(question.len());
     let (mut numbered, mut cut) = (Vec::new(), 0);
     for (i, context) in passages.iter().enumerate() {

@@ -42,6 +42,7 @@ impl Answer {
 
     /// Whether the reader says that it will not or cannot answer. It counts as an answer all the same.
     pub fn is_refusal(&self) -> bool {
+        // As they are when they are normalised, so without articles.
         const BEGINNINGS: [&str; 12] = [
             "im sorry",
             "i am sorry",
@@ -52,7 +53,7 @@ impl Answer {
             "im unable",
             "i do not know",
             "i dont know",
-            "as an ai",
+            "as ai",
             "unanswerable",
             "it is not possible to answer",
         ];

@@ -43,7 +43,9 @@ impl Answers {
             let line: Line = serde_json::from_str(line).map_err(|error| format!("{EXPECTED} ({error})"))?;
             let question = line.question.trim().to_owned();
             let again = match line.passages {
-                Some(ids) if ids.len() != line.k => return Err(format!("as many `passages` as `k`, {}", line.k)),
+                Some(ids) if ids.len() != line.k => {
+                    return Err(format!("as many `passages` as `k`, {}", line.k));
+                }
                 Some(ids) => answers.from.insert((question, ids), line.answer),
                 None => answers.first.insert((question, line.k), line.answer),
             };
@@ -53,7 +55,11 @@ impl Answers {
             }
         })?;
         if answers.first.is_empty() && answers.from.is_empty() {
-            return Err(InputError::Empty { path: path.into(), what: "the file of answers", advice: EXPECTED });
+            return Err(InputError::Empty {
+                path: path.into(),
+                what: "the file of answers",
+                advice: EXPECTED,
+            });
         }
         Ok(answers)
     }
@@ -114,7 +120,8 @@ mod tests {
         )
         .unwrap();
         let all = contexts(&["a", "b"]);
-        let say = |contexts: &[Context]| answers.answer(" q ", contexts, &Stop::never()).map(|answer| answer.text);
+        let say =
+            |contexts: &[Context]| answers.answer(" q ", contexts, &Stop::never()).map(|answer| answer.text);
         assert_eq!(say(&all), Ok("two".into()));
         assert_eq!(say(&all[1..]), Ok("b alone".into()));
         assert_eq!(say(&all[..1]), Err(ReadError::NotRecorded(1)));
@@ -126,7 +133,10 @@ mod tests {
     fn bad_lines_are_told() {
         for (text, expected) in [
             ("{\"question\":\"q\"}", ":1: expected a JSON object with `question`, `k`"),
-            ("{\"question\":\"q\",\"k\":2,\"answer\":\"\",\"passages\":[\"a\"]}", "as many `passages` as `k`, 2"),
+            (
+                "{\"question\":\"q\",\"k\":2,\"answer\":\"\",\"passages\":[\"a\"]}",
+                "as many `passages` as `k`, 2",
+            ),
             (
                 "{\"question\":\"q\",\"k\":0,\"answer\":\"x\"}\n{\"question\":\"q\",\"k\":0,\"answer\":\"y\"}",
                 ":2: expected one answer only",

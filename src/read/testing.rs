@@ -33,8 +33,7 @@ impl Reader for Last {
 
 /// Passages whose text is their id.
 pub fn contexts(texts: &[&str]) -> Vec<Context> {
-    let passage = |text: &&str| {
-        Arc::new(Passage { id: (*text).into(), text: (*text).into(), ..Passage::default() })
-    };
+    let passage =
+        |text: &&str| Arc::new(Passage { id: (*text).into(), text: (*text).into(), ..Passage::default() });
     Context::list(texts.iter().map(passage))
 }

@@ -12,6 +12,7 @@ mod measure_real_data;
 mod models;
 mod pir;
 mod program;
+mod reading;
 mod ready;
 mod runs;
 mod scripts;
