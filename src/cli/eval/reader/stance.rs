@@ -83,7 +83,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         k: Some(k),
         label_source: lanes.label_source(),
         notes: [
-            "the stance of the first k: passages weigh 1/log2(rank + 1), one for both sides half on either; balanced within a fifth of the whole"
+            "the stance of the first k: passages weigh 1/log2(rank + 1), one for both sides half on either, one that is not judged for both statements none; balanced within a fifth of the whole"
                 .to_owned(),
             "turned: a passage below the first changed the stance; turns: how many did; removed: the fewest of one side that must go for another stance, over the questions where that can be"
                 .to_owned(),

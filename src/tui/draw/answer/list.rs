@@ -106,8 +106,13 @@ fn line(
     let own = app.mark(row.at);
     let stance = place.and_then(|place| strip?.stances.get(place).copied());
     let glyph = stance.map_or(' ', |stance| mark(stance).glyph(app.glyphs));
-    let flags = fit(&flags, if narrow { 9 } else { 32 });
-    let right = if narrow { 7 + 3 + 10 } else { 8 + 3 + 33 };
+    let room_of_flags = match width {
+        ..60 => 9,
+        60..100 => 19,
+        _ => 39,
+    };
+    let flags = fit(&flags, room_of_flags);
+    let right = if narrow { 7 + 3 } else { 8 + 3 } + room_of_flags + 1;
     let room = width.saturating_sub(6 + right);
     let name = fit(&title(app, &row), room);
     let pad = " ".repeat(room.saturating_sub(columns_of(&name)));
