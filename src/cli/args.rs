@@ -64,6 +64,9 @@ pub struct Common {
     /// Recorded replies (JSONL), taken instead of asking a model.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
     pub replies: Option<PathBuf>,
+    /// Answers of a reader (JSONL: question, k, answer), read instead of asking a model.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub answers: Option<PathBuf>,
     /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Those made on this corpus if not given.
     #[arg(long = "journal", global = true, value_name = "FILE|FOLDER")]
     pub journals: Vec<PathBuf>,
@@ -101,15 +104,21 @@ impl Common {
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),
+            answers: self.answers.clone(),
             journals: self.journals.clone(),
             annotator: self.annotator.clone(),
             annotations,
         }
     }
 
+    /// The lanes that were named.
+    pub fn recipes_given(&self) -> Vec<Recipe> {
+        self.lanes.iter().chain(&self.lane).cloned().collect()
+    }
+
     /// The lanes, left to right.
     pub fn recipes(&self) -> Vec<Recipe> {
-        let all: Vec<Recipe> = self.lanes.iter().chain(&self.lane).cloned().collect();
+        let all = self.recipes_given();
         if all.is_empty() { Recipe::defaults() } else { all }
     }
 
@@ -372,6 +381,9 @@ pub enum Suite {
     Bias,
     /// How far a lane's answer follows the side that the question is worded from.
     Sycophancy,
+    /// What is read from the first k: the stance of every lane, or, where the questions bring passages and gold answers, whether a
+    /// reader is right at every k (--answers FILE or --llm URL).
+    Reader,
 }
 
 /// How tables are printed.

@@ -34,6 +34,8 @@ use crate::pipeline::{
     Compared, Judged, Lists, Opening, Plan, Ranking, Reason, Recipe, Setup, Swayed, Sweep, Tally,
 };
 use crate::question::Question;
+use crate::read::incremental::Reordered;
+use crate::read::{Answer, Context};
 use crate::work::{Job, Progress, Stop};
 pub use annotator::{Desk, Labelling, Written};
 use slot::Slot;
@@ -64,6 +66,8 @@ pub struct Opened {
     pub labelled: bool,
     /// Whether some were made by hand.
     pub by_hand: bool,
+    /// What answers from passages, if anything does: its name, and whether its answers were recorded.
+    pub reader: Option<(String, bool)>,
     /// From which probability on a verdict is a yes.
     pub threshold: f32,
     /// The detector is not yet better than cosine.
@@ -162,6 +166,13 @@ pub enum Reply {
         /// What came of it.
         compared: Result<Compared, String>,
     },
+    /// Something was read from a list.
+    Heard {
+        /// Of which survey.
+        number: u64,
+        /// What.
+        heard: Heard,
+    },
     /// What lies before the annotator, or why nothing can be labelled.
     Desk(Result<Box<Desk>, String>),
     /// An act is on the disk, or why it is not; none where there was nothing to undo or to do again.
@@ -211,8 +222,45 @@ pub enum Survey {
     Compare(Plan),
     /// What the model says of passages that are to be labelled, and of which questions they are.
     Weigh(Vec<Item>, Vec<Question>),
+    /// A list read by whatever reads.
+    Read(Hearing),
     /// The metadata fields of the corpus, and, if said so, every question of the set put to every lane.
     Bias(Plan, bool),
+}
+
+/// A list to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hearing {
+    /// The question.
+    pub question: String,
+    /// The passages in their order.
+    pub passages: Vec<Context>,
+    /// How they are to be read.
+    pub want: Want,
+}
+
+/// How a list is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// At every depth beyond this one.
+    EachK(usize),
+    /// Without each passage.
+    Without,
+    /// In shuffled orders.
+    Reordered,
+}
+
+/// What came of reading.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// The answer from the first so many.
+    Answer(usize, Answer),
+    /// The answer without the passage at this place, from 0.
+    Without(usize, Answer),
+    /// How the answer stood the shuffles.
+    Reordered(Reordered),
+    /// There is no more, with the reason if it was ended early.
+    Ended(Option<String>),
 }
 
 /// What is wanted to be known of the passage that is open.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use super::{Opened, Order, Reach, Reply, Shared, Study, Survey, Tell};
+use super::{Heard, Hearing, Opened, Order, Reach, Reply, Shared, Study, Survey, Tell, Want};
 use crate::annotate::Item;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
@@ -13,6 +13,8 @@ use crate::pipeline::{
     deeper, judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::question::Question;
+use crate::read::ReadError;
+use crate::read::incremental::{each_k, reordered, without};
 use crate::work::{Job, Stop, on_all};
 
 /// Opens the corpus, then ranks the term lanes of one order after another.
@@ -53,6 +55,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         questions: setup.questions.clone(),
         labelled: setup.labels.is_some(),
         by_hand: setup.has_human(),
+        reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
         threshold: setup.threshold()?,
         experimental: card.experimental,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
@@ -189,7 +192,7 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
         let lanes = match &survey {
             Survey::Sweep(sweep) => sweep.forms.as_slice(),
             Survey::Sway(plan) | Survey::Compare(plan) | Survey::Bias(plan, true) => plan.lanes.as_slice(),
-            Survey::Bias(_, false) | Survey::Weigh(..) => &[],
+            Survey::Bias(_, false) | Survey::Weigh(..) | Survey::Read(_) => &[],
         };
         let mut missing = lanes
             .iter()
@@ -212,6 +215,7 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
                     Err(error) => told(Err(error.to_string()), true),
                 }
             }
+            Survey::Read(hearing) => hear(setup, number, &hearing, &stop, tell),
             Survey::Compare(plan) => over_set(setup, &plan, number, &stop, tell),
             Survey::Bias(plan, set) => {
                 let counted = setup.fields(&|progress| tell(Reply::Progress(progress)), &stop);
@@ -234,6 +238,31 @@ pub fn surveyor(shared: &Shared, tell: &Tell) {
             }
         }
     }
+}
+
+/// In how many shuffled orders a list is read, and drawn by which seed.
+const SHUFFLES: (usize, u64) = (10, 0);
+
+/// Has a list read; every answer is told as it comes.
+fn hear(setup: &Setup, number: u64, hearing: &Hearing, stop: &Stop, tell: &Tell) {
+    let told = |heard| tell(Reply::Heard { number, heard });
+    let Some(reader) = setup.reader.as_deref() else {
+        return told(Heard::Ended(Some("nothing reads here: give --llm or --answers".into())));
+    };
+    let Hearing { question, passages, want } = hearing;
+    let done: Result<(), ReadError> = match want {
+        Want::EachK(from) => each_k(reader, question, passages, *from, stop, &mut |k, answer| {
+            told(Heard::Answer(k, answer.clone()));
+        })
+        .map(drop),
+        Want::Without => (0..passages.len()).try_for_each(|at| {
+            told(Heard::Without(at, without(reader, question, passages, at, stop)?));
+            Ok(())
+        }),
+        Want::Reordered => reordered(reader, question, passages, SHUFFLES, stop)
+            .map(|reordered| told(Heard::Reordered(reordered))),
+    };
+    told(Heard::Ended(done.err().filter(|error| !error.is_stop()).map(|error| error.to_string())));
 }
 
 /// What the model says of passages that are to be labelled, one after another.

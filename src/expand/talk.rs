@@ -35,7 +35,7 @@ impl<'a> Talk<'a> {
                     }
                     (a, b) => a.or(b),
                 };
-                reply.text = said(&reply.text).to_owned();
+                reply.text = reply.said().to_owned();
                 if reply.text.is_empty() {
                     self.trouble("an empty reply".into());
                     return Ok(None);
@@ -65,12 +65,6 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// What a reply says, without the thoughts that some models write before it.
-fn said(text: &str) -> &str {
-    let after = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
-    if after.starts_with("<think>") { "" } else { after }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +79,8 @@ mod tests {
             ("<think>cut short", ""),
             (" yes", "yes"),
         ] {
-            assert_eq!(said(text), said_of_it);
+            let reply = Reply { text: text.into(), model: String::new(), recorded: false, tokens: None };
+            assert_eq!(reply.said(), said_of_it);
         }
     }
 

@@ -63,6 +63,14 @@ pub struct Reply {
     pub tokens: Option<Tokens>,
 }
 
+impl Reply {
+    /// What it says, without the thoughts that some models write before it.
+    pub fn said(&self) -> &str {
+        let after = self.text.rsplit_once("</think>").map_or(self.text.as_str(), |(_, after)| after).trim();
+        if after.starts_with("<think>") { "" } else { after }
+    }
+}
+
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChatError {

@@ -23,6 +23,7 @@ use crate::encode::{
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
+use crate::read::{Answers, Prompted, Reader};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
 
@@ -48,6 +49,8 @@ pub struct Opening {
     pub llm: Option<(String, String)>,
     /// Replies recorded before, which are taken instead of asking.
     pub replies: Option<PathBuf>,
+    /// Answers that a reader gave before (`read::Answers`).
+    pub answers: Option<PathBuf>,
     /// Journals of labels by hand, or folders of them, instead of those kept for the corpus.
     pub journals: Vec<PathBuf>,
     /// Under which name labels are written; the system's name of the user if not given.
@@ -126,6 +129,8 @@ pub struct Setup {
     pub verdicts: Cache,
     /// What writes expansions: replies recorded before, then the language model, if there is one.
     pub chat: Option<Arc<dyn Chat>>,
+    /// What answers from passages: answers recorded before, else the language model or the replies that were named, if any.
+    pub reader: Option<Arc<dyn Reader>>,
     /// The threads that models run on.
     pub models: rayon::ThreadPool,
     /// Where this corpus's indices lie; none for the carried one, which is indexed in memory.
@@ -186,6 +191,8 @@ impl Setup {
         }
         let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
         notes.extend(fitted.as_ref().map(Fitted::told));
+        let chat = chat(opening, carried)?;
+        let reader = reader(opening, chat.as_ref())?;
         let setup = Setup {
             human: RwLock::new(human),
             journals: place,
@@ -197,7 +204,8 @@ impl Setup {
             labels,
             verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
             runs: Runs::default(),
-            chat: chat(opening, carried)?,
+            chat,
+            reader,
             models: model_threads()?,
             folder,
             library,
@@ -415,6 +423,27 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
         return Ok(None);
     }
     Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
+}
+
+/// Answers from a file before a model's. The carried replies hold none, so that a chat alone is no reader.
+fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<dyn Reader>>, InputError> {
+    if let Some(path) = &opening.answers {
+        return Ok(Some(Arc::new(Answers::read(path)?)));
+    }
+    let named = opening.llm.is_some() || opening.replies.is_some();
+    Ok(chat.filter(|_| named).map(|chat| Arc::new(Prompted::new(Arc::clone(chat))) as Arc<dyn Reader>))
+}
+
+/// What reads and what judges answers, without a corpus: both only where the user named them.
+///
+/// # Errors
+/// A file is not right, or the server's address is none.
+#[allow(clippy::type_complexity)]
+pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
+    let named = opening.llm.is_some() || opening.replies.is_some();
+    let chat = if named { chat(opening, false)? } else { None };
+    let reader = reader(opening, chat.as_ref())?;
+    Ok((chat, reader))
 }
 
 /// What the carried vectors begin with: they are of these passages by this encoder, or they are not used.

@@ -47,6 +47,9 @@ pub struct Question {
     pub perspectives: Vec<String>,
     /// Index of the perspective that supports the question; only where there are two.
     pub supports: Option<usize>,
+    /// The right answers, as a reader is measured by; most questions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
     /// Perspectives written out beforehand, to expand the question with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expansions: Vec<Written>,

@@ -20,6 +20,9 @@ struct Line {
     supports: Option<usize>,
     #[serde(default)]
     expansions: Vec<Written>,
+    /// Some published sets have other things under this name; what is no list of texts is no gold answer.
+    #[serde(default)]
+    answers: serde_json::Value,
     /// Published sets have many things here; what is no object says nothing.
     #[serde(default)]
     metadata: serde_json::Value,
@@ -97,7 +100,13 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
         serde_json::Value::Object(metadata) => metadata,
         _ => Default::default(),
     };
-    Ok(Question { expansions: line.expansions, metadata, ..question })
+    let answers = match line.answers {
+        serde_json::Value::Array(all) => {
+            all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Question { answers, expansions: line.expansions, metadata, ..question })
 }
 
 fn tab_line(line: &str) -> Result<Question, String> {
@@ -185,6 +194,15 @@ mod tests {
             (questions[0].id.as_str(), questions[0].perspectives[0].as_str()),
             ("q", "Zoos are cruel.")
         );
+    }
+
+    #[test]
+    fn gold_answers_are_kept() {
+        let text =
+            "{\"question\":\"x\",\"answers\":[\"a\",\"b\"]}\n{\"question\":\"y\",\"answers\":{\"a\":1}}\n";
+        let questions = read_text(text, ".jsonl").unwrap();
+        assert_eq!(questions[0].answers, ["a", "b"]);
+        assert!(questions[1].answers.is_empty());
     }
 
     #[test]

@@ -7,12 +7,31 @@
 //! | [`pattern`] | right or wrong at every k, and what each passage did |
 //! | [`probe`] | which kinds of passages are kept, to be read again |
 //! | [`stance`] | the side that the first k passages take together |
+//! | [`reader`] | what reads: the trait, and what goes in and comes out |
+//! | [`prompted`] | a language model as a reader |
+//! | [`recorded`] | answers that were given before, from a file |
+//! | [`incremental`] | a list read at every depth, in part, without each, in other orders |
+//! | [`equivalence`] | answers that a model takes for a gold one |
+//! | [`stability`] | whether a right answer stands when passages are added to the gold one |
+//! | [`files`] | question sets that bring their passages: FiD, RAMDocs, RetrievalQA |
 //!
-//! Pure functions over answers and verdicts. Nothing here retrieves, draws or opens a file.
+//! Nothing here retrieves or draws.
 
 pub mod answer;
+pub mod equivalence;
+pub mod files;
+pub mod incremental;
 pub mod pattern;
 pub mod probe;
+pub mod prompted;
+pub mod reader;
+pub mod recorded;
+pub mod stability;
 pub mod stance;
+#[cfg(test)]
+mod testing;
 
 pub use pattern::{Effect, Pattern};
+pub use prompted::Prompted;
+pub use reader::{Answer, Context, ReadError, Reader};
+pub use recorded::Answers;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tui_input::Input;
 
+use super::answering::Answering;
 use super::desk::Labelling;
 use super::wrap::fit;
 use super::{Size, Start};
@@ -41,6 +42,8 @@ pub enum Screen {
     Annotate,
     /// Which way the lanes lean, and whose passages they bring up.
     Bias,
+    /// What is read from the lanes' lists.
+    Answer,
     /// The list of keys.
     Help,
 }
@@ -336,6 +339,8 @@ pub struct App {
     pub comparing: Comparing,
     /// Which way they lean.
     pub biasing: Biasing,
+    /// What is read from them.
+    pub answering: Answering,
     /// Surveys asked for so far.
     pub surveys: u64,
     /// What each switch was last used with.
@@ -382,6 +387,7 @@ impl App {
             swaying: Swaying::default(),
             comparing: Comparing::default(),
             biasing: Biasing::default(),
+            answering: Answering::default(),
             surveys: 0,
             options: Options::default(),
             labelling: Labelling::default(),

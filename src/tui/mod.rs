@@ -4,6 +4,7 @@
 //! mouse alike. [`run`](fn@run) owns the terminal and carries effects out, [`play`](fn@play) does the same without a
 //! terminal. Nothing outside this folder knows ratatui or crossterm.
 
+pub mod answering;
 pub mod app;
 pub mod desk;
 pub mod draw;

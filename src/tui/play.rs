@@ -146,7 +146,8 @@ impl Player {
         let biased = self.app.screen != Screen::Bias
             || biasing.fields.is_some()
                 && (!biasing.over_set || self.app.comparing.questions.iter().all(Option::is_some));
-        let instruments = swept && swayed && compared && biased && labelled;
+        let heard = self.app.screen != Screen::Answer || !self.app.answering.going;
+        let instruments = heard && swept && swayed && compared && biased && labelled;
         instruments && why && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

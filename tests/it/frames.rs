@@ -6,7 +6,7 @@ use std::time::Duration;
 use parallax::corpus::PassageIx;
 use parallax::corpus::fields::Fields;
 use parallax::detect::{DetectError, Known};
-use parallax::engine::Reply;
+use parallax::engine::{Heard, Reply};
 use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
 use parallax::llm::Tokens;
 use parallax::measure::lean::SideShares;
@@ -16,6 +16,8 @@ use parallax::pipeline::{
 };
 use parallax::project::Variant;
 use parallax::question::{By, Question};
+use parallax::read::Answer;
+use parallax::read::incremental::Reordered;
 use parallax::report::marks::Glyphs;
 use parallax::rerank::Choice;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
@@ -472,6 +474,63 @@ fn switches_are_drawn_in_every_size() {
     }
 }
 
+/// A list that was read at every k, one passage dropped and one moved before.
+fn answering(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    stage::give_reader(&mut app, "llama-3", false);
+    app.question.answers = vec!["yes".into()];
+    press(&mut app, "rJjjjx");
+    press(&mut app, "<Enter>");
+    for (k, text) in [(1, "Yes"), (2, "No"), (3, "I'm sorry, no."), (4, "yes")] {
+        let answer = Answer { text: text.into(), cut: usize::from(k == 3), ..Answer::default() };
+        stage::heard(&mut app, Heard::Answer(k, answer));
+    }
+    stage::heard(&mut app, Heard::Ended(None));
+    press(&mut app, "o");
+    stage::heard(&mut app, Heard::Reordered(Reordered { same: 7, of: 10 }));
+    stage::heard(&mut app, Heard::Ended(None));
+    app
+}
+
+/// The same without a reader.
+fn stances(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "r");
+    app
+}
+
+#[test]
+fn what_is_read_from_a_list_and_what_turns_it() {
+    looks("reader-140x40", &answering(140, 40), COLOURED);
+    looks("reader-80x24", &stances(80, 24), COLOURED);
+    looks("reader-40x12", &stances(40, 12), COLOURED);
+    let mut app = answering(100, 30);
+    app.glyphs = Glyphs::Ascii;
+    looks("reader-ascii-100x30", &app, Theme { colours: false });
+}
+
+#[test]
+fn what_is_read_is_drawn_in_every_size() {
+    for stage in [answering, stances] {
+        draws_every_size(stage);
+    }
+    draws_every_size(|width, height| {
+        let mut app = foreign(width, height);
+        stage::give_reader(&mut app, "\u{1b}[31mモデル", true);
+        press(&mut app, "r<Enter>");
+        let text = "動物園\u{202e}は必要か \u{1b}[2J 👩\u{200d}🚀".to_owned();
+        stage::heard(&mut app, Heard::Answer(1, Answer { text, ..Answer::default() }));
+        stage::heard(&mut app, Heard::Ended(Some("the server went away in the middle of it".into())));
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = many_sided(width, height);
+        stage::give_reader(&mut app, "llama-3", false);
+        press(&mut app, "r");
+        app
+    });
+}
+
 #[test]
 fn the_statements_being_edited() {
     looks("statements", &editing(80, 24), COLOURED);
@@ -606,7 +665,7 @@ fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
         .chain(["é", "動"])
         .collect();
     let tuned = |width, height| tuning(width, height, 0);
-    let stages: [fn(u16, u16) -> App; 11] = [
+    let stages: [fn(u16, u16) -> App; 12] = [
         asked,
         typing,
         reading,
@@ -618,6 +677,7 @@ fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
         tuned,
         swaying,
         comparing,
+        answering,
     ];
     for stage in stages {
         for first in &keys {

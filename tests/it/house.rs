@@ -123,6 +123,7 @@ fn key_table() -> String {
             Context::Sway => "asking as either side",
             Context::Compare => "comparing",
             Context::Bias => "bias",
+            Context::Answer => "reader",
             Context::Toward => "typing a perspective",
             Context::Annotate => "labelling",
             Context::Note => "writing a remark",

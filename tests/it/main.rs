@@ -14,6 +14,7 @@ mod measure_real_data;
 mod models;
 mod pir;
 mod program;
+mod reading;
 mod ready;
 mod runs;
 mod scripts;

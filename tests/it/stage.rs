@@ -6,7 +6,7 @@ use std::time::Duration;
 use parallax::corpus::fields::{Field, Fields, NONE};
 use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{Known, LabelSource};
-use parallax::engine::{Opened, Turn};
+use parallax::engine::{Heard, Opened, Reply, Turn};
 use parallax::pipeline::{Book, Opening, Ranked, Ranking, Recipe};
 use parallax::question::{By, Question};
 use parallax::report::marks::Glyphs;
@@ -120,6 +120,7 @@ pub fn opened() -> Opened {
         questions: vec![question()],
         labelled: false,
         by_hand: false,
+        reader: None,
         threshold: 0.5,
         experimental: false,
         notice: None,
@@ -224,6 +225,18 @@ pub fn many_sided(width: u16, height: u16) -> App {
         }
     }
     app
+}
+
+/// Something that reads, by name.
+pub fn give_reader(app: &mut App, name: &str, recorded: bool) {
+    let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+    opened.reader = Some((name.into(), recorded));
+}
+
+/// Tells what was read for the present survey.
+pub fn heard(app: &mut App, heard: Heard) {
+    let number = app.answering.number;
+    update(app, Msg::Engine(Reply::Heard { number, heard }));
 }
 
 /// Presses the keys of a script and gives back all that they ordered.

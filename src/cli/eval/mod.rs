@@ -9,6 +9,7 @@ mod lanes;
 mod page;
 mod per_question;
 mod pir;
+mod reader;
 mod sets;
 mod sycophancy;
 mod trec;
@@ -35,6 +36,9 @@ use crate::report::table::Cell;
 /// # Errors
 /// A file is not right, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
+    if args.suite != Suite::Reader && common.answers.is_some() {
+        bail!("--answers is for eval reader");
+    }
     let bounds = under::bounds(args)?;
     let common = &with_runs(common, args);
     if args.suite != Suite::Trec && args.qrels.is_some() {
@@ -51,7 +55,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     }
     if !args.measures.is_empty() && !matches!(args.suite, Suite::Trec | Suite::Berds) {
         bail!(
-            "--measures is for eval trec and eval berds; coverage has Cover, sycophancy Lean and Shift, pir pRecall"
+            "--measures is for eval trec and eval berds; coverage has Cover, sycophancy Lean and Shift, pir pRecall, reader EM"
         );
     }
     let mut tables = Vec::new();
@@ -62,6 +66,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             Suite::Pir => pir::table(&common, args)?,
             Suite::Coverage => coverage::table(&common, args)?,
             Suite::Bias => bias::table(&common, args)?,
+            Suite::Reader => reader::table(&common, args)?,
             Suite::Sycophancy => sycophancy::table(&common, args)?,
         };
         let Some(table) = table else {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::berds::OVER_K;
+use super::reader;
 use super::write::put;
 use crate::report::html::{Section, page};
 use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, intervals, png, stacks};
@@ -45,6 +46,11 @@ fn about(suite: &str) -> (&'static str, &'static str) {
             "Perspective awareness",
             "p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
         ),
+        "reader" => (
+            "What is read from the first passages",
+            "Whether a reader is right from the first k (EM), was right at any depth up to k (AcEM), and what more passages cost (Oh and \
+             Thorne); for questions of two sides, the stance that the first k take together and what turns it.",
+        ),
         _ => ("Graded relevance", "As trec_eval measures it."),
     }
 }
@@ -73,6 +79,16 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
         Some((format!("{name}-over-k"), curves(&series, "k", &format!("{name}@k"))))
     };
     own.filter_map(plot).collect()
+}
+
+/// A line a measure, of a table whose columns are depths.
+fn measures(table: &Table) -> Vec<Series> {
+    let line = |row: &Row| {
+        let points = row.cells.iter().enumerate();
+        let points = points.filter_map(|(i, cell)| Some(((i + 1) as f64, cell.as_ref()?.mean))).collect();
+        Series { name: row.lane.clone(), points }
+    };
+    table.rows.iter().map(line).collect()
 }
 
 /// Every plot of a table with the name of its file.
@@ -121,6 +137,10 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
     plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
     plots.extend(over_k(table));
+    let depths = table.further.iter().filter(|below| below.suite == reader::OVER_K);
+    plots.extend(
+        depths.map(|below| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"))),
+    );
     plots
 }
 

@@ -28,7 +28,7 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
         && (matches!(args.suite, Suite::Trec | Suite::Pir | Suite::Bias) || args.write.is_some())
     {
         bail!(
-            "several question sets are for eval berds, coverage and sycophancy, without --write; name one with --questions"
+            "several question sets are for eval berds, coverage, sycophancy and reader, without --write; name one with --questions"
         );
     }
     let mut named: Vec<(String, Common)> = Vec::new();

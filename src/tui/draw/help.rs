@@ -20,6 +20,7 @@ const PLACES: &[(Context, &str)] = &[
     (Context::Sway, "Asking as either side"),
     (Context::Compare, "Comparing the lanes"),
     (Context::Bias, "Bias of the lanes"),
+    (Context::Answer, "What a reader makes of a list"),
     (Context::Toward, "Typing a perspective to project toward"),
     (Context::Annotate, "Labelling by hand"),
     (Context::Note, "Writing a remark"),

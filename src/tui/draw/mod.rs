@@ -1,5 +1,6 @@
 //! The frame, drawn from the state. One file a panel; nothing here changes anything.
 
+mod answer;
 mod bias;
 mod compare;
 mod figures;
@@ -45,6 +46,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
             label::draw(app, theme, top, frame);
         }
         Screen::Bias => bias::draw(app, theme, panes.body, frame),
+        Screen::Answer => answer::draw(app, theme, panes.body, frame),
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     palette::draw(app, theme, panes.body, frame);

@@ -71,6 +71,22 @@ pub enum Action {
     Compare,
     /// Show which way the lanes lean, and whose passages they bring up.
     Bias,
+    /// Show what is read from the lanes' lists.
+    Answers,
+    /// Leave the passage out of what is read, or take it in again.
+    DropPassage,
+    /// Let the passage be read later.
+    PassageDown,
+    /// Let it be read earlier.
+    PassageUp,
+    /// Have the list read at every depth, or give that up.
+    HaveRead,
+    /// Have it read without each passage.
+    WithoutEach,
+    /// Have it read in other orders.
+    OtherOrders,
+    /// Keep what a probe keeps, by its number from 0.
+    Probe(usize),
     /// Show the next field of the passages.
     NextField,
     /// Show the field before.
@@ -188,6 +204,8 @@ pub enum Context {
     Palette,
     /// Which way the lanes lean.
     Bias,
+    /// What is read from their lists.
+    Answer,
     /// The list of keys.
     Help,
     /// Everywhere.

@@ -28,9 +28,12 @@ pub fn action(context: Context, key: &KeyEvent) -> Option<Action> {
     let here = |binding: &&Binding| binding.context == context || binding.context == Context::Anywhere;
     TABLE.iter().filter(here).find_map(|binding| {
         let place = binding.keys.iter().position(|key| *key == name)?;
-        // The one action that says which of its keys it was.
-        let number = matches!(binding.action, Action::ToggleLabel(_));
-        Some(if number { Action::ToggleLabel(place) } else { binding.action })
+        // The actions that say which of their keys it was.
+        Some(match binding.action {
+            Action::ToggleLabel(_) => Action::ToggleLabel(place),
+            Action::Probe(_) => Action::Probe(place),
+            action => action,
+        })
     })
 }
 

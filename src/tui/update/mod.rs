@@ -1,5 +1,6 @@
 //! What every message does to the state, and what it orders. No input or output, no clock, no locks.
 
+pub mod answering;
 mod asking;
 mod biasing;
 mod comparing;
@@ -78,6 +79,7 @@ fn below(app: &App) -> Context {
         Screen::Annotate if app.labelling.marking.is_some() => Context::Marking,
         Screen::Annotate => Context::Annotate,
         Screen::Bias => Context::Bias,
+        Screen::Answer => Context::Answer,
         Screen::Help => Context::Help,
     }
 }
@@ -119,6 +121,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Note, action) => return labelling::act_on_note(app, action),
         (Context::Marking, action) => return marking::act(app, action),
         (Context::Bias, action) => return biasing::act(app, action),
+        (Context::Answer, action) => return answering::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
         (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),

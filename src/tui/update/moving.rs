@@ -4,7 +4,8 @@ use super::super::app::{App, Corpus, Screen};
 use super::super::keymap::Action;
 use super::super::message::Effect;
 use super::{
-    asking, biasing, comparing, labelling, lanes, panes, reading, statements, swaying, switching, tuning,
+    answering, asking, biasing, comparing, labelling, lanes, panes, reading, statements, swaying, switching,
+    tuning,
 };
 
 /// No list is read deeper.
@@ -43,6 +44,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Sway => return swaying::open(app),
         Action::Annotate => return labelling::open(app),
         Action::Compare => return comparing::open(app),
+        Action::Answers => return answering::open(app),
         Action::Bias => return biasing::open(app),
         Action::CopyRecipe => return copy(app),
         Action::Toggle(switch) => return switching::toggle(app, switch),

@@ -2,7 +2,7 @@
 
 use super::super::app::{App, Corpus, LaneState, Screen};
 use super::super::message::Effect;
-use super::{asking, biasing, comparing, labelling, moving, reading, swaying, tuning};
+use super::{answering, asking, biasing, comparing, labelling, moving, reading, swaying, tuning};
 use crate::engine::{Reply, Turn};
 use crate::work::{Job, Progress};
 
@@ -98,6 +98,7 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
                 *place = Some(swayed);
             }
         }
+        Reply::Heard { number, heard } => answering::heard(app, number, heard),
         Reply::Swept { number, tallies, ended } => {
             if number == app.tuning.number {
                 (app.tuning.tallies, app.tuning.ended) = (tallies, ended);

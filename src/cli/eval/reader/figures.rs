@@ -1,0 +1,199 @@
+//! From what was read to tables: EM against AcEM over k, types, probes, stability.
+
+use serde_json::json;
+
+use super::super::{Values, cells};
+use super::OVER_K;
+use super::cases::Read;
+use crate::read::files::Case;
+use crate::read::probe::Probe;
+use crate::read::prompted::{BYTES, TOKENS};
+use crate::read::stability::MOST;
+use crate::read::{Effect, Pattern};
+use crate::report::table::{Row, Table};
+
+/// The row of what the passages allow, whoever reads.
+pub const HELD: &str = "a passage holds it";
+
+/// What a model's judgement added.
+#[derive(Clone, Copy, Default)]
+pub struct Judge {
+    pub added: usize,
+    pub discarded: usize,
+}
+
+/// Makes the table of a suite's rows, whose values are one a question.
+fn rows(
+    suite: &'static str,
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<Values>)>,
+    failed: &[(String, String)],
+    questions: usize,
+) -> anyhow::Result<Table> {
+    let (names, values): (Vec<String>, Vec<Vec<Values>>) = rows.into_iter().unzip();
+    let cells = cells(&values, &vec![None; names.len()])?;
+    let row =
+        |((lane, cells), values)| Row { lane, cells, values, failed: failed.to_vec(), ..Row::default() };
+    Ok(Table {
+        suite,
+        columns,
+        rows: names.into_iter().zip(cells).zip(values).map(row).collect(),
+        questions,
+        label_source: "gold answers".into(),
+        ..Table::default()
+    })
+}
+
+fn is(yes: bool) -> Option<f64> {
+    Some(f64::from(u8::from(yes)))
+}
+
+/// All tables; without a reader's name, only what the passages allow.
+pub fn table(
+    cases: &[Case],
+    read: &[Read],
+    failed: &[(String, String)],
+    reader: Option<&str>,
+    k: usize,
+    mut notes: Vec<String>,
+) -> anyhow::Result<Table> {
+    let first = |case: &Case| (0..case.passages.len().min(k)).find(|at| case.holds_gold(*at));
+    let first: Vec<Option<usize>> = cases.iter().map(first).collect();
+    let held = |k: usize| first.iter().map(|first| is(first.is_some_and(|at| at < k))).collect::<Values>();
+    let each = |value: &dyn Fn(&Read) -> Option<f64>| read.iter().map(value).collect::<Values>();
+    let judged = |read: &Read, value: fn(&Pattern, usize) -> bool, k: usize| {
+        read.judged.as_ref().map_or_else(|| value(&read.pattern, k), |(pattern, _)| value(pattern, k))
+    };
+    let by_model = read.iter().any(|read| read.judged.is_some());
+    let at = |k: usize| {
+        let mut measures: Vec<(&str, Values)> = Vec::new();
+        if reader.is_some() {
+            let gap = |read: &Read| {
+                Some(f64::from(u8::from(read.pattern.accumulated_em(k) && !read.pattern.em(k))))
+            };
+            measures.push(("EM", each(&|read| is(read.pattern.em(k)))));
+            measures.push(("AcEM", each(&|read| is(read.pattern.accumulated_em(k)))));
+            measures.push(("Gap", each(&gap)));
+            if by_model {
+                measures.push(("SeEM", each(&|read| is(judged(read, Pattern::em, k)))));
+                measures.push(("SeAcEM", each(&|read| is(judged(read, Pattern::accumulated_em, k)))));
+            }
+        }
+        measures.push(("Held", held(k)));
+        measures
+    };
+    let name = reader.unwrap_or(HELD).to_owned();
+    let (heads, values): (Vec<String>, Vec<Values>) =
+        at(k).into_iter().map(|(measure, values)| (format!("{measure}@{k}"), values)).unzip();
+    let mut table = rows("reader", heads, vec![(name.clone(), values)], failed, cases.len())?;
+    table.asked = cases.iter().map(|case| case.id.clone()).collect();
+    table.k = Some(k);
+    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": {"reader": reader}, "seed": 0});
+
+    let depths: Vec<Vec<(&str, Values)>> = (1..=k).map(at).collect();
+    let measures = depths.first().map_or(0, Vec::len);
+    let over = (0..measures).map(|measure| {
+        let values = depths.iter().map(|depth| depth[measure].1.clone()).collect();
+        (depths[0][measure].0.to_owned(), values)
+    });
+    let heads = (1..=k).map(|k| format!("k={k}")).collect();
+    table.further.push(rows(OVER_K, heads, over.collect(), &[], cases.len())?);
+    if reader.is_some() {
+        let (types, counts) = types(read);
+        notes.push(counts);
+        table.further.push(rows("reader-types", codes(), vec![(name, types)], &[], cases.len())?);
+        table.further.push(probes(read, k, cases.len())?);
+        table.further.push(stability(read, cases.len())?);
+        notes.extend(told(read));
+    }
+    notes.push(
+        "AcEM: right at any depth so far; Gap = AcEM − EM; Held: a passage of the first k has a gold answer's words"
+            .into(),
+    );
+    table.notes = notes;
+    Ok(table)
+}
+
+fn codes() -> Vec<String> {
+    Effect::ALL.iter().map(|effect| effect.code().to_owned()).collect()
+}
+
+/// How many passages of each type a question has, and the counts of all.
+fn types(read: &[Read]) -> (Vec<Values>, String) {
+    let count =
+        |read: &Read, effect: Effect| read.pattern.effects().iter().filter(|own| **own == effect).count();
+    let all = |effect: Effect| read.iter().map(|read| count(read, effect)).sum::<usize>();
+    let values = Effect::ALL.map(|effect| read.iter().map(|read| Some(count(read, effect) as f64)).collect());
+    let counts = Effect::ALL.map(|effect| format!("{} {}", effect.code(), all(effect)));
+    (
+        values.to_vec(),
+        format!("passages by type: {}; the table of types has them a question", counts.join(", ")),
+    )
+}
+
+/// What is right when only the kept passages are read again, at every size.
+fn probes(read: &[Read], k: usize, questions: usize) -> anyhow::Result<Table> {
+    let row = |(at, probe): (usize, Probe)| {
+        let of = |read: &Read| read.probes.get(at).cloned();
+        let kept = read.iter().map(|read| Some(of(read)?.0 as f64)).collect::<Values>();
+        let right = (0..k).map(|size| {
+            let right = |read: &Read| is((*of(read)?.1.get(size)?)?);
+            read.iter().map(right).collect::<Values>()
+        });
+        (probe.to_string(), std::iter::once(kept).chain(right).collect())
+    };
+    let mut heads = vec!["kept".to_owned()];
+    heads.extend((1..=k).map(|size| format!("EM@{size}")));
+    let mut table =
+        rows("reader-probes", heads, Probe::all().enumerate().map(row).collect(), &[], questions)?;
+    table.notes = vec![
+        "the first 1 … k of the passages that a probe keeps, read again in their order; none kept: the question alone; probe6 is inferred"
+            .into(),
+    ];
+    Ok(table)
+}
+
+/// SER@1 … SER@4 over the questions that are right from the gold passage alone.
+fn stability(read: &[Read], questions: usize) -> anyhow::Result<Table> {
+    let row = |from: usize| {
+        let at = |n: usize| {
+            let one = |read: &Read| read.unstable[from].as_ref()?.get(n).and_then(|differs| is(*differs));
+            read.iter().map(one).collect::<Values>()
+        };
+        (0..MOST).map(at).collect::<Vec<Values>>()
+    };
+    let lines = vec![("retrieved".to_owned(), row(0)), ("random".to_owned(), row(1))];
+    let heads = (1..=MOST).map(|n| format!("SER@{n}")).collect();
+    let mut table = rows("reader-stability", heads, lines, &[], questions)?;
+    let right = read.iter().filter(|read| read.unstable.iter().any(Option::is_some)).count();
+    table.notes = vec![format!(
+        "over the {right} questions right from the gold passage alone: how often 1 … {MOST} added passages without a gold answer change the answer; – where none can be added or no such answer was recorded"
+    )];
+    Ok(table)
+}
+
+/// What is to be known of the answers themselves.
+fn told(read: &[Read]) -> Vec<String> {
+    let answers = || read.iter().flat_map(|read| &read.answers);
+    let (empty, refused, cut) = (
+        answers().filter(|answer| answer.is_empty()).count(),
+        answers().filter(|answer| answer.is_refusal()).count(),
+        answers().filter(|answer| answer.cut > 0).count(),
+    );
+    let all = answers().count();
+    let mut told = vec![format!(
+        "{all} answers over k: {empty} empty, never right; {refused} refusals, kept as answers"
+    )];
+    if cut > 0 {
+        told.push(format!(
+            "{cut} readings were cut at about {TOKENS} tokens, estimated at {BYTES} bytes a token: what is past that was not read"
+        ));
+    }
+    let judges = || read.iter().filter_map(|read| read.judged.as_ref().map(|(_, judge)| judge));
+    let (added, discarded): (usize, usize) =
+        (judges().map(|judge| judge.added).sum(), judges().map(|judge| judge.discarded).sum());
+    if judges().count() > 0 {
+        told.push(format!("{added} answers joined a gold list; {discarded} replies were neither Yes nor No"));
+    }
+    told
+}

@@ -1,0 +1,271 @@
+//! Question sets that bring the passages to be read: FiD's `{question, answers, ctxs}`, RAMDocs' `{question, documents,
+//! gold_answers}`, RetrievalQA's `{question, context, ground_truth}`. JSONL, or one JSON array; told apart by content.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::normalised;
+use super::reader::Context;
+use crate::corpus::Passage;
+use crate::input::{BadLine, InputError, lines};
+
+/// A question with what may be read to answer it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Unique within its file.
+    pub id: String,
+    /// The question.
+    pub question: String,
+    /// Its right answers; may be none.
+    pub gold: Vec<String>,
+    /// Its passages, ranked as they come.
+    pub passages: Vec<Context>,
+    /// The places, from 0, of passages that the file marks as right.
+    pub marked: Vec<usize>,
+}
+
+impl Case {
+    /// Whether the passage at a place holds a gold answer, both normalised, as whole words.
+    pub fn holds_gold(&self, at: usize) -> bool {
+        self.passages.get(at).is_some_and(|context| holds(&context.passage, &self.gold))
+    }
+
+    /// The place of the gold passage: the first one that is marked, else the first that holds a gold answer.
+    pub fn gold_passage(&self) -> Option<usize> {
+        let holding = || (0..self.passages.len()).find(|at| self.holds_gold(*at));
+        self.marked.first().copied().or_else(holding)
+    }
+}
+
+/// Whether a passage holds one of these answers, both normalised, as whole words.
+pub fn holds(passage: &Passage, gold: &[String]) -> bool {
+    let text = format!(" {} ", normalised(&passage.contents()));
+    gold.iter()
+        .map(|gold| normalised(gold))
+        .any(|gold| !gold.is_empty() && text.contains(&format!(" {gold} ")))
+}
+
+const EXPECTED: &str = "a JSON object with `question` and either `answers` and `ctxs` (FiD), `gold_answers` and `documents` (RAMDocs), \
+                        or `ground_truth` and `context` (RetrievalQA)";
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(alias = "question_id", alias = "_id", alias = "qid")]
+    id: Option<Value>,
+    question: String,
+    #[serde(alias = "gold_answers", alias = "ground_truth")]
+    answers: Vec<String>,
+    #[serde(alias = "documents", alias = "context")]
+    ctxs: Vec<Piece>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Piece {
+    Bare(String),
+    Whole {
+        id: Option<Value>,
+        #[serde(default)]
+        title: String,
+        #[serde(default)]
+        text: String,
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        #[serde(default)]
+        isgold: bool,
+    },
+}
+
+/// Whether a file is such a set: what its first object holds says so.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_reading(path: &Path) -> Result<bool, InputError> {
+    let unreadable = |error| InputError::unreadable(path, &error);
+    // Much of a large file would be read only to be refused: the names of the first object stand near its beginning, but for long
+    // passages before them.
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    BufReader::new(file).take(1 << 22).read_until(b'\n', &mut start).map_err(unreadable)?;
+    let start = String::from_utf8_lossy(&start);
+    let start = start.trim_start_matches('\u{feff}').trim_start();
+    if start.starts_with('[') {
+        // One array, which may span lines: it is read whole.
+        return Ok(array(path).is_ok_and(|values| values.first().is_some_and(holds_passages)));
+    }
+    let first = serde_json::Deserializer::from_str(start).into_iter::<Value>().next();
+    Ok(matches!(first, Some(Ok(value)) if holds_passages(&value)))
+}
+
+fn holds_passages(value: &Value) -> bool {
+    let pairs = [("ctxs", "answers"), ("documents", "gold_answers"), ("context", "ground_truth")];
+    pairs.iter().any(|(passages, gold)| value.get(passages).is_some() && value.get(gold).is_some())
+}
+
+fn array(path: &Path) -> Result<Vec<Value>, InputError> {
+    let text = fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().to_owned();
+        let expected = format!("a JSON array ({error})");
+        InputError::BadLines(vec![BadLine { file: path.into(), line: error.line(), expected, found }])
+    })
+}
+
+/// Reads a set.
+///
+/// # Errors
+/// A line or entry is not such a question, or repeats an id; nothing is taken.
+pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut take = |number: usize, line: Line| {
+        let case = case(line, number)?;
+        if !seen.insert(case.id.clone()) {
+            return Err(format!("an id of its own (`{}` stood before)", case.id));
+        }
+        cases.push(case);
+        Ok(())
+    };
+    let file = fs::File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let first =
+        BufReader::new(file).bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
+    if first == Some(b'[') {
+        let mut bad = Vec::new();
+        for (i, value) in array(path)?.into_iter().enumerate() {
+            let found = value.to_string();
+            let line = serde_json::from_value(value).map_err(|error| format!("{EXPECTED} ({error})"));
+            if let Err(expected) = line.and_then(|line| take(i + 1, line)) {
+                let expected = format!("entry {} to be {expected}", i + 1);
+                bad.push(BadLine { file: path.into(), line: 1, expected, found });
+            }
+        }
+        if !bad.is_empty() {
+            return Err(InputError::BadLines(bad));
+        }
+    } else {
+        lines(path, |number, line| {
+            let line = serde_json::from_str(line).map_err(|error| format!("{EXPECTED} ({error})"))?;
+            take(number, line)
+        })?;
+    }
+    if cases.is_empty() {
+        return Err(InputError::Empty { path: path.into(), what: "the set of questions", advice: EXPECTED });
+    }
+    Ok(cases)
+}
+
+fn named(id: Option<Value>) -> Option<String> {
+    match id {
+        Some(Value::String(id)) => Some(id),
+        Some(Value::Null) | None => None,
+        Some(other) => Some(other.to_string()),
+    }
+}
+
+fn case(line: Line, number: usize) -> Result<Case, String> {
+    let question = line.question.trim().to_owned();
+    if question.is_empty() {
+        return Err("a `question` that is not empty".into());
+    }
+    let id = named(line.id).unwrap_or_else(|| number.to_string());
+    let mut marked = Vec::new();
+    let passage = |(at, piece): (usize, Piece)| {
+        let own = format!("{id}-{}", at + 1);
+        match piece {
+            Piece::Bare(text) => Passage { id: own, text, ..Passage::default() },
+            Piece::Whole { id, title, text, kind, isgold } => {
+                if isgold || kind.as_deref() == Some("correct") {
+                    marked.push(at);
+                }
+                Passage { id: named(id).unwrap_or(own), title, text, ..Passage::default() }
+            }
+        }
+    };
+    let passages: Vec<Arc<Passage>> = line.ctxs.into_iter().enumerate().map(passage).map(Arc::new).collect();
+    Ok(Case { id, question, gold: line.answers, passages: Context::list(passages), marked })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    fn cases(text: &str) -> Result<Vec<Case>, String> {
+        read(file(text).path()).map_err(|error| error.to_string())
+    }
+
+    const FID: &str = r#"{"question":"Who?","answers":["Ann"],"ctxs":[{"id":7,"title":"T","text":"Bob."},{"text":"It was Ann."}]}"#;
+    const RAMDOCS: &str = r#"{"question":"Who?","gold_answers":["Ann"],"wrong_answers":["Bob"],"documents":[{"text":"Bob","type":"misinfo","answer":"Bob"},{"text":"Ann","type":"correct","answer":"Ann"}]}"#;
+    const RETRIEVALQA: &str =
+        r#"{"question_id":"r1","question":"Who?","ground_truth":["Ann"],"context":[{"title":"T"},"bare"]}"#;
+
+    #[test]
+    fn all_three_formats_are_told_by_content_and_read_alike() {
+        for (text, places) in [(FID, Some(1)), (RAMDOCS, Some(1)), (RETRIEVALQA, None)] {
+            assert!(is_reading(file(text).path()).unwrap(), "{text}");
+            let cases = cases(text).unwrap();
+            assert_eq!((cases[0].gold.clone(), cases[0].passages.len()), (vec!["Ann".to_owned()], 2));
+            assert_eq!(cases[0].gold_passage(), places);
+        }
+        let fid = cases(FID).unwrap();
+        let ids: Vec<&str> = fid[0].passages.iter().map(|context| context.passage.id.as_str()).collect();
+        assert_eq!(ids, ["7", "1-2"]);
+    }
+
+    #[test]
+    fn an_array_over_several_lines_is_read_too() {
+        let array = format!("[\n{FID},\n {}\n]\n", FID.replace("\"question\"", "\"id\":\"b\",\"question\""));
+        assert!(is_reading(file(&array).path()).unwrap());
+        assert_eq!(cases(&array).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn questions_and_results_of_other_kinds_are_none() {
+        for text in [
+            "{\"question\":\"Who?\"}",
+            "{\"question\":\"Who?\",\"perspectives\":[\"a\"],\"ctxs\":[]}",
+            "1\tWho?",
+            "",
+            "[1,2]",
+        ] {
+            assert!(!is_reading(file(text).path()).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_held_answer_is_a_whole_word() {
+        let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
+        assert!(holds(&passage("It was the Ann, surely"), &["ann".into()]));
+        assert!(!holds(&passage("Annual"), &["ann".into()]) && !holds(&passage("x"), &["the".into()]));
+    }
+
+    #[test]
+    fn bad_lines_are_told_and_nothing_is_taken() {
+        for (text, expected) in [
+            (
+                format!("{FID}\n{{\"question\":\"Who?\"}}"),
+                ":2: expected a JSON object with `question` and either",
+            ),
+            (format!("{FID}\n{}", FID.replace("Who?", " ")), ":2: expected a `question` that is not empty"),
+            (format!("{RETRIEVALQA}\n{RETRIEVALQA}"), ":2: expected an id of its own"),
+            (format!("[{FID},\n3]"), "entry 2 to be a JSON object"),
+            ("[{\"question\"\n".to_owned(), "a JSON array"),
+            (String::new(), "the set of questions is empty"),
+        ] {
+            let error = cases(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
