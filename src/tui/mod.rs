@@ -11,6 +11,7 @@ pub mod draw;
 mod dump;
 pub mod export;
 mod guard;
+pub mod instruments;
 pub mod keymap;
 pub mod layout;
 pub mod message;
