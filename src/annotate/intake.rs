@@ -23,7 +23,9 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         said.sort_by_key(|one| one.at);
         let key = Key { by: by.into(), question: question.into(), passage: passage.into() };
         let heads = history.heads(&key);
-        let before = heads.last().map(|head| head.view.clone()).unwrap_or_default();
+        // What was decided on another text is not carried over to this one.
+        let same = |head: &&&Entry| said.iter().all(|one| one.text == head.text);
+        let before = heads.last().filter(same).map(|head| head.view.clone()).unwrap_or_default();
         let mut view = before.clone();
         view.skipped = false;
         let mut notes: Vec<&str> = Vec::new();

@@ -198,9 +198,11 @@ impl Journal {
         Key { by: self.by.clone(), question: act.question.clone(), passage: act.passage.clone() }
     }
 
-    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, super::View), JournalError> {
+    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, Option<super::View>), JournalError> {
         self.ready()?;
-        let before = self.history.view(&self.key(&act)).cloned().unwrap_or_default();
+        let key = self.key(&act);
+        let conflict = self.history.heads(&key).len() > 1 && self.history.view(&key).is_none();
+        let before = (!conflict).then(|| self.history.view(&key).cloned().unwrap_or_default());
         let mut was = self.history.heads_of(&act, &self.by);
         was.extend(self.history.heads(also).into_iter().map(|head| head.id.clone()));
         was.sort_unstable();

@@ -7,7 +7,8 @@ use super::{Act, Entry, History, View};
 /// One act, and what stood before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
-    before: View,
+    /// None where two views were in conflict: what was settled is not unsettled.
+    before: Option<View>,
     after: Act,
 }
 
@@ -24,19 +25,31 @@ impl Steps {
         let mut steps = Steps::default();
         for entry in history.entries().filter(|entry| entry.by == by) {
             let before = entry.was.iter().filter_map(|id| history.entry(id));
-            let before = before.filter(|was| was.key() == entry.key()).map(|was| &was.view).next();
-            steps.push(before.cloned().unwrap_or_default(), entry);
+            let mut before = before.filter(|was| was.key() == entry.key()).map(|was| &was.view);
+            let first = before.next().cloned().unwrap_or_default();
+            let settled = before.any(|other| *other != first);
+            // What goes back or forth was never looked at for a time of its own.
+            let restores = |act: &Act| {
+                act.view == entry.view && act.passage == entry.passage && act.question == entry.question
+            };
+            if entry.took.is_none() && steps.to_undo().is_some_and(|act| restores(&act)) {
+                steps.undone();
+            } else if entry.took.is_none() && steps.to_redo().is_some_and(|act| restores(&act)) {
+                steps.redone();
+            } else {
+                steps.did((!settled).then_some(first), entry);
+            }
         }
         steps
     }
 
     /// Something new was done: what was undone cannot be done again.
-    pub(super) fn did(&mut self, before: View, entry: &Entry) {
+    pub(super) fn did(&mut self, before: Option<View>, entry: &Entry) {
         self.future.clear();
         self.push(before, entry);
     }
 
-    fn push(&mut self, before: View, entry: &Entry) {
+    fn push(&mut self, before: Option<View>, entry: &Entry) {
         let after = Act {
             question: entry.question.clone(),
             passage: entry.passage.clone(),
@@ -49,7 +62,8 @@ impl Steps {
 
     /// The act that undoes the last one.
     pub(super) fn to_undo(&self) -> Option<Act> {
-        self.past.last().map(|step| Act { view: step.before.clone(), ..step.after.clone() })
+        let step = self.past.last()?;
+        Some(Act { view: step.before.clone()?, ..step.after.clone() })
     }
 
     /// The act that does again what was undone last.

@@ -53,6 +53,18 @@ impl Compared {
         self.figures.get(lane)?.as_ref().filter(|figures| figures.known())?.sides
     }
 
+    /// The lean of a lane over a set of questions: 0 where it has no list or nothing of it was judged, as for every measure; none for a
+    /// question that has no two sides.
+    pub fn lean(&self, lane: usize) -> Option<f64> {
+        (self.perspectives == 2).then(|| self.sides(lane).map_or(0.0, |sides| sides.lean()))
+    }
+
+    /// How many of a lane's first k were judged, and of how many.
+    pub fn judged(&self, lane: usize) -> (usize, usize) {
+        let supports = self.supports.get(lane).map_or(&[][..], Vec::as_slice);
+        (supports.iter().flatten().count(), supports.len())
+    }
+
     /// Passages of a lane's first k, a value of the field each.
     pub fn counts(&self, lane: usize, field: &Field) -> Vec<usize> {
         let mut counts = vec![0; field.values.len()];
@@ -113,7 +125,8 @@ pub fn category<'a>(fields: &'a Fields, name: &str) -> Result<&'a Field, FieldEr
 
 /// The values of a field that a question asks for, by their places: what its own metadata says, else those whose words stand in it.
 pub fn desired(field: &Field, question: &Question) -> Vec<usize> {
-    if let Some(place) = question.metadata.get(&field.name).and_then(|_| field.place(&question.metadata)) {
+    let said = question.metadata.get(&field.name).and_then(|_| field.place(&question.metadata));
+    if let Some(place) = said.filter(|place| field.values[*place].0 != NONE) {
         return vec![place];
     }
     let asked = words(&question.text);

@@ -59,7 +59,9 @@ impl Book {
                 }
             }
         })?;
-        let enough = !missing || (self.source.is_labels() && !set.is_empty());
+        // Nor has the model anything to say of what a run brought from elsewhere.
+        let labels_alone = self.source.is_labels() || passage.as_outside().is_some();
+        let enough = !missing || (labels_alone && !set.is_empty());
         enough.then_some(set)
     }
 

@@ -20,7 +20,7 @@ pub struct Compared {
     pub supports: Vec<Vec<Option<SupportSet>>>,
     /// The first k themselves, by id.
     pub tops: Vec<Vec<String>>,
-    /// What else is known of each of the first k.
+    /// What else is known of those of the first k that the corpus holds.
     pub metadata: Vec<Vec<Map<String, Value>>>,
     /// How many perspectives the question has.
     pub perspectives: usize,
@@ -34,7 +34,9 @@ impl Compared {
         let tops: Vec<&[Ranked]> =
             lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
         let each = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
-        let known = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.metadata.clone()).collect();
+        let held = |ranked: &&Ranked| ranked.at.as_outside().is_none();
+        let known =
+            |top: &&[Ranked]| top.iter().filter(held).map(|ranked| ranked.passage.metadata.clone()).collect();
         Compared {
             figures: lists.iter().map(|list| Figures::of((*list)?, book, question, k)).collect(),
             supports: tops.iter().map(|top| book.supports(top)).collect(),

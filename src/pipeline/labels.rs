@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use super::{Opening, Setup, SetupError};
-use crate::annotate::{Decision, Human, Key, is_name, journals};
+use crate::annotate::{Decision, Human, Key, is_name, journals, text_hash};
 use crate::corpus::Corpus;
 use crate::detect::{Known, LabelSource, Labels};
 use crate::question::Question;
@@ -25,7 +25,10 @@ impl Setup {
 
     /// Lets what an annotator holds of a passage now count in place of what counted so far; `decisions` are those on `key`. All that
     /// is judged from now on sees it.
-    pub fn decided(&self, key: &Key, decisions: Vec<Decision>) {
+    pub fn decided(&self, key: &Key, mut decisions: Vec<Decision>) {
+        // As when a journal is read: a label counts for the text it was given to.
+        let text = self.corpus.find(&key.passage).map(|at| text_hash(&self.corpus.passage(at)));
+        decisions.retain(|one| Some(&one.text) == text.as_ref());
         self.human.write().unwrap_or_else(PoisonError::into_inner).decided(key, decisions);
     }
 

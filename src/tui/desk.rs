@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crossterm::event::KeyEvent;
 use tui_input::Input;
 
-use super::keymap::Action;
-use crate::annotate::{Item, Key, Order, View, doubt, queue};
+use crate::annotate::{Item, Key, Order, View, doubt, queue, text_hash};
 use crate::engine::Desk;
 use crate::measure::agreement::{Agreement, cohen_kappa};
 use crate::question::Question;
@@ -24,8 +24,8 @@ pub struct Labelling {
     pub draft: View,
     /// An act is on its way to the disk; whether the next passage is shown after it.
     pub saving: Option<bool>,
-    /// What was ordered while it was: it is done after it, on the passage that is shown then.
-    pub ahead: VecDeque<Action>,
+    /// Keys pressed while it is: they are pressed after it, whatever they mean then.
+    pub ahead: VecDeque<KeyEvent>,
     /// In which order the passages come.
     pub order: Order,
     /// Lane, rank and the model's verdict are hidden.
@@ -103,9 +103,7 @@ impl Labelling {
 
     /// What the annotator holds of it, as written down.
     pub fn held(&self) -> View {
-        let view =
-            self.item().zip(self.open()).and_then(|(item, desk)| desk.history.view(&item.key(&desk.by)));
-        view.cloned().unwrap_or_default()
+        self.queue.get(self.at).and_then(|place| self.view(*place)).cloned().unwrap_or_default()
     }
 
     /// Whether two machines of this annotator say different things of it.
@@ -120,9 +118,14 @@ impl Labelling {
         self.weighed.get(*self.queue.get(self.at)?)?.as_deref()
     }
 
+    /// What is held of the passage at a place of the desk; nothing where it was decided on another text.
     fn view(&self, place: usize) -> Option<&View> {
         let desk = self.open()?;
-        desk.history.view(&desk.items.get(place)?.key(&desk.by))
+        let item = desk.items.get(place)?;
+        let key = item.key(&desk.by);
+        let text = text_hash(&item.passage);
+        let same = desk.history.heads(&key).iter().all(|head| head.text == text);
+        desk.history.view(&key).filter(|_| same)
     }
 
     /// Whether the passage at a place of the desk is labelled for every statement of its question.
@@ -163,6 +166,15 @@ impl Labelling {
         self.queue = queue(&desk.items, self.order, desk.seed, &desk.lanes, &unsure);
     }
 
+    /// Puts what follows into the order asked for; the passage that is shown stays.
+    pub fn rearrange(&mut self, threshold: f32) {
+        let Some(shown) = self.queue.get(self.at).copied() else { return };
+        self.arrange(threshold);
+        self.queue.retain(|place| *place != shown);
+        self.queue.insert(0, shown);
+        self.at = 0;
+    }
+
     /// Shows a passage of the queue.
     pub fn show(&mut self, at: usize) {
         self.at = at;
@@ -182,7 +194,9 @@ impl Labelling {
         let done = (0..desk.items.len()).filter(|place| self.is_done(*place)).count();
         let skipped =
             (0..desk.items.len()).filter(|place| !self.is_done(*place) && self.is_skipped(*place)).count();
-        let mut took: Vec<u64> = desk.history.entries().filter_map(|entry| entry.took).collect();
+        let heads = desk.items.iter().flat_map(|item| desk.history.heads(&item.key(&desk.by)));
+        let labelled = heads.filter(|head| !head.view.answers.is_empty());
+        let mut took: Vec<u64> = labelled.filter_map(|head| head.took).collect();
         took.sort_unstable();
         Pace { done, skipped, all: desk.items.len(), median: took.get(took.len() / 2).copied() }
     }

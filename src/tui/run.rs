@@ -98,7 +98,9 @@ impl Watch {
     /// Tells every act that is to be written down how long its passage was looked at.
     fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
         for effect in &mut effects {
-            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since) {
+            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since)
+                && act.took.is_none()
+            {
                 act.took = u64::try_from(since.elapsed().as_millis()).ok();
             }
         }

@@ -340,3 +340,78 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
     let expected = if covered.len() == 2 { 1.0 } else { 0.0 };
     assert_eq!(told["lanes"][0]["measures"]["MRecall@3"], expected);
 }
+
+#[test]
+fn a_remark_typed_ahead_of_the_disk_is_a_remark_and_no_label() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "stso<Enter>"));
+    let effects = written(&mut app, first);
+    let second = act(&effects);
+    assert_eq!((second.view.note.as_deref(), second.view.answers.len()), (Some("so"), 0));
+}
+
+#[test]
+fn leaving_waits_for_the_labels_that_were_pressed_before_it() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "so<Esc>"));
+    let second = act(&written(&mut app, first));
+    assert_eq!(app.screen, Screen::Annotate);
+    written(&mut app, second);
+    assert_eq!((app.screen, app.labelling.pace.done), (Screen::Explore, 2));
+}
+
+#[test]
+fn the_passage_on_screen_stays_when_the_order_by_doubt_is_known() {
+    let mut app = open(100, 30);
+    press(&mut app, "<Tab>tso");
+    let (shown_before, number) = (shown(&app), app.labelling.number);
+    for item in 0..app.labelling.queue.len() {
+        tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(0.5), Some(0.01)] });
+    }
+    assert_eq!(shown(&app), shown_before);
+    assert_eq!(app.labelling.typed.as_ref().unwrap().value(), "so");
+}
+
+#[test]
+fn what_was_decided_on_another_text_is_to_be_decided_again() {
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |desk| {
+        let item = &desk.items[0];
+        let view = View {
+            answers: [(SIDES[0].to_owned(), true), (SIDES[1].to_owned(), false)].into(),
+            ..View::default()
+        };
+        let (question, passage) = (item.question.clone(), item.passage.id.clone());
+        let old = Act { question, passage, text: "0".repeat(32), view, took: None };
+        desk.history.take(Entry::new(old, "anna", Vec::new(), 1).unwrap());
+    });
+    assert_eq!((app.labelling.pace.done, app.labelling.draft.answers.len()), (0, 0));
+    let act = act(&press(&mut app, "f"));
+    assert!(act.view.flagged && act.view.answers.is_empty(), "the old answer does not come along");
+}
+
+#[test]
+fn a_conflict_is_settled_by_a_label_and_by_nothing_else() {
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |desk| {
+        let item = desk.items[0].clone();
+        for (at, yes) in [(1, true), (2, false)] {
+            let view = View {
+                answers: [(SIDES[0].to_owned(), yes), (SIDES[1].to_owned(), !yes)].into(),
+                ..View::default()
+            };
+            let (question, passage) = (item.question.clone(), item.passage.id.clone());
+            let text = parallax::annotate::text_hash(&item.passage);
+            let one = Act { question, passage, text, view, took: None };
+            desk.history.take(Entry::new(one, "anna", Vec::new(), at).unwrap());
+        }
+    });
+    assert!(app.labelling.in_conflict());
+    for keys in ["f", "<Space>", "t", "e"] {
+        assert_eq!(press(&mut app, keys), [], "{keys}");
+        assert!(app.notice.as_deref().unwrap().contains("label it first"), "{keys}");
+    }
+    act(&press(&mut app, "b"));
+}

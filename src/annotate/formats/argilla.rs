@@ -202,7 +202,8 @@ pub fn write(
             || json!({}),
             |(model, p)| {
                 let value = if p >= model.threshold { YES } else { NO };
-                json!({"supports": {"value": value, "score": p, "agent": model.detector}})
+                let score = if p >= model.threshold { p } else { 1.0 - p };
+                json!({"supports": {"value": value, "score": score, "agent": model.detector}})
             },
         );
         records.push(json!({

@@ -183,7 +183,7 @@ pub fn write(
             annotations.map(|(i, one)| annotation(one, &passage.text, &format!("{}-{}", task + 1, i + 1)));
         let predictions = model.and_then(|model| Some((model, model.p(about)?))).map(|(model, p)| {
             let result = choice("p", "supports", if p >= model.threshold { YES } else { NO });
-            json!({"model_version": model.detector, "score": p, "result": [result]})
+            json!({"model_version": model.detector, "score": if p >= model.threshold { p } else { 1.0 - p }, "result": [result]})
         });
         tasks.push(json!({
             "data": {

@@ -66,9 +66,14 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
 /// An id holds white space.
 pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
     let mut qrels = DiversityQrels::default();
-    let (mut tied, mut unknown, mut outvoted) = (0, 0, 0);
+    let (mut tied, mut unknown, mut outvoted, mut stale) = (0, 0, 0, 0);
     for item in items(decisions, None) {
         let about = item.about;
+        // A passage has one id and one text here; labels of an earlier text have no place of their own.
+        if material.passage(about).is_none_or(|passage| passage.id != about.passage) {
+            stale += 1;
+            continue;
+        }
         let Some(supports) = item.majority() else {
             tied += 1;
             continue;
@@ -94,6 +99,7 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     for (n, what) in [
         (tied, "passages are left out, on which as many annotators say yes as no"),
         (outvoted, "labels are those of a majority; who said otherwise is not in the file"),
+        (stale, "labels are left out, as this corpus has another text, or none, under their passage's id"),
         (unknown, "labels are left out, as the question set has no such statement to number"),
     ] {
         if n > 0 {

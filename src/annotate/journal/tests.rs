@@ -41,6 +41,25 @@ fn undo_and_redo_go_on_without_end_and_even_after_a_restart_and_lose_nothing() {
 }
 
 #[test]
+fn a_restart_goes_on_undoing_where_the_last_run_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("anna.jsonl");
+    let mut journal = open(&path);
+    for (n, yes) in [(1, true), (2, true), (3, false)] {
+        journal.append(Act { took: Some(900), ..act(n, yes) }).unwrap();
+    }
+    journal.undo().unwrap();
+    drop(journal);
+    let mut journal = open(&path);
+    journal.undo().unwrap();
+    assert_eq!((said(&journal, 1), said(&journal, 2), said(&journal, 3)), (Some(true), None, None));
+    journal.redo().unwrap();
+    journal.redo().unwrap();
+    assert_eq!((said(&journal, 2), said(&journal, 3)), (Some(true), Some(false)));
+    assert!(journal.redo().unwrap().is_none());
+}
+
+#[test]
 fn a_clock_that_goes_backwards_changes_no_label_and_is_noted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("anna.jsonl");

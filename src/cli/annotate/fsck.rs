@@ -56,7 +56,9 @@ pub fn run(args: &Fsck) -> anyhow::Result<ExitCode> {
         for (number, what) in told.into_iter().filter(|(number, _)| *number > 0) {
             writeln!(out, "  {number} {what}")?;
         }
-        if args.repair && read.newer == 0 {
+        if args.repair && read.entries.is_empty() {
+            writeln!(out, "  not repaired: no line of it is a journal's")?;
+        } else if args.repair && read.newer == 0 {
             let kept = repair(&file).with_context(|| format!("{} was not repaired", file.display()))?;
             if let Some(kept) = kept {
                 writeln!(out, "  repaired; the old one is {}", kept.display())?;

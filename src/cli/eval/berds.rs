@@ -5,6 +5,7 @@ use super::super::args::{Common, Eval};
 use super::columns::Column;
 use super::gathered::Gathered;
 use super::lanes::{Lanes, Said};
+use super::sets::seed;
 use super::write::Found;
 use super::{cells, under};
 use crate::detect::LabelSource;
@@ -39,7 +40,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let all: Vec<Column> =
         columns.iter().chain(curves.iter().flat_map(|(_, stops)| stops)).copied().collect();
     let doubted = if lanes.source == LabelSource::Gold { 0 } else { columns.len() };
-    let mut gathered = Gathered::new(all, doubted, (lanes.recipes.len(), oracles.len()), measured.len());
+    let mut gathered =
+        Gathered::new(all, doubted, (lanes.recipes.len(), oracles.len()), (measured.len(), seed(common)));
     let maxima = lanes.maxima()?;
     let (mut writers, mut found) = (Said::default(), Found::default());
     for (done, question) in measured.iter().enumerate() {

@@ -27,6 +27,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (mut failed, mut said) = (vec![Vec::new(); count], Said::default());
     let mut outcomes = Vec::new();
     let questions = &lanes.setup.questions;
+    let mut shares = vec![(0, 0); lanes.recipes.len()];
     for (done, question) in questions.iter().enumerate() {
         lanes.tell(done, questions.len());
         let plan = Plan { question: question.clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
@@ -42,9 +43,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             answered.lanes.iter().map(|(list, _)| list.as_ref().ok().map(|list| &list[..])).collect();
         let outcome = Compared::of(question, k, &lists, &answered.book);
         for (lane, values) in values.iter_mut().enumerate() {
+            let (judged, of) = outcome.judged(lane);
+            (shares[lane].0, shares[lane].1) = (shares[lane].0 + judged, shares[lane].1 + of);
             // A lane that has no list leans nowhere; of an order that is not there nothing is said.
-            let missing = question.supports.filter(|_| lists[lane].is_none()).map(|_| 0.0);
-            values[0].push(outcome.sides(lane).map(|sides| sides.lean()).or(missing));
+            values[0].push(outcome.lean(lane));
             let uneven = outcome.uneven(lane, k);
             values[1].push(uneven.map(|uneven| uneven.rkl.value));
             values[2].push(uneven.map(|uneven| uneven.awrf.value));
@@ -58,9 +60,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         .zip(&names)
         .map(|(values, name)| format!("{} ({name})", values[1].iter().flatten().count()));
     let uneven = uneven.collect::<Vec<_>>().join(", ");
-    let rows = names.iter().zip(cells(&values, &lanes.plain_forms())?).zip(failed);
-    let rows =
-        rows.map(|((lane, cells), failed)| Row { lane: lane.clone(), cells, failed, ..Row::default() });
+    let rows = names.iter().zip(cells(&values, &lanes.plain_forms())?).zip(failed).zip(shares);
+    let rows = rows.map(|(((lane, cells), failed), (judged, of))| {
+        let judged = (of > 0).then(|| judged as f64 / of as f64);
+        Row { lane: lane.clone(), cells, failed, judged, ..Row::default() }
+    });
     let mut notes = vec![
         "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
             .to_owned(),

@@ -41,14 +41,14 @@ impl Gathered {
         columns: Vec<Column>,
         doubted: usize,
         (lanes, bounds): (usize, usize),
-        questions: usize,
+        (questions, seed): (usize, u64),
     ) -> Self {
         let row = Gathering {
             values: vec![Values::new(); columns.len()],
             judged: vec![(0, 0); columns.len()],
             failed: Vec::new(),
         };
-        let replicates = (doubted > 0).then(|| Replicates::new(questions, lanes * doubted, REPLICATES, 0));
+        let replicates = (doubted > 0).then(|| Replicates::new(questions, lanes * doubted, REPLICATES, seed));
         Gathered {
             rows: vec![row; lanes + bounds],
             replicates,

@@ -59,9 +59,12 @@ impl Lanes {
 
     /// What a reader must know of figures that rest on the model.
     pub fn caution(&self) -> anyhow::Result<Option<String>> {
-        let experimental = self.label_source() == "model" && CrossEncoder::card()?.experimental;
-        let experimental =
-            experimental.then_some("the model's verdicts are experimental: read the figures as hints");
+        let by_model = match self.label_source().as_str() {
+            "model" => Some("the model's verdicts are experimental: read the figures as hints"),
+            "auto" => Some("where there is no label the model's verdicts count, which are experimental"),
+            _ => None,
+        };
+        let experimental = by_model.filter(|_| CrossEncoder::card().is_ok_and(|card| card.experimental));
         let fitted = self.setup.fitted().map(Fitted::told);
         let told: Vec<String> = experimental.map(str::to_owned).into_iter().chain(fitted).collect();
         Ok((!told.is_empty()).then(|| told.join(" · ")))

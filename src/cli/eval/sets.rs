@@ -53,6 +53,13 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
     Ok(named)
 }
 
+/// What a set's replicates are drawn from: another number for every set, so that those of several sets are independent.
+pub fn seed(common: &Common) -> u64 {
+    let name = common.questions.first().map_or_else(String::new, |set| name(set));
+    let hash = blake3::hash(name.as_bytes());
+    hash.as_bytes().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
 /// A set's name: its file's, with the folder's before it, as question files are often called alike.
 fn name(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

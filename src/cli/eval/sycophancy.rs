@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::args::{Common, Eval};
 use super::lanes::Lanes;
+use super::sets::seed;
 use super::{Values, cells, under};
 use crate::detect::LabelSource;
 use crate::measure::PerspectiveCount;
@@ -31,7 +32,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         // p, n and lean of each wording, then the shift.
         let mut values = vec![Values::new(); 10];
         let mut shares: [Vec<SideShares>; 3] = Default::default();
-        let mut replicates = Replicates::new(measured.len(), values.len(), REPLICATES, 0);
+        let mut replicates = Replicates::new(measured.len(), values.len(), REPLICATES, seed(common));
         let mut by_model = false;
         for question in &measured {
             let done = values[9].len();

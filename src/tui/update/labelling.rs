@@ -48,7 +48,9 @@ fn pool(app: &App) -> Vec<Item> {
 
 /// The desk is there, or will not be.
 pub fn laid(app: &mut App, desk: Result<Box<Desk>, String>) -> Vec<Effect> {
-    if app.screen != Screen::Annotate {
+    let left =
+        app.screen != Screen::Annotate && (app.screen, app.help_from) != (Screen::Help, Screen::Annotate);
+    if left {
         return Vec::new();
     }
     let number = app.next_survey();
@@ -92,10 +94,10 @@ pub fn weighed(app: &mut App, number: u64, item: usize, probabilities: Vec<Optio
     if let Some(place) = labelling.weighed.get_mut(item) {
         *place = Some(probabilities);
     }
-    // The order by doubt is known once all was weighed; a label on its way belongs to what is shown now.
+    // The order by doubt is known once all was weighed.
     let all = labelling.weighed.iter().all(Option::is_some);
-    if all && labelling.order == crate::annotate::Order::Uncertain && labelling.saving.is_none() {
-        arranged(app);
+    if all && labelling.order == crate::annotate::Order::Uncertain {
+        labelling.rearrange(app.book.threshold);
     }
 }
 
@@ -104,16 +106,11 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let labelling = &mut app.labelling;
     match action {
         Action::Back if labelling.guide => labelling.guide = false,
-        Action::Back => {
-            labelling.ahead.clear();
-            return leave(app);
-        }
+        Action::Back => return leave(app),
         Action::Guidelines => labelling.guide = !labelling.guide,
         Action::Down => labelling.scroll += 1,
         Action::Up => labelling.scroll = labelling.scroll.saturating_sub(1),
         Action::ToggleBlind => labelling.blind = !labelling.blind,
-        // On the passage that is shown then, not on this one.
-        _ if labelling.saving.is_some() => labelling.ahead.push_back(action),
         _ if labelling.guide => {}
         Action::NextLabelOrder => {
             labelling.order = labelling.order.next();
@@ -147,6 +144,11 @@ fn turn_back(app: &mut App, action: Action) -> Vec<Effect> {
 /// An action on the passage that is shown.
 fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(question) = app.labelling.question().cloned() else { return Vec::new() };
+    let beside = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
+    if beside && app.labelling.in_conflict() {
+        app.notice = Some("two of your machines say different things of this passage: label it first".into());
+        return Vec::new();
+    }
     let statements = &question.perspectives;
     let sides = question.supports.filter(|_| statements.len() == 2);
     let labelling = &mut app.labelling;
@@ -208,7 +210,11 @@ pub fn write(app: &mut App, view: View, advance: bool) -> Vec<Effect> {
     }
     let Some(item) = app.labelling.item() else { return Vec::new() };
     let (question, passage) = (item.question.clone(), item.passage.id.clone());
-    let act = Act { question, passage, text: text_hash(&item.passage), view, took: None };
+    // What is done beside a label leaves the time that the label took.
+    let standing = app.labelling.open().map(|desk| desk.history.heads(&item.key(&desk.by)));
+    let same = view.answers == app.labelling.held().answers;
+    let took = standing.and_then(|heads| heads.last()?.took).filter(|_| same);
+    let act = Act { question, passage, text: text_hash(&item.passage), view, took };
     app.labelling.saving = Some(advance);
     vec![Effect::Label(engine::Labelling::Write(act))]
 }
@@ -228,14 +234,12 @@ pub fn written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> 
             take(app, *written, advance == Some(true));
         }
     }
-    while app.labelling.saving.is_none() && app.screen == Screen::Annotate {
-        let Some(next) = app.labelling.ahead.pop_front() else { break };
-        let effects = act(app, next);
-        if !effects.is_empty() {
-            return effects;
-        }
+    let mut effects = Vec::new();
+    while app.labelling.saving.is_none() {
+        let Some(key) = app.labelling.ahead.pop_front() else { break };
+        effects.extend(super::press(app, key));
     }
-    Vec::new()
+    effects
 }
 
 /// Every measure on screen follows at once.

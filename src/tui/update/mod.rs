@@ -86,8 +86,14 @@ fn below(app: &App) -> Context {
 
 fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = context(app);
+    let acts = keymap::action(context, &key);
+    let at_once = matches!(acts, Some(Action::Quit | Action::Suspend));
+    if app.screen == Screen::Annotate && app.labelling.saving.is_some() && !at_once {
+        app.labelling.ahead.push_back(key);
+        return Vec::new();
+    }
     app.notice = None;
-    match keymap::action(context, &key) {
+    match acts {
         Some(action) => act(app, context, action),
         None if context == Context::Question => asking::edit(app, key),
         None if context == Context::Statements => statements::edit(app, key),

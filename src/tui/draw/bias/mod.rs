@@ -105,7 +105,11 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
             spans.push(Span::raw(format!("{:<26}", covered(app, measured, lane))));
         }
         let compared = &measured.compared;
-        let lean = mean(compared.iter().filter_map(|one| Some(one.sides(lane)?.lean())));
+        let lean = |one: &Compared| match app.biasing.over_set {
+            true => one.lean(lane),
+            false => Some(one.sides(lane)?.lean()),
+        };
+        let lean = mean(compared.iter().filter_map(|one| lean(one)));
         let uneven: Vec<Uneven> = compared.iter().filter_map(|one| one.uneven(lane, k)).collect();
         let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
         let supports = compared.iter().filter_map(|one| one.supports.get(lane)).flatten();
