@@ -71,7 +71,8 @@ impl Lock {
                 let _ = file.read_to_string(&mut text);
                 return Ok(Asked::Theirs(serde_json::from_str(&text).ok()));
             }
-            // Some network disks have no locks. Appending takes in what others wrote, so that nothing is lost without one.
+            // Some network disks have no locks. What others wrote is looked for before every append; two that append in the same moment
+            // are not kept apart there.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }

@@ -49,7 +49,12 @@ pub fn run(args: &Merge) -> anyhow::Result<ExitCode> {
     }
     let mut out = io::stdout().lock();
     for ((path, by), entries) in parts {
-        let mut journal = Journal::open(&path, &by)?.journal;
+        let opened = Journal::open(&path, &by)?;
+        if let Some(told) = opened.read.told(&path) {
+            writeln!(io::stderr(), "parallax: {told}")?;
+            ended = ExitCode::from(1);
+        }
+        let mut journal = opened.journal;
         let new = journal.take(entries)?;
         let history = journal.history();
         let (new, all) = (count(new, "new entry", "new entries"), history.len());

@@ -109,7 +109,7 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
             true => one.lean(lane),
             false => Some(one.sides(lane)?.lean()),
         };
-        let lean = mean(compared.iter().filter_map(|one| lean(one)));
+        let lean = mean(compared.iter().filter_map(lean));
         let uneven: Vec<Uneven> = compared.iter().filter_map(|one| one.uneven(lane, k)).collect();
         let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
         let supports = compared.iter().filter_map(|one| one.supports.get(lane)).flatten();
