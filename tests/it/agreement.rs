@@ -131,7 +131,7 @@ fn qrels_say_what_they_leave_out_and_come_back() {
     two_annotators(&desk);
     let one =
         desk.run(&["annotate", "export", "project/anna.jsonl", "--format", "qrels", "--out", "anna.qrels"]);
-    assert!(one.err.contains("400 labels taken out") && one.err.contains("left out"), "{}", one.err);
+    assert!(one.err.contains("400 labels written") && one.err.contains("left out"), "{}", one.err);
     one.good();
     let again = desk.run(&[
         "annotate",

@@ -236,7 +236,11 @@ fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
         let p = if item == 5 { 0.5 } else { 0.99 };
         tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(p), Some(0.01)] });
     }
-    assert_eq!((shown(&app).as_str(), app.labelling.queue[1]), ("zoos-01", 5), "the next one, not the one on screen");
+    assert_eq!(
+        (shown(&app).as_str(), app.labelling.queue[1]),
+        ("zoos-01", 5),
+        "the next one, not the one on screen"
+    );
     tell(&mut app, Reply::Weighed { number: number - 1, item: 0, probabilities: vec![Some(0.5)] });
     assert_eq!(
         app.labelling.weighed[0],

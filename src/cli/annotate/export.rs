@@ -58,7 +58,7 @@ pub fn run(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
         writeln!(io::stdout(), "{}", path.display())?;
     }
     let labels = count(decisions.len(), "label", "labels");
-    writeln!(io::stderr(), "parallax: {labels} taken out")?;
+    writeln!(io::stderr(), "parallax: {labels} written")?;
     for told in &exported.left_out {
         writeln!(io::stderr(), "parallax: {told}")?;
     }

@@ -78,6 +78,8 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     for path in paths {
         if path.is_dir() {
             files.extend(Project::journals(path)?);
+        } else if path.file_name().is_some_and(|name| name == "pool.jsonl") {
+            // A project's passages, as `PROJECT/*.jsonl` names them too.
         } else if path.exists() {
             files.push(path.clone());
         } else {

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::span;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
-use crate::tui::app::{App, Corpus};
+use crate::tui::app::{App, Corpus, Screen};
 use crate::tui::keymap::{TABLE, shown};
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
@@ -36,7 +36,9 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let mut said = HashSet::new();
     let mut spans = vec![Span::raw(" ")];
     let experimental = matches!(&app.corpus, Corpus::Open(opened) if opened.experimental);
-    let warning = if experimental && app.book.perspectives > 0 { " verdicts: experimental " } else { "" };
+    // Who labels needs the keys more.
+    let warned = experimental && app.book.perspectives > 0 && app.screen != Screen::Annotate;
+    let warning = if warned { " verdicts: experimental " } else { "" };
     let mut columns = 1 + warning.width();
     for binding in TABLE.iter().filter(|binding| binding.context == here && !binding.short.is_empty()) {
         if !said.insert(binding.action) {

@@ -86,16 +86,16 @@ fn about(labelling: &Labelling, desk: &Desk) -> String {
     if pace.skipped > 0 {
         said.push(format!("{} skipped", pace.skipped));
     }
+    said.push(labelling.order.name().into());
+    if labelling.blind {
+        said.push("blind".into());
+    }
     if let Some(median) = pace.median {
         let left = (pace.all - pace.done) as u64 * median / 60_000;
         said.push(format!("{:.1} s each", median as f64 / 1000.0));
         if pace.done < pace.all {
             said.push(if left == 0 { "under a minute left".into() } else { format!("{left} min left") });
         }
-    }
-    said.push(labelling.order.name().into());
-    if labelling.blind {
-        said.push("blind".into());
     }
     if desk.read_only.is_some() {
         said.push("read only".into());

@@ -12,6 +12,7 @@ use super::super::keymap::Action;
 use super::super::message::Effect;
 use super::{leave, marking};
 use crate::annotate::{Act, Item, View, text_hash};
+use crate::detect::LabelSource;
 use crate::engine::{self, Desk, Survey, Written};
 
 /// The first passages of every lane that are laid on the desk where no project says which.
@@ -19,6 +20,9 @@ const POOLED: usize = 20;
 
 /// Opens the screen and asks for the journal.
 pub fn open(app: &mut App) -> Vec<Effect> {
+    if !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
     super::asking::read_line(app);
     app.screen = Screen::Annotate;
     app.labelling = Labelling::default();
@@ -57,8 +61,9 @@ pub fn laid(app: &mut App, desk: Result<Box<Desk>, String>) -> Vec<Effect> {
     let labelling = &mut app.labelling;
     let mut effects = Vec::new();
     if let Ok(desk) = &desk {
-        if !desk.notes.is_empty() {
-            app.notice = Some(desk.notes.join(" · "));
+        let told: Vec<&str> = desk.read_only.iter().chain(&desk.notes).map(String::as_str).collect();
+        if !told.is_empty() {
+            app.notice = Some(told.join(" · "));
         }
         (labelling.order, labelling.blind, labelling.number) = (desk.order, desk.blind, number);
         labelling.weighed = vec![None; desk.items.len()];
@@ -106,7 +111,13 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let labelling = &mut app.labelling;
     match action {
         Action::Back if labelling.guide => labelling.guide = false,
-        Action::Back => return leave(app),
+        Action::Back => {
+            let effects = leave(app);
+            if app.labelling.pace.done > 0 && app.book.source == LabelSource::Model {
+                app.notice = Some("the model's verdicts count here, not your labels: s changes it".into());
+            }
+            return effects;
+        }
         Action::Guidelines => labelling.guide = !labelling.guide,
         Action::Down => labelling.scroll += 1,
         Action::Up => labelling.scroll = labelling.scroll.saturating_sub(1),
@@ -150,6 +161,10 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     let statements = &question.perspectives;
+    if statements.is_empty() {
+        app.notice = Some("this question has no statements to label: i on the lanes types them".into());
+        return Vec::new();
+    }
     let sides = question.supports.filter(|_| statements.len() == 2);
     let labelling = &mut app.labelling;
     let chosen: Vec<usize> = match action {
@@ -199,8 +214,11 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
             view.evidence.insert(statement.clone(), words.clone());
         }
     }
-    labelling.draft = view.clone();
-    write(app, view, true)
+    let effects = write(app, view.clone(), true);
+    if !effects.is_empty() {
+        app.labelling.draft = view;
+    }
+    effects
 }
 
 /// Orders that a view be written down.
