@@ -586,6 +586,35 @@ fn draws_every_size(stage: impl Fn(u16, u16) -> App) {
     }
 }
 
+/// A passage with evidence marked and a perspective chosen, not yet kept.
+fn labelling(width: u16, height: u16) -> App {
+    let mut app = crate::labelling::open(width, height);
+    press(&mut app, "evlll<Enter>1");
+    app
+}
+
+#[test]
+fn a_passage_being_labelled_with_its_evidence() {
+    looks("label-140x40", &labelling(140, 40), COLOURED);
+    looks("label-80x24", &labelling(80, 24), COLOURED);
+    looks("label-40x12", &labelling(40, 12), Theme { colours: false });
+}
+
+#[test]
+fn a_passage_being_labelled_is_drawn_in_every_size() {
+    draws_every_size(labelling);
+    draws_every_size(|width, height| {
+        let mut app = labelling(width, height);
+        press(&mut app, "tso what<C-a>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = labelling(width, height);
+        press(&mut app, "g");
+        app
+    });
+}
+
 fn looking_for_an_action(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
     press(&mut app, ":re-rank<Down>");

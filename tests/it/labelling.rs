@@ -27,7 +27,7 @@ fn lay(app: &mut App, effects: &[Effect], change: impl FnOnce(&mut Desk)) {
 }
 
 /// The zoos' passages on the desk of anna.
-fn open(width: u16, height: u16) -> App {
+pub fn open(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |_| {});
