@@ -14,6 +14,7 @@ mod models;
 mod progress;
 mod search;
 mod statements;
+mod switches;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
-use super::{Values, cells};
+use super::{Values, rows};
 use crate::corpus::fields::{Field, Fields};
 use crate::measure::attributes::{crossed, distance, pooled, standings};
 use crate::measure::sides::grouped_interval;
@@ -60,11 +60,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         .zip(&names)
         .map(|(values, name)| format!("{} ({name})", values[1].iter().flatten().count()));
     let uneven = uneven.collect::<Vec<_>>().join(", ");
-    let rows = names.iter().zip(cells(&values, &lanes.plain_forms())?).zip(failed).zip(shares);
-    let rows = rows.map(|(((lane, cells), failed), (judged, of))| {
-        let judged = (of > 0).then(|| judged as f64 / of as f64);
-        Row { lane: lane.clone(), cells, failed, judged, ..Row::default() }
-    });
+    let rows = rows(names.iter().cloned(), values, &lanes.plain_forms(), failed, shares)?;
     let mut notes = vec![
         "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
             .to_owned(),
@@ -80,7 +76,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let table = Table {
         suite: "bias",
         columns: ["Lean", "rKL", "AWRF"].map(|name| format!("{name}@{k}")).to_vec(),
-        rows: rows.collect(),
+        rows,
+        asked: questions.iter().map(|question| question.id.clone()).collect(),
         questions: questions.len(),
         k: Some(k),
         label_source: lanes.label_source(),

@@ -3,12 +3,12 @@
 
 use super::super::args::{Common, Eval};
 use super::lanes::{Lanes, Said};
-use super::{Values, cells, under};
+use super::{Values, rows, under};
 use crate::measure::PerspectiveCount;
 use crate::measure::cover::cover;
 use crate::measure::mrecall::{DEEPEST, union_mrecall};
 use crate::pipeline::{Depth, Plan, Ranking, answer};
-use crate::report::table::{Row, Table};
+use crate::report::table::Table;
 
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
@@ -59,15 +59,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     lanes.tell(measured.len(), measured.len());
     let mut versus = lanes.plain_forms();
     versus.push(None);
-    let rows = names().zip(cells(&values, &versus)?).zip(failed).zip(judged).zip(values);
-    let rows = rows.map(|((((lane, cells), failed), (judged, of)), values)| {
-        let judged = (of > 0).then(|| judged as f64 / of as f64);
-        Row { lane, cells, failed, judged, values, ..Row::default() }
-    });
+    let rows = rows(names(), values, &versus, failed, judged)?;
     Ok(Some(Table {
         suite: "coverage",
         columns: vec!["Cover".into(), "covered@100".into()],
-        rows: rows.collect(),
+        rows,
         asked: measured.iter().map(|question| question.id.clone()).collect(),
         questions: measured.len(),
         k: Some(DEEPEST),

@@ -1,5 +1,6 @@
 //! `parallax eval`: lanes or finished runs, measured over a question set.
 
+pub mod args;
 mod berds;
 mod bias;
 mod columns;
@@ -29,7 +30,7 @@ use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_rando
 use crate::measure::trec::RunOrder;
 use crate::pipeline::Recipe;
 use crate::pipeline::recipe::{Base, RunFile};
-use crate::report::table::Cell;
+use crate::report::table::{Cell, Row};
 
 /// Runs the command.
 ///
@@ -130,6 +131,23 @@ fn with_runs(common: &Common, args: &Eval) -> Common {
 
 /// One lane's values of one measure, a value a question; none where the question cannot be measured by it.
 type Values = Vec<Option<f64>>;
+
+/// A row a lane: its figures, the questions that failed, the share of passages judged, and the values question by question.
+fn rows(
+    names: impl IntoIterator<Item = String>,
+    values: Vec<Vec<Values>>,
+    versus: &[Option<usize>],
+    failed: Vec<Vec<(String, String)>>,
+    judged: Vec<(usize, usize)>,
+) -> anyhow::Result<Vec<Row>> {
+    let cells = cells(&values, versus)?;
+    let all = names.into_iter().zip(cells).zip(failed).zip(judged).zip(values);
+    let row = |((((lane, cells), failed), (judged, of)), values)| {
+        let judged = (of > 0).then(|| judged as f64 / of as f64);
+        Row { lane, cells, failed, judged, values, ..Row::default() }
+    };
+    Ok(all.map(row).collect())
+}
 
 /// Means and intervals of every lane (rows) and measure (columns), each lane compared with the row in `versus`, if any.
 fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {

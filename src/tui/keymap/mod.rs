@@ -9,6 +9,7 @@ pub use action::{Action, Context};
 pub use table::TABLE;
 
 /// One line of the table.
+#[derive(Clone, Copy)]
 pub struct Binding {
     /// Where.
     pub context: Context,

@@ -3,10 +3,10 @@
 
 use super::super::super::args::{Common, Eval};
 use super::super::lanes::{Lanes, Said};
-use super::super::{Values, cells, under};
+use super::super::{Values, rows, under};
 use crate::pipeline::{Depth, Plan, Strip, answer};
 use crate::read::stance::Stance;
-use crate::report::table::{Row, Table};
+use crate::report::table::Table;
 
 const STANCES: [(Stance, &str); 4] = [
     (Stance::Supports, "supports"),
@@ -66,18 +66,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         }
     }
     lanes.tell(measured.len(), measured.len());
-    let cells = cells(&values, &lanes.plain_forms())?;
-    let rows = lanes.recipes.iter().zip(cells).zip(failed).zip(judged).zip(values);
-    let rows = rows.map(|((((recipe, cells), failed), (judged, of)), values)| {
-        let judged = (of > 0).then(|| judged as f64 / of as f64);
-        Row { lane: recipe.to_string(), cells, failed, judged, values, ..Row::default() }
-    });
+    let names = lanes.recipes.iter().map(ToString::to_string);
+    let rows = rows(names, values, &lanes.plain_forms(), failed, judged)?;
     let mut columns: Vec<String> = STANCES.iter().map(|(_, name)| format!("{name}@{k}")).collect();
     columns.extend(["turned", "turns", "removed"].map(|name| format!("{name}@{k}")));
     Ok(Some(Table {
         suite: "reader",
         columns,
-        rows: rows.collect(),
+        rows,
         asked: measured.iter().map(|question| question.id.clone()).collect(),
         questions: measured.len(),
         k: Some(k),
