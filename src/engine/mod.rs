@@ -8,12 +8,11 @@
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | finds why the open passage stands where it does, and the sentence that carries its verdict |
 //! | `annotator` | writes labels by hand into their journal, one after another |
-//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings |
-//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set; and counts the metadata |
+//! | `surveyor` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set, lists read passage by passage; and counts the metadata |
 //! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order carries a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
-//! turn that is past. Orders do not queue: the newest pending one wins.
+//! turn that is past. Orders do not queue, the newest pending one wins; but those to the `annotator`, of which none may be lost.
 
 mod annotator;
 mod slot;
