@@ -90,7 +90,7 @@ fn write(source: &Source, folder: &Path, tell: Tell<'_>, stop: &Stop) -> Result<
             Refused::Enough
         })?;
         if part.census.len().is_multiple_of(BATCH) {
-            tell(Progress { job: Job::Importing, done: part.census.len(), total: 0 });
+            tell(at.progress(part.census.len()));
         }
         Ok(())
     })?;

@@ -57,8 +57,9 @@ fn is_titles(path: &Path) -> bool {
 pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
     let all = files(folder)?;
     let titles = titles(&folder.join("titles.tsv"))?;
-    let mut stems = HashSet::new();
-    for (i, file) in all.iter().filter(|file| !is_titles(file)).enumerate() {
+    let (mut stems, texts) = (HashSet::new(), all.iter().filter(|file| !is_titles(file)));
+    let count = texts.clone().count();
+    for (i, file) in texts.enumerate() {
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
         let mut stem = inside.to_string_lossy().replace('\\', "/");
         // Two files that differ in their ending only: the later one keeps it.
@@ -77,7 +78,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let title = titles.get(name.as_ref()).cloned().or(own).unwrap_or_else(|| stem.clone());
-        let at = At { item: i + 1, clean: true };
+        let at = At { item: i + 1, clean: true, share: (i + 1) as f32 / count as f32 };
         for (i, text) in chunks(&text).enumerate() {
             let passage =
                 Passage { id: format!("{stem}#{}", i + 1), title: title.clone(), text, ..Passage::default() };

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::Columns;
 use super::{Fingerprint, Passage, chunks, folder, jsonl, results, table};
 use crate::input::{self, InputError};
+use crate::work::{Job, Progress};
 
 /// Where a passage stands in its source.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,17 @@ pub struct At {
     pub item: usize,
     /// Whether everything before that item was right.
     pub clean: bool,
+    /// How much of the source is read, from 0 to 1; 0 where that is not known.
+    pub share: f32,
+}
+
+impl At {
+    /// How far an import is that has taken so many passages: how many there will be is reckoned from what is read.
+    pub fn progress(self, taken: u64) -> Progress {
+        // The first block says little of how long the passages are.
+        let total = if self.share < 0.01 { 0 } else { (taken as f64 / f64::from(self.share)).round() as u64 };
+        Progress { job: Job::Importing, done: taken, total }
+    }
 }
 
 /// Why a passage was not taken.
@@ -271,5 +283,39 @@ impl Source {
         let packed: Vec<_> =
             self.paths.iter().map(|path| path.extension().filter(|_| packed(path))).collect();
         format!("{IMPORTERS} {:?} {:?} {packed:?} {}", self.format, self.columns, self.segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_import_is_reckoned_from_what_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |i: usize| format!("{{\"_id\": \"{i}\", \"text\": \"{}\"}}\n", "word ".repeat(40));
+        let lines: String = (0..20_000).map(line).collect();
+        let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
+        for (name, bytes) in [("c.jsonl", lines.as_bytes()), ("c.jsonl.zst", &packed)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let source = Source::wanted(&path, Wanted::default()).unwrap();
+            let (mut taken, mut last) = (0, Progress { job: Job::Importing, done: 0, total: 0 });
+            let mut halves = Vec::new();
+            source
+                .read(0, &mut |at, _| {
+                    taken += 1;
+                    last = at.progress(taken);
+                    if taken == 10_000 {
+                        halves.push(last.total);
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!((last.done, last.total), (20_000, 20_000), "{name}");
+            if name == "c.jsonl" {
+                assert!((19_000..=20_000).contains(&halves[0]), "{halves:?}");
+            }
+        }
     }
 }

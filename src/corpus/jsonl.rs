@@ -50,7 +50,7 @@ pub fn read(path: &Path, columns: &Columns, done: usize, sink: Sink<'_>) -> Resu
     // The first line that has the fields says which they are.
     let mut known: Option<Taken> = None;
     while let Some(line) = lines.next_line()? {
-        let at = At { item: line.number, clean: line.clean };
+        let at = At { item: line.number, clean: line.clean, share: line.share };
         let passage = object(line.text).and_then(|fields| {
             let taken = match known.take() {
                 Some(taken) if fields.contains_key(&taken.text) && fields.contains_key(&taken.id) => taken,

@@ -64,7 +64,7 @@ pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputE
                     return Ok(());
                 }
                 let (id, title, text) = (carried.id.into(), carried.title.into(), carried.text.into());
-                let at = At { item: seen.len(), clean: bad.is_empty() };
+                let at = At { item: seen.len(), clean: bad.is_empty(), share: 0.0 };
                 sink(at, Passage { id, title, text, ..Passage::default() })
             });
             match taken {

@@ -84,7 +84,7 @@ pub fn read(
     };
     lines.skip_to(done)?;
     while let Some(line) = lines.next_line()? {
-        let at = At { item: line.number, clean: line.clean };
+        let at = At { item: line.number, clean: line.clean, share: line.share };
         let taken = match passage(line.text, separator, &names, &taken) {
             Ok(passage) => sink(at, passage),
             Err(expected) => Err(Refused::Bad(expected)),

@@ -3,7 +3,8 @@
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use super::{BadLine, ENOUGH, InputError, open};
+use super::open::{Share, opened};
+use super::{BadLine, ENOUGH, InputError};
 
 /// Bytes that a line may have. A longer one is a bad line: something unpacks without end, or is no file of lines.
 pub const LONGEST: usize = 64 << 20;
@@ -19,12 +20,15 @@ pub struct Line<'a> {
     pub text: &'a str,
     /// Whether all lines before it were right.
     pub clean: bool,
+    /// How much of the file is read, from 0 to 1; 0 where that is not known.
+    pub share: f32,
 }
 
 /// Reads a file line by line and collects the bad ones.
 pub struct Lines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
+    share: Share,
     /// Whether a line break between quotes belongs to the line.
     quoted: bool,
     bytes: Vec<u8>,
@@ -41,9 +45,9 @@ impl Lines {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, InputError> {
-        let reader = open(path)?;
+        let (reader, share) = opened(path)?;
         let (bytes, bad) = (Vec::new(), Vec::new());
-        Ok(Lines { path: path.into(), reader, quoted: false, bytes, read: 0, number: 0, bad })
+        Ok(Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad })
     }
 
     /// The rows of a file: a line break between quotes does not end a row.
@@ -96,7 +100,7 @@ impl Lines {
         }
         // Looked at twice, so that the loop does not hold what it gives away.
         let text = std::str::from_utf8(&self.bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
-        Ok(Some(Line { number: self.number, text, clean: self.bad.is_empty() }))
+        Ok(Some(Line { number: self.number, text, clean: self.bad.is_empty(), share: self.share.so_far() }))
     }
 
     /// The line last given is not what was expected.

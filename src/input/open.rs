@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::InputError;
 
@@ -41,21 +43,57 @@ pub fn stem(path: &Path) -> String {
 /// # Errors
 /// It cannot be opened. What cannot be unpacked is told when it is read.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
+    opened(path).map(|(reader, _)| reader)
+}
+
+/// As [`open`], with how much of the file is read.
+pub(super) fn opened(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
     if is_standard_input(path) {
-        return Ok(Box::new(BufReader::with_capacity(BUFFER, io::stdin())));
+        return Ok((Box::new(BufReader::with_capacity(BUFFER, io::stdin())), Share::default()));
     }
     let unreadable = |error: io::Error| InputError::unreadable(path, &error);
     let file = File::open(path).map_err(unreadable)?;
-    if file.metadata().is_ok_and(|about| about.is_dir()) {
+    let about = file.metadata().map_err(unreadable)?;
+    if about.is_dir() {
         return Err(InputError::Unreadable { path: path.into(), reason: "a folder; expected a file".into() });
     }
-    let file = BufReader::with_capacity(BUFFER, file);
-    Ok(match raw_ending(path) {
+    let share = Share { read: Arc::default(), size: about.len() };
+    let file = BufReader::with_capacity(BUFFER, Counted(file, Arc::clone(&share.read)));
+    let reader: Box<dyn BufRead> = match raw_ending(path) {
         // A file may be several archives one after another.
         Some("gz") => unpacked(flate2::bufread::MultiGzDecoder::new(file)),
         Some("zst") => unpacked(zstd::stream::read::Decoder::with_buffer(file).map_err(unreadable)?),
         _ => Box::new(file),
-    })
+    };
+    Ok((reader, share))
+}
+
+/// How much of a file is read, packed as it is.
+#[derive(Default)]
+pub(super) struct Share {
+    read: Arc<AtomicU64>,
+    /// 0 where it is not known.
+    size: u64,
+}
+
+impl Share {
+    /// From 0 to 1; 0 where it is not known.
+    pub(super) fn so_far(&self) -> f32 {
+        match self.size {
+            0 => 0.0,
+            size => (self.read.load(Ordering::Relaxed) as f32 / size as f32).min(1.0),
+        }
+    }
+}
+
+struct Counted(File, Arc<AtomicU64>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.0.read(buffer)?;
+        self.1.fetch_add(got as u64, Ordering::Relaxed);
+        Ok(got)
+    }
 }
 
 fn unpacked(archive: impl Read + 'static) -> Box<dyn BufRead> {

@@ -16,7 +16,7 @@ use crate::pipeline::{SetupError, index_terms};
 use crate::report::progress::thousands;
 use crate::report::safe;
 use crate::retrieve::RetrieveError;
-use crate::work::{Job, Progress, Stop};
+use crate::work::Stop;
 
 /// Passages between two reports of a dry run.
 const BATCH: u64 = 2_000;
@@ -92,14 +92,14 @@ fn add(library: &Library, source: &Source, name: &str, meter: &Meter, stop: &Sto
 fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> {
     let recognised = source.recognised()?;
     let (mut census, mut first) = (Census::default(), None::<Passage>);
-    source.read(0, &mut |_, passage| {
+    source.read(0, &mut |at, passage| {
         if stop.is_set() {
             return Err(Refused::Enough);
         }
         census.add(&passage).map_err(Refused::Bad)?;
         first.get_or_insert(passage);
         if census.len().is_multiple_of(BATCH) {
-            meter.tell(Progress { job: Job::Importing, done: census.len(), total: 0 });
+            meter.tell(at.progress(census.len()));
         }
         Ok(())
     })?;
