@@ -66,6 +66,9 @@ pub struct Common {
     /// Answers of a reader (JSONL: question, k, answer), read instead of asking a model.
     #[arg(long, global = true, value_name = "FILE")]
     pub answers: Option<PathBuf>,
+    /// A model that reads: a folder with an extractive reader (reader.json, reader.onnx).
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "answers")]
+    pub reader: Option<PathBuf>,
     /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Those made on this corpus if not given.
     #[arg(long = "journal", global = true, value_name = "FILE|FOLDER")]
     pub journals: Vec<PathBuf>,
@@ -104,10 +107,17 @@ impl Common {
             llm: self.llm.clone().zip(self.llm_model.clone()),
             replies: self.replies.clone(),
             answers: self.answers.clone(),
+            reader: self.reader.clone(),
             journals: self.journals.clone(),
             annotator: self.annotator.clone(),
             annotations,
         }
+    }
+
+    /// The option that names what reads and nothing else, if one was given.
+    pub fn reads(&self) -> Option<&'static str> {
+        let named = [("--answers", &self.answers), ("--reader", &self.reader)];
+        named.into_iter().find(|(_, path)| path.is_some()).map(|(option, _)| option)
     }
 
     /// The lanes that were named.

@@ -14,6 +14,7 @@ use super::{DetectError, Detector};
 use crate::assets;
 use crate::corpus::Passage;
 use crate::encode::graph::{Graph, tokenizer};
+use crate::encode::windows::windows;
 use crate::encode::{EncodeError, Encoder, MiniLm, Role};
 use crate::retrieve::dense::dot;
 
@@ -155,17 +156,6 @@ fn text(passage: &Passage) -> String {
     format!("{} {}", passage.text, passage.title).trim_end().to_owned()
 }
 
-/// Runs of at most `room` tokens that overlap by half and together hold all.
-fn windows(tokens: usize, room: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let mut start = Some(0);
-    std::iter::from_fn(move || {
-        let from = start?;
-        let to = (from + room).min(tokens);
-        start = (to < tokens).then_some(from + room / 2);
-        Some(from..to)
-    })
-}
-
 impl Detector for CrossEncoder {
     fn key(&self) -> &str {
         &self.key
@@ -197,16 +187,5 @@ impl Detector for CrossEncoder {
             most = most.max(self.card.join.probability(logits, cosine));
         }
         Ok(most)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_overlap_by_half_and_leave_no_token_out() {
-        assert!(windows(10, 10).eq(std::iter::once(0..10)));
-        assert_eq!(windows(25, 10).collect::<Vec<_>>(), [0..10, 5..15, 10..20, 15..25]);
     }
 }

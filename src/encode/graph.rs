@@ -1,4 +1,4 @@
-//! A carried ONNX graph, run one unpadded sequence at a time.
+//! An ONNX graph, run one unpadded sequence at a time.
 //!
 //! Dynamic int8 takes one scale over all it is given at once, so a batch would make a text's vector depend on its
 //! neighbours. Every inference runs on one thread; callers that want more cores call from more threads.
@@ -19,7 +19,7 @@ impl From<tokenizers::Error> for EncodeError {
     }
 }
 
-/// A graph that takes token numbers and gives one row.
+/// A graph that takes token numbers and gives numbers.
 pub struct Graph {
     model: Model,
     inputs: Vec<NodeId>,
@@ -36,23 +36,36 @@ impl Graph {
     /// # Errors
     /// The bytes are not such a graph.
     pub fn carried(bytes: &'static [u8], inputs: &[&str]) -> Result<Self, EncodeError> {
-        let said = |error: &dyn std::fmt::Display| EncodeError(error.to_string());
-        let mut options = ModelOptions::with_all_ops();
-        options.prepack_weights(true);
-        let model = options.load_static_slice(bytes).map_err(|error| said(&error))?;
-        let inputs = inputs.iter().map(|name| model.node_id(name)).collect::<Result<_, _>>();
-        let inputs = inputs.map_err(|error| said(&error))?;
+        let model = options().load_static_slice(bytes).map_err(|error| said(&error))?;
         let output =
             *model.output_ids().first().ok_or_else(|| EncodeError("the graph has no output".into()))?;
-        Ok(Graph { model, inputs, output })
+        Ok(Graph { inputs: named(&model, inputs)?, model, output })
     }
 
-    /// Runs one sequence; each of `rows` is one input, in the order of their names.
+    /// Reads a graph that was brought along, with inputs and an output of these names.
+    ///
+    /// # Errors
+    /// The bytes are not such a graph.
+    pub fn brought(bytes: Vec<u8>, inputs: &[&str], output: &str) -> Result<Self, EncodeError> {
+        let model = options().load(bytes).map_err(|error| said(&error))?;
+        let output = model.node_id(output).map_err(|error| said(&error))?;
+        Ok(Graph { inputs: named(&model, inputs)?, model, output })
+    }
+
+    /// Runs one sequence to one row; each of `rows` is one input, in the order of their names.
     ///
     /// # Errors
     /// The graph refused it.
     pub fn run(&self, rows: &[Vec<i32>]) -> Result<Vec<f32>, EncodeError> {
-        let said = |error: &dyn std::fmt::Display| EncodeError(error.to_string());
+        Ok(self.numbers::<2>(rows)?.1)
+    }
+
+    /// Runs one sequence, as [`Graph::run`], to an output of `N` dimensions: its shape and its numbers, the last dimension running
+    /// fastest.
+    ///
+    /// # Errors
+    /// The graph refused it or gave something else.
+    pub fn numbers<const N: usize>(&self, rows: &[Vec<i32>]) -> Result<([usize; N], Vec<f32>), EncodeError> {
         let inputs = self.inputs.iter().zip(rows).map(|(id, row)| {
             let tensor = NdTensor::from_data([1, row.len()], row.clone());
             (*id, tensor.into())
@@ -60,10 +73,25 @@ impl Graph {
         let options = ONE_THREAD.with(|pool| RunOptions::default().with_thread_pool(Some(Arc::clone(pool))));
         let [out] =
             self.model.run_n(inputs.collect(), [self.output], Some(options)).map_err(|error| said(&error))?;
-        let out: NdTensor<f32, 2> =
-            out.try_into().map_err(|_| EncodeError("the graph gave no row of numbers".into()))?;
-        Ok(out.to_vec())
+        let out: NdTensor<f32, N> = out
+            .try_into()
+            .map_err(|_| EncodeError(format!("the graph gave no numbers of {N} dimensions")))?;
+        Ok((out.shape(), out.to_vec()))
     }
+}
+
+fn said(error: &dyn std::fmt::Display) -> EncodeError {
+    EncodeError(error.to_string())
+}
+
+fn options() -> ModelOptions {
+    let mut options = ModelOptions::with_all_ops();
+    options.prepack_weights(true);
+    options
+}
+
+fn named(model: &Model, names: &[&str]) -> Result<Vec<NodeId>, EncodeError> {
+    names.iter().map(|name| model.node_id(name).map_err(|error| said(&error))).collect()
 }
 
 /// The carried tokenizer, without its own padding and truncation.

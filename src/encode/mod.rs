@@ -19,6 +19,7 @@ pub mod registry;
 mod remember;
 mod tokens;
 mod vectors;
+pub(crate) mod windows;
 
 pub use brought::Brought;
 pub use card::{Card, Directions, Pooling, Similarity, Title};

@@ -247,7 +247,7 @@ const SHUFFLES: (usize, u64) = (10, 0);
 fn hear(setup: &Setup, number: u64, hearing: &Hearing, stop: &Stop, tell: &Tell) {
     let told = |heard| tell(Reply::Heard { number, heard });
     let Some(reader) = setup.reader.as_deref() else {
-        return told(Heard::Ended(Some("nothing reads here: give --llm or --answers".into())));
+        return told(Heard::Ended(Some("nothing reads here: give --reader, --llm or --answers".into())));
     };
     let Hearing { question, passages, want } = hearing;
     let done: Result<(), ReadError> = match want {

@@ -20,7 +20,7 @@ use crate::encode::{EmbedError, EncodeError, ReadyError};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
-use crate::read::{Answers, Prompted, Reader};
+use crate::read::{Answers, Prompted, Reader, brought};
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
 
@@ -48,6 +48,8 @@ pub struct Opening {
     pub replies: Option<PathBuf>,
     /// Answers that a reader gave before (`read::Answers`).
     pub answers: Option<PathBuf>,
+    /// A folder with a model that reads (`read::brought`).
+    pub reader: Option<PathBuf>,
     /// Journals of labels by hand, or folders of them, instead of those kept for the corpus.
     pub journals: Vec<PathBuf>,
     /// Under which name labels are written; the system's name of the user if not given.
@@ -126,7 +128,8 @@ pub struct Setup {
     pub verdicts: Cache,
     /// What writes expansions: replies recorded before, then the language model, if there is one.
     pub chat: Option<Arc<dyn Chat>>,
-    /// What answers from passages: answers recorded before, else the language model or the replies that were named, if any.
+    /// What answers from passages: answers recorded before, else the model that reads, else the language model or the replies that
+    /// were named, if any.
     pub reader: Option<Arc<dyn Reader>>,
     /// The threads that models run on.
     pub models: rayon::ThreadPool,
@@ -299,10 +302,13 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
     Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
 }
 
-/// Answers from a file before a model's. The carried replies hold none, so that a chat alone is no reader.
+/// Answers from a file before a model's, and a model that was made to read before one that can be asked anything. The carried replies hold none, so that a chat alone is no reader.
 fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<dyn Reader>>, InputError> {
     if let Some(path) = &opening.answers {
         return Ok(Some(Arc::new(Answers::read(path)?)));
+    }
+    if let Some(folder) = &opening.reader {
+        return Ok(Some(brought::open(folder)?));
     }
     let named = opening.llm.is_some() || opening.replies.is_some();
     Ok(chat.filter(|_| named).map(|chat| Arc::new(Prompted::new(Arc::clone(chat))) as Arc<dyn Reader>))

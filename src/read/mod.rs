@@ -9,6 +9,8 @@
 //! | [`stance`] | the side that the first k passages take together |
 //! | [`reader`] | what reads: the trait, and what goes in and comes out |
 //! | [`prompted`] | a language model as a reader |
+//! | [`brought`] | a reader from a folder |
+//! | [`extractive`] | a model that copies words out of the passages, which vote |
 //! | [`recorded`] | answers that were given before, from a file |
 //! | [`incremental`] | a list read at every depth, in part, without each, in other orders |
 //! | [`equivalence`] | answers that a model takes for a gold one |
@@ -18,7 +20,9 @@
 //! Nothing here retrieves or draws.
 
 pub mod answer;
+pub mod brought;
 pub mod equivalence;
+pub mod extractive;
 pub mod files;
 pub mod incremental;
 pub mod pattern;

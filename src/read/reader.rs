@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::answer::normalised;
 use crate::corpus::Passage;
+use crate::encode::EncodeError;
 use crate::llm::ChatError;
 use crate::work::{Stop, Stopped};
 
@@ -74,6 +75,12 @@ pub enum ReadError {
     /// No answer from just these passages was recorded.
     #[error("no answer from these {0} passages was recorded")]
     NotRecorded(usize),
+    /// There is no question.
+    #[error("the question is empty")]
+    NoQuestion,
+    /// The model that reads failed.
+    #[error("the reader could not be run: {0}")]
+    Model(String),
     /// Stopped on request.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -85,6 +92,12 @@ impl From<ChatError> for ReadError {
             ChatError::Stopped(stopped) => ReadError::Stopped(stopped),
             error => ReadError::Chat(error),
         }
+    }
+}
+
+impl From<EncodeError> for ReadError {
+    fn from(EncodeError(reason): EncodeError) -> Self {
+        ReadError::Model(reason)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is read from a list: keys and replies to state and effects, the screen on the sample, and `eval reader`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -446,4 +446,59 @@ fn lanes_over_a_question_set_have_a_stance_each() {
         assert!(mean(&told, row, "turned@5").unwrap() <= mean(&told, row, "turns@5").unwrap());
         assert!(mean(&told, row, "removed@5").unwrap() >= 1.0);
     }
+}
+
+/// A model of a few words (`tools/reader/make_span_fixture.py`): Paris .9, Rome .6, Lyon .4.
+fn words() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/readers/words")
+}
+
+/// Rome turns the right answer, which a third passage brings back; the second question is right at once.
+const CITIES: &str = r#"[
+{"question":"Where?","answers":["Lyon"],"ctxs":[{"id":"a1","text":"It is in Lyon.","isgold":true},{"id":"a2","title":"Rome","text":"It is there."},{"id":"a3","text":"In Lyon, they say."},{"id":"a4","text":"No city here."}]},
+{"question":"Which?","answers":["paris"],"ctxs":[{"id":"b1","text":"Paris","isgold":true},{"id":"b2","text":"Rome"},{"id":"b3","text":"Lyon"},{"id":"b4","text":""}]}
+]"#;
+
+#[test]
+fn a_brought_reader_gives_the_figures_that_its_passages_vote_for() {
+    let desk = TempDir::new().unwrap();
+    fs::write(desk.path().join("fid.json"), CITIES).unwrap();
+    let folder = words();
+    let plan =
+        ["--questions", "fid.json", "--reader", folder.to_str().unwrap(), "-k", "4", "--format", "json"];
+    let all = table(&eval(desk.path(), &plan));
+    assert_eq!(all["rows"][0]["lane"].as_str(), Some("words"));
+    assert_eq!(["EM@4", "AcEM@4", "Gap@4"].map(|name| mean(&all, 0, name)), [1.0, 1.0, 0.0].map(Some));
+    let curve =
+        |row| (1..=4).map(|k| mean(&all["further"][0], row, &format!("k={k}")).unwrap()).collect::<Vec<_>>();
+    assert_eq!(curve(0), [1.0, 0.5, 1.0, 1.0]);
+    assert_eq!(curve(1), [1.0; 4]);
+    let notes = all["notes"].to_string();
+    assert!(notes.contains("DP 3, DN 1, SP 4") && !notes.contains("the order of"), "{notes}");
+}
+
+#[test]
+fn a_folder_without_a_reader_is_told_what_was_expected() {
+    let desk = TempDir::new().unwrap();
+    fs::write(desk.path().join("fid.json"), CITIES).unwrap();
+    fs::create_dir(desk.path().join("none")).unwrap();
+    let with = |more: &[&str]| eval(desk.path(), &[&["--questions", "fid.json"], more].concat());
+    refused(&with(&["--reader", "none"]), &["none: no reader is in it", "expected reader.json", "`nothing`"]);
+    refused(&with(&["--reader", "fid.json"]), &["fid.json: a reader is a folder"]);
+    refused(&with(&["--reader", "none", "--answers", "fid.json"]), &["--reader", "cannot be used with"]);
+    refused(&eval(desk.path(), &["--reader", "none"]), &["--reader is for questions that bring"]);
+}
+
+#[test]
+fn a_brought_reader_answers_on_the_screen_and_one_that_is_none_is_told_there() {
+    let desk = TempDir::new().unwrap();
+    let opening =
+        |reader| Opening { data_dir: desk.path().into(), reader: Some(reader), ..Opening::default() };
+    let frame = played(opening(words()), "r<Enter><Wait>o");
+    for words in ["by the model words", "10 of 10 shuffled orders"] {
+        assert!(frame.contains(words), "no `{words}` in\n{frame}");
+    }
+    let start = Start { opening: opening(desk.path().into()), ..stage::start() };
+    let frame = play(start, stage::size(140, 40), &[], Duration::from_secs(600)).unwrap().dump(false);
+    assert!(frame.contains("no reader is in it"), "{frame}");
 }

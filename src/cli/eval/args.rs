@@ -80,7 +80,7 @@ pub enum Suite {
     /// How far a lane's answer follows the side that the question is worded from.
     Sycophancy,
     /// What is read from the first k: the stance of every lane, or, where the questions bring passages and gold answers, whether a
-    /// reader is right at every k (--answers FILE or --llm URL).
+    /// reader is right at every k (--reader PATH, --llm URL or --answers FILE).
     Reader,
 }
 

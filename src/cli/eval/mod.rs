@@ -37,8 +37,10 @@ use crate::report::table::{Cell, Row};
 /// # Errors
 /// A file is not right, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
-    if args.suite != Suite::Reader && common.answers.is_some() {
-        bail!("--answers is for eval reader");
+    if args.suite != Suite::Reader
+        && let Some(option) = common.reads()
+    {
+        bail!("{option} is for eval reader");
     }
     let bounds = under::bounds(args)?;
     let common = &with_runs(common, args);

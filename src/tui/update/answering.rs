@@ -16,7 +16,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
         app.notice = Some("ask a question first".into());
     } else if !two && reader(app).is_none() {
         app.notice = Some(
-            "only a question of two sides has a stance; i edits its statements, --llm or --answers give a reader"
+            "only a question of two sides has a stance; i edits its statements, --reader, --llm or --answers give a reader"
                 .into(),
         );
     } else {
@@ -122,7 +122,8 @@ fn have_read(app: &mut App) -> Vec<Effect> {
     }
     if reader(app).is_none() {
         app.notice = Some(
-            "nothing reads here: give a language model with --llm, or recorded answers with --answers".into(),
+            "nothing reads here: give a model with --reader or --llm, or recorded answers with --answers"
+                .into(),
         );
         return Vec::new();
     }

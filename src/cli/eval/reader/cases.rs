@@ -61,7 +61,10 @@ pub fn table(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Option
         notes.push(format!("{} questions have no gold answer and are left out", questions - cases.len()));
     }
     let Some(reader) = reader else {
-        notes.push("nothing was read: give recorded answers with --answers or a model with --llm".into());
+        notes.push(
+            "nothing was read: give a model with --reader or --llm, or recorded answers with --answers"
+                .into(),
+        );
         return Ok(Some(figures::table(&cases, &[], &[], None, k, notes)?));
     };
     let (mut read, mut failed) = (Vec::new(), Vec::new());

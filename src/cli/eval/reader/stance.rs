@@ -17,9 +17,9 @@ const STANCES: [(Stance, &str); 4] = [
 
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
-    if common.answers.is_some() {
+    if let Some(option) = common.reads() {
         anyhow::bail!(
-            "--answers is for questions that bring their passages and gold answers (FiD, RAMDocs, RetrievalQA); name such a file with --questions"
+            "{option} is for questions that bring their passages and gold answers (FiD, RAMDocs, RetrievalQA); name such a file with --questions"
         );
     }
     let lanes = Lanes::open(common, args)?;
