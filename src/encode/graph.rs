@@ -3,6 +3,7 @@
 //! Dynamic int8 takes one scale over all it is given at once, so a batch would make a text's vector depend on its
 //! neighbours. Every inference runs on one thread; callers that want more cores call from more threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
@@ -47,7 +48,7 @@ impl Graph {
     /// # Errors
     /// The bytes are not such a graph.
     pub fn brought(bytes: Vec<u8>, inputs: &[&str], output: &str) -> Result<Self, EncodeError> {
-        let model = options().load(bytes).map_err(|error| said(&error))?;
+        let model = caught(|| options().load(bytes).map_err(|error| said(&error)))?;
         let output = model.node_id(output).map_err(|error| said(&error))?;
         Ok(Graph { inputs: named(&model, inputs)?, model, output })
     }
@@ -71,8 +72,9 @@ impl Graph {
             (*id, tensor.into())
         });
         let options = ONE_THREAD.with(|pool| RunOptions::default().with_thread_pool(Some(Arc::clone(pool))));
-        let [out] =
-            self.model.run_n(inputs.collect(), [self.output], Some(options)).map_err(|error| said(&error))?;
+        let inputs = inputs.collect();
+        let run = || self.model.run_n(inputs, [self.output], Some(options)).map_err(|error| said(&error));
+        let [out] = caught(run)?;
         let out: NdTensor<f32, N> = out
             .try_into()
             .map_err(|_| EncodeError(format!("the graph gave no numbers of {N} dimensions")))?;
@@ -82,6 +84,12 @@ impl Graph {
 
 fn said(error: &dyn std::fmt::Display) -> EncodeError {
     EncodeError(error.to_string())
+}
+
+/// A graph that rten stumbles over is an error like any other: anybody can bring one.
+fn caught<T>(run: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
+    let stumbled = |_| Err(EncodeError("the graph does what rten cannot run".into()));
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(stumbled)
 }
 
 fn options() -> ModelOptions {
