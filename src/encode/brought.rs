@@ -12,9 +12,6 @@ use super::{EncodeError, Encoder, Role, tokens};
 use crate::corpus::Passage;
 use crate::input::InputError;
 
-/// Letters read for every token of the window; no language needs as many, and it bounds the work on a text without end.
-const LETTERS: usize = 64;
-
 /// A model that was brought along.
 pub struct Brought {
     key: String,
@@ -138,7 +135,7 @@ impl Tower {
     }
 
     fn vector(&self, before: &str, title: Option<&str>, text: &str) -> Result<Vec<f32>, EncodeError> {
-        let text = format!("{before}{}", beginning(text, self.card.window * LETTERS));
+        let text = format!("{before}{}", tokens::beginning(text, self.card.window));
         let encoded = match title {
             Some(title) => self.tokenizer.encode_fast((title, text.as_str()), true),
             None => self.tokenizer.encode_fast(text, true),
@@ -191,11 +188,6 @@ fn pooled(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
             greatest.unwrap_or_default()
         }
     }
-}
-
-/// The first letters of a text.
-fn beginning(text: &str, letters: usize) -> &str {
-    &text[..text.char_indices().nth(letters).map_or(text.len(), |(i, _)| i)]
 }
 
 /// Of all that the vectors come from.

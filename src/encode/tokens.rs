@@ -14,6 +14,14 @@ use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 use super::card::json;
 use crate::input::InputError;
 
+/// Letters read for every token of the window; no language needs as many, and it bounds the work on a text without end.
+const LETTERS: usize = 64;
+
+/// As much of a text as a window of so many tokens may need.
+pub fn beginning(text: &str, window: usize) -> &str {
+    &text[..text.char_indices().nth(window * LETTERS).map_or(text.len(), |(i, _)| i)]
+}
+
 /// Reads a folder's tokenizer. Its own padding and truncation do not count: sequences run alone, and `window` is the card's.
 ///
 /// # Errors

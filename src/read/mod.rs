@@ -11,6 +11,7 @@
 //! | [`prompted`] | a language model as a reader |
 //! | [`brought`] | a reader from a folder |
 //! | [`extractive`] | a model that copies words out of the passages, which vote |
+//! | [`fid`] | Fusion-in-Decoder: a T5 that reads all passages at once |
 //! | [`recorded`] | answers that were given before, from a file |
 //! | [`incremental`] | a list read at every depth, in part, without each, in other orders |
 //! | [`equivalence`] | answers that a model takes for a gold one |
@@ -23,6 +24,7 @@ pub mod answer;
 pub mod brought;
 pub mod equivalence;
 pub mod extractive;
+pub mod fid;
 pub mod files;
 pub mod incremental;
 pub mod pattern;
@@ -35,6 +37,7 @@ pub mod stance;
 #[cfg(test)]
 mod testing;
 
+pub use fid::Fid;
 pub use pattern::{Effect, Pattern};
 pub use prompted::Prompted;
 pub use reader::{Answer, Context, ReadError, Reader};

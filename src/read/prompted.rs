@@ -11,9 +11,9 @@ const WINDOW: usize = 8192;
 /// What is left of it for the instruction and the reply.
 const RESERVED: usize = 768;
 /// Bytes a token, roughly, in English prose.
-pub const BYTES: usize = 4;
+const BYTES: usize = 4;
 /// Tokens of question and passages that are given to the model.
-pub const TOKENS: usize = WINDOW - RESERVED;
+const TOKENS: usize = WINDOW - RESERVED;
 
 /// Reads through a [`Chat`].
 pub struct Prompted(Arc<dyn Chat>);
@@ -75,6 +75,10 @@ impl Reader for Prompted {
 
     fn recorded(&self) -> bool {
         false
+    }
+
+    fn window(&self) -> String {
+        format!("about {TOKENS} tokens, estimated at {BYTES} bytes a token")
     }
 
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {

@@ -121,6 +121,10 @@ pub trait Reader: Send + Sync {
     fn order_sensitive(&self) -> bool;
     /// Whether its answers were recorded before, and none is made now.
     fn recorded(&self) -> bool;
+    /// Where it cuts what it reads, to be told of passages that were cut; a reader that cuts none need not say.
+    fn window(&self) -> String {
+        "its window".into()
+    }
     /// The answer from these passages in this order; from none, the question is asked alone.
     ///
     /// # Errors

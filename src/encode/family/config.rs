@@ -67,7 +67,10 @@ impl Config {
     }
 
     /// A whole number from 1 under the first of these names that is there; `pad_token_id` may be 0.
-    pub(super) fn size(&self, names: &[&str]) -> Result<usize, InputError> {
+    ///
+    /// # Errors
+    /// None of them is there, or what stands there is none.
+    pub fn size(&self, names: &[&str]) -> Result<usize, InputError> {
         let found = names.iter().find_map(|name| Some((name, self.value.get(name)?)));
         match found {
             Some((_, value)) if value.as_u64().is_some_and(|n| n < 1 << 24) => {
@@ -76,6 +79,15 @@ impl Config {
             Some((name, value)) => Err(self.wrong(&format!("expected a size at `{name}`, found {value}"))),
             None => Err(self.wrong(&format!("it names no `{}`", names[0]))),
         }
+    }
+
+    /// Whether there is something of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    pub(super) fn switch(&self, name: &str) -> Option<bool> {
+        self.value.get(name)?.as_bool()
     }
 
     pub(super) fn number(&self, names: &[&str], default: f64) -> f64 {

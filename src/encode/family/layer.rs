@@ -79,20 +79,41 @@ pub struct Attention {
     pub scale: f64,
 }
 
+/// Keys and values of the tokens that came before.
+#[derive(Default)]
+pub struct Past(Option<(Tensor, Tensor)>);
+
 impl Attention {
     pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        let tokens = rows.dim(0)?;
-        let split = |linear: &Linear| {
-            let part = linear.forward(rows)?.reshape((tokens, self.heads, self.size))?;
-            part.transpose(0, 1)?.contiguous()
+        let split = |linear| self.split(linear, rows);
+        self.seen(&split(&self.query)?, &split(&self.key)?, &split(&self.value)?, bias)
+    }
+
+    /// The same for the newest row alone, which sees itself and what came before.
+    pub fn go_on(&self, row: &Tensor, past: &mut Past, bias: &Tensor) -> Result<Tensor> {
+        let (key, value) = (self.split(&self.key, row)?, self.split(&self.value, row)?);
+        let (keys, values) = match past.0.take() {
+            Some((keys, values)) => (Tensor::cat(&[keys, key], 1)?, Tensor::cat(&[values, value], 1)?),
+            None => (key, value),
         };
-        let (query, key, value) = (split(&self.query)?, split(&self.key)?, split(&self.value)?);
+        let seen = self.seen(&self.split(&self.query, row)?, &keys, &values, Some(bias))?;
+        past.0 = Some((keys, values));
+        Ok(seen)
+    }
+
+    /// `[tokens, width]` to `[heads, tokens, size]`.
+    fn split(&self, linear: &Linear, rows: &Tensor) -> Result<Tensor> {
+        let part = linear.forward(rows)?.reshape((rows.dim(0)?, self.heads, self.size))?;
+        part.transpose(0, 1)?.contiguous()
+    }
+
+    fn seen(&self, query: &Tensor, key: &Tensor, value: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let mut scores = (query.matmul(&key.t()?)? * self.scale)?;
         if let Some(bias) = bias {
             scores = (scores + bias)?;
         }
-        let seen = softmax_last_dim(&scores)?.matmul(&value)?;
-        self.output.forward(&seen.transpose(0, 1)?.reshape((tokens, self.heads * self.size))?)
+        let seen = softmax_last_dim(&scores)?.matmul(value)?;
+        self.output.forward(&seen.transpose(0, 1)?.reshape((query.dim(1)?, self.heads * self.size))?)
     }
 }
 
@@ -106,17 +127,28 @@ pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> Result<Ten
     table.index_select(&numbers, 0)?.reshape((tokens, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
-/// Half of the buckets look back and half ahead; near distances have one each, far ones share by their logarithm.
+/// The same for the last of some tokens alone, in a network that only looks back: `[heads, 1, tokens]`.
+pub fn behind(table: &Tensor, tokens: usize, farthest: usize) -> Result<Tensor> {
+    let (buckets, heads) = table.dims2()?;
+    let numbers: Vec<u32> = (0..tokens).rev().map(|far| within(far, buckets, farthest) as u32).collect();
+    let numbers = Tensor::from_vec(numbers, tokens, table.device())?;
+    table.index_select(&numbers, 0)?.reshape((1, tokens, heads))?.permute((2, 0, 1))?.contiguous()
+}
+
+/// Half of the buckets look back and half ahead.
 fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
     let half = buckets / 2;
     let side = if distance > 0 { half } else { 0 };
-    let (far, exact) = (distance.unsigned_abs() as usize, half / 2);
-    let within = if far < exact {
-        far
-    } else {
-        // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
-        let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
-        (exact + (share * (half - exact) as f32) as usize).min(half - 1)
-    };
-    (side + within) as u32
+    (side + within(distance.unsigned_abs() as usize, half, farthest)) as u32
+}
+
+/// Near distances have a bucket each, far ones share by their logarithm.
+fn within(far: usize, buckets: usize, farthest: usize) -> usize {
+    let exact = buckets / 2;
+    if far < exact {
+        return far;
+    }
+    // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
+    let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
+    (exact + (share * (buckets - exact) as f32) as usize).min(buckets - 1)
 }

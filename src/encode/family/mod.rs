@@ -1,8 +1,9 @@
-//! The networks of brought encoders, on candle: BERT, RoBERTa, MPNet, DistilBERT and the encoder of T5.
+//! The networks of brought models, on candle: BERT, RoBERTa, MPNet, DistilBERT, the encoder of T5, and a whole T5 that reads
+//! several sequences and writes.
 //!
-//! From token numbers to one row a token, and nothing else: no tokenizer, no pooling, no network. A sequence is run alone and on
-//! one thread, so that its rows depend on nothing beside it; callers that want more cores call from more threads. Weights are
-//! kept in full precision, whatever they were stored in: processors are slow at halves.
+//! From token numbers to one row a token or to the scores of the next one, and nothing else: no tokenizer, no pooling, no network.
+//! A sequence is run alone and on one thread, so that its rows depend on nothing beside it; callers that want more cores call from
+//! more threads. Weights are kept in full precision, whatever they were stored in: processors are slow at halves.
 
 mod bert;
 mod config;
@@ -19,6 +20,7 @@ use candle_core::{Result, Tensor};
 
 pub use config::Config;
 pub use dense::{Activation, Dense};
+pub use t5::{Fusion, Part, Writing};
 pub use weights::{Weights, weight_files};
 
 use super::EncodeError;
@@ -46,14 +48,13 @@ impl Network {
     /// # Errors
     /// The family is none of these, a tensor is missing, or has another shape than the configuration says.
     pub fn load(config: &Config, weights: &mut Weights) -> std::result::Result<Self, InputError> {
-        // candle spreads large products over threads, and with them the order of its sums.
-        gemm::set_threading_threshold(usize::MAX);
+        on_one_thread();
         let layers: Box<dyn Layers> = match config.model_type()? {
             "bert" | "dpr" => Box::new(bert::Bert::load(config, weights, false)?),
             "roberta" | "xlm-roberta" | "camembert" => Box::new(bert::Bert::load(config, weights, true)?),
             "mpnet" => Box::new(mpnet::MpNet::load(config, weights)?),
             "distilbert" => Box::new(distilbert::DistilBert::load(config, weights)?),
-            "t5" => Box::new(t5::T5::load(config, weights)?),
+            "t5" => Box::new(t5::Encoder::load(config, weights)?),
             other => {
                 return Err(config.wrong(&format!(
                     "`model_type` is {}; bert, roberta, xlm-roberta, camembert, mpnet, distilbert, dpr and t5 can be read",
@@ -76,6 +77,11 @@ impl Network {
         };
         made().map_err(|error| EncodeError(error.to_string()))
     }
+}
+
+/// candle spreads large products over threads, and with them the order of its sums.
+fn on_one_thread() {
+    gemm::set_threading_threshold(usize::MAX);
 }
 
 /// An error that names a file.

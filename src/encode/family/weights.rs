@@ -89,6 +89,28 @@ impl Weights {
         Ok(())
     }
 
+    /// Gives the tensors other names.
+    ///
+    /// # Errors
+    /// Two get the same.
+    pub(super) fn rename(&mut self, other: impl Fn(&str) -> String) -> Result<(), InputError> {
+        let mut renamed = HashMap::with_capacity(self.tensors.len());
+        for (name, tensor) in std::mem::take(&mut self.tensors) {
+            let other = other(&name);
+            if renamed.insert(other.clone(), tensor).is_some() {
+                let reason = format!("the tensor `{other}` is there twice, wrapped and not; {ADVICE}");
+                return Err(self.wrong(&reason));
+            }
+        }
+        self.tensors = renamed;
+        Ok(())
+    }
+
+    /// What is wrong with the files.
+    pub(super) fn wrong(&self, reason: &str) -> InputError {
+        wrong(&self.told, reason)
+    }
+
     /// Whether there is such a tensor.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(&format!("{}{name}", self.prefix))

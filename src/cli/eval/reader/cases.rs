@@ -97,10 +97,9 @@ pub fn table(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Option
         notes
             .push(format!("SeEM, SeAcEM: {} judged which answers mean the same as a gold one", chat.model()));
     }
-    let order =
-        if reader.order_sensitive() { "the order of the passages matters to this reader" } else { "" };
-    notes.extend((!order.is_empty()).then(|| order.to_owned()));
-    Ok(Some(figures::table(&cases, &read, &failed, Some(reader.name()), k, notes)?))
+    let order = if reader.order_sensitive() { "matters" } else { "does not matter" };
+    notes.push(format!("the order of the passages {order} to this reader"));
+    Ok(Some(figures::table(&cases, &read, &failed, Some(reader.as_ref()), k, notes)?))
 }
 
 /// Reads one question in every way.

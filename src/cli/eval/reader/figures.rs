@@ -7,9 +7,8 @@ use super::OVER_K;
 use super::cases::Read;
 use crate::read::files::Case;
 use crate::read::probe::Probe;
-use crate::read::prompted::{BYTES, TOKENS};
 use crate::read::stability::MOST;
-use crate::read::{Effect, Pattern};
+use crate::read::{Effect, Pattern, Reader};
 use crate::report::table::{Row, Table};
 
 /// The row of what the passages allow, whoever reads.
@@ -48,12 +47,12 @@ fn is(yes: bool) -> Option<f64> {
     Some(f64::from(u8::from(yes)))
 }
 
-/// All tables; without a reader's name, only what the passages allow.
+/// All tables; without a reader, only what the passages allow.
 pub fn table(
     cases: &[Case],
     read: &[Read],
     failed: &[(String, String)],
-    reader: Option<&str>,
+    reader: Option<&dyn Reader>,
     k: usize,
     mut notes: Vec<String>,
 ) -> anyhow::Result<Table> {
@@ -82,13 +81,14 @@ pub fn table(
         measures.push(("Held", held(k)));
         measures
     };
-    let name = reader.unwrap_or(HELD).to_owned();
+    let named = reader.map(|reader| reader.name());
+    let name = named.unwrap_or(HELD).to_owned();
     let (heads, values): (Vec<String>, Vec<Values>) =
         at(k).into_iter().map(|(measure, values)| (format!("{measure}@{k}"), values)).unzip();
     let mut table = rows("reader", heads, vec![(name.clone(), values)], failed, cases.len())?;
     table.asked = cases.iter().map(|case| case.id.clone()).collect();
     table.k = Some(k);
-    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": {"reader": reader}, "seed": 0});
+    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": {"reader": named}, "seed": 0});
 
     let depths: Vec<Vec<(&str, Values)>> = (1..=k).map(at).collect();
     let measures = depths.first().map_or(0, Vec::len);
@@ -98,13 +98,13 @@ pub fn table(
     });
     let heads = (1..=k).map(|k| format!("k={k}")).collect();
     table.further.push(rows(OVER_K, heads, over.collect(), &[], cases.len())?);
-    if reader.is_some() {
+    if let Some(reader) = reader {
         let (types, counts) = types(read);
         notes.push(counts);
         table.further.push(rows("reader-types", codes(), vec![(name, types)], &[], cases.len())?);
         table.further.push(probes(read, k, cases.len())?);
         table.further.push(stability(read, cases.len())?);
-        notes.extend(told(read));
+        notes.extend(told(read, reader));
     }
     notes.push(
         "AcEM: right at any depth so far; Gap = AcEM − EM; Held: a passage of the first k has a gold answer's words"
@@ -173,7 +173,7 @@ fn stability(read: &[Read], questions: usize) -> anyhow::Result<Table> {
 }
 
 /// What is to be known of the answers themselves.
-fn told(read: &[Read]) -> Vec<String> {
+fn told(read: &[Read], reader: &dyn Reader) -> Vec<String> {
     let answers = || read.iter().flat_map(|read| &read.answers);
     let (empty, refused, cut) = (
         answers().filter(|answer| answer.is_empty()).count(),
@@ -185,9 +185,7 @@ fn told(read: &[Read]) -> Vec<String> {
         "{all} answers over k: {empty} empty, never right; {refused} refusals, kept as answers"
     )];
     if cut > 0 {
-        told.push(format!(
-            "{cut} readings were cut at about {TOKENS} tokens, estimated at {BYTES} bytes a token: what is past that was not read"
-        ));
+        told.push(format!("{cut} readings were cut at {}: what is past that was not read", reader.window()));
     }
     let judges = || read.iter().filter_map(|read| read.judged.as_ref().map(|(_, judge)| judge));
     let (added, discarded): (usize, usize) =

@@ -75,7 +75,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
     if answers.iter().any(|answer| answer.cut > 0) {
         lines.extend(say(
-            "cut: past the window (estimated at four bytes a token), some passages were not read whole",
+            "cut: some passages were not read whole, as they are past the reader's window",
             Meaning::Warn,
         ));
     }
