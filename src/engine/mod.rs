@@ -254,6 +254,8 @@ pub enum Want {
 pub enum Heard {
     /// The answer from the first so many.
     Answer(usize, Answer),
+    /// How the reader shared its attention out among the passages.
+    Attention(Vec<f64>),
     /// The answer without the passage at this place, from 0.
     Without(usize, Answer),
     /// How the answer stood the shuffles.

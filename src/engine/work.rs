@@ -255,9 +255,12 @@ fn hear(setup: &Setup, number: u64, hearing: &Hearing, stop: &Stop, tell: &Tell)
             told(Heard::Answer(k, answer.clone()));
         })
         .map(drop),
-        Want::Without => (0..passages.len()).try_for_each(|at| {
-            told(Heard::Without(at, without(reader, question, passages, at, stop)?));
-            Ok(())
+        Want::Without => reader.attention(question, passages, stop).and_then(|shares| {
+            shares.into_iter().for_each(|shares| told(Heard::Attention(shares)));
+            (0..passages.len()).try_for_each(|at| {
+                told(Heard::Without(at, without(reader, question, passages, at, stop)?));
+                Ok(())
+            })
         }),
         Want::Reordered => reordered(reader, question, passages, SHUFFLES, stop)
             .map(|reordered| told(Heard::Reordered(reordered))),

@@ -125,6 +125,14 @@ pub trait Reader: Send + Sync {
     fn window(&self) -> String {
         "its window".into()
     }
+    /// How its attention is shared out among the passages as it begins to answer: numbers that add up to 1, in their order; none
+    /// where it cannot say.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    fn attention(&self, _: &str, _: &[Context], _: &Stop) -> Result<Option<Vec<f64>>, ReadError> {
+        Ok(None)
+    }
     /// The answer from these passages in this order; from none, the question is asked alone.
     ///
     /// # Errors

@@ -27,6 +27,8 @@ pub struct Answering {
     pub failed: Option<String>,
     /// The answers without each passage, and from other orders, of the list `aside`.
     pub without: Vec<Answer>,
+    /// How the reader shared its attention out among the passages of the list `aside`, where it can say.
+    pub attention: Vec<f64>,
     /// See `without`.
     pub reordered: Option<Reordered>,
     /// The list that was read otherwise.
@@ -122,6 +124,11 @@ impl App {
         let own = self.answers().get(kept.len().checked_sub(1)?)?;
         let without = self.answering.without.get(place).filter(|_| self.answering.aside == kept)?;
         Some(!same(&without.text, &own.text))
+    }
+
+    /// The share of the reader's attention that each passage of the present list had; none where that is not known.
+    pub fn attention(&self) -> &[f64] {
+        if self.answering.aside == self.kept(self.lane) { &self.answering.attention } else { &[] }
     }
 
     /// How the answer stood the reorder test, if the present list had one.

@@ -489,6 +489,9 @@ fn answering(width: u16, height: u16) -> App {
     press(&mut app, "o");
     stage::heard(&mut app, Heard::Reordered(Reordered { same: 7, of: 10 }));
     stage::heard(&mut app, Heard::Ended(None));
+    press(&mut app, "w");
+    stage::heard(&mut app, Heard::Attention(vec![0.125, 0.5, 0.25, 0.125]));
+    stage::heard(&mut app, Heard::Ended(None));
     app
 }
 

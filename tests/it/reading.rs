@@ -182,6 +182,8 @@ fn a_list_that_was_read_can_be_read_without_each_and_in_other_orders() {
     read(&mut app, &["a", "a", "a", "b", "b"]);
     let effects = press(&mut app, "w");
     assert!(matches!(effects.as_slice(), [Effect::Survey(_, Survey::Read(h))] if h.want == Want::Without));
+    assert_eq!(app.attention(), [] as [f64; 0]);
+    heard(&mut app, Heard::Attention(vec![0.05, 0.2, 0.125, 0.5, 0.125]));
     for (place, text) in ["b", "B", "b", "a", "b"].into_iter().enumerate() {
         heard(&mut app, Heard::Without(place, said(text)));
     }
@@ -192,8 +194,10 @@ fn a_list_that_was_read_can_be_read_without_each_and_in_other_orders() {
     heard(&mut app, Heard::Reordered(Reordered { same: 7, of: 10 }));
     ended(&mut app);
     assert_eq!(app.reordered(), Some(Reordered { same: 7, of: 10 }));
+    assert_eq!(app.attention()[3], 0.5);
     press(&mut app, "x");
     assert_eq!((app.reordered(), app.hangs_on(0)), (None, None), "it was another list");
+    assert_eq!(app.attention(), [] as [f64; 0]);
 }
 
 fn played(opening: Opening, keys: &str) -> String {

@@ -60,28 +60,6 @@ impl Fid {
         Ok(Fid { name, tokenizer, network, first: first as u32, last: last as u32, known: Known::default() })
     }
 
-    /// How the first token of the answer shares its attention out among the passages, over all heads and layers: numbers that add
-    /// up to 1, in the order of the passages. From no passages there are none.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    pub fn attention(
-        &self,
-        question: &str,
-        passages: &[Context],
-        stop: &Stop,
-    ) -> Result<Vec<f64>, ReadError> {
-        if passages.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (order, read) = self.read(question, passages, stop)?;
-        let mut writing = self.begin(&read)?;
-        self.network.next(&mut writing, self.first)?;
-        let mut shares = vec![0.0; order.len()];
-        order.into_iter().zip(writing.shares()).for_each(|(at, share)| shares[at] = share);
-        Ok(shares)
-    }
-
     /// The passages as the network knows them, with their places in the list: the question alone if there are none.
     ///
     /// They always stand in the same order, so that an answer is the same to the last bit whatever order they come in: sums of
@@ -155,6 +133,24 @@ impl Reader for Fid {
 
     fn window(&self) -> String {
         format!("{WINDOW} tokens a passage")
+    }
+
+    /// Of the first token of the answer, over all heads and layers.
+    fn attention(
+        &self,
+        question: &str,
+        passages: &[Context],
+        stop: &Stop,
+    ) -> Result<Option<Vec<f64>>, ReadError> {
+        if passages.is_empty() {
+            return Ok(None);
+        }
+        let (order, read) = self.read(question, passages, stop)?;
+        let mut writing = self.begin(&read)?;
+        self.network.next(&mut writing, self.first)?;
+        let mut shares = vec![0.0; order.len()];
+        order.into_iter().zip(writing.shares()).for_each(|(at, share)| shares[at] = share);
+        Ok(Some(shares))
     }
 
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {

@@ -154,7 +154,8 @@ fn aside(app: &mut App, want: Want) -> Vec<Effect> {
     let kept = app.kept(app.lane);
     let answering = &mut app.answering;
     if answering.aside != kept {
-        (answering.aside, answering.without, answering.reordered) = (kept, Vec::new(), None);
+        (answering.aside, answering.reordered) = (kept, None);
+        (answering.without, answering.attention) = (Vec::new(), Vec::new());
     }
     match want {
         Want::Without => answering.without.clear(),
@@ -195,6 +196,7 @@ pub fn heard(app: &mut App, number: u64, heard: Heard) {
     match heard {
         Heard::Answer(k, answer) if k == answering.answers.len() + 1 => answering.answers.push(answer),
         Heard::Without(place, answer) if place == answering.without.len() => answering.without.push(answer),
+        Heard::Attention(shares) => answering.attention = shares,
         Heard::Reordered(reordered) => answering.reordered = Some(reordered),
         Heard::Ended(failed) => (answering.going, answering.failed) = (false, failed),
         Heard::Answer(..) | Heard::Without(..) => {}

@@ -83,6 +83,12 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let text = format!("the same answer in {} of {} shuffled orders", reordered.same, reordered.of);
         lines.extend(say(&text, Meaning::Title));
     }
+    if !app.attention().is_empty() {
+        let share = |(i, share): (usize, &f64)| format!("{} {share:.2}", i + 1);
+        let shares: Vec<String> = app.attention().iter().enumerate().map(share).collect();
+        let text = format!("attention as the answer begins: {}", shares.join(", "));
+        lines.extend(say(&text, Meaning::Title));
+    }
     let places = 0..app.answering.without.len();
     let known: Vec<bool> = places.filter_map(|place| app.hangs_on(place)).collect();
     if !known.is_empty() {
