@@ -66,7 +66,7 @@ pub struct Common {
     /// Answers of a reader (JSONL: question, k, answer), read instead of asking a model.
     #[arg(long, global = true, value_name = "FILE")]
     pub answers: Option<PathBuf>,
-    /// A model that reads: a folder with an extractive reader (reader.json, reader.onnx).
+    /// A model that reads: a folder with an extractive reader (reader.json, reader.onnx) or a T5 for Fusion-in-Decoder (config.json).
     #[arg(long, global = true, value_name = "PATH", conflicts_with = "answers")]
     pub reader: Option<PathBuf>,
     /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Those made on this corpus if not given.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Reader;
 use super::extractive::{self, Extractive};
+use super::fid::{self, Fid};
 use crate::input::{InputError, excerpt};
 
 /// Opens the reader in a folder.
@@ -17,9 +18,13 @@ pub fn open(folder: &Path) -> Result<Arc<dyn Reader>, InputError> {
     if here.iter().any(|name| name == extractive::CARD) {
         return Ok(Arc::new(Extractive::load(folder)?));
     }
+    if here.iter().any(|name| name == fid::CONFIG) {
+        return Ok(Arc::new(Fid::open(folder)?));
+    }
     let reason = format!(
-        "no reader is in it: expected {}; found {}",
+        "no reader is in it: expected {}, or {}; found {}",
         extractive::EXPECTED,
+        fid::EXPECTED,
         excerpt(&if here.is_empty() { "nothing".into() } else { here.join(", ") })
     );
     Err(InputError::Unreadable { path: folder.into(), reason })

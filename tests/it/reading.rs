@@ -15,7 +15,7 @@ use parallax::tui::app::{App, Screen};
 use parallax::tui::message::Effect;
 use parallax::tui::script::parse;
 use parallax::tui::{Start, play};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::server::{Fate, Server};
@@ -505,4 +505,47 @@ fn a_brought_reader_answers_on_the_screen_and_one_that_is_none_is_told_there() {
     let start = Start { opening: opening(desk.path().into()), ..stage::start() };
     let frame = play(start, stage::size(140, 40), &[], Duration::from_secs(600)).unwrap().dump(false);
     assert!(frame.contains("no reader is in it"), "{frame}");
+}
+
+/// A random T5 (`tools/reader/make_fid_fixture.py`), and what Python read with it.
+fn fused() -> (PathBuf, Vec<Value>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fid/gated");
+    let told = fs::read(folder.join("expected.json")).unwrap();
+    (folder, serde_json::from_slice(&told).unwrap())
+}
+
+#[test]
+fn fid_is_a_brought_reader_whose_answers_are_python_s_at_every_k() {
+    let desk = TempDir::new().unwrap();
+    let (folder, told) = fused();
+    let answer = |k: usize| told[k]["text"].as_str().unwrap();
+    // Python read the first one, two and three of these, and a long one with others.
+    let question = |at: usize, gold: &str| {
+        let ctxs = told[at]["passages"].as_array().unwrap().iter();
+        let ctxs: Vec<Value> = ctxs.map(|ctx| json!({"title": ctx[0], "text": ctx[1]})).collect();
+        json!({"question": told[at]["question"], "answers": [gold], "ctxs": ctxs})
+    };
+    let questions = json!([question(3, answer(2)), question(4, answer(4))]);
+    fs::write(desk.path().join("fid.json"), questions.to_string()).unwrap();
+    let plan =
+        ["--questions", "fid.json", "--reader", folder.to_str().unwrap(), "-k", "3", "--format", "json"];
+    let all = table(&eval(desk.path(), &plan));
+    assert_eq!(all["rows"][0]["lane"].as_str(), Some("gated"));
+    assert!(answer(1) != answer(2) && answer(2) != answer(3));
+    assert_eq!(mean(&all, 0, "EM@3"), Some(0.5));
+    assert_eq!(mean(&all, 0, "AcEM@3"), Some(1.0));
+    let notes = all["notes"].to_string();
+    assert!(notes.contains("2 readings were cut at 200 tokens a passage"), "{notes}");
+    assert!(!notes.contains("the order of"), "{notes}");
+}
+
+#[test]
+fn fid_answers_on_the_screen_and_shows_where_it_looks() {
+    let desk = TempDir::new().unwrap();
+    let opening = Opening { data_dir: desk.path().into(), reader: Some(fused().0), ..Opening::default() };
+    let shown = played(opening, "r<Enter><Wait>w<Wait>o<Wait>");
+    for words in ["by the model gated", "attention as the answer begins: 1:0.", "in 10 of 10 shuffled orders"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }

@@ -18,6 +18,12 @@ use crate::encode::tokens;
 use crate::input::{InputError, excerpt};
 use crate::work::{Stop, Stopped};
 
+/// The file that says what the network is.
+pub const CONFIG: &str = "config.json";
+/// The files of such a reader.
+pub const EXPECTED: &str =
+    "config.json with tokenizer.json and model.safetensors or pytorch_model.bin (a T5 for Fusion-in-Decoder)";
+
 /// Tokens that are read of a passage, the question before it among them.
 const WINDOW: usize = 200;
 /// Tokens of an answer at most, as `transformers` counts them: the one that it begins with and the one that ends it among them.
@@ -43,7 +49,8 @@ impl Fid {
         let config = Config::read(folder)?;
         let kind = config.model_type()?;
         if kind != "t5" {
-            return Err(config.wrong(&format!("`model_type` is {}; FiD is a t5", excerpt(kind))));
+            return Err(config
+                .wrong(&format!("`model_type` is {}; a reader of this kind is a t5 (FiD)", excerpt(kind))));
         }
         let known = config.vocabulary()?;
         // T5 begins with its padding where nothing else is said.

@@ -97,8 +97,9 @@ pub fn table(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Option
         notes
             .push(format!("SeEM, SeAcEM: {} judged which answers mean the same as a gold one", chat.model()));
     }
-    let order = if reader.order_sensitive() { "matters" } else { "does not matter" };
-    notes.push(format!("the order of the passages {order} to this reader"));
+    if reader.order_sensitive() {
+        notes.push("the order of the passages matters to this reader".into());
+    }
     Ok(Some(figures::table(&cases, &read, &failed, Some(reader.as_ref()), k, notes)?))
 }
 

@@ -84,7 +84,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         lines.extend(say(&text, Meaning::Title));
     }
     if !app.attention().is_empty() {
-        let share = |(i, share): (usize, &f64)| format!("{} {share:.2}", i + 1);
+        let share = |(i, share): (usize, &f64)| format!("{}:{share:.2}", i + 1);
         let shares: Vec<String> = app.attention().iter().enumerate().map(share).collect();
         let text = format!("attention as the answer begins: {}", shares.join(", "));
         lines.extend(say(&text, Meaning::Title));
