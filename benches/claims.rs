@@ -21,9 +21,9 @@ use parallax::pipeline::{
     Asked, Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs,
 };
 use parallax::tui::app::App;
+use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
 use parallax::tui::message::{Effect, Msg};
-use parallax::tui::config::{Config, Source};
 use parallax::tui::theme::{Depth, Look, Theme};
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};

@@ -203,7 +203,7 @@ pub enum Command {
     },
     /// Print the manual page of the program, or of one of its commands, for `man -l -`.
     Man {
-        /// The command's words, such as `eval berds`.
+        /// The command's words, such as `annotate agree`.
         command: Vec<String>,
     },
 }

@@ -30,7 +30,8 @@ pub fn run(words: &[String]) -> anyhow::Result<ExitCode> {
         page = next;
     }
     let mut roff = Vec::new();
-    Man::new(page.clone()).render(&mut roff)?;
+    let version = concat!("parallax ", env!("CARGO_PKG_VERSION"));
+    Man::new(page.clone()).source(version).render(&mut roff)?;
     io::stdout().write_all(&roff)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -38,7 +38,9 @@ pub fn run(start: Start) -> io::Result<()> {
     listen(send.clone());
     signals(send.clone())?;
     let told = send.clone();
-    watch(start.config_from.clone(), start.config.clone(), move |read| told.send(Msg::Configured(read)).is_ok());
+    watch(start.config_from.clone(), start.config.clone(), move |read| {
+        told.send(Msg::Configured(read)).is_ok()
+    });
     let engine = Engine::start(start.opening.clone(), &teller(send));
     let mut theme = start.theme();
     // Whether there are colours was decided with the theme, by the same NO_COLOR among others.
@@ -60,11 +62,11 @@ pub fn run(start: Start) -> io::Result<()> {
                     Msg::Resized(Size { width: area.width, height: area.height })
                 }
                 Msg::Configured(Ok(config)) => {
-                theme.look = config.look;
-                mouse = config.mouse;
-                guard::listen_to(mouse)?;
-                Msg::Configured(Ok(config))
-            }
+                    theme.look = config.look;
+                    mouse = config.mouse;
+                    guard::listen_to(mouse)?;
+                    Msg::Configured(Ok(config))
+                }
                 msg => msg,
             };
             let effects = update(&mut app, msg);

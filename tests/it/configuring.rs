@@ -2,7 +2,17 @@
 
 use crate::program::Desk;
 
-const FRAME: [&str; 5] = ["frame", "--size", "80x24", "--keys", "zoos"];
+const FRAME: [&str; 9] = [
+    "--lanes",
+    "bm25",
+    "--label-source",
+    "gold",
+    "frame",
+    "--size",
+    "80x24",
+    "--keys",
+    "Should zoos be banned?<Enter><Wait>",
+];
 
 #[test]
 fn check_tells_every_problem_with_its_place_and_ends_with_one() {
@@ -19,7 +29,10 @@ fn check_tells_every_problem_with_its_place_and_ends_with_one() {
     assert_eq!(told.code, Some(1));
     assert!(told.out.starts_with("absent.toml: no such file"), "{}", told.out);
     let told = desk.run(&["config", "check", "."]);
-    assert_eq!((told.code, told.out.as_str()), (Some(1), ".: expected a file, found a folder; name the file in it\n"));
+    assert_eq!(
+        (told.code, told.out.as_str()),
+        (Some(1), ".: expected a file, found a folder; name the file in it\n")
+    );
 }
 
 #[test]
@@ -65,7 +78,7 @@ fn a_frame_is_drawn_as_the_file_and_the_options_say() {
     let desk = Desk::new();
     desk.write("mine.toml", "glyphs = 'ascii'\ntheme = 'deuteranopia'\n");
     let plain = desk.run(&FRAME).good();
-    assert!(plain.contains('┌'), "{plain}");
+    assert!(plain.contains('┏'), "{plain}");
     let drawn = desk.run(&[&FRAME[..], &["--config", "mine.toml", "--style"]].concat()).good();
     assert!(drawn.is_ascii() && drawn.contains("rgb("), "{drawn}");
     let mono = desk.run(&[&FRAME[..], &["--theme", "mono", "--style"]].concat()).good();
@@ -80,7 +93,11 @@ fn what_is_wrong_is_told_by_every_command_that_draws_and_by_no_other() {
     desk.write("bad.toml", "mouse = 1\n");
     let told = desk.run(&[&FRAME[..], &["--config", "bad.toml"]].concat());
     assert_eq!(told.code, Some(2));
-    assert!(told.err.contains("bad.toml:1:9: expected true or false, found 1\nnothing was taken"), "{}", told.err);
+    assert!(
+        told.err.contains("bad.toml:1:9: expected true or false, found 1\nnothing was taken"),
+        "{}",
+        told.err
+    );
     let told = desk.run(&["config", "show", "--config", "bad.toml"]);
     assert_eq!(told.code, Some(2));
     desk.run(&["statements", "Should zoos be banned?", "--config", "bad.toml"]).good();
@@ -99,11 +116,27 @@ fn the_manual_has_a_page_for_the_program_and_one_a_command() {
     for told in [".TH parallax 1", "PARALLAX_CONFIG", "parallax\\-eval(1)"] {
         assert!(page.contains(told), "{told}\n{page}");
     }
-    let page = desk.run(&["man", "eval", "berds"]).good();
-    assert!(page.contains(".TH parallax-eval-berds 1") && page.contains("oracle"), "{page}");
-    let told = desk.run(&["man", "eval", "bears"]);
+    let page = desk.run(&["man", "annotate", "agree"]).good();
+    assert!(page.contains(".TH parallax-annotate-agree 1") && page.contains("refit"), "{page}");
+    assert!(page.contains(concat!("parallax ", env!("CARGO_PKG_VERSION"))), "{page}");
+    let told = desk.run(&["man", "annotate", "argue"]);
     assert_eq!(told.code, Some(2));
-    assert!(told.err.contains("`parallax eval` has no command `bears`; there are trec, berds"), "{}", told.err);
+    assert!(
+        told.err.contains("`parallax annotate` has no command `argue`; there are new, status"),
+        "{}",
+        told.err
+    );
     let told = desk.run(&["man", "search", "x"]);
     assert!(told.err.contains("`parallax search` has no commands; leave `x` out"), "{}", told.err);
+}
+
+#[test]
+fn the_readmes_example_is_good() {
+    let readme = include_str!("../../README.md");
+    let (_, section) = readme.split_once("## Configuration").expect("README.md has a section Configuration");
+    let (_, rest) = section.split_once("```toml\n").expect("it has an example");
+    let (example, _) = rest.split_once("```").unwrap();
+    let (config, problems) = parallax::tui::config::read(example);
+    assert_eq!(problems, []);
+    assert_eq!(config.keys.preset, parallax::tui::keymap::Preset::Vim);
 }

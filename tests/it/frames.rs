@@ -206,7 +206,9 @@ fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
             let mut app = stage(140, height);
             app.glyphs = Glyphs::Ascii;
             let text = frame(&app, COLOURED).unwrap().dump(false);
-            let other: String = text.chars().filter(|c| !c.is_ascii()).collect();
+            // A question of these stages is Japanese.
+            let own = |c: &char| ('\u{3040}'..='\u{ffef}').contains(c);
+            let other: String = text.chars().filter(|c| !c.is_ascii() && !own(c)).collect();
             assert_eq!(other, "", "{text}");
         }
     }

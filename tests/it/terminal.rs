@@ -191,7 +191,7 @@ fn a_changed_configuration_holds_at_once_and_a_wrong_one_is_told() {
     terminal.wait_for("config.toml:2:");
     terminal.wait_for("^g keys");
     terminal.press("\u{7}");
-    terminal.wait_for("This page");
+    terminal.wait_for("Esc back");
     terminal.press("\u{3}");
     terminal.ends_and_gives_the_terminal_back();
 }

@@ -99,7 +99,8 @@ impl Rebound {
             known.dedup();
             let there = place.map_or_else(String::new, |place| format!(" in {}", place.key()));
             let near = near(name.get_ref(), &known);
-            return told.wrong(name.span(), format!("there is no action `{}`{there}; {near}", name.get_ref()));
+            return told
+                .wrong(name.span(), format!("there is no action `{}`{there}; {near}", name.get_ref()));
         };
         let Some(given) = keys(value, told) else { return };
         let most = TABLE[*first].keys.len();

@@ -107,11 +107,7 @@ impl Told<'_> {
         place(self.text, at).0
     }
 
-    pub fn table<'a, 'i>(
-        &mut self,
-        value: &'a Spanned<DeValue<'i>>,
-        such: &str,
-    ) -> Option<&'a DeTable<'i>> {
+    pub fn table<'a, 'i>(&mut self, value: &'a Spanned<DeValue<'i>>, such: &str) -> Option<&'a DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.expected(&format!("a table with settings such as `{such}`"), value);

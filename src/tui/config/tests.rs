@@ -38,7 +38,8 @@ fn every_setting_is_taken() {
 
 #[test]
 fn what_is_shown_is_a_file_that_makes_the_same() {
-    for text in ["", "theme = 'mono'\nmouse = false\n[keys]\npreset = 'vim'\nback = ['<Esc>', '\"', '\\']\n"] {
+    for text in ["", "theme = 'mono'\nmouse = false\n[keys]\npreset = 'vim'\nback = ['<Esc>', '\"', '\\']\n"]
+    {
         let config = good(text);
         assert_eq!(good(&config.to_string()), config);
     }
@@ -119,9 +120,7 @@ fn where_text_is_typed_a_character_stays_one() {
     assert_eq!(keys(&config, Context::Anywhere, Action::Quit), ["<C-c>"]);
     assert_eq!(
         wrong("[keys]\nask = 'x'\n"),
-        [
-            "config.toml:2:7: text is typed there: expected a key such as <C-x>, <F2> or <Enter>, found \"x\""
-        ]
+        ["config.toml:2:7: text is typed there: expected a key such as <C-x>, <F2> or <Enter>, found \"x\""]
     );
 }
 
@@ -254,7 +253,14 @@ fn no_text_however_broken_makes_reading_it_panic() {
         read(&whole[..at]);
         read(&whole[at..]);
     }
-    for text in ["[keys", "[[keys]]\n", "keys.lanes.quit = {}", "\u{feff}theme = 'dark'", "theme = '\u{0}'", "a.b.c.d = [[[[1]]]]"] {
+    for text in [
+        "[keys",
+        "[[keys]]\n",
+        "keys.lanes.quit = {}",
+        "\u{feff}theme = 'dark'",
+        "theme = '\u{0}'",
+        "a.b.c.d = [[[[1]]]]",
+    ] {
         read(text);
     }
 }

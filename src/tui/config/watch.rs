@@ -11,7 +11,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Tells every configuration that differs from the last one, and what is wrong with a changed file, until nobody listens. A file
 /// is asked for its size and time, and read if one of them is another: what reports changes differs from system to system, and
 /// is silent on network disks.
-pub fn watch(source: Source, mut last: Config, tell: impl Fn(Result<Config, Problems>) -> bool + Send + 'static) {
+pub fn watch(
+    source: Source,
+    mut last: Config,
+    tell: impl Fn(Result<Config, Problems>) -> bool + Send + 'static,
+) {
     if source.path.is_none() {
         return;
     }

@@ -114,9 +114,7 @@ fn about(labelling: &Labelling, desk: &Desk) -> String {
 /// The key that chooses a statement.
 fn key(app: &App, question: &Question, i: usize) -> String {
     match Mark::of(i, question) {
-        Mark::Support if question.perspectives.len() == 2 => {
-            app.key(Context::Annotate, Action::LabelSupport)
-        }
+        Mark::Support if question.perspectives.len() == 2 => app.key(Context::Annotate, Action::LabelSupport),
         Mark::Oppose => app.key(Context::Annotate, Action::LabelOppose),
         _ => {
             let all = app.keys.of_place(Context::Annotate);

@@ -58,6 +58,8 @@ fn plain(symbol: &str) -> Option<char> {
         'λ' => 'l',
         'Δ' => 'D',
         '•' => '*',
+        // What a control character of a passage is shown as.
+        '\u{2400}'..='\u{2421}' => '?',
         '\u{2800}' => ' ',
         '\u{2801}'..='\u{28ff}' => '*',
         _ => return None,

@@ -15,20 +15,8 @@ pub(super) const LANES: &[Binding] = &[
     bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
     bind(Context::Lanes, &[":"], Action::Palette, "", "find an action by its words"),
-    bind(
-        Context::Lanes,
-        &["m"],
-        Action::Toggle(Switch::Mmr),
-        "mmr",
-        "re-rank the lane by MMR, or not",
-    ),
-    bind(
-        Context::Lanes,
-        &["e"],
-        Action::Toggle(Switch::Expand),
-        "expand",
-        "expand the lane's query, or not",
-    ),
+    bind(Context::Lanes, &["m"], Action::Toggle(Switch::Mmr), "mmr", "re-rank the lane by MMR, or not"),
+    bind(Context::Lanes, &["e"], Action::Toggle(Switch::Expand), "expand", "expand the lane's query, or not"),
     bind(
         Context::Lanes,
         &["p"],
