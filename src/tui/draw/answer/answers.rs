@@ -138,11 +138,10 @@ fn strip(
                 .map(|effect| span(glyph(*effect, app.glyphs).to_string(), meaning_of(*effect), theme)),
         ),
         None => {
-            let [same, other] = if app.glyphs == Glyphs::Ascii { ['=', '#'] } else { ['=', '≠'] };
             spans.extend(changes.iter().enumerate().map(|(i, changed)| match (i, changed) {
                 (0, _) => span("?", Meaning::Muted, theme),
-                (_, true) => span(other.to_string(), Meaning::Title, theme),
-                (_, false) => span(same.to_string(), Meaning::Muted, theme),
+                (_, true) => span("≠", Meaning::Title, theme),
+                (_, false) => span("=", Meaning::Muted, theme),
             }));
             let said = "  no gold answers: where the answer changed";
             let room = width.saturating_sub(1 + changes.len());
