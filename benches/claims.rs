@@ -20,11 +20,11 @@ use parallax::engine::Engine;
 use parallax::pipeline::{
     Asked, Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs,
 };
-use parallax::report::marks::Glyphs;
 use parallax::tui::app::App;
+use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
 use parallax::tui::message::{Effect, Msg};
-use parallax::tui::theme::Theme;
+use parallax::tui::theme::{Depth, Look, Theme};
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};
 use parallax::work::{Stop, on_all};
@@ -128,8 +128,9 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         source: LabelSource::Model,
         question: QUESTION.into(),
         perspectives: Vec::new(),
-        glyphs: Glyphs::Shapes,
-        colours: true,
+        config: Config::default(),
+        config_from: Source::default(),
+        depth: Depth::Millions,
     };
     let (send, receive) = mpsc::channel();
     let replies = send.clone();
@@ -180,7 +181,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
                 carry_out(&engine, effect);
             }
         }
-        terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+        terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
         times.extend(pressed.iter().map(Instant::elapsed));
     }
     let figures = format!("{:.1} / {:.1} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
@@ -211,8 +212,9 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
         source: LabelSource::Model,
         question: String::new(),
         perspectives: Vec::new(),
-        glyphs: Glyphs::Shapes,
-        colours: true,
+        config: Config::default(),
+        config_from: Source::default(),
+        depth: Depth::Millions,
     };
     let (send, receive) = mpsc::channel();
     let tell: parallax::engine::Tell = std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
@@ -245,12 +247,12 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
             app.lane = 1;
             let pressed = Instant::now();
             take(&mut app, key(c));
-            terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+            terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
             frames.push(pressed.elapsed());
             while app.lanes[1].state != parallax::tui::app::LaneState::Ready {
                 take(&mut app, receive.recv()?);
             }
-            terminal.draw(|frame| draw(&app, Theme { colours: true }, frame))?;
+            terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
             orders.push(pressed.elapsed());
             // Off again for the next question.
             take(&mut app, key(c));

@@ -10,11 +10,11 @@ use parallax::annotate::{Act, Journal, View};
 use parallax::detect::LabelSource;
 use parallax::engine::{Engine, Tell};
 use parallax::pipeline::{Opening, Recipe};
-use parallax::report::marks::Glyphs;
 use parallax::tui::app::App;
+use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
 use parallax::tui::message::{Effect, Msg};
-use parallax::tui::theme::Theme;
+use parallax::tui::theme::{Depth, Look, Theme};
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};
 use ratatui::Terminal;
@@ -82,7 +82,7 @@ impl Stage {
     }
 
     fn draw(&mut self) -> Result<(), Failed> {
-        self.terminal.draw(|frame| draw(&self.app, Theme { colours: true }, frame))?;
+        self.terminal.draw(|frame| draw(&self.app, Theme::of(Look::Terminal), frame))?;
         Ok(())
     }
 
@@ -108,8 +108,9 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         source: LabelSource::Auto,
         question: QUESTION.into(),
         perspectives: Vec::new(),
-        glyphs: Glyphs::Shapes,
-        colours: true,
+        config: Config::default(),
+        config_from: Source::default(),
+        depth: Depth::Millions,
     };
     let (send, replies) = mpsc::channel();
     let tell: Tell = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));

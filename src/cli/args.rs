@@ -8,6 +8,8 @@ pub use super::eval::args::{Eval, Suite, TableFormat, Ties};
 pub use super::switches::SwitchArgs;
 use crate::detect::LabelSource;
 use crate::pipeline::{Opening, Recipe};
+use crate::tui::config::Source;
+use crate::tui::theme::Look;
 
 /// See what several retrievers bring up on a contentious question, and which side each passage supports.
 #[derive(Debug, Parser)]
@@ -81,8 +83,14 @@ pub struct Common {
     /// Where indices, vectors and verdicts are kept.
     #[arg(long, global = true, value_name = "FOLDER", env = "PARALLAX_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// No colours.
-    #[arg(long, global = true)]
+    /// What is set for the interface: a TOML file, that of `parallax config path` if not given.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// How the interface looks.
+    #[arg(long, global = true, value_enum, value_name = "NAME")]
+    pub theme: Option<Look>,
+    /// No colours; short for --theme mono.
+    #[arg(long, global = true, conflicts_with = "theme")]
     pub no_color: bool,
     /// Plain ASCII instead of geometric marks.
     #[arg(long, global = true)]
@@ -137,6 +145,19 @@ impl Common {
         self.label_source.unwrap_or(default)
     }
 
+    /// What is set for the interface, and what stands above it: an option, then NO_COLOR, then the file.
+    pub fn configuration(&self) -> Source {
+        let home = directories::ProjectDirs::from("", "", "parallax");
+        let usual = home.map(|home| home.config_dir().join("config.toml"));
+        let plain = self.no_color || std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+        Source {
+            path: self.config.clone().or(usual),
+            named: self.config.is_some(),
+            look: self.theme.or(plain.then_some(Look::Mono)),
+            ascii: self.ascii,
+        }
+    }
+
     /// Marks as the user wants them.
     pub fn glyphs(&self) -> crate::report::marks::Glyphs {
         use crate::report::marks::Glyphs;
@@ -169,10 +190,21 @@ pub enum Command {
     Models(Models),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
+    /// What is set for the interface: check it, show it, or say where it is.
+    Config {
+        /// What to do.
+        #[command(subcommand)]
+        action: super::config::ConfigAction,
+    },
     /// Print completions for a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+    /// Print the manual page of the program, or of one of its commands, for `man -l -`.
+    Man {
+        /// The command's words, such as `annotate agree`.
+        command: Vec<String>,
     },
 }
 

@@ -8,6 +8,8 @@ use clap::CommandFactory;
 
 use super::args::{Args, Common};
 use crate::tui;
+use crate::tui::config::Problems;
+use crate::tui::theme::Depth;
 
 /// Runs the command where no subcommand was named.
 ///
@@ -28,29 +30,44 @@ pub fn run_unnamed(common: &Common, words: &[String]) -> anyhow::Result<ExitCode
 /// Runs the command.
 ///
 /// # Errors
-/// There is no terminal.
+/// There is no terminal, or something is wrong in the configuration.
 pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
     }
-    tui::run(start(common, question))?;
+    tui::run(start(common, question, depth())?)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many colours this terminal says that it shows.
+fn depth() -> Depth {
+    let told = |name| std::env::var(name).ok();
+    Depth::told(
+        told("COLORTERM").as_deref(),
+        told("TERM").as_deref(),
+        std::env::var_os("WT_SESSION").is_some(),
+    )
+}
+
 /// What the interface starts with.
-pub fn start(common: &Common, question: &[String]) -> tui::Start {
-    tui::Start {
+///
+/// # Errors
+/// Something is wrong in the configuration.
+pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::Start, Problems> {
+    let config_from = common.configuration();
+    Ok(tui::Start {
         opening: common.opening(),
         lanes: common.recipes(),
         k: usize::from(common.k),
         source: common.source(),
         question: question.join(" "),
         perspectives: common.perspectives.clone(),
-        glyphs: common.glyphs(),
-        colours: !common.no_color && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
-    }
+        config: config_from.load()?,
+        config_from,
+        depth,
+    })
 }
 
 /// The subcommand that a lone word was probably meant to be.

@@ -7,14 +7,15 @@ use std::time::Duration;
 use super::args::{Common, Frame};
 use super::explore;
 use crate::tui;
+use crate::tui::theme::Depth;
 
 /// Runs the command.
 ///
 /// # Errors
-/// The keys are not in the notation, or the lanes did not settle in time.
+/// The keys are not in the notation, something is wrong in the configuration, or the lanes did not settle in time.
 pub fn run(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     let script = tui::script::parse(&args.keys)?;
-    let start = explore::start(common, &[]);
+    let start = explore::start(common, &[], Depth::Millions)?;
     let frame = tui::play(start, args.size, &script, Duration::from_secs(args.timeout))?;
     match &args.out {
         Some(path) => frame.save(path)?,

@@ -4,12 +4,14 @@
 
 mod annotate;
 mod args;
+mod config;
 mod corpus;
 mod detect;
 mod eval;
 mod explore;
 mod frame;
 mod interrupt;
+mod man;
 mod models;
 mod progress;
 mod search;
@@ -61,6 +63,8 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Models(args)) => models::run(&common, &args),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
+        Some(Command::Config { action }) => config::run(&common, &action),
+        Some(Command::Man { command }) => man::run(&command),
         Some(Command::Completions { shell }) => {
             // It panics where it cannot write, so it writes to memory.
             let mut script = Vec::new();

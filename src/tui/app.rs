@@ -6,10 +6,12 @@ use std::time::Duration;
 use tui_input::Input;
 
 use super::answering::Answering;
+use super::config::Layout;
 use super::desk::Labelling;
 pub use super::instruments::{
     Biasing, Comparing, Editing, Options, Order, Palette, Reading, Swaying, Tuning,
 };
+use super::keymap::{Action, Context, Keymap};
 use super::wrap::fit;
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
@@ -182,6 +184,10 @@ pub struct App {
     pub help_scroll: usize,
     /// What marks are drawn with.
     pub glyphs: Glyphs,
+    /// How much room there is for what.
+    pub layout: Layout,
+    /// What keys order.
+    pub keys: Arc<Keymap>,
     /// Statements given on the command line for the first question.
     pub given: Vec<String>,
 }
@@ -221,9 +227,16 @@ impl App {
             palette: None,
             help_from: Screen::Explore,
             help_scroll: 0,
-            glyphs: start.glyphs,
+            glyphs: start.config.glyphs,
+            layout: start.config.layout,
+            keys: Arc::clone(&start.config.keys),
             given: start.perspectives.clone(),
         }
+    }
+
+    /// The key of an action in a place, as it is shown.
+    pub fn key(&self, context: Context, action: Action) -> String {
+        self.keys.shown(context, action, self.glyphs == Glyphs::Ascii)
     }
 
     /// The number of a survey that takes the place of all earlier ones.

@@ -11,6 +11,8 @@ use crossterm::{cursor, execute};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use super::config::Mouse;
+
 /// Gives the terminal back when dropped.
 pub struct Guard;
 
@@ -19,7 +21,7 @@ impl Guard {
     ///
     /// # Errors
     /// The terminal cannot be set up.
-    pub fn take() -> io::Result<(Guard, Terminal<CrosstermBackend<Stdout>>)> {
+    pub fn take(mouse: Mouse) -> io::Result<(Guard, Terminal<CrosstermBackend<Stdout>>)> {
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             // What a graph's own thread stumbles over is caught where it was asked, and told as an error.
@@ -30,7 +32,7 @@ impl Guard {
             hook(panic);
         }));
         let guard = Guard;
-        enter()?;
+        enter(mouse)?;
         Ok((guard, Terminal::new(CrosstermBackend::new(io::stdout()))?))
     }
 }
@@ -45,9 +47,21 @@ impl Drop for Guard {
 ///
 /// # Errors
 /// The terminal cannot be set up.
-pub fn enter() -> io::Result<()> {
+pub fn enter(mouse: Mouse) -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+    listen_to(mouse)
+}
+
+/// Listens to the mouse, or leaves it to the terminal.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn listen_to(mouse: Mouse) -> io::Result<()> {
+    match mouse {
+        Mouse::Heard => execute!(io::stdout(), EnableMouseCapture),
+        Mouse::Left => execute!(io::stdout(), DisableMouseCapture),
+    }
 }
 
 /// Gives everything back. Every step is tried, whatever became of the others.

@@ -4,8 +4,6 @@ use ratatui::layout::{Position, Rect};
 
 use super::app::App;
 
-/// Columns a lane needs.
-const NARROWEST: u16 = 32;
 /// Lanes that are shown side by side at most.
 const MOST: u16 = 6;
 
@@ -60,7 +58,7 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let status = if telling && rest.height > 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
-    let fits = (rest.width / NARROWEST).clamp(1, MOST.min(count));
+    let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MOST.min(count));
     let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
     let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
     let lanes = (0..fits).map(|i| {
@@ -98,7 +96,7 @@ fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
     let ruled = u16::from(figures > 1);
     let figures = take_bottom(&mut inner, figures);
     take_bottom(&mut inner, ruled);
-    let rows = (inner.height / app.k.clamp(3, 8) as u16).clamp(1, 3);
+    let rows = (inner.height / app.k.clamp(3, 8) as u16).clamp(1, app.layout.passage_rows.max(1));
     LanePanes { lane, outer, list: inner, figures, rows }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::Size;
+use super::config::{Config, Problems};
 use crate::engine::{Labelling, Reach, Reply, Study, Survey, Turn};
 use crate::pipeline::Plan;
 use crate::work::Progress;
@@ -36,6 +37,8 @@ pub enum Msg {
     },
     /// The engine told something.
     Engine(Reply),
+    /// The configuration has changed, or something is wrong in it and the old one stays.
+    Configured(Result<Config, Problems>),
     /// The frame was saved under this name, or not for this reason.
     Saved(Result<String, String>),
     /// The system asks the program to end.

@@ -6,6 +6,7 @@
 
 pub mod answering;
 pub mod app;
+pub mod config;
 pub mod desk;
 pub mod draw;
 mod dump;
@@ -26,11 +27,12 @@ use std::str::FromStr;
 
 use crate::detect::LabelSource;
 use crate::pipeline::{Opening, Recipe};
-use crate::report::marks::Glyphs;
 
+use config::{Config, Source};
 pub use dump::Dump;
 pub use play::{PlayError, frame, play};
 pub use run::run;
+use theme::{Depth, Theme};
 
 /// What the interface starts with.
 #[derive(Clone, Debug)]
@@ -47,10 +49,19 @@ pub struct Start {
     pub question: String,
     /// Its perspectives, if not its own.
     pub perspectives: Vec<String>,
-    /// What marks are drawn with.
-    pub glyphs: Glyphs,
-    /// Whether colours are drawn.
-    pub colours: bool,
+    /// What is set.
+    pub config: Config,
+    /// Where that came from, to be read again when it changes.
+    pub config_from: Source,
+    /// How many colours the terminal shows.
+    pub depth: Depth,
+}
+
+impl Start {
+    /// What meanings look like.
+    pub fn theme(&self) -> Theme {
+        Theme { look: self.config.look, depth: self.depth }
+    }
 }
 
 /// Columns and rows of a terminal.

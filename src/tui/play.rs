@@ -46,6 +46,7 @@ struct Player {
 pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
     let (send, messages) = mpsc::channel();
     let engine = Engine::start(start.opening.clone(), &teller(send));
+    let theme = start.theme();
     let mut player =
         Player { app: App::new(&start, size), engine, messages, quiet: Vec::new(), ended: false };
     let late = Instant::now() + patience;
@@ -70,7 +71,7 @@ pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Re
         };
         player.take(msg);
     }
-    frame(&player.app, Theme { colours: start.colours })
+    frame(&player.app, theme)
 }
 
 /// Draws one frame of a state.

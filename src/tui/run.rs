@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::style::force_color_output;
 
 use super::app::{App, Screen};
+use super::config::{Mouse, watch};
 use super::draw::draw;
 use super::guard::{self, Guard};
 use super::message::{Effect, Msg};
-use super::theme::Theme;
 use super::update::update;
 use super::{Dump, Size, Start, play};
 use crate::engine::{Engine, Labelling, Reach, Reply, Turn};
@@ -32,11 +33,18 @@ type Quiet = (Instant, Turn, Reach);
 /// The terminal cannot be set up or drawn to.
 pub fn run(start: Start) -> io::Result<()> {
     let (send, messages) = mpsc::channel();
-    let (guard, mut terminal) = Guard::take()?;
+    let mut mouse = start.config.mouse;
+    let (guard, mut terminal) = Guard::take(mouse)?;
     listen(send.clone());
     signals(send.clone())?;
+    let told = send.clone();
+    watch(start.config_from.clone(), start.config.clone(), move |read| {
+        told.send(Msg::Configured(read)).is_ok()
+    });
     let engine = Engine::start(start.opening.clone(), &teller(send));
-    let theme = Theme { colours: start.colours };
+    let mut theme = start.theme();
+    // Whether there are colours was decided with the theme, by the same NO_COLOR among others.
+    force_color_output(true);
     let area = terminal.size()?;
     let mut app = App::new(&start, Size { width: area.width, height: area.height });
     let mut quiet: Vec<Quiet> = Vec::new();
@@ -52,6 +60,12 @@ pub fn run(start: Start) -> io::Result<()> {
                 Msg::Resized(_) => {
                     let area = terminal.size()?;
                     Msg::Resized(Size { width: area.width, height: area.height })
+                }
+                Msg::Configured(Ok(config)) => {
+                    theme.look = config.look;
+                    mouse = config.mouse;
+                    guard::listen_to(mouse)?;
+                    Msg::Configured(Ok(config))
                 }
                 msg => msg,
             };
@@ -72,7 +86,7 @@ pub fn run(start: Start) -> io::Result<()> {
                         update(&mut app, Msg::Saved(saved));
                     }
                     Effect::Suspend => {
-                        suspend()?;
+                        suspend(mouse)?;
                         terminal.clear()?;
                     }
                     Effect::Quit => {
@@ -199,13 +213,13 @@ fn signals(_: Sender<Msg>) -> io::Result<()> {
 
 /// Gives the terminal back, sleeps, and takes it again on waking.
 #[cfg(unix)]
-fn suspend() -> io::Result<()> {
+fn suspend(mouse: Mouse) -> io::Result<()> {
     guard::restore();
     signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
-    guard::enter()
+    guard::enter(mouse)
 }
 
 #[cfg(not(unix))]
-fn suspend() -> io::Result<()> {
+fn suspend(_: Mouse) -> io::Result<()> {
     Ok(())
 }

@@ -60,6 +60,10 @@ fn named(name: &str) -> Option<Step> {
         let (letter, None) = (letters.next()?, letters.next()) else { return None };
         return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
     }
+    if let Some(number) = name.strip_prefix('F').and_then(|number| number.parse().ok()) {
+        let key = KeyEvent::new(KeyCode::F(number), KeyModifiers::NONE);
+        return (1..=12).contains(&number).then_some(Step::Key(key));
+    }
     let code = match name {
         "Wait" => return Some(Step::Wait),
         "Space" => KeyCode::Char(' '),
@@ -103,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_told() {
-        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>"] {
+        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>", "<F13>"] {
             assert!(parse(script).is_err(), "{script}");
         }
     }

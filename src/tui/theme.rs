@@ -1,8 +1,11 @@
 //! Colours by meaning. Widgets ask for a meaning, never for a colour.
 
+mod look;
+
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::report::marks::Mark;
+pub use look::{Depth, Look};
 
 /// What a piece of the screen means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,31 +40,35 @@ pub enum Meaning {
     Text,
 }
 
-/// What tells perspectives of many, and values, apart beside their letters and names.
-const OTHERS: [Color; 6] =
-    [Color::Cyan, Color::Magenta, Color::Green, Color::Yellow, Color::Blue, Color::Red];
-
-/// Colours or none.
+/// A look, in as many colours as the terminal can show. Where there are none, weight and underlines remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// Whether colours may be used; without them, weight and underlines remain.
-    pub colours: bool,
+    /// Which.
+    pub look: Look,
+    /// How many colours.
+    pub depth: Depth,
 }
 
 impl Theme {
-    /// The style of a meaning, from the terminal's own sixteen colours.
+    /// A look in all its colours.
+    pub const fn of(look: Look) -> Self {
+        Theme { look, depth: Depth::Millions }
+    }
+
+    /// The style of a meaning.
     pub fn style(self, meaning: Meaning) -> Style {
         let plain = Style::default();
-        let coloured = |colour| if self.colours { plain.fg(colour) } else { plain };
+        let hues = self.look.hues();
+        let coloured = |hue| self.look.colour(hue, self.depth).map_or(plain, |colour| plain.fg(colour));
         match meaning {
             Meaning::Side(mark) => self.side(mark),
-            Meaning::Value(i) => coloured(OTHERS[i % OTHERS.len()]),
-            Meaning::Over => coloured(Color::Yellow).add_modifier(Modifier::BOLD),
-            Meaning::Under => coloured(Color::Blue),
-            Meaning::Muted => plain.add_modifier(Modifier::DIM),
+            Meaning::Value(i) => coloured(hues.others[i % hues.others.len()]),
+            Meaning::Over => coloured(hues.over).add_modifier(Modifier::BOLD),
+            Meaning::Under => coloured(hues.under),
+            Meaning::Muted => self.muted(),
             Meaning::Match => plain.add_modifier(Modifier::BOLD),
             Meaning::Evidence(mark) => self.side(mark).add_modifier(Modifier::UNDERLINED),
-            Meaning::Warn => coloured(Color::Yellow),
+            Meaning::Warn => coloured(hues.warn),
             Meaning::Title => plain.add_modifier(Modifier::BOLD),
             Meaning::Selected => plain.add_modifier(Modifier::REVERSED),
             Meaning::Linked => plain.add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
@@ -71,15 +78,29 @@ impl Theme {
         }
     }
 
+    /// Of text without a colour of its own, and behind everything, where the look paints its own ground.
+    pub fn ground(self) -> Option<(Color, Color)> {
+        self.look.ground(self.depth)
+    }
+
+    /// A ground of one's own asks for a colour: how a terminal dims is known for its own ground alone.
+    fn muted(self) -> Style {
+        match self.ground().and(self.look.colour(look::GREY, self.depth)) {
+            Some(grey) => Style::default().fg(grey),
+            None => Style::default().add_modifier(Modifier::DIM),
+        }
+    }
+
     fn side(self, mark: Mark) -> Style {
-        let colour = match mark {
-            Mark::Support => Color::Cyan,
-            Mark::Oppose => Color::Magenta,
-            Mark::Other(i) => OTHERS[i % OTHERS.len()],
-            Mark::Several => Color::Yellow,
-            Mark::None | Mark::Pending => return Style::default().add_modifier(Modifier::DIM),
+        let hues = self.look.hues();
+        let hue = match mark {
+            Mark::Support => hues.support,
+            Mark::Oppose => hues.oppose,
+            Mark::Other(i) => hues.others[i % hues.others.len()],
+            Mark::Several => hues.several,
+            Mark::None | Mark::Pending => return self.muted(),
         };
         let bold = Style::default().add_modifier(Modifier::BOLD);
-        if self.colours { bold.fg(colour) } else { bold }
+        self.look.colour(hue, self.depth).map_or(bold, |colour| bold.fg(colour))
     }
 }

@@ -23,7 +23,7 @@ use parallax::rerank::Choice;
 use parallax::tui::app::{App, Corpus, LaneState, Screen};
 use parallax::tui::frame;
 use parallax::tui::message::Msg;
-use parallax::tui::theme::Theme;
+use parallax::tui::theme::{Depth, Look, Theme};
 use parallax::tui::update::update;
 use parallax::work::{Job, Progress};
 use tui_input::Input;
@@ -32,7 +32,7 @@ use crate::stage::{
     self, FOREIGN, PASSAGES, QUESTION, asked, empty, many_sided, press, ranking, said, size, with_lists,
 };
 
-const COLOURED: Theme = Theme { colours: true };
+const COLOURED: Theme = Theme::of(Look::Terminal);
 
 fn looks(name: &str, app: &App, theme: Theme) {
     let text = frame(app, theme).unwrap().dump(true);
@@ -150,8 +150,8 @@ fn one_lane_on_40_columns() {
 
 #[test]
 fn without_colours_weight_and_glyphs_remain() {
-    looks("mono", &asked(100, 30), Theme { colours: false });
-    let text = frame(&reading(100, 30), Theme { colours: false }).unwrap().dump(true);
+    looks("mono", &asked(100, 30), Theme::of(Look::Mono));
+    let text = frame(&reading(100, 30), Theme::of(Look::Mono)).unwrap().dump(true);
     for colour in ["cyan", "magenta", "yellow", "green", "red", "blue"] {
         let (_, legend) = text.rsplit_once("\n\n").unwrap();
         assert!(!legend.contains(colour), "{legend}");
@@ -159,14 +159,115 @@ fn without_colours_weight_and_glyphs_remain() {
 }
 
 #[test]
-fn in_ascii_no_mark_needs_a_shape() {
+fn every_theme_has_its_own_look() {
+    for look in [Look::Light, Look::Dark, Look::Deuteranopia, Look::Mono] {
+        looks(&format!("theme-{}-80x24", look.name()), &switched(80, 24), Theme::of(look));
+    }
+    let sixteen = Theme { look: Look::Dark, depth: Depth::Sixteen };
+    looks("theme-dark-16-80x24", &switched(80, 24), sixteen);
+    let indexed = Theme { look: Look::Light, depth: Depth::Indexed };
+    looks("theme-light-256-80x24", &looking_for_an_action(80, 24), indexed);
+}
+
+#[test]
+fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
     let mut app = asked(100, 30);
     app.glyphs = Glyphs::Ascii;
     looks("ascii", &app, COLOURED);
-    let text = frame(&app, COLOURED).unwrap().dump(false);
-    for shape in ['▲', '▼', '◆', '●', '○', '◐', '█', '⏎', '↑', '↓', '←', '→'] {
-        assert!(!text.contains(shape), "{shape}");
+    let mut app = switched(80, 24);
+    app.glyphs = Glyphs::Ascii;
+    looks("ascii-80x24", &app, COLOURED);
+    for stage in [
+        asked,
+        reading,
+        editing,
+        loading,
+        failed,
+        failed_corpus,
+        opening,
+        help,
+        without_statements,
+        many_sided,
+        switched,
+        |width, height| tuning(width, height, 0),
+        |width, height| tuning(width, height, 1),
+        |width, height| tuning(width, height, 2),
+        |width, height| tuning(width, height, 3),
+        swaying,
+        comparing,
+        biased,
+        biased_set,
+        answering,
+        stances,
+        labelling,
+        looking_for_an_action,
+    ] {
+        for height in [40, 240] {
+            let mut app = stage(140, height);
+            app.glyphs = Glyphs::Ascii;
+            let text = frame(&app, COLOURED).unwrap().dump(false);
+            // A question of these stages is Japanese.
+            let own = |c: &char| ('\u{3040}'..='\u{ffef}').contains(c);
+            let other: String = text.chars().filter(|c| !c.is_ascii() && !own(c)).collect();
+            assert_eq!(other, "", "{text}");
+        }
     }
+}
+
+#[test]
+fn a_passages_own_characters_stay_in_ascii_too() {
+    let mut app = foreign(140, 40);
+    app.glyphs = Glyphs::Ascii;
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("動物園") && !text.contains('┌'), "{text}");
+}
+
+/// The same with other keys.
+fn rebound(width: u16, height: u16) -> App {
+    let text = "[keys]\npreset = 'vim'\nhelp = '<F1>'\n[keys.lanes]\nedit-question = '<C-o>'\nedit-statements = 'I'\n";
+    let (config, problems) = parallax::tui::config::read(text);
+    assert_eq!(problems, []);
+    let mut app = without_statements(width, height);
+    update(&mut app, Msg::Configured(Ok(config)));
+    app
+}
+
+#[test]
+fn footer_help_palette_and_advice_name_the_keys_that_hold() {
+    let mut app = rebound(100, 60);
+    let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    let shown = text(&app);
+    for told in ["^o ask", "F1 keys", "press I to type them", "the configuration was read again"] {
+        assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    press(&mut app, ":edit");
+    assert!(text(&app).contains("^o     edit the question"), "{}", text(&app));
+    press(&mut app, "<Esc>?");
+    assert!(!text(&app).contains(" Keys "), "the old key orders nothing");
+    press(&mut app, "<F1>");
+    let shown = text(&app);
+    assert!(shown.contains("l Tab →") && shown.contains("F1    "), "{shown}");
+}
+
+#[test]
+fn a_wrong_configuration_leaves_the_old_one_and_is_told() {
+    let mut app = rebound(100, 30);
+    let (_, all) = parallax::tui::config::read("theme = 'dim'\n");
+    let problems = parallax::tui::config::Problems { file: "config.toml".into(), all };
+    let keys = app.keys.clone();
+    update(&mut app, Msg::Configured(Err(problems)));
+    assert_eq!(app.keys, keys);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("config.toml:1:9: expected one of \"terminal\", \"light\""), "{text}");
+}
+
+#[test]
+fn a_layout_gives_lanes_more_room_and_passages_fewer_rows() {
+    let (config, _) = parallax::tui::config::read("[layout]\nlane-width = 70\npassage-rows = 1\n");
+    let mut app = asked(140, 40);
+    update(&mut app, Msg::Configured(Ok(config)));
+    app.notice = None;
+    looks("layout-140x40", &app, COLOURED);
 }
 
 #[test]
@@ -509,7 +610,7 @@ fn what_is_read_from_a_list_and_what_turns_it() {
     looks("reader-40x12", &stances(40, 12), COLOURED);
     let mut app = answering(100, 30);
     app.glyphs = Glyphs::Ascii;
-    looks("reader-ascii-100x30", &app, Theme { colours: false });
+    looks("reader-ascii-100x30", &app, Theme::of(Look::Mono));
 }
 
 #[test]
@@ -600,7 +701,7 @@ fn labelling(width: u16, height: u16) -> App {
 fn a_passage_being_labelled_with_its_evidence() {
     looks("label-140x40", &labelling(140, 40), COLOURED);
     looks("label-80x24", &labelling(80, 24), COLOURED);
-    looks("label-40x12", &labelling(40, 12), Theme { colours: false });
+    looks("label-40x12", &labelling(40, 12), Theme::of(Look::Mono));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use parallax::tui::keymap::{Context, TABLE};
+use parallax::tui::keymap::TABLE;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -114,28 +114,21 @@ fn the_core_never_looks_up_at_interface_engine_or_commands() {
 fn key_table() -> String {
     let mut table = String::from("| where | keys | does |\n| --- | --- | --- |\n");
     for binding in TABLE {
-        let place = match binding.context {
-            Context::Question => "question line",
-            Context::Lanes => "lanes",
-            Context::Read => "reading",
-            Context::Statements => "statements",
-            Context::Tune => "tuning",
-            Context::Sway => "asking as either side",
-            Context::Compare => "comparing",
-            Context::Bias => "bias",
-            Context::Answer => "reader",
-            Context::Toward => "typing a perspective",
-            Context::Annotate => "labelling",
-            Context::Note => "writing a remark",
-            Context::Marking => "marking evidence",
-            Context::Palette => "finding an action",
-            Context::Help => "help",
-            Context::Anywhere => "everywhere",
-        };
+        let place = binding.context.name();
         let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{key}`")).collect();
         table.push_str(&format!("| {place} | {} | {} |\n", keys.join(" "), binding.help));
     }
     table
+}
+
+#[test]
+fn the_actions_have_the_names_that_configurations_were_written_with() {
+    let mut names: Vec<String> = TABLE.iter().map(|line| line.action.name()).collect();
+    names.sort();
+    names.dedup();
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("action-names", names.join("\n"));
+    });
 }
 
 #[test]

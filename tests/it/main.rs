@@ -3,6 +3,7 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod configuring;
 mod corpora;
 mod encoders;
 mod evaluation;

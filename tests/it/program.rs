@@ -61,6 +61,7 @@ impl Desk {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
         command.args(arguments).arg("--data-dir").arg(&self.data).current_dir(self.files.path());
+        command.env("PARALLAX_CONFIG", NO_CONFIG);
         for name in
             ["NO_COLOR", "PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS", "PARALLAX_DATA_DIR"]
         {
@@ -102,6 +103,9 @@ pub fn jsonl(passages: &[(&str, &str, &str)]) -> String {
         .map(|(id, title, text)| json!({"_id": id, "title": title, "text": text}).to_string() + "\n");
     lines.collect()
 }
+
+/// A configuration with nothing in it, so that a tester's own is never read.
+pub const NO_CONFIG: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// A corpus of six passages.
 pub fn tiny(desk: &Desk) -> String {
@@ -512,6 +516,8 @@ fn a_closed_pipe_is_quiet() {
         &["search", QUESTION, "--lanes", "bm25"],
         &["frame", "--keys", "?"],
         &["completions", "bash"],
+        &["man"],
+        &["config", "show"],
         &["--help"],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();

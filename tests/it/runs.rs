@@ -50,6 +50,7 @@ impl Desk {
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
         command.args(arguments).arg("--data-dir").arg(self.0.path().join("data")).current_dir(self.0.path());
+        command.env("PARALLAX_CONFIG", crate::program::NO_CONFIG);
         for name in ["PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS", "PARALLAX_DATA_DIR"] {
             command.env_remove(name);
         }

@@ -9,10 +9,11 @@ use parallax::detect::{Known, LabelSource};
 use parallax::engine::{Heard, Opened, Reply, Turn};
 use parallax::pipeline::{Book, Opening, Ranked, Ranking, Recipe};
 use parallax::question::{By, Question};
-use parallax::report::marks::Glyphs;
 use parallax::tui::app::{App, Corpus, LaneState};
+use parallax::tui::config::{Config, Source};
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::script::{Step, parse};
+use parallax::tui::theme::Depth;
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};
 use serde_json::json;
@@ -93,8 +94,9 @@ pub fn start() -> Start {
         source: LabelSource::Auto,
         question: String::new(),
         perspectives: Vec::new(),
-        glyphs: Glyphs::Shapes,
-        colours: true,
+        config: Config::default(),
+        config_from: Source::default(),
+        depth: Depth::Millions,
     }
 }
 

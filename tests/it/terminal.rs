@@ -1,5 +1,6 @@
 //! The real program in a pseudo-terminal.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::Command;
@@ -22,11 +23,16 @@ struct Terminal {
     screen: vt100::Parser,
     raw: Vec<u8>,
     _master: Box<dyn MasterPty + Send>,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Terminal {
     fn open(arguments: &[&str]) -> Self {
+        Terminal::open_with(arguments, "", &[])
+    }
+
+    /// With a configuration and an environment.
+    fn open_with(arguments: &[&str], config: &str, environment: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let pty = native_pty_system()
             .openpty(PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 })
@@ -37,8 +43,13 @@ impl Terminal {
         command.arg(data.path());
         command.cwd(data.path());
         command.env("TERM", "xterm-256color");
-        for name in ["NO_COLOR", "PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS"] {
+        fs::write(data.path().join("config.toml"), config).unwrap();
+        command.env("PARALLAX_CONFIG", data.path().join("config.toml"));
+        for name in ["NO_COLOR", "COLORTERM", "PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS"] {
             command.env_remove(name);
+        }
+        for (name, value) in environment {
+            command.env(name, value);
         }
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
@@ -55,7 +66,7 @@ impl Terminal {
         });
         let keys = pty.master.take_writer().unwrap();
         let screen = vt100::Parser::new(NonZero::new(40).unwrap(), NonZero::new(140).unwrap(), 0);
-        Terminal { child, keys, heard, screen, raw: Vec::new(), _master: pty.master, _data: data }
+        Terminal { child, keys, heard, screen, raw: Vec::new(), _master: pty.master, data }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -128,4 +139,67 @@ fn a_corpus_that_cannot_be_opened_is_told_on_the_screen() {
     terminal.wait_for("not-there.jsonl: no such file or folder");
     terminal.press("\u{3}");
     terminal.ends_and_gives_the_terminal_back();
+}
+
+/// The colours of the text on the screen.
+fn colours(terminal: &Terminal) -> Vec<vt100::Color> {
+    let screen = terminal.screen.screen();
+    let cells = (0..40).flat_map(|row| (0..140).filter_map(move |column| screen.cell(row, column)));
+    cells.map(|cell| cell.fgcolor()).filter(|colour| *colour != vt100::Color::Default).collect()
+}
+
+#[test]
+fn no_color_leaves_out_every_colour_and_a_theme_that_is_asked_for_brings_them_back() {
+    let mut terminal = Terminal::open_with(&[QUESTION], "theme = 'dark'", &[("NO_COLOR", "1")]);
+    terminal.wait_for("MRecall@5");
+    assert_eq!(colours(&terminal), []);
+    terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
+    let mut terminal =
+        Terminal::open_with(&[QUESTION, "--theme", "terminal"], "theme = 'dark'", &[("NO_COLOR", "1")]);
+    terminal.wait_for("MRecall@5");
+    assert!(colours(&terminal).contains(&vt100::Color::Idx(6)), "{:?}", colours(&terminal));
+    terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn a_theme_is_as_deep_as_the_terminal_says_that_it_is() {
+    for (colorterm, deep) in [("truecolor", true), ("", false)] {
+        let mut terminal = Terminal::open_with(&[], "theme = 'light'", &[("COLORTERM", colorterm)]);
+        terminal.wait_for("type a question");
+        let shown = colours(&terminal);
+        assert!(!shown.is_empty());
+        assert!(shown.iter().all(|colour| matches!(colour, vt100::Color::Rgb(..)) == deep), "{shown:?}");
+        terminal.press("\u{3}");
+        terminal.ends_and_gives_the_terminal_back();
+    }
+}
+
+#[test]
+fn a_changed_configuration_holds_at_once_and_a_wrong_one_is_told() {
+    let mut terminal = Terminal::open_with(&[QUESTION], "", &[]);
+    terminal.wait_for("MRecall@5");
+    terminal.wait_for("? keys");
+    let file = terminal.data.path().join("config.toml");
+    fs::write(&file, "glyphs = 'ascii'\nmouse = false\n[keys]\nhelp = '<C-g>'\n").unwrap();
+    terminal.wait_for("the configuration was read again");
+    terminal.wait_for("^g keys");
+    assert!(!terminal.screen.screen().contents().contains('┌'));
+    assert_eq!(terminal.screen.screen().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    fs::write(&file, "glyphs = 'unicode'\nmouse = perhaps\n").unwrap();
+    terminal.wait_for("config.toml:2:");
+    terminal.wait_for("^g keys");
+    terminal.press("\u{7}");
+    terminal.wait_for("Esc back");
+    terminal.press("\u{3}");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn a_wrong_configuration_at_the_start_is_told_and_nothing_opens() {
+    let mut terminal = Terminal::open_with(&[], "thme = 'dark'\n", &[]);
+    terminal.wait_for("config.toml:1:1: there is no setting `thme`; did you mean `theme`?");
+    assert!(!terminal.screen.screen().alternate_screen());
+    assert_eq!(terminal.child.wait().unwrap().exit_code(), 2);
 }

@@ -142,7 +142,6 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         "  {:<18}{:<15}{:<5}{:<24}{:<11}{}",
         "", "MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"
     );
-    let head = if app.glyphs == Glyphs::Ascii { head.replace('▲', "+").replace('▼', "-") } else { head };
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     for i in 0..app.lanes.len() {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::span;
 use crate::pipeline::{Doubt, Figures, FirstRank};
-use crate::report::marks::{Glyphs, Mark, share, signed};
+use crate::report::marks::{Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
@@ -150,8 +150,7 @@ fn balance(
     let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
     let right = if both > 0.0 { bar - left } else { 0 };
     // The two halves differ in more than colour.
-    let [support, empty, oppose] =
-        if app.glyphs == Glyphs::Ascii { ["=", ".", "#"] } else { ["█", "·", "▒"] };
+    let [support, empty, oppose] = ["█", "·", "▒"];
     let glyph = |mark: Mark| span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme);
     Line::from(vec![
         glyph(Mark::Support),

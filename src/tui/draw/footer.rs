@@ -10,7 +10,7 @@ use super::span;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Screen};
-use crate::tui::keymap::{TABLE, shown};
+use crate::tui::keymap::shown;
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::update::context;
@@ -40,17 +40,16 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let warned = experimental && app.book.perspectives > 0 && app.screen != Screen::Annotate;
     let warning = if warned { " verdicts: experimental " } else { "" };
     let mut columns = 1 + warning.width();
-    for binding in TABLE.iter().filter(|binding| binding.context == here && !binding.short.is_empty()) {
-        if !said.insert(binding.action) {
-            continue;
-        }
-        let key = shown(binding.keys[0], app.glyphs == Glyphs::Ascii);
-        columns += key.width() + binding.short.width() + 3;
+    for bound in app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty()) {
+        let short = bound.line.short;
+        let Some(key) = bound.keys.first().filter(|_| said.insert(bound.line.action)) else { continue };
+        let key = shown(key, app.glyphs == Glyphs::Ascii);
+        columns += key.width() + short.width() + 3;
         if columns > width {
             break;
         }
         spans.push(span(key, Meaning::Key, theme));
-        spans.push(span(format!(" {}  ", binding.short), Meaning::Muted, theme));
+        spans.push(span(format!(" {short}  "), Meaning::Muted, theme));
     }
     spans.push(span(warning, Meaning::Warn, theme));
     Line::from(spans)

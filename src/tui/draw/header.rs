@@ -11,6 +11,7 @@ use crate::question::By;
 use crate::report::marks::Mark;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Screen};
+use crate::tui::keymap::{Action, Context};
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::wrap::fit;
@@ -43,11 +44,11 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         .collect();
     let line = if value.is_empty() {
         let hint = if app.typing {
-            "type a question, such as: Should zoos be banned?"
+            "type a question, such as: Should zoos be banned?".to_owned()
         } else {
-            "/ to ask a question"
+            format!("{} to ask a question", app.key(Context::Lanes, Action::EditQuestion))
         };
-        span(fit(hint, width), Meaning::Muted, theme)
+        span(fit(&hint, width), Meaning::Muted, theme)
     } else {
         span(fit(&shown, width), Meaning::Title, theme)
     };
@@ -82,8 +83,9 @@ fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         return;
     }
     if count == 0 {
-        let text = " No rule makes statements of this question: press i to type them.";
-        frame.render_widget(span(fit(text, usize::from(area.width)), Meaning::Warn, theme), area);
+        let key = app.key(Context::Lanes, Action::EditStatements);
+        let text = format!(" No rule makes statements of this question: press {key} to type them.");
+        frame.render_widget(span(fit(&text, usize::from(area.width)), Meaning::Warn, theme), area);
         return;
     }
     let note = match app.by {

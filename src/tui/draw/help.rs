@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::span;
 use crate::report::marks::{Glyphs, Mark};
 use crate::tui::app::App;
-use crate::tui::keymap::{Context, TABLE, shown};
+use crate::tui::keymap::{Context, shown};
 use crate::tui::theme::{Meaning, Theme};
 
 const PLACES: &[(Context, &str)] = &[
@@ -37,11 +37,11 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     for &(context, name) in PLACES {
         lines.push(Line::default());
         lines.push(Line::from(span(name, Meaning::Title, theme)));
-        for binding in TABLE.iter().filter(|binding| binding.context == context) {
-            let keys: Vec<String> = binding.keys.iter().map(|key| shown(key, ascii)).collect();
+        for bound in app.keys.of_place(context) {
+            let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
             lines.push(Line::from(vec![
                 span(format!("  {:<18}", keys.join(" ")), Meaning::Key, theme),
-                span(binding.help, Meaning::Text, theme),
+                span(bound.line.help, Meaning::Text, theme),
             ]));
         }
     }

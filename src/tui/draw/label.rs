@@ -14,6 +14,7 @@ use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::desk::Labelling;
+use crate::tui::keymap::{Action, Context, shown};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::wrap::{columns_of, fit, wrap};
 
@@ -23,11 +24,12 @@ const WIDEST: u16 = 100;
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let labelling = &app.labelling;
+    let key = app.key(Context::Annotate, Action::Back);
     let desk = match &labelling.desk {
         None => return say("Opening the journal …", Meaning::Muted, theme, area, frame),
         Some(Err(reason)) => {
             return say(
-                &format!("Nothing can be labelled.\n{reason}\n\nPress q to go back."),
+                &format!("Nothing can be labelled.\n{reason}\n\nPress {key} to go back."),
                 Meaning::Warn,
                 theme,
                 area,
@@ -38,11 +40,13 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     };
     let (Some(item), Some(question)) = (labelling.item(), labelling.question()) else {
         let nothing = if desk.items.is_empty() && desk.lanes.is_empty() {
-            "There is nothing to label: ask a question first, or name a project with --journal FOLDER."
+            "There is nothing to label: ask a question first, or name a project with --journal FOLDER.".into()
         } else {
-            "There is nothing to label here: no passage was given to you, or the lanes brought up none.\n\nPress q to go back."
+            format!(
+                "There is nothing to label here: no passage was given to you, or the lanes brought up none.\n\nPress {key} to go back."
+            )
         };
-        return say(nothing, Meaning::Muted, theme, area, frame);
+        return say(&nothing, Meaning::Muted, theme, area, frame);
     };
     let width = usize::from(area.width);
     let mut above = vec![Line::from(span(fit(&about(labelling, desk), width), Meaning::Muted, theme))];
@@ -108,11 +112,16 @@ fn about(labelling: &Labelling, desk: &Desk) -> String {
 }
 
 /// The key that chooses a statement.
-fn key(question: &Question, i: usize) -> String {
+fn key(app: &App, question: &Question, i: usize) -> String {
     match Mark::of(i, question) {
-        Mark::Support if question.perspectives.len() == 2 => "s".into(),
-        Mark::Oppose => "o".into(),
-        _ => (i + 1).to_string(),
+        Mark::Support if question.perspectives.len() == 2 => app.key(Context::Annotate, Action::LabelSupport),
+        Mark::Oppose => app.key(Context::Annotate, Action::LabelOppose),
+        _ => {
+            let all = app.keys.of_place(Context::Annotate);
+            let mut numbers = all.filter(|bound| bound.line.action == Action::ToggleLabel(0));
+            let key = numbers.next().and_then(|bound| bound.keys.get(i));
+            key.map(|key| shown(key, app.glyphs == Glyphs::Ascii)).unwrap_or_default()
+        }
     }
 }
 
@@ -136,7 +145,7 @@ fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec
             Some(p) => format!("  model {}", share(f64::from(p))),
             None => "  model …".into(),
         };
-        let head = format!(" {} ", key(question, i));
+        let head = format!(" {} ", key(app, question, i));
         let glyph = format!("{} ", mark.text(app.glyphs));
         let answer = format!("{said:<3} ");
         let used = columns_of(&head) + columns_of(&glyph) + 4 + columns_of(&model);
@@ -225,12 +234,12 @@ fn held(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<
         () if draft.answers.is_empty() && written.skipped => "skipped",
         () if draft.answers.is_empty() => "not labelled yet",
         () if draft.answers == written.answers => "on the disk",
-        () => "Enter keeps it",
+        () => &format!("{} keeps it", app.key(Context::Annotate, Action::ApplyLabel)),
     };
     let mut spans = vec![
         Span::raw(" "),
         span(format!("{} ", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-        span(state, Meaning::Muted, theme),
+        span(state.to_owned(), Meaning::Muted, theme),
     ];
     let mut said = String::new();
     if written.flagged {

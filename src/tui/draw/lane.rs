@@ -11,7 +11,7 @@ use super::{figures, say, span};
 use crate::corpus::fields::NONE;
 use crate::pipeline::Ranked;
 use crate::pipeline::recipe::Switch;
-use crate::report::marks::{Glyphs, Mark, share};
+use crate::report::marks::{Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
@@ -170,7 +170,7 @@ fn head(
     let p = p.map_or_else(String::new, |p| share(f64::from(p)));
     let disputed = (0..app.book.perspectives)
         .any(|i| app.book.known(ranked.at, i).is_some_and(|known| known.disagrees(app.book.threshold)));
-    let score = format!("{}{}", moved(app, lane, i, ranked), lane.recipe.score(ranked.score));
+    let score = format!("{}{}", moved(lane, i, ranked), lane.recipe.score(ranked.score));
     let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
     let p = if app.book.perspectives > 0 {
@@ -217,13 +217,12 @@ fn value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option<Span<
 }
 
 /// `↑3 `, `new `, `= `: where the passage stood before the last change to the lane.
-fn moved(app: &App, lane: &Lane, i: usize, ranked: &Ranked) -> String {
+fn moved(lane: &Lane, i: usize, ranked: &Ranked) -> String {
     let Some(before) = &lane.before else { return String::new() };
-    let [up, down] = if app.glyphs == Glyphs::Ascii { ['^', 'v'] } else { ['↑', '↓'] };
     match before.ranking.rank_of(ranked.at) {
         None => "new ".into(),
-        Some(was) if was > i + 1 => format!("{up}{} ", was - i - 1),
-        Some(was) if was < i + 1 => format!("{down}{} ", i + 1 - was),
+        Some(was) if was > i + 1 => format!("↑{} ", was - i - 1),
+        Some(was) if was < i + 1 => format!("↓{} ", i + 1 - was),
         Some(_) => "= ".into(),
     }
 }

@@ -9,6 +9,7 @@ mod header;
 mod help;
 mod label;
 mod lane;
+mod paint;
 mod palette;
 pub mod read;
 mod statements;
@@ -21,8 +22,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::app::{App, Corpus, Screen};
+use super::keymap::Action;
 use super::layout::{Panes, arrange};
 use super::theme::{Meaning, Theme};
+use super::update::context;
 use super::wrap::wrap;
 use crate::report::safe;
 
@@ -51,12 +54,14 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     }
     palette::draw(app, theme, panes.body, frame);
     footer::draw(app, theme, &panes, frame);
+    paint::finish(theme, app.glyphs, frame.buffer_mut());
 }
 
 fn explore(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     match &app.corpus {
         Corpus::Failed(reason) => {
-            let text = format!("The corpus could not be opened.\n{reason}\n\nPress q to leave.");
+            let key = app.key(context(app), Action::Quit);
+            let text = format!("The corpus could not be opened.\n{reason}\n\nPress {key} to leave.");
             say(&text, Meaning::Warn, theme, panes.body, frame);
         }
         Corpus::Opening => say("Opening the corpus …", Meaning::Muted, theme, panes.body, frame),

@@ -44,9 +44,9 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     // The marked line stays in view.
     let rows = usize::from(inner.height).saturating_sub(1).max(1);
     let first = (palette.at + 1).saturating_sub(rows);
-    for (i, binding) in found.iter().enumerate().skip(first).take(rows) {
-        let key = shown(binding.keys[0], app.glyphs == Glyphs::Ascii);
-        let said = fit(&format!(" {key:<6} {}", binding.help), room);
+    for (i, bound) in found.iter().enumerate().skip(first).take(rows) {
+        let key = bound.keys.first().map(|key| shown(key, app.glyphs == Glyphs::Ascii)).unwrap_or_default();
+        let said = fit(&format!(" {key:<6} {}", bound.line.help), room);
         let pad = " ".repeat(room.saturating_sub(columns_of(&said)));
         let meaning = if i == palette.at { Meaning::Selected } else { Meaning::Text };
         lines.push(Line::from(span(said + &pad, meaning, theme)));

@@ -15,7 +15,7 @@ use crate::report::{reasons, safe};
 use crate::retrieve::analysis::terms;
 use crate::tui::app::App;
 use crate::tui::layout::{arrange, reading_text};
-use crate::tui::theme::{Meaning, Theme};
+use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::wrap::{fit, wrap};
 
 /// Draws the open passage.
@@ -69,7 +69,7 @@ fn why(app: &App, theme: Theme, at: PassageIx, width: usize) -> Vec<Line<'static
 pub fn lines(app: &App) -> usize {
     let Some((at, passage)) = app.open_passage() else { return 0 };
     let width = usize::from(text_area(app).width);
-    content(app, Theme { colours: false }, at, &passage, width).len()
+    content(app, Theme::of(Look::Mono), at, &passage, width).len()
 }
 
 /// Lines of it that are shown at once.

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::{paragraph, span};
 use crate::measure::lean::SideShares;
 use crate::pipeline::Swayed;
-use crate::report::marks::{Glyphs, Mark, share, signed};
+use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::theme::{Meaning, Theme};
@@ -80,14 +80,13 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 
 /// The first k of one wording, with where each stood in the neutral list.
 fn passages(app: &App, theme: Theme, swayed: &Swayed, wording: usize, width: usize) -> Vec<Line<'static>> {
-    let [up, down] = if app.glyphs == Glyphs::Ascii { ['^', 'v'] } else { ['↑', '↓'] };
     let mut lines = Vec::new();
     for (i, ranked) in swayed.lists[wording].iter().take(app.k).enumerate() {
         let mark = Mark::of_set(swayed.book.support(ranked.at), &app.question);
         let moved = match swayed.lists[0].rank_of(ranked.at) {
             _ if wording == 0 => String::new(),
-            Some(was) if was > i + 1 => format!("{up}{}", was - i - 1),
-            Some(was) if was < i + 1 => format!("{down}{}", i + 1 - was),
+            Some(was) if was > i + 1 => format!("↑{}", was - i - 1),
+            Some(was) if was < i + 1 => format!("↓{}", i + 1 - was),
             Some(_) => "=".into(),
             None => "new".into(),
         };

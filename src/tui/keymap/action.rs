@@ -211,3 +211,61 @@ pub enum Context {
     /// Everywhere.
     Anywhere,
 }
+
+impl Action {
+    /// Its name in a configuration: `page-down`, `toggle-mmr`. It is made of the variant's own words.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars().filter(char::is_ascii_alphabetic) {
+            if c.is_ascii_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// The action that this key of several orders, where the keys are numbers.
+    pub(in crate::tui) fn at(self, place: usize) -> Action {
+        match self {
+            Action::ToggleLabel(_) => Action::ToggleLabel(place),
+            Action::Probe(_) => Action::Probe(place),
+            action => action,
+        }
+    }
+}
+
+impl Context {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Question => "question line",
+            Context::Lanes => "lanes",
+            Context::Read => "reading",
+            Context::Statements => "statements",
+            Context::Tune => "tuning",
+            Context::Sway => "asking as either side",
+            Context::Compare => "comparing",
+            Context::Bias => "bias of the lanes",
+            Context::Answer => "reader",
+            Context::Toward => "typing a perspective",
+            Context::Annotate => "labelling",
+            Context::Note => "writing a remark",
+            Context::Marking => "marking evidence",
+            Context::Palette => "finding an action",
+            Context::Help => "list of keys",
+            Context::Anywhere => "everywhere",
+        }
+    }
+
+    /// Its name in a configuration: `question-line`.
+    pub fn key(self) -> String {
+        self.name().replace(' ', "-")
+    }
+
+    /// Whether text may be typed there, so that a character cannot be an order.
+    pub fn takes_text(self) -> bool {
+        use Context::{Anywhere, Note, Palette, Question, Statements, Toward};
+        matches!(self, Question | Statements | Toward | Note | Palette | Anywhere)
+    }
+}

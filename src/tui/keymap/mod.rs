@@ -1,15 +1,18 @@
-//! One table of context, keys, action and help. Dispatch, the footer, the help screen and the README come from it.
+//! One table of context, keys, action and help. Dispatch, the footer, the help screen and the README come from it; a
+//! [`Keymap`] is the table with the keys that a configuration gives.
 
 mod action;
+mod bound;
 mod table;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use action::{Action, Context};
+pub use bound::{Bound, Clash, Keymap, Preset};
 pub use table::TABLE;
 
 /// One line of the table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binding {
     /// Where.
     pub context: Context,
@@ -21,21 +24,6 @@ pub struct Binding {
     pub short: &'static str,
     /// A sentence for the help screen.
     pub help: &'static str,
-}
-
-/// The action of a key in a context.
-pub fn action(context: Context, key: &KeyEvent) -> Option<Action> {
-    let name = name(key)?;
-    let here = |binding: &&Binding| binding.context == context || binding.context == Context::Anywhere;
-    TABLE.iter().filter(here).find_map(|binding| {
-        let place = binding.keys.iter().position(|key| *key == name)?;
-        // The actions that say which of their keys it was.
-        Some(match binding.action {
-            Action::ToggleLabel(_) => Action::ToggleLabel(place),
-            Action::Probe(_) => Action::Probe(place),
-            action => action,
-        })
-    })
 }
 
 /// A key in Vim's notation; none for keys that have no name there.
@@ -60,9 +48,27 @@ pub fn name(key: &KeyEvent) -> Option<String> {
         KeyCode::End => "End",
         KeyCode::PageUp => "PageUp",
         KeyCode::PageDown => "PageDown",
+        KeyCode::F(n) => return Some(format!("<F{n}>")),
         _ => return None,
     };
     Some(format!("<{special}>"))
+}
+
+/// The key that a text names, in the one form that [`name`] gives it; none if it names no key or several.
+pub fn written(text: &str) -> Option<String> {
+    let script = super::script::parse(text).ok()?;
+    let [super::script::Step::Key(event)] = script.as_slice() else { return None };
+    if matches!(event.code, KeyCode::Char(c) if c.is_control()) {
+        return None;
+    }
+    let name = name(event)?;
+    // Terminals send the same for these.
+    Some(match name.as_str() {
+        "<C-i>" => "<Tab>".into(),
+        "<C-m>" => "<Enter>".into(),
+        "<C-[>" => "<Esc>".into(),
+        _ => name,
+    })
 }
 
 /// How a key is shown to people: `⏎` instead of `<Enter>`.
@@ -82,26 +88,18 @@ pub fn shown(key: &str, ascii: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
 
     #[test]
-    fn no_key_means_two_things_in_one_place() {
-        let mut seen = HashSet::new();
-        for binding in TABLE {
-            for key in binding.keys {
-                assert!(seen.insert((binding.context, key)), "{key} in {:?}", binding.context);
-            }
-        }
-    }
-
-    #[test]
-    fn every_key_of_the_table_can_be_typed() {
-        for binding in TABLE {
-            for key in binding.keys {
-                let script = crate::tui::script::parse(key).unwrap();
-                let [crate::tui::script::Step::Key(event)] = script.as_slice() else { panic!("{key}") };
-                assert_eq!(name(event).as_deref(), Some(*key));
-            }
+    fn a_key_is_read_in_one_notation_and_what_terminals_send_alike_is_one_key() {
+        let read = |text: &str| written(text);
+        assert_eq!(read("<C-X>").as_deref(), Some("<C-x>"));
+        assert_eq!(read("<CR>").as_deref(), Some("<Enter>"));
+        assert_eq!(read("<C-i>").as_deref(), Some("<Tab>"));
+        assert_eq!(read("<F5>").as_deref(), Some("<F5>"));
+        assert_eq!(read("<").as_deref(), None);
+        assert_eq!(read(" ").as_deref(), Some("<Space>"));
+        for text in ["", "gg", "\u{7f}", "ctrl-x", "<Wait>", "<Click:1,2>", "<F0>"] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 }

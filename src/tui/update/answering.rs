@@ -2,7 +2,7 @@
 
 use super::super::answering::{Answering, Edits};
 use super::super::app::{App, Corpus, Screen};
-use super::super::keymap::Action;
+use super::super::keymap::{Action, Context};
 use super::super::message::Effect;
 use super::{asking, leave, moving};
 use crate::engine::{Heard, Hearing, Survey, Want};
@@ -148,7 +148,8 @@ fn order(app: &mut App, passages: Vec<crate::read::Context>, want: Want) -> Vec<
 /// Has the whole list read without each passage, or in other orders.
 fn aside(app: &mut App, want: Want) -> Vec<Effect> {
     if !app.is_read() {
-        app.notice = Some("the list has no answer yet; Enter has it read".into());
+        let key = app.key(Context::Answer, Action::HaveRead);
+        app.notice = Some(format!("the list has no answer yet; {key} has it read"));
         return Vec::new();
     }
     let kept = app.kept(app.lane);
@@ -174,7 +175,8 @@ fn probe(app: &mut App, number: usize) -> Vec<Effect> {
             return Vec::new();
         }
         Some(_) if !app.is_read() => {
-            app.notice = Some("the list has no answer at every depth yet; Enter has it read".into());
+            let key = app.key(Context::Answer, Action::HaveRead);
+            app.notice = Some(format!("the list has no answer at every depth yet; {key} has it read"));
             return Vec::new();
         }
         Some(pattern) => pattern,
@@ -183,7 +185,8 @@ fn probe(app: &mut App, number: usize) -> Vec<Effect> {
     let (kept, stays) = (app.kept(app.lane), probe.keep(&effects));
     let mut edits = app.answering.edits.get(app.lane).cloned().unwrap_or_default();
     edits.dropped.extend((0..kept.len()).filter(|place| !stays.contains(place)).map(|place| kept[place]));
-    app.notice = Some(format!("{probe} keeps {} of {}; u takes it back", stays.len(), kept.len()));
+    let key = app.key(Context::Answer, Action::Undo);
+    app.notice = Some(format!("{probe} keeps {} of {}; {key} takes it back", stays.len(), kept.len()));
     change(app, edits)
 }
 

@@ -1,6 +1,7 @@
 //! Adding, dropping and ordering lanes.
 
 use super::super::app::{App, Lane};
+use super::super::keymap::{Action, Context};
 use super::super::message::Effect;
 use super::{asking, moving};
 
@@ -10,7 +11,8 @@ const MOST: usize = 6;
 /// Opens another lane like the one with the cursor, to its right.
 pub fn copy(app: &mut App) -> Vec<Effect> {
     if app.lanes.len() >= MOST {
-        app.notice = Some(format!("there are at most {MOST} lanes; d drops one"));
+        let key = app.key(Context::Lanes, Action::DropLane);
+        app.notice = Some(format!("there are at most {MOST} lanes; {key} drops one"));
         return Vec::new();
     }
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };

@@ -20,7 +20,8 @@ use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Palette, Screen};
-use super::keymap::{self, Action, Context};
+use super::config::{Config, Problems};
+use super::keymap::{Action, Context, TABLE};
 use super::layout::{self, Panes, arrange};
 use super::message::{Effect, Msg};
 use crate::work::Job;
@@ -43,6 +44,10 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Engine(reply) => replies::take(app, reply),
+        Msg::Configured(read) => {
+            configured(app, read);
+            Vec::new()
+        }
         Msg::Saved(saved) => {
             app.notice = Some(match saved {
                 Ok(name) => format!("saved as {name}"),
@@ -52,6 +57,18 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
         }
         Msg::Terminated => vec![Effect::Quit],
     }
+}
+
+/// Takes a changed configuration; one that is wrong leaves the old one as it is.
+fn configured(app: &mut App, read: Result<Config, Problems>) {
+    app.notice = Some(match read {
+        Ok(config) => {
+            (app.glyphs, app.layout, app.keys) = (config.glyphs, config.layout, config.keys);
+            moving::keep_in_view(app);
+            "the configuration was read again".into()
+        }
+        Err(problems) => problems.short(),
+    });
 }
 
 /// Where the panes stand now.
@@ -86,7 +103,7 @@ fn below(app: &App) -> Context {
 
 fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let context = context(app);
-    let acts = keymap::action(context, &key);
+    let acts = app.keys.action(context, &key);
     let at_once = matches!(acts, Some(Action::Quit | Action::Suspend));
     if app.screen == Screen::Annotate && app.labelling.saving.is_some() && !at_once {
         app.labelling.ahead.push_back(key);
@@ -130,7 +147,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Answer, action) => return answering::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
-        (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(keymap::TABLE.len()),
+        (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(TABLE.len()),
         (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
         (Context::Help, _) => (app.screen, app.help_scroll) = (app.help_from, 0),
         (_, action) => return moving::act(app, action),

@@ -1,6 +1,7 @@
 //! The four switches: a change to a lane keeps what it was before, for rank moves and for `x`.
 
 use super::super::app::{App, Before, Lane, LaneState, Options};
+use super::super::keymap::{Action, Context};
 use super::super::message::Effect;
 use super::asking;
 use crate::expand::Kind;
@@ -14,7 +15,7 @@ const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
 pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let on = !lane.recipe.switches.is_on(switch);
-    match flipped(&lane.recipe, switch, on, &app.options, app.question.perspectives.len()) {
+    match flipped(app, &lane.recipe, switch, on) {
         Ok(recipe) => {
             let was = lane.recipe.switches.rerank;
             let effects = change(app, app.lane, recipe);
@@ -40,8 +41,7 @@ pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
 
 /// Flips a switch on in every lane that has a use for it; off everywhere if all of those have it on.
 pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
-    let perspectives = app.question.perspectives.len();
-    let flip = |lane: &Lane, on| flipped(&lane.recipe, switch, on, &app.options, perspectives);
+    let flip = |lane: &Lane, on| flipped(app, &lane.recipe, switch, on);
     let usable = |lane: &&Lane| flip(lane, true).is_ok();
     let on = !app.lanes.iter().filter(usable).all(|lane| lane.recipe.switches.is_on(switch));
     let changed: Vec<_> = app.lanes.iter().map(|lane| flip(lane, on).ok()).collect();
@@ -127,13 +127,9 @@ fn put(lane: &mut Lane, recipe: Recipe) {
 }
 
 /// The recipe with a switch on or off, or why this lane has no use for it.
-fn flipped(
-    recipe: &Recipe,
-    switch: Switch,
-    on: bool,
-    options: &Options,
-    perspectives: usize,
-) -> Result<Recipe, String> {
+fn flipped(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<Recipe, String> {
+    let (options, perspectives) = (&app.options, app.question.perspectives.len());
+    let key = app.key(Context::Lanes, Action::EditStatements);
     let mut changed = recipe.clone();
     let switches = &mut changed.switches;
     match switch {
@@ -142,7 +138,7 @@ fn flipped(
             let (method, weight) = options.diversify;
             switches.rerank = on.then_some(Rerank::Diversify(method, weight));
             if on && perspectives == 0 {
-                return Err("the diversifier needs statements: press i to type them".into());
+                return Err(format!("the diversifier needs statements: press {key} to type them"));
             }
         }
         Switch::Expand => {
@@ -164,7 +160,7 @@ fn flipped(
                 return Err(reason.into());
             }
             if on && perspectives == 0 {
-                return Err("a projection needs a perspective: press i to type one".into());
+                return Err(format!("a projection needs a perspective: press {key} to type one"));
             }
         }
     }

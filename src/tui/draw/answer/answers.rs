@@ -10,6 +10,7 @@ use crate::read::Effect;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus};
+use crate::tui::keymap::{Action, Context};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::wrap::fit;
 
@@ -65,10 +66,11 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         ]));
     }
     let say = |text: &str, meaning| paragraph(text, " ", width, meaning, theme);
+    let key = app.key(Context::Answer, Action::HaveRead);
     if app.answering.going {
-        lines.extend(say("reading … Enter gives it up", Meaning::Muted));
+        lines.extend(say(&format!("reading … {key} gives it up"), Meaning::Muted));
     } else if !app.is_read() && app.answering.failed.is_none() {
-        lines.extend(say("Enter has the list read at every k", Meaning::Muted));
+        lines.extend(say(&format!("{key} has the list read at every k"), Meaning::Muted));
     }
     if let Some(reason) = &app.answering.failed {
         lines.extend(say(reason, Meaning::Warn));
@@ -142,11 +144,10 @@ fn strip(
                 .map(|effect| span(glyph(*effect, app.glyphs).to_string(), meaning_of(*effect), theme)),
         ),
         None => {
-            let [same, other] = if app.glyphs == Glyphs::Ascii { ['=', '#'] } else { ['=', '≠'] };
             spans.extend(changes.iter().enumerate().map(|(i, changed)| match (i, changed) {
                 (0, _) => span("?", Meaning::Muted, theme),
-                (_, true) => span(other.to_string(), Meaning::Title, theme),
-                (_, false) => span(same.to_string(), Meaning::Muted, theme),
+                (_, true) => span("≠", Meaning::Title, theme),
+                (_, false) => span("=", Meaning::Muted, theme),
             }));
             let said = "  no gold answers: where the answer changed";
             let room = width.saturating_sub(1 + changes.len());

@@ -9,7 +9,6 @@ use ratatui::widgets::{Block, Paragraph};
 use super::super::{paragraph, span};
 use super::{mark, word};
 use crate::pipeline::Strip;
-use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::answering::Row;
 use crate::tui::app::{App, LaneState};
@@ -36,8 +35,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
     below.extend((dropped > 0).then(|| format!("{dropped} dropped")));
     if !below.is_empty() {
-        let separator = if app.glyphs == Glyphs::Ascii { " | " } else { " · " };
-        let text = fit(&below.join(separator), room.saturating_sub(2));
+        let text = fit(&below.join(" · "), room.saturating_sub(2));
         block = block.title_bottom(span(format!(" {text} "), Meaning::Title, theme));
     }
     let inner = block.inner(area);
@@ -131,7 +129,6 @@ fn line(
         },
     );
     let number = place.map_or_else(|| "–".into(), |place| (place + 1).to_string());
-    let number = if app.glyphs == Glyphs::Ascii { number.replace('–', "-") } else { number };
     let side = if place.is_some() { Meaning::Side(own) } else { Meaning::Muted };
     let wide = if narrow { 7 } else { 8 };
     Line::from(vec![

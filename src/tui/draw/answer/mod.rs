@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::span;
 use crate::pipeline::Strip;
 use crate::read::stance::Stance;
-use crate::report::marks::{Glyphs, Mark};
+use crate::report::marks::Mark;
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::wrap::{columns_of, fit};
@@ -139,17 +139,5 @@ fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) 
         Line::from(spans)
     };
     let lines: Vec<Line<'static>> = (first..app.lanes.len().min(first + fits)).map(line).collect();
-    frame.render_widget(Paragraph::new(ascii(lines, app.glyphs)), inner);
-}
-
-/// Dots between words as the terminal can draw them.
-fn ascii(lines: Vec<Line<'static>>, glyphs: Glyphs) -> Vec<Line<'static>> {
-    if glyphs == Glyphs::Shapes {
-        return lines;
-    }
-    let plain = |line: Line<'static>| {
-        let spans = line.spans.into_iter();
-        Line::from(spans.map(|s| Span::styled(s.content.replace('·', "|"), s.style)).collect::<Vec<_>>())
-    };
-    lines.into_iter().map(plain).collect()
+    frame.render_widget(Paragraph::new(lines), inner);
 }

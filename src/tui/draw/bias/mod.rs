@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::{say, span};
 use crate::pipeline::{Compared, EXAMPLE, Uneven, covered_sides};
 use crate::question::Question;
-use crate::report::marks::{Glyphs, share, signed};
+use crate::report::marks::{share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus};
 use crate::tui::theme::{Meaning, Theme};
@@ -46,7 +46,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     match &app.biasing.fields {
         Some(fields) if !fields.categories.is_empty() => values::draw(app, theme, &measured, below, frame),
         fields => {
-            let inner = bordered(app, theme, " whose passages ".into(), below, frame);
+            let inner = bordered(theme, " whose passages ".into(), below, frame);
             let told = match fields {
                 None => "Counting what the passages say of themselves …".to_owned(),
                 Some(fields) if fields.others.is_empty() => format!(
@@ -63,8 +63,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
 }
 
 /// A frame with a title; what is inside.
-fn bordered(app: &App, theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> Rect {
-    let title = if app.glyphs == Glyphs::Ascii { title.replace('×', "x") } else { title };
+fn bordered(theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> Rect {
     let title = span(title, Meaning::Title, theme);
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(title);
     let inner = block.inner(area);
@@ -90,13 +89,12 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
             format!("{}/{all} questions", app.comparing.questions.iter().flatten().count())
         }
     };
-    let inner = bordered(app, theme, format!(" sides in the first {k} · {what} "), area, frame);
+    let inner = bordered(theme, format!(" sides in the first {k} · {what} "), area, frame);
     let wide = inner.width >= 70;
     let width = if wide { 20 } else { 12 };
     let covers = if app.biasing.over_set { "▲only  ▼only  both none " } else { "covers" };
     let covers = if wide { format!("{covers:<26}") } else { String::new() };
     let head = format!("  {:<width$}{covers}{:<7}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
-    let head = if app.glyphs == Glyphs::Ascii { head.replace('▲', "+").replace('▼', "-") } else { head };
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     for lane in 0..app.lanes.len() {
         let mut spans = vec![Span::raw("  ")];
@@ -138,13 +136,7 @@ fn covered(app: &App, measured: &Measured, lane: usize) -> String {
     let figures = measured.compared.first().and_then(|one| one.figures.get(lane)?.as_ref());
     match (figures.filter(|figures| figures.known()), counts.iter().position(|count| *count > 0)) {
         (None, _) => "–".into(),
-        (Some(_), Some(place)) => {
-            let words = ["▲ only", "▼ only", "both ▲ and ▼", "neither side"][place];
-            match app.glyphs {
-                Glyphs::Ascii => words.replace('▲', "+").replace('▼', "-"),
-                Glyphs::Shapes => words.to_owned(),
-            }
-        }
+        (Some(_), Some(place)) => ["▲ only", "▼ only", "both ▲ and ▼", "neither side"][place].to_owned(),
         (Some(figures), None) => format!("{} of {} perspectives", figures.covered.len(), figures.first.len()),
     }
 }

@@ -10,7 +10,7 @@ use super::{Measured, bordered, name};
 use crate::corpus::fields::{Field, NONE};
 use crate::measure::attributes::{Crossed, Standing, crossed, distance, pooled, standings};
 use crate::pipeline::desired;
-use crate::report::marks::{Glyphs, share};
+use crate::report::marks::share;
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::theme::{Meaning, Theme};
@@ -72,7 +72,7 @@ fn padded(text: &str, width: usize) -> String {
 fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
     let passages = app.biasing.fields.as_ref().map_or(0, |fields| fields.passages);
     let title = format!(" whose passages: the first {} against all {passages}, log2 of the ratio ", app.k);
-    let inner = bordered(app, theme, title, area, frame);
+    let inner = bordered(theme, title, area, frame);
     let width = usize::from(inner.width);
     // Where there is little room, the lanes go before long names, and the values before what is said of them.
     let (named, own) = if width < 60 { (NAME - 5, CORPUS - 1) } else { (NAME, CORPUS) };
@@ -98,7 +98,7 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
         let part = share(*count as f64 / passages.max(1) as f64);
         let mut spans = vec![Span::raw(" "), span(padded(value, named), meaning(field, place), theme)];
         spans.push(Span::raw(format!("{part:<own$}")));
-        spans.extend(all.iter().flat_map(|lane| cell(app, theme, lane[place])));
+        spans.extend(all.iter().flat_map(|lane| cell(theme, lane[place])));
         lines.push(Line::from(spans));
     }
     let far = all.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
@@ -128,14 +128,13 @@ fn tabs(app: &App, theme: Theme) -> Line<'static> {
 }
 
 /// `.40 +1.2↑ 10`: the share, how much over or under the corpus, and how many passages.
-fn cell(app: &App, theme: Theme, standing: Standing) -> Vec<Span<'static>> {
-    let [up, down] = if app.glyphs == Glyphs::Ascii { ['^', 'v'] } else { ['↑', '↓'] };
+fn cell(theme: Theme, standing: Standing) -> Vec<Span<'static>> {
     let part = standing.top_share().map_or_else(|| "–".into(), share);
     let (over, meaning) = match standing.over() {
         None => ("–".to_owned(), Meaning::Muted),
         // No sign before a zero.
-        Some(over) if over >= MARKED => (format!("{over:+.1}{up}"), Meaning::Over),
-        Some(over) if over <= -MARKED => (format!("{over:+.1}{down}"), Meaning::Under),
+        Some(over) if over >= MARKED => (format!("{over:+.1}↑"), Meaning::Over),
+        Some(over) if over <= -MARKED => (format!("{over:+.1}↓"), Meaning::Under),
         Some(over) => (format!("{:+.1}=", (over * 10.0).round() / 10.0 + 0.0), Meaning::Muted),
     };
     let count = format!(" {}", standing.top);
@@ -147,7 +146,7 @@ fn cell(app: &App, theme: Theme, standing: Standing) -> Vec<Span<'static>> {
 fn brought(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: Rect, frame: &mut Frame<'_>) {
     let lane = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.title());
     let title = fit(&safe::line(&lane), usize::from(area.width).saturating_sub(32));
-    let inner = bordered(app, theme, format!(" asked for × brought up · {title} "), area, frame);
+    let inner = bordered(theme, format!(" asked for × brought up · {title} "), area, frame);
     let fits = usize::from(inner.width).saturating_sub(NAME + 6 + BROUGHT) / BROUGHT;
     let columns: Vec<usize> = rows.iter().map(|row| row.desired).take(fits).collect();
     let value = |place: usize| field.values.get(place).map_or("", |(value, _)| value.as_str());

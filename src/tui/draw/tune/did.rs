@@ -171,9 +171,8 @@ fn axis(app: &App, theme: Theme, points: &[(Mark, f32)], furthest: f32, width: u
         });
         out.push(Line::from(std::iter::once(Span::raw("  ")).chain(cells).collect::<Vec<_>>()));
     }
-    let [dash, middle] = if app.glyphs == Glyphs::Ascii { ["-", "|"] } else { ["─", "┼"] };
     let half = room / 2;
-    let rule = format!("  {}{middle}{}", dash.repeat(half), dash.repeat(room - half - 1));
+    let rule = format!("  {}┼{}", "─".repeat(half), "─".repeat(room - half - 1));
     out.push(Line::from(span(rule, Meaning::Muted, theme)));
     out
 }
