@@ -29,6 +29,8 @@ pub enum Job {
     },
     /// Fetching a model, in kB.
     Fetching,
+    /// Loading a corpus into an engine elsewhere.
+    Pushing,
 }
 
 impl Job {
@@ -43,6 +45,7 @@ impl Job {
             Job::Counting => "counting",
             Job::Waiting { .. } => "waiting",
             Job::Fetching => "fetching, in kB,",
+            Job::Pushing => "pushing",
         }
     }
 }

@@ -15,6 +15,7 @@ mod models;
 mod pir;
 mod program;
 mod ready;
+mod remote;
 mod runs;
 mod scripts;
 mod server;
