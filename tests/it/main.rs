@@ -16,6 +16,7 @@ mod pir;
 mod program;
 mod reading;
 mod ready;
+mod remote;
 mod runs;
 mod scripts;
 mod server;
