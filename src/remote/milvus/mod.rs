@@ -2,6 +2,8 @@
 
 mod fill;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,21 +18,19 @@ use milvus::v2::prelude::{
 use super::{
     Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, tame, unreached, variable,
 };
-use crate::net::Waiting;
+use crate::net::{NetError, Waiting};
 use crate::work::Stop;
 
 /// The token that is sent, `user:password` or a key.
 const TOKEN: &str = "PARALLAX_MILVUS_TOKEN";
-/// How long a server may take to accept a client.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long it may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A collection on a server.
 pub struct Milvus {
     place: Place,
     token: Option<String>,
     waiting: Waiting,
+    /// How long a server may take to accept a client, and for one answer.
+    patience: (Duration, Duration),
     /// The client, once there is a connection.
     client: Mutex<Option<ClientV2>>,
     /// The schema, once it has been looked at.
@@ -40,9 +40,15 @@ pub struct Milvus {
 impl Milvus {
     /// A client for a collection, with the token that the environment holds.
     pub fn from_env(place: &Place) -> Result<Self, RemoteError> {
+        Milvus::at(place, variable(TOKEN))
+    }
+
+    /// A client for a collection.
+    pub fn at(place: &Place, token: Option<String>) -> Result<Self, RemoteError> {
+        let (place, client, schema) = (place.clone(), Mutex::default(), Mutex::default());
         let waiting = Waiting::start("milvus").map_err(RemoteError::Unreached)?;
-        let (token, place) = (variable(TOKEN), place.clone());
-        Ok(Milvus { place, token, waiting, client: Mutex::default(), schema: Mutex::default() })
+        let patience = (Duration::from_secs(10), Duration::from_secs(30));
+        Ok(Milvus { place, token, waiting, patience, client, schema })
     }
 
     /// The client. Nothing is locked while the server is waited for: whoever asks meanwhile may be stopped.
@@ -58,8 +64,8 @@ impl Milvus {
         self.waiting.knock(&at, stop).map_err(|error| unreached(&self.place, error))?;
         let mut config = ConnectConfig::new()
             .uri(&self.place.url)
-            .connect_timeout(CONNECT)
-            .rpc_timeout(PATIENCE)
+            .connect_timeout(self.patience.0)
+            .rpc_timeout(self.patience.1)
             .retry(RetryConfig::new().max_attempts(4).initial_backoff(Duration::from_millis(500)))
             // Nothing is told to a server but what a lane or a push asks of it.
             .telemetry(TelemetryConfig::new().enabled(false));
@@ -112,8 +118,14 @@ impl Milvus {
                     if self.token.is_some() { "check" } else { "set" }
                 )),
                 1 | 4 => RemoteError::Unreached(format!(
-                    "{url} did not answer within {PATIENCE:?}; it may be overloaded, try again later"
+                    "{url} did not answer within {:?}; it may be overloaded, try again later",
+                    self.patience.1
                 )),
+                8 => RemoteError::Refused(format!(
+                    "{url} has no room for it ({}); try again later",
+                    words(status.message())
+                )),
+                14 => unreached(&self.place, NetError::Unreached(words(status.message()))),
                 _ => RemoteError::Unreached(format!(
                     "{url} does not answer as Milvus does ({}); check the address and that it is the one of gRPC",
                     words(status.message())

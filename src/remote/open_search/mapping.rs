@@ -108,6 +108,10 @@ impl Mapping {
             if size.as_u64() != Some(dimensions as u64) {
                 return Err(vec![format!("`vector` has {size} numbers, expected {dimensions}")]);
             }
+            if field["method"]["engine"] == "nmslib" {
+                // It scores by 1 / (2 - cosine).
+                return Err(vec!["`vector` is kept by nmslib, expected lucene or faiss".into()]);
+            }
             let own = &field["similarity"];
             let method = &field["method"]["space_type"];
             let space = [own, method, &field["space_type"]].into_iter().find_map(Value::as_str);
