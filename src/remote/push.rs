@@ -30,8 +30,6 @@ impl From<Stopped> for PushError {
 /// What a push did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// The collection was made.
-    pub made: bool,
     /// Passages that were not there.
     pub new: usize,
     /// Passages that were there and differed.
@@ -42,18 +40,20 @@ pub struct Pushed {
     pub there: u64,
 }
 
-/// Loads a corpus with its vectors, which were made by the encoder of the key.
+/// Loads a corpus with its vectors, which were made by the encoder of the key, into a collection that is prepared. Nothing is asked
+/// after in one that was only just `made`.
 ///
 /// # Errors
 /// See [`PushError`].
 pub fn push(
     engine: &dyn Engine,
+    made: bool,
     corpus: &Corpus,
     (key, vectors): (&str, &Vectors),
     tell: Tell<'_>,
     stop: &Stop,
 ) -> Result<Pushed, PushError> {
-    let mut pushed = Pushed { made: engine.prepare(vectors.dimensions(), stop)?, ..Pushed::default() };
+    let mut pushed = Pushed::default();
     let (mut done, total) = (0, corpus.len() as u64);
     let places: Vec<PassageIx> = corpus.places().collect();
     for batch in places.chunks(BATCH) {
@@ -62,7 +62,7 @@ pub fn push(
         }
         let passages: Vec<Passage> = batch.iter().map(|at| corpus.passage(*at)).collect();
         let ids: Vec<String> = passages.iter().map(|passage| passage.id.clone()).collect();
-        let known = if pushed.made { Default::default() } else { engine.known(&ids, stop)? };
+        let known = if made { Default::default() } else { engine.known(&ids, stop)? };
         let (mut rows, mut bytes) = (Vec::new(), 0);
         for (at, passage) in batch.iter().zip(passages) {
             let hash = hash(&passage, key);
@@ -117,7 +117,6 @@ mod tests {
     struct Shelf {
         rows: Mutex<BTreeMap<String, Row>>,
         puts: Mutex<Vec<usize>>,
-        prepared: AtomicU64,
         stops: Option<Arc<AtomicU64>>,
     }
 
@@ -129,7 +128,7 @@ mod tests {
             Ok(Vec::new())
         }
         fn prepare(&self, _: usize, _: &Stop) -> Result<bool, RemoteError> {
-            Ok(self.prepared.fetch_add(1, Ordering::Relaxed) == 0)
+            Ok(false)
         }
         fn known(&self, ids: &[String], _: &Stop) -> Result<HashMap<String, String>, RemoteError> {
             let rows = self.rows.lock().unwrap();
@@ -163,17 +162,17 @@ mod tests {
         let (shelf, never, quiet) = (Shelf::default(), Stop::never(), |_| ());
         let mut texts = texts(600);
         let (first, vectors) = corpus(&texts);
-        let pushed = push(&shelf, &first, ("e", &vectors), &quiet, &never).unwrap();
-        assert_eq!(pushed, Pushed { made: true, new: 600, there: 600, ..Pushed::default() });
+        let pushed = push(&shelf, true, &first, ("e", &vectors), &quiet, &never).unwrap();
+        assert_eq!(pushed, Pushed { new: 600, there: 600, ..Pushed::default() });
         assert_eq!(*shelf.puts.lock().unwrap(), [256, 256, 88]);
-        let pushed = push(&shelf, &first, ("e", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&shelf, false, &first, ("e", &vectors), &quiet, &never).unwrap();
         assert_eq!(pushed, Pushed { left: 600, there: 600, ..Pushed::default() });
         assert_eq!(shelf.puts.lock().unwrap().len(), 3);
         texts[300] = "another text".into();
         let (second, vectors) = corpus(&texts);
-        let pushed = push(&shelf, &second, ("e", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&shelf, false, &second, ("e", &vectors), &quiet, &never).unwrap();
         assert_eq!((pushed.changed, pushed.new, pushed.left), (1, 0, 599));
-        let pushed = push(&shelf, &second, ("other encoder", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&shelf, false, &second, ("other encoder", &vectors), &quiet, &never).unwrap();
         assert_eq!((pushed.changed, pushed.left), (600, 0));
     }
 
@@ -182,9 +181,9 @@ mod tests {
         let now = Arc::new(AtomicU64::new(0));
         let shelf = Shelf { stops: Some(Arc::clone(&now)), ..Shelf::default() };
         let (corpus, vectors) = corpus(&texts(600));
-        let stopped = push(&shelf, &corpus, ("e", &vectors), &|_| (), &Stop::when_past(&now, 0));
+        let stopped = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::when_past(&now, 0));
         assert!(matches!(stopped, Err(PushError::Remote(RemoteError::Stopped(_)))));
-        let pushed = push(&shelf, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        let pushed = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
         assert_eq!((pushed.left, pushed.new, pushed.there), (256, 344, 600));
     }
 
@@ -192,7 +191,7 @@ mod tests {
     fn a_batch_that_grows_too_large_is_sent_in_parts() {
         let (shelf, long) = (Shelf::default(), "x".repeat(BYTES / 3));
         let (corpus, vectors) = corpus(&vec![long; 5]);
-        push(&shelf, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
         assert_eq!(*shelf.puts.lock().unwrap(), [2, 2, 1]);
     }
 

@@ -34,14 +34,19 @@ pub fn run(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
         (_, Some(code)) => return Ok(code),
         (opened, None) => opened?,
     };
+    let encoder = setup.encoder(None)?;
+    // A server that is down or holds something else is told before the corpus is embedded.
+    let made = match (engine.prepare(encoder.dimensions(), &stop), interrupted()) {
+        (_, Some(code)) => return Ok(code),
+        (made, None) => made?,
+    };
     match (setup.embed(None, &tell, &stop), interrupted()) {
         (_, Some(code)) => return Ok(code),
         (embedded, None) => embedded?,
     }
     let vectors = setup.vectors(None)?.ok_or_else(|| anyhow::anyhow!("the corpus has no vectors"))?;
-    let encoder = setup.encoder(None)?;
-    let pushed = push(engine.as_ref(), &setup.corpus, (encoder.key(), &vectors), &tell, &stop);
-    let Pushed { made, new, changed, left, there } = match pushed {
+    let pushed = push(engine.as_ref(), made, &setup.corpus, (encoder.key(), &vectors), &tell, &stop);
+    let Pushed { new, changed, left, there } = match pushed {
         Err(PushError::Remote(RemoteError::Stopped(_))) => {
             writeln!(
                 io::stderr(),
