@@ -13,8 +13,9 @@
 //! | [`project`] | a query seen from one perspective: the PAP family |
 //! | [`rerank`] | MMR, and diversifiers that know the perspectives |
 //! | [`llm`] | language models that answer prompts |
-//! | `net` | how a client is set up, and fetching a file |
+//! | `net` | how a client is set up, fetching a file, sending a request |
 //! | [`web`] | a question → pages that a search engine finds → a corpus |
+//! | [`remote`] | engines on other machines |
 //! | [`detect`] | (passage, statement) → does it support it? |
 //! | [`annotate`] | labels by hand |
 //! | [`measure`] | rankings and labels → figures |
@@ -41,6 +42,7 @@ pub mod pipeline;
 pub mod project;
 pub mod question;
 pub mod read;
+pub mod remote;
 pub mod report;
 pub mod rerank;
 pub mod retrieve;

@@ -31,6 +31,8 @@ pub enum Job {
     Fetching,
     /// Asking the web for pages.
     Gathering,
+    /// Loading a corpus into an engine elsewhere.
+    Pushing,
 }
 
 impl Job {
@@ -46,6 +48,7 @@ impl Job {
             Job::Waiting { .. } => "waiting",
             Job::Fetching => "fetching, in kB,",
             Job::Gathering => "asking for pages",
+            Job::Pushing => "pushing",
         }
     }
 }

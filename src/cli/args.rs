@@ -48,8 +48,8 @@ pub struct Common {
     /// A perspective of the question, instead of its own; repeat for more.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER or run:FILE (a finished run); repeat
-    /// for more.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION,
+    /// os:URL/INDEX or run:FILE (a finished run); repeat for more.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name: bm25,minilm,hybrid,run:FILE.

@@ -98,9 +98,11 @@ pub fn models(shared: &Shared, tell: &Tell) {
                 tell(Reply::NoVerdicts { turn: order.turn, reason: error.to_string() });
             }
         };
-        let writes = |recipe: &Recipe| setup.chat.is_some() && recipe.switches.writes();
+        let writes = |recipe: &Recipe| {
+            recipe.base.remote().is_some() || (setup.chat.is_some() && recipe.switches.writes())
+        };
         if order.plan.lanes.iter().any(writes) {
-            // Lanes that wait for a language model are made beside the others and their verdicts.
+            // Lanes that wait for a language model or an engine elsewhere are made beside the others and their verdicts.
             let mut beside = order.clone();
             beside.lists = Lists::default();
             thread::scope(|scope| {

@@ -17,9 +17,9 @@ use super::{is_here, retry, tls};
 use crate::work::{Stop, Stopped};
 
 /// How often a waiting caller looks whether it should stop.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// No server that is there takes longer to accept a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// Pieces that wait to be written before the server is slowed down.
 const WAITING: usize = 64;
 
@@ -236,7 +236,7 @@ async fn pieces(
 }
 
 /// The outer errors only say that there is an inner one.
-fn told(error: reqwest::Error) -> NetError {
+pub(super) fn told(error: reqwest::Error) -> NetError {
     let error = error.without_url();
     let mut inner: &dyn std::error::Error = &error;
     while let Some(next) = inner.source() {

@@ -1,17 +1,22 @@
-//! The network: TLS, patience and pauses, shared by language models, the hub of models and the web.
+//! The network: TLS, patience and pauses, shared by language models, the hub of models, the web and engines elsewhere.
 //!
-//! Owns how a client is set up and how a file is fetched. It must know nothing of what the bytes mean.
+//! Owns how a client is set up, how a file is fetched and how a request is sent. It must know nothing of what the bytes mean.
 
+mod call;
 mod fetch;
 pub mod retry;
+mod waiting;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+pub use call::{Call, Caller, Said, Secret, Verb};
 pub use fetch::{Allow, Ask, Fetcher, Head, NetError, at};
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
+#[cfg(feature = "milvus")]
+pub use waiting::Waiting;
 
 /// Whether a URL names this machine.
 pub fn is_here(url: &Url) -> bool {

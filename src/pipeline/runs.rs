@@ -123,7 +123,25 @@ impl Runs {
                 return Err(Stopped.into());
             }
         }
-        Ok(Placed { run: Arc::clone(run), places, note: note(&missing) })
+        Ok(Placed { run: Arc::clone(run), places, note: note("run", &missing) })
+    }
+
+    /// The places of ids that an engine elsewhere gave, and what is to be told of those that the corpus does not hold.
+    pub fn places<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a str>,
+        corpus: &Corpus,
+    ) -> (Vec<PassageIx>, Option<String>) {
+        let mut outside = self.outside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = Vec::new();
+        let place = |id: &'a str| {
+            corpus.find(id).unwrap_or_else(|| {
+                missing.push(id);
+                outside.place(id)
+            })
+        };
+        let places = ids.into_iter().map(place).collect();
+        (places, note("list", &missing))
     }
 
     /// The corpus by its texts, for runs whose passages have no ids.
@@ -163,16 +181,16 @@ impl Outside {
 }
 
 /// What is told of passages that the corpus does not hold.
-fn note(missing: &[&str]) -> Option<String> {
+fn note(whose: &str, missing: &[&str]) -> Option<String> {
     let named = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let more = if missing.len() > NAMED { ", …" } else { "" };
     match missing.len() {
         0 => None,
-        1 => {
-            Some(format!("1 passage of this run is not in the corpus: {named}; it keeps its rank, unjudged"))
-        }
+        1 => Some(format!(
+            "1 passage of this {whose} is not in the corpus: {named}; it keeps its rank, unjudged"
+        )),
         n => Some(format!(
-            "{n} passages of this run are not in the corpus: {named}{more}; they keep their ranks, unjudged"
+            "{n} passages of this {whose} are not in the corpus: {named}{more}; they keep their ranks, unjudged"
         )),
     }
 }

@@ -21,6 +21,7 @@ use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::read::{Answers, Prompted, Reader, brought};
+use crate::remote::Remotes;
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
 
@@ -114,6 +115,8 @@ pub struct Setup {
     pub labels: Option<Labels>,
     /// Finished runs that lanes are made of.
     pub runs: Runs,
+    /// Engines on other machines that lanes ask.
+    pub remotes: Remotes,
     /// Labels made here by hand; they change while they are made.
     pub(super) human: RwLock<Human>,
     /// The folder where an annotator's journal on this corpus lies, if it belongs to no project.
@@ -198,6 +201,7 @@ impl Setup {
             labels,
             verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
             runs: Runs::default(),
+            remotes: Remotes::default(),
             chat,
             reader,
             models: model_threads()?,

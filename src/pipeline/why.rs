@@ -8,6 +8,7 @@ use super::{LaneError, List, Setup};
 use crate::corpus::PassageIx;
 use crate::encode::{Role, Similarity};
 use crate::project::Variant;
+use crate::remote::By;
 use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::TermRetriever;
 use crate::retrieve::dense::dot;
@@ -48,6 +49,11 @@ pub enum Reason {
         tag: String,
         /// What its file says.
         stood: Stood,
+    },
+    /// An engine elsewhere ranked it; what it weighed is not told.
+    Elsewhere {
+        /// The engine, the server and the collection.
+        by: String,
     },
     /// Two lists hold it at these ranks, from 1.
     Fused([Option<usize>; 2]),
@@ -119,6 +125,10 @@ pub fn why(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<Vec<
                         let index = setup.terms()?;
                         let retriever = TermRetriever::new(Arc::clone(&setup.corpus), index, *constants);
                         terms(&retriever, query, text, at)?
+                    }
+                    // Vectors that are here too say it; terms are weighed there, and nothing is known of a passage outside.
+                    Base::Remote(remote) if remote.by == By::Terms || at.as_outside().is_some() => {
+                        Some(Reason::Elsewhere { by: remote.to_string() })
                     }
                     by => vectors(setup, list, by, merged, query, at)?,
                 });

@@ -63,6 +63,7 @@ fn line(
             }
             all
         }
+        Reason::Elsewhere { by } => vec![format!("ranked by {by}, which does not say what each word weighs")],
         Reason::Fused(ranks) => {
             let rank = |rank: Option<usize>| rank.map_or_else(|| "–".into(), |rank| rank.to_string());
             vec![format!("fused from BM25 rank {} and MiniLM rank {}", rank(ranks[0]), rank(ranks[1]))]

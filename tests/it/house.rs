@@ -77,6 +77,14 @@ fn only_language_models_and_the_room_they_share_know_the_network() {
 }
 
 #[test]
+fn only_its_own_room_knows_the_sdk_of_milvus() {
+    let mut found = trespasses(&["milvus"], |name| name.starts_with("src/remote/milvus/"));
+    // Its name is spelled out elsewhere: in features, in recipes, and where its room is opened.
+    found.retain(|line| line.contains("milvus::v2"));
+    none(&found);
+}
+
+#[test]
 fn what_reorders_and_projects_knows_vectors_and_scores_alone() {
     let mut found = Vec::new();
     for room in ["rerank", "project"] {
@@ -97,7 +105,7 @@ fn the_core_never_looks_up_at_interface_engine_or_commands() {
     let mut found = Vec::new();
     for room in [
         "measure", "retrieve", "corpus", "detect", "encode", "question", "expand", "project", "rerank",
-        "llm", "net", "annotate", "web",
+        "llm", "net", "annotate", "web", "remote",
     ] {
         for (name, text) in sources(room) {
             for (i, line) in text.lines().enumerate() {

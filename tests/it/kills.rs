@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::program::{Desk, tiny};
 
 /// Starts the program and kills it as soon as `now` says so.
-fn killed(desk: &Desk, arguments: &[&str], now: &dyn Fn() -> bool) {
+pub fn killed(desk: &Desk, arguments: &[&str], now: &dyn Fn() -> bool) {
     let mut child = desk.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !now() {
         assert!(child.try_wait().unwrap().is_none(), "{arguments:?} ended before it was killed");

@@ -17,6 +17,7 @@ mod pir;
 mod program;
 mod reading;
 mod ready;
+mod remote;
 mod runs;
 mod scripts;
 mod server;

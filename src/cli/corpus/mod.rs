@@ -3,6 +3,7 @@
 mod add;
 mod from_web;
 mod info;
+mod push;
 mod vectors;
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -34,6 +35,8 @@ pub enum CorpusCommand {
     },
     /// Take vectors of its passages that are ready: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
     Vectors(vectors::Vectors),
+    /// Load one into an engine on another machine, for lanes that ask it there. A second push sends what has changed.
+    Push(push::Push),
     /// Remove a corpus with its index and vectors. Its source is left alone.
     Rm {
         /// Its name or fingerprint.
@@ -56,6 +59,7 @@ pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode>
         CorpusCommand::List => list(&library),
         CorpusCommand::Info { name } => info::run(&library, &find(&library, name)?),
         CorpusCommand::Vectors(args) => vectors::run(common, args),
+        CorpusCommand::Push(args) => push::run(common, args),
         CorpusCommand::Rm { name, yes } => remove(&library, &find(&library, name)?, *yes),
     }
 }

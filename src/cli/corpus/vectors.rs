@@ -39,7 +39,7 @@ pub fn run(common: &Common, args: &Vectors) -> anyhow::Result<ExitCode> {
     };
     let setup = Setup::open(&opening, &|progress| meter.tell(progress), &stop)?;
     let lane: Recipe = args.model.parse()?;
-    if !lane.base.is_dense() {
+    if !lane.base.is_dense() || lane.base.remote().is_some() {
         bail!(
             "{} compares no vectors; name a lane that does, such as minilm, contriever or path:FOLDER",
             args.model

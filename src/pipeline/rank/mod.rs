@@ -3,6 +3,7 @@
 mod expanded;
 mod given;
 mod projected;
+mod remote;
 mod reorder;
 mod retrieved;
 
@@ -15,6 +16,7 @@ use crate::corpus::{Passage, PassageIx};
 use crate::encode::EncodeError;
 use crate::expand::{Expansion, Kind};
 use crate::question::Question;
+use crate::remote::RemoteError;
 use crate::retrieve::{Hit, RetrieveError};
 use crate::work::{Stop, Stopped};
 
@@ -92,6 +94,9 @@ pub enum LaneError {
     /// The run could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The engine elsewhere did not do its part.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// Something it needs could not be opened.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -115,7 +120,12 @@ impl From<EncodeError> for LaneError {
 impl LaneError {
     /// Whether it was stopped on request, which is no failure.
     pub fn is_stop(&self) -> bool {
-        matches!(self, LaneError::Retrieve(RetrieveError::Stopped(_)) | LaneError::Run(RunError::Stopped(_)))
+        matches!(
+            self,
+            LaneError::Retrieve(RetrieveError::Stopped(_))
+                | LaneError::Run(RunError::Stopped(_))
+                | LaneError::Remote(RemoteError::Stopped(_))
+        )
     }
 }
 

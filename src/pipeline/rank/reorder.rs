@@ -53,7 +53,7 @@ pub fn reorder(
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if matches!(recipe.base, Base::MiniLm | Base::Brought(_) | Base::Hybrid) {
+            if recipe.base.is_dense() || recipe.base == Base::Hybrid {
                 let by = recipe.model().map_or("MiniLM", Named::title);
                 trace.note(format!("MMR compares passages by {by}, which this lane also ranks by"));
             }

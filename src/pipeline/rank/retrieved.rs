@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::recipe::{Base, Switches};
 use super::super::trace::{Step, Trace, Wording};
 use super::projected::{self, Lens};
-use super::{Asked, Found, LaneError, Lists, expanded, given};
+use super::{Asked, Found, LaneError, Lists, expanded, given, remote};
 use crate::corpus::PassageIx;
 use crate::encode::{Directions, Encoder, Role, Similarity};
 use crate::expand::{Expansion, Kind, Queries, round_robin};
@@ -38,6 +38,10 @@ pub fn found(
             let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
             by_vectors(setup, recipe, asked, expansion, lists.depth, stop)?
         }
+        Base::Remote(engine) => {
+            let expansion = expanded::expansion(setup, recipe.switches.expand, asked, lists, stop)?;
+            remote::by_engine(setup, (recipe, engine), asked, expansion, lists.depth, stop)?
+        }
         Base::Hybrid => fused(setup, recipe, asked, lists, stop)?,
         Base::Run(file) => given::given(setup, file, asked, lists.depth, stop)?,
     };
@@ -55,15 +59,36 @@ fn by_terms(
     stop: &Stop,
 ) -> Result<Found, LaneError> {
     let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
-    let queries = match expansion.as_deref().map(|expansion| &expansion.queries) {
+    let queries = for_terms(asked, expansion.as_deref());
+    let search = |query: &Wording| retriever.search_weighted(&query.terms(), depth, stop);
+    let lists = queries.iter().map(search).collect::<Result<Vec<_>, _>>()?;
+    Ok(merged(Base::Bm25(constants), queries, lists, expansion, Trace::default(), depth))
+}
+
+/// What is asked of an engine that compares terms.
+pub fn for_terms(asked: Asked<'_>, expansion: Option<&Expansion>) -> Vec<Wording> {
+    match expansion.map(|expansion| &expansion.queries) {
         None => vec![Wording::Text(asked.text.into())],
         Some(Queries::Each(texts)) => texts.iter().cloned().map(Wording::Text).collect(),
         Some(Queries::Joined { terms, .. }) => vec![Wording::Text(terms.clone())],
         Some(Queries::Terms(weights)) => vec![Wording::Terms(weights.clone())],
-    };
-    let search = |query: &Wording| retriever.search_weighted(&query.terms(), depth, stop);
-    let lists = queries.iter().map(search).collect::<Result<Vec<_>, _>>()?;
-    Ok(merged(Base::Bm25(constants), queries, lists, expansion, Trace::default(), depth))
+    }
+}
+
+/// What is asked of an engine that compares vectors.
+pub fn for_vectors(asked: Asked<'_>, expansion: Option<&Expansion>, lens: Option<&Lens<'_>>) -> Vec<Wording> {
+    let own = lens.map_or_else(|| asked.text.to_owned(), Lens::full);
+    match expansion.map(|expansion| &expansion.queries) {
+        None | Some(Queries::Terms(_)) => vec![Wording::Text(own)],
+        Some(Queries::Each(texts)) => {
+            let seen = |text: &String| lens.map_or_else(|| text.clone(), |lens| lens.of(text));
+            texts.iter().map(|text| Wording::Text(seen(text))).collect()
+        }
+        Some(Queries::Joined { vectors, .. }) => {
+            // The first of the texts is the question itself.
+            vec![Wording::Mean(std::iter::once(own).chain(vectors.iter().skip(1).cloned()).collect())]
+        }
+    }
 }
 
 fn by_vectors(
@@ -80,18 +105,7 @@ fn by_vectors(
     let retriever =
         DenseRetriever::new(Arc::clone(&setup.corpus), Arc::clone(&encoder), Arc::clone(&vectors));
     let lens = recipe.switches.project.as_ref().map(|project| Lens::new(project, asked)).transpose()?;
-    let own = lens.as_ref().map_or_else(|| asked.text.to_owned(), |lens| lens.full());
-    let queries = match expansion.as_deref().map(|expansion| &expansion.queries) {
-        None | Some(Queries::Terms(_)) => vec![Wording::Text(own)],
-        Some(Queries::Each(texts)) => {
-            let seen = |text: &String| lens.as_ref().map_or_else(|| text.clone(), |lens| lens.of(text));
-            texts.iter().map(|text| Wording::Text(seen(text))).collect()
-        }
-        Some(Queries::Joined { vectors, .. }) => {
-            // The first of the texts is the question itself.
-            vec![Wording::Mean(std::iter::once(own).chain(vectors.iter().skip(1).cloned()).collect())]
-        }
-    };
+    let queries = for_vectors(asked, expansion.as_deref(), lens.as_ref());
     let mut trace = Trace::default();
     let mut lists = Vec::new();
     for query in &queries {
@@ -125,7 +139,7 @@ fn by_vectors(
 }
 
 /// The mean of the texts' vectors; of unit length where vectors are.
-fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
+pub fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
     let mut sum = vec![0f32; encoder.dimensions()];
     for text in texts {
         for (sum, x) in sum.iter_mut().zip(encoder.encode(text, Role::Query)?) {
@@ -140,7 +154,7 @@ fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> 
 }
 
 /// One list as it is; several in turn, skipping passages that stand there already.
-fn merged(
+pub fn merged(
     by: Base,
     queries: Vec<Wording>,
     mut lists: Vec<Vec<Hit>>,
@@ -208,7 +222,7 @@ impl Wording {
     }
 
     /// The texts that an encoder reads.
-    fn texts(&self) -> &[String] {
+    pub(super) fn texts(&self) -> &[String] {
         match self {
             Wording::Text(text) => std::slice::from_ref(text),
             Wording::Mean(texts) => texts,

@@ -1,6 +1,6 @@
 //! One line that says how a lane is made: `bm25@k1=1.2,b=.75`, `minilm+mmr@.75`, `hybrid+csqe+pap-plus@2+xquad@.5`.
 //!
-//! A retriever with its constants, or a finished run (`run:PATH`), then switches in any order; they are carried out in the order expansion, projection,
+//! A retriever with its constants, an engine elsewhere (`milvus:URL/COLLECTION`), or a finished run (`run:PATH`), then switches in any order; they are carried out in the order expansion, projection,
 //! merging, re-ranking.
 
 mod brought;
@@ -18,6 +18,9 @@ pub use switches::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Towa
 pub use titles::{fit_apart, titles};
 
 use crate::encode::Named;
+use crate::expand::Kind;
+use crate::project::Variant;
+use crate::remote::{By, Remote};
 use crate::retrieve::bm25::Bm25;
 
 /// How a lane is made.
@@ -40,6 +43,8 @@ pub enum Base {
     Brought(Arc<Named>),
     /// Both, fused by reciprocal rank.
     Hybrid,
+    /// An engine on another machine, by its terms or by vectors of the carried encoder.
+    Remote(Arc<Remote>),
     /// Nothing: a finished run is read.
     Run(RunFile),
 }
@@ -59,6 +64,7 @@ impl Base {
             Base::MiniLm => "MiniLM".into(),
             Base::Brought(named) => named.title().into(),
             Base::Hybrid => "Hybrid".into(),
+            Base::Remote(remote) => remote.title(),
             Base::Run(file) => file.stem(),
         }
     }
@@ -73,7 +79,29 @@ impl Base {
 
     /// Whether it ranks by vectors alone.
     pub fn is_dense(&self) -> bool {
-        matches!(self, Base::MiniLm | Base::Brought(_))
+        match self {
+            Base::MiniLm | Base::Brought(_) => true,
+            Base::Remote(remote) => remote.by == By::Vectors,
+            Base::Bm25(_) | Base::Hybrid | Base::Run(_) => false,
+        }
+    }
+
+    /// The engine elsewhere that it asks, if it asks one.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Base::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Whether it can search for what this kind of expansion gives: weighted terms are those of the index here.
+    pub fn takes(&self, kind: Kind) -> bool {
+        kind != Kind::Rm3 || !(self.is_dense() || self.remote().is_some())
+    }
+
+    /// Whether it can score by this variant: a server compares one vector with those it holds, and cannot project these.
+    pub fn scores_by(&self, variant: Variant) -> bool {
+        self.remote().is_none() || !matches!(variant, Variant::CastPlus | Variant::PapPlus)
     }
 
     /// Why its query cannot be projected, if so.
@@ -81,7 +109,10 @@ impl Base {
         match self {
             Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
             Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
-            Base::MiniLm | Base::Brought(_) | Base::Hybrid => None,
+            Base::Remote(remote) if remote.by == By::Terms => {
+                Some("a projection turns vectors, and this lane compares terms; try @by=vectors")
+            }
+            Base::MiniLm | Base::Brought(_) | Base::Hybrid | Base::Remote(_) => None,
         }
     }
 
@@ -150,7 +181,8 @@ impl Recipe {
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             (_, Some(crate::expand::Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
-            (Base::MiniLm | Base::Brought(_) | Base::Run(_), _) => 3,
+            (Base::Remote(remote), _) if remote.by == By::Terms => 2,
+            (Base::MiniLm | Base::Brought(_) | Base::Remote(_) | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,
         };
         format!("{score:.decimals$}")
@@ -164,6 +196,7 @@ impl fmt::Display for Recipe {
             Base::MiniLm => f.write_str("minilm")?,
             Base::Brought(named) => f.write_str(&brought::written(named))?,
             Base::Hybrid => f.write_str("hybrid")?,
+            Base::Remote(remote) => f.write_str(&read::kept(&remote.to_string(), b"-_.~/:[]@="))?,
             Base::Run(file) => write!(f, "{file}")?,
         }
         write!(f, "{}", self.switches)

@@ -7,6 +7,7 @@ use super::brought;
 use super::{Base, Diversify, Mmr, Norm, Project, Recipe, Rerank, RunFile, Switches, Toward};
 use crate::expand::Kind;
 use crate::project::Variant;
+use crate::remote::{Place, Remote};
 use crate::retrieve::bm25::Bm25;
 
 /// Why a recipe cannot be followed.
@@ -45,6 +46,10 @@ fn base(text: &str) -> Result<Base, String> {
         return RunFile::read(run).map(Base::Run);
     }
     let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+    if Place::is_meant(name) {
+        let place = unescaped(name).ok_or("two hexadecimal digits after every %")?;
+        return Remote::parse(&place, options).map(|remote| Base::Remote(Arc::new(remote)));
+    }
     match (name.to_ascii_lowercase().as_str(), options) {
         ("bm25", options) => constants(options).map(Base::Bm25),
         ("minilm", "") => Ok(Base::MiniLm),
@@ -53,7 +58,7 @@ fn base(text: &str) -> Result<Base, String> {
         (_, options) => {
             let beside = |why: String| match why.starts_with("hf:") {
                 true => format!(
-                    "bm25, bm25@k1=1.2,b=.75, minilm, hybrid or run:PATH, then switches such as +mmr@.75; or {why}"
+                    "bm25, bm25@k1=1.2,b=.75, minilm, hybrid, milvus:URL/COLLECTION, os:URL/INDEX or run:PATH, then switches such as +mmr@.75; or {why}"
                 ),
                 false => why,
             };
@@ -156,6 +161,15 @@ fn fits(base: &Base, switches: &Switches) -> Result<(), String> {
         }
         Base::Bm25(_) if switches.project.is_some() => {
             Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
+        }
+        Base::Remote(remote) if switches.project.is_some() && !base.is_dense() => {
+            Err(format!("a projection on a lane of vectors; {} compares terms, try @by=vectors", remote.title()))
+        }
+        base if switches.project.as_ref().is_some_and(|project| !base.scores_by(project.variant)) => {
+            Err("another projection, such as pap: a server compares one vector with those it holds, and cannot project these".into())
+        }
+        Base::Remote(_) if switches.expand == Some(Kind::Rm3) => {
+            Err("rm3 on a lane of the index here, such as bm25; the server has stems and weights of its own".into())
         }
         base if base.is_dense() && switches.expand == Some(Kind::Rm3) => {
             Err("rm3 on a lane of terms, such as bm25; an encoder reads no weighted terms".into())

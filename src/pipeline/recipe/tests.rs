@@ -77,3 +77,29 @@ fn a_title_names_what_is_on_and_nothing_else() {
     assert_eq!(title("run:runs/dl19.tasb.json+mmr"), "dl19.tasb +mmr .75");
     assert_eq!(title("hybrid+csqe+pap-plus@2+xquad"), "Hybrid +csqe +pap-plus→2 +xquad .50");
 }
+
+#[test]
+fn an_engine_elsewhere_is_a_lane_with_the_switches_that_it_can_serve() {
+    let place = "os:http://localhost:9200/args";
+    for recipe in
+        ["", "+mmr@0.5", "@by=vectors+pap@2", "@by=vectors+csqe+add-plus@1+pm2@0.5", "+perspectives"]
+    {
+        let text = format!("{place}{recipe}");
+        let read: Recipe = text.parse().unwrap();
+        assert_eq!(read.to_string(), text);
+        assert!(read.is_slow() && read.model().is_none());
+        assert_eq!(read.needs_vectors(), recipe.contains("mmr"));
+    }
+    for (recipe, expected) in [
+        ("+pap@1", "compares terms"),
+        ("@by=vectors+pap-plus@1", "another projection"),
+        ("@by=vectors+rm3", "stems and weights"),
+        ("+rm3", "stems and weights"),
+        ("@k1=1", "by=vectors"),
+    ] {
+        let told = format!("{place}{recipe}").parse::<Recipe>().unwrap_err().to_string();
+        assert!(told.contains(expected), "{told}");
+    }
+    let escaped: Recipe = "os:h/a%2Bb/args".parse().unwrap();
+    assert_eq!(escaped.to_string(), "os:https://h/a%2Bb/args");
+}

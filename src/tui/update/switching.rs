@@ -7,6 +7,7 @@ use super::asking;
 use crate::expand::Kind;
 use crate::pipeline::Recipe;
 use crate::pipeline::recipe::{Mmr, Rerank, Switch, Toward};
+use crate::project::Variant;
 
 /// A step of λ: small near 1, where the paper's grid is dense.
 const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
@@ -145,12 +146,15 @@ fn flipped(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<Recip
             if let Some(reason) = recipe.base.unexpanded().filter(|_| on) {
                 return Err(reason.into());
             }
-            let words = recipe.base.is_dense() && options.expand == Kind::Rm3;
-            switches.expand = on.then_some(if words { Kind::Perspectives } else { options.expand });
+            let takes = recipe.base.takes(options.expand);
+            switches.expand = on.then_some(if takes { options.expand } else { Kind::Perspectives });
         }
         Switch::Project => {
             switches.project = on.then(|| {
                 let mut project = options.project.clone();
+                if !recipe.base.scores_by(project.variant) {
+                    project.variant = Variant::Pap;
+                }
                 if let Toward::Perspective(i) = &mut project.toward {
                     *i = (*i).min(perspectives.saturating_sub(1));
                 }

@@ -148,7 +148,7 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
         }
         Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
         Switch::Expand => {
-            let kinds = Kind::ALL.into_iter().filter(|kind| !recipe.base.is_dense() || *kind != Kind::Rm3);
+            let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.takes(*kind));
             let forms = kinds.map(|kind| with(recipe, |on| on.expand = Some(kind)));
             std::iter::once(with(recipe, |on| on.expand = None)).chain(forms).collect()
         }
@@ -169,11 +169,16 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
     let (variant, toward) = match &recipe.switches.project {
         Some(Project { variant, toward }) => (*variant, toward.clone()),
         None if recipe.base.unprojected().is_some() || perspectives == 0 => return vec![off],
+        None if !recipe.base.scores_by(Variant::PapPlus) => {
+            (Variant::Pap, Toward::Perspective(perspectives.min(2) - 1))
+        }
         None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
     };
     let form = |variant, toward: Toward| with(recipe, |on| on.project = Some(Project { variant, toward }));
     let mut forms = vec![off];
-    let variants = Variant::ALL.into_iter().filter(|variant| *variant != Variant::None);
+    let variants = Variant::ALL
+        .into_iter()
+        .filter(|variant| *variant != Variant::None && recipe.base.scores_by(*variant));
     forms.extend(variants.map(|variant| form(variant, toward.clone())));
     let others = (0..perspectives).map(Toward::Perspective).filter(|other| *other != toward);
     forms.extend(others.map(|other| form(variant, other)));

@@ -1,0 +1,211 @@
+//! Engines on other machines: asked by lanes, filled by `corpus push`.
+//!
+//! Owns the protocols and the schemas. A server knows passages by their ids; it must not know about places in a corpus, questions or
+//! screens, and what it says is checked and never trusted.
+
+mod address;
+#[cfg(feature = "milvus")]
+mod milvus;
+mod open_search;
+mod push;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use address::{By, Kind, Place, Remote};
+pub use push::{PushError, Pushed, push};
+
+use crate::net::NetError;
+use crate::work::{Stop, Stopped};
+
+/// A passage as a server ranks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// The passage's id.
+    pub id: String,
+    /// The server's score, greater is better.
+    pub score: f32,
+}
+
+/// A passage as a server keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// What changes when the passage or its vector's encoder does.
+    pub hash: String,
+    /// Its vector.
+    pub vector: Vec<f32>,
+}
+
+/// Why a server did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RemoteError {
+    /// It is not there, cut the connection, or took too long.
+    #[error("{0}")]
+    Unreached(String),
+    /// It refused, in its words.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no such collection, or it holds something else.
+    #[error("{0}")]
+    Schema(String),
+    /// Its answer is not what the protocol says.
+    #[error("{0}")]
+    Nonsense(String),
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// A collection on a server. A call blocks until the answer is whole or `stop` is set.
+pub trait Engine: Send + Sync {
+    /// The best `depth` passages for a text, best first.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError>;
+
+    /// The `depth` passages whose vectors have the greatest cosine with this one, with that cosine.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError>;
+
+    /// Makes the collection if there is none, and says whether it did; one that is there must have the right schema.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError>;
+
+    /// The hashes of those of the ids that are there.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn known(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError>;
+
+    /// Puts rows there, in place of those with the same ids.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError>;
+
+    /// Makes what was put visible to searches, and says how many passages there are in all.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn finish(&self, stop: &Stop) -> Result<u64, RemoteError>;
+}
+
+/// A client for a place; secrets come from the environment. Nothing is sent yet.
+///
+/// # Errors
+/// The address cannot be used.
+pub fn open(place: &Place) -> Result<Arc<dyn Engine>, RemoteError> {
+    match place.kind {
+        #[cfg(feature = "milvus")]
+        Kind::Milvus => Ok(Arc::new(milvus::Milvus::from_env(place)?)),
+        #[cfg(not(feature = "milvus"))]
+        Kind::Milvus => Err(RemoteError::Refused("this program was built without Milvus".into())),
+        Kind::OpenSearch => Ok(Arc::new(open_search::OpenSearch::from_env(place)?)),
+    }
+}
+
+/// The clients that lanes share: one a place.
+#[derive(Default)]
+pub struct Remotes(Mutex<HashMap<Place, Arc<dyn Engine>>>);
+
+impl Remotes {
+    /// The client for a place.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn engine(&self, place: &Place) -> Result<Arc<dyn Engine>, RemoteError> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = open.get(place) {
+            return Ok(Arc::clone(engine));
+        }
+        let engine = self::open(place)?;
+        open.insert(place.clone(), Arc::clone(&engine));
+        Ok(engine)
+    }
+}
+
+/// The most of what a server says that is repeated.
+const REPEATED: usize = 300;
+
+/// What a server says, short and safe to print.
+fn tame(said: &str) -> String {
+    let harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut chars = said.trim().chars();
+    let mut tame: String = chars.by_ref().take(REPEATED).map(|c| if harmful(c) { '·' } else { c }).collect();
+    if chars.next().is_some() {
+        tame.push('…');
+    }
+    tame
+}
+
+/// A variable of the environment, if it holds anything.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok()?;
+    let value = value.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// What could not be reached, and what to do.
+fn unreached(place: &Place, error: NetError) -> RemoteError {
+    match error {
+        NetError::Stopped(stopped) => stopped.into(),
+        error => RemoteError::Unreached(format!(
+            "{} at {} could not be reached ({}); start the server or check the address",
+            place.kind.name(),
+            place.url,
+            tame(&error.to_string())
+        )),
+    }
+}
+
+/// There is no such collection.
+fn absent(place: &Place) -> RemoteError {
+    RemoteError::Schema(format!(
+        "there is no `{}` at {}; load the corpus there with: parallax corpus push {place}",
+        place.name, place.url
+    ))
+}
+
+/// The schema that is there is another one.
+fn other_schema(place: &Place, differs: &[String]) -> RemoteError {
+    RemoteError::Schema(format!(
+        "`{}` at {} has another schema: {}; name another one, which `parallax corpus push` makes if it is not there",
+        place.name,
+        place.url,
+        differs.join("; ")
+    ))
+}
+
+/// Ids and scores as they came, the first `depth` of them, each id once.
+fn checked(
+    place: &Place,
+    came: impl IntoIterator<Item = Scored>,
+    depth: usize,
+) -> Result<Vec<Scored>, RemoteError> {
+    let mut seen = std::collections::HashSet::new();
+    let mut list = Vec::new();
+    for scored in came {
+        if !scored.score.is_finite() {
+            let (name, url) = (place.kind.name(), &place.url);
+            return Err(RemoteError::Nonsense(format!("{name} at {url} sent a score that is no number")));
+        }
+        if list.len() < depth && seen.insert(scored.id.clone()) {
+            list.push(scored);
+        }
+    }
+    Ok(list)
+}

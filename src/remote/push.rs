@@ -1,0 +1,209 @@
+//! Loading a corpus: in batches, from where an earlier call ended, and nothing twice.
+
+use super::{Engine, RemoteError, Row};
+use crate::corpus::{Corpus, Passage, PassageIx};
+use crate::encode::Vectors;
+use crate::work::{Job, Progress, Stop, Stopped, Tell};
+
+/// Passages that are asked after and sent together.
+const BATCH: usize = 256;
+/// Bytes of text and vectors after which a batch is sent: servers refuse requests that are too large.
+const BYTES: usize = 4 << 20;
+
+/// Why a corpus was not loaded to its end. What was sent is kept, and the same call goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The server did not do its part.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The vectors could not be read.
+    #[error("the vectors cannot be read ({0})")]
+    Vectors(std::io::Error),
+}
+
+impl From<Stopped> for PushError {
+    fn from(stopped: Stopped) -> Self {
+        PushError::Remote(stopped.into())
+    }
+}
+
+/// What a push did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    /// Passages that were not there.
+    pub new: usize,
+    /// Passages that were there and differed.
+    pub changed: usize,
+    /// Passages that were there as they are.
+    pub left: usize,
+    /// Passages that the server holds now, of this corpus or not.
+    pub there: u64,
+}
+
+/// Loads a corpus with its vectors, which were made by the encoder of the key, into a collection that is prepared. Nothing is asked
+/// after in one that was only just `made`.
+///
+/// # Errors
+/// See [`PushError`].
+pub fn push(
+    engine: &dyn Engine,
+    made: bool,
+    corpus: &Corpus,
+    (key, vectors): (&str, &Vectors),
+    tell: Tell<'_>,
+    stop: &Stop,
+) -> Result<Pushed, PushError> {
+    let mut pushed = Pushed::default();
+    let (mut done, total) = (0, corpus.len() as u64);
+    let places: Vec<PassageIx> = corpus.places().collect();
+    for batch in places.chunks(BATCH) {
+        if stop.is_set() {
+            return Err(Stopped.into());
+        }
+        let passages: Vec<Passage> = batch.iter().map(|at| corpus.passage(*at)).collect();
+        let ids: Vec<String> = passages.iter().map(|passage| passage.id.clone()).collect();
+        let known = if made { Default::default() } else { engine.known(&ids, stop)? };
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        for (at, passage) in batch.iter().zip(passages) {
+            let hash = hash(&passage, key);
+            match known.get(&passage.id) {
+                Some(there) if *there == hash => {
+                    pushed.left += 1;
+                    continue;
+                }
+                Some(_) => pushed.changed += 1,
+                None => pushed.new += 1,
+            }
+            let vector = vectors.row(*at).map_err(PushError::Vectors)?.to_vec();
+            let size = passage.title.len() + passage.text.len() + vector.len() * 4;
+            if bytes + size > BYTES && !rows.is_empty() {
+                engine.put(&std::mem::take(&mut rows), stop)?;
+                bytes = 0;
+            }
+            bytes += size;
+            let Passage { id, title, text, .. } = passage;
+            rows.push(Row { id, title, text, hash, vector });
+        }
+        if !rows.is_empty() {
+            engine.put(&rows, stop)?;
+        }
+        done += batch.len() as u64;
+        tell(Progress { job: Job::Pushing, done, total });
+    }
+    pushed.there = engine.finish(stop)?;
+    Ok(pushed)
+}
+
+/// What a server keeps beside a passage, so that a later push knows whether it is the same.
+fn hash(passage: &Passage, key: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [&passage.title, &passage.text, key] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashMap};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::remote::Scored;
+
+    /// A server in memory that counts what it is sent and can set a stop.
+    #[derive(Default)]
+    struct Shelf {
+        rows: Mutex<BTreeMap<String, Row>>,
+        puts: Mutex<Vec<usize>>,
+        stops: Option<Arc<AtomicU64>>,
+    }
+
+    impl Engine for Shelf {
+        fn by_text(&self, _: &str, _: usize, _: &Stop) -> Result<Vec<Scored>, RemoteError> {
+            Ok(Vec::new())
+        }
+        fn by_vector(&self, _: &[f32], _: usize, _: &Stop) -> Result<Vec<Scored>, RemoteError> {
+            Ok(Vec::new())
+        }
+        fn prepare(&self, _: usize, _: &Stop) -> Result<bool, RemoteError> {
+            Ok(false)
+        }
+        fn known(&self, ids: &[String], _: &Stop) -> Result<HashMap<String, String>, RemoteError> {
+            let rows = self.rows.lock().unwrap();
+            Ok(ids.iter().filter_map(|id| Some((id.clone(), rows.get(id)?.hash.clone()))).collect())
+        }
+        fn put(&self, rows: &[Row], _: &Stop) -> Result<(), RemoteError> {
+            self.puts.lock().unwrap().push(rows.len());
+            self.rows.lock().unwrap().extend(rows.iter().map(|row| (row.id.clone(), row.clone())));
+            if let Some(now) = &self.stops {
+                now.store(1, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+        fn finish(&self, _: &Stop) -> Result<u64, RemoteError> {
+            Ok(self.rows.lock().unwrap().len() as u64)
+        }
+    }
+
+    fn corpus(texts: &[String]) -> (Corpus, Vectors) {
+        let corpus = Corpus::of_texts("t", texts).unwrap();
+        let bytes: Vec<u8> = (0..texts.len() * 2).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        (corpus, Vectors::from_bytes(&bytes, 2))
+    }
+
+    fn texts(count: usize) -> Vec<String> {
+        (0..count).map(|i| format!("text {i}")).collect()
+    }
+
+    #[test]
+    fn a_second_push_changes_nothing_and_a_changed_passage_is_sent_alone() {
+        let (shelf, never, quiet) = (Shelf::default(), Stop::never(), |_| ());
+        let mut texts = texts(600);
+        let (first, vectors) = corpus(&texts);
+        let pushed = push(&shelf, true, &first, ("e", &vectors), &quiet, &never).unwrap();
+        assert_eq!(pushed, Pushed { new: 600, there: 600, ..Pushed::default() });
+        assert_eq!(*shelf.puts.lock().unwrap(), [256, 256, 88]);
+        let pushed = push(&shelf, false, &first, ("e", &vectors), &quiet, &never).unwrap();
+        assert_eq!(pushed, Pushed { left: 600, there: 600, ..Pushed::default() });
+        assert_eq!(shelf.puts.lock().unwrap().len(), 3);
+        texts[300] = "another text".into();
+        let (second, vectors) = corpus(&texts);
+        let pushed = push(&shelf, false, &second, ("e", &vectors), &quiet, &never).unwrap();
+        assert_eq!((pushed.changed, pushed.new, pushed.left), (1, 0, 599));
+        let pushed = push(&shelf, false, &second, ("other encoder", &vectors), &quiet, &never).unwrap();
+        assert_eq!((pushed.changed, pushed.left), (600, 0));
+    }
+
+    #[test]
+    fn what_was_sent_before_a_stop_is_not_sent_again() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shelf = Shelf { stops: Some(Arc::clone(&now)), ..Shelf::default() };
+        let (corpus, vectors) = corpus(&texts(600));
+        let stopped = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::when_past(&now, 0));
+        assert!(matches!(stopped, Err(PushError::Remote(RemoteError::Stopped(_)))));
+        let pushed = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        assert_eq!((pushed.left, pushed.new, pushed.there), (256, 344, 600));
+    }
+
+    #[test]
+    fn a_batch_that_grows_too_large_is_sent_in_parts() {
+        let (shelf, long) = (Shelf::default(), "x".repeat(BYTES / 3));
+        let (corpus, vectors) = corpus(&vec![long; 5]);
+        push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        assert_eq!(*shelf.puts.lock().unwrap(), [2, 2, 1]);
+    }
+
+    #[test]
+    fn the_hash_tells_title_and_text_apart() {
+        let passage = |title: &str, text: &str| Passage {
+            id: "1".into(),
+            title: title.into(),
+            text: text.into(),
+            ..Passage::default()
+        };
+        assert_ne!(hash(&passage("a", "bc"), "k"), hash(&passage("ab", "c"), "k"));
+        assert_eq!(hash(&passage("a", "b"), "k").len(), 32);
+    }
+}

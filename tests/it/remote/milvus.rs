@@ -1,0 +1,127 @@
+//! Against a real Milvus Lite, which needs a Python that has it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use ::milvus::v2::prelude::{
+    ClientV2, CollectionSchema, ConnectConfig, CreateCollectionRequest, DataType, FieldSchema,
+};
+
+use super::*;
+
+/// A Milvus Lite of its own; killed when dropped.
+struct Server {
+    child: Child,
+    url: String,
+    _data: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn has_milvus(python: &Path) -> bool {
+    let asked = Command::new(python).args(["-c", "import milvus_lite"]).stderr(Stdio::null()).status();
+    asked.is_ok_and(|status| status.success())
+}
+
+/// The Python that has Milvus Lite: the one that is named, else one that the checks have made, or the system's.
+fn python() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("PARALLAX_MILVUS_PYTHON").map(PathBuf::from) {
+        assert!(
+            has_milvus(&named),
+            "PARALLAX_MILVUS_PYTHON names {}, which has no milvus_lite",
+            named.display()
+        );
+        return Some(named);
+    }
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/milvus-lite/bin/python3");
+    [made, "python3".into()].into_iter().find(|python| has_milvus(python))
+}
+
+fn start() -> Option<Server> {
+    let Some(python) = python() else {
+        // Not through the test's own output, which is only shown of tests that fail.
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED, Milvus end to end: no python3 has milvus_lite (pip install milvus-lite, or name one in PARALLAX_MILVUS_PYTHON)"
+        );
+        return None;
+    };
+    let data = tempfile::tempdir().unwrap();
+    let log = data.path().join("log");
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let mut command = Command::new(python);
+    command.args(["-u", "-m", "milvus_lite", "server", "--host", "127.0.0.1", "--port", &port, "--data-dir"]);
+    command.arg(data.path().join("milvus")).stdout(Stdio::piped()).stderr(File::create(&log).unwrap());
+    let mut child = command.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let server = Server { child, url: format!("http://127.0.0.1:{port}"), _data: data };
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    let why = std::fs::read_to_string(log).unwrap();
+    assert!(line.contains("listening"), "Milvus Lite did not start: {line}{why}");
+    // Whatever more it says is read, so that it never waits for a reader.
+    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    Some(server)
+}
+
+/// A collection as somebody else would make it.
+fn made_by_hand(url: &str) {
+    let key = FieldSchema::new().name("pk").data_type(DataType::Int64).primary_key(true);
+    let vector = FieldSchema::new().name("vector").data_type(DataType::FloatVector).dimension(8);
+    let request = CreateCollectionRequest::builder()
+        .collection_name("others")
+        .schema(CollectionSchema::new().add_field(key).add_field(vector));
+    let (request, config) = (request.build().unwrap(), ConnectConfig::new().uri(url));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = ClientV2::new(&config).await.unwrap();
+        client.create_collection(request).await.unwrap();
+    });
+}
+
+#[test]
+fn a_corpus_goes_to_a_milvus_once_and_its_lanes_rank_as_those_here() {
+    let Some(server) = start() else { return };
+    let desk = Desk::new();
+    pushed_and_asked(&desk, &format!("milvus:{}/args", server.url));
+    let corpus = corpus(&desk);
+    let absent = format!("milvus:{}/absent", server.url);
+    let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", &absent]);
+    assert!(told.err.contains("corpus push"), "{}", told.err);
+}
+
+#[test]
+fn a_collection_of_somebody_else_is_refused_with_what_differs() {
+    let Some(server) = start() else { return };
+    made_by_hand(&server.url);
+    let (desk, place) = (Desk::new(), format!("milvus:{}/others", server.url));
+    let corpus = corpus(&desk);
+    let vector = "`vector` has 8 numbers, expected 384";
+    desk.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&[
+        "another schema",
+        "`hash` is missing, expected VarChar",
+        "`terms` is missing",
+        vector,
+    ]);
+    for (by, why) in [("vectors", vector), ("bm25", "`terms` is missing")] {
+        let lane = format!("{place}@by={by}");
+        let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", &lane]);
+        assert!(told.code == Some(2) && told.err.contains(why), "{}", told.err);
+    }
+}
+
+#[test]
+fn a_milvus_that_is_not_there_is_told_at_once() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let place = format!("milvus:http://{closed}/args");
+    desk.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&["could not be reached"]);
+}

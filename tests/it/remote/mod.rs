@@ -1,0 +1,179 @@
+//! Engines on other machines: a corpus pushed and searched through the program, against a double of OpenSearch and a real Milvus Lite.
+
+mod double;
+#[cfg(feature = "milvus")]
+mod milvus;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::kills::killed;
+use crate::program::{Desk, told};
+use double::{Whim, open_search};
+
+const QUESTION: &str = "Should zoos be banned?";
+
+/// Seven passages, no two of them alike.
+fn corpus(desk: &Desk) -> String {
+    let texts = [
+        "Zoos should be banned. No cage is kind to an elephant.",
+        "Zoos should not be banned: they breed species that would be gone without them.",
+        "A train between two cities saves more fuel than a plane.",
+        "Homework takes the afternoon from children who have none to spare.",
+        "Bears that live in cages walk in circles for hours.",
+        "The museum opens at nine; children pay nothing.",
+        "A tax on sugar lowers what people drink.",
+    ];
+    let lines = texts.iter().enumerate();
+    let lines = lines.map(|(i, text)| {
+        let title = if i % 2 == 0 { format!("Title {i}") } else { String::new() };
+        json!({"_id": format!("p\"{i}"), "title": title, "text": text}).to_string() + "\n"
+    });
+    desk.write("corpus.jsonl", lines.collect::<String>())
+}
+
+/// Ids and scores of a lane's hits.
+fn hits(told: &Value, lane: usize) -> Vec<(String, f64)> {
+    let hits = told["lanes"][lane]["hits"].as_array().unwrap().iter();
+    hits.map(|hit| (hit["id"].as_str().unwrap().to_owned(), hit["score"].as_f64().unwrap())).collect()
+}
+
+fn ids(told: &Value, lane: usize) -> Vec<String> {
+    hits(told, lane).into_iter().map(|(id, _)| id).collect()
+}
+
+/// Pushes twice, then asks every kind of lane: what holds for both engines.
+fn pushed_and_asked(desk: &Desk, place: &str) {
+    let corpus = corpus(desk);
+    let push = |corpus: &str| desk.run(&["corpus", "push", place, "--corpus", corpus]).good();
+    let first = push(&corpus);
+    assert!(first.contains("made ") && first.contains("7 passages new, 0 changed"), "{first}");
+    let second = push(&corpus);
+    assert!(second.contains("nothing to do: all 7 passages") && !second.contains("made"), "{second}");
+    let (vectors, terms) = (format!("{place}@by=vectors"), format!("{place}@by=bm25"));
+    let (pap, mmr) = (format!("{vectors}+pap@1"), format!("{vectors}+mmr@.5"));
+    let mut lanes = vec!["search", QUESTION, "--corpus", &corpus, "-k", "7"];
+    for lane in ["minilm", &vectors, &terms, "minilm+pap@1", &pap, "minilm+mmr@.5", &mmr] {
+        lanes.extend(["--lane", lane]);
+    }
+    let told = desk.json(&lanes);
+    for (here, there) in [(0, 1), (3, 4), (5, 6)] {
+        let (here, there) = (hits(&told, here), hits(&told, there));
+        assert_eq!(here.len(), 7, "{told:#}");
+        for ((id, score), (other, same)) in here.iter().zip(&there) {
+            assert!(id == other && (score - same).abs() < 2e-3, "{here:?}\n{there:?}");
+        }
+    }
+    let by_terms = hits(&told, 2);
+    assert!(by_terms.iter().take(2).all(|(id, _)| id == "p\"0" || id == "p\"1"), "{by_terms:?}");
+    assert!(by_terms.windows(2).all(|two| two[0].1 >= two[1].1) && by_terms[0].1 > 0.0, "{by_terms:?}");
+    // A corpus that lacks some of what is there: they keep their ranks and are told once.
+    let fewer = std::fs::read_to_string(desk.files.path().join("corpus.jsonl")).unwrap();
+    let fewer: String = fewer.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let fewer = desk.write("fewer.jsonl", fewer);
+    let less = desk.json(&["search", QUESTION, "--corpus", &fewer, "-k", "7", "--lane", &vectors]);
+    assert_eq!(ids(&less, 0), ids(&told, 1));
+    let notes = less["lanes"][0]["notes"].to_string();
+    assert!(notes.contains("1 passage of this list is not in the corpus"), "{notes}");
+    let others = push(&fewer);
+    assert!(others.contains("nothing to do: all 6") && others.contains("1 more are there"), "{others}");
+}
+
+#[test]
+fn a_corpus_goes_to_an_open_search_once_and_its_lanes_rank_as_those_here() {
+    pushed_and_asked(&Desk::new(), &format!("os:{}/args", open_search(|_| Whim::Habit)));
+}
+
+#[test]
+fn a_server_that_is_not_there_fails_its_lane_alone() {
+    let desk = Desk::new();
+    let corpus = corpus(&desk);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let place = format!("os:http://{closed}/args");
+    let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &place]);
+    assert_eq!(told.code, Some(2));
+    assert!(told.out.contains("BM25") && told.out.contains("Title 0"), "{}", told.out);
+    assert!(told.err.contains("could not be reached"), "{}", told.err);
+    desk.run(&["corpus", "push", &place, "--corpus", &corpus])
+        .bad(&["could not be reached", "start the server"]);
+    desk.run(&["corpus", "push", "args", "--corpus", &corpus]).bad(&["os:URL/INDEX"]);
+    desk.run(&["search", QUESTION, "--lane", &format!("{place}+rm3")]).bad(&["rm3"]);
+    let projected = format!("{place}@by=vectors+pap-plus@1");
+    desk.run(&["search", QUESTION, "--lane", &projected]).bad(&["another projection, such as pap"]);
+}
+
+#[test]
+fn a_push_that_is_killed_goes_on_from_there() {
+    let bulks = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&bulks);
+    let url = open_search(move |asked| match asked.line.as_str() {
+        // The second batch is taken and never answered; the server does not keep it.
+        "post /args/_bulk" if seen.fetch_add(1, Ordering::SeqCst) == 1 => Whim::Silence,
+        _ => Whim::Habit,
+    });
+    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
+    // The carried sample has its vectors: 600 passages are three batches.
+    let push = ["corpus", "push", &place];
+    killed(&desk, &push, &|| bulks.load(Ordering::SeqCst) == 2);
+    let told = desk.run(&push).good();
+    assert!(told.contains("344 passages new, 0 changed, 256 there as they are"), "{told}");
+    assert!(desk.run(&push).good().contains("nothing to do: all 600 passages"));
+}
+
+#[test]
+fn secrets_come_from_the_environment_and_are_never_printed() {
+    let url = open_search(|asked| match asked.head.contains("authorization: apikey a2v5") {
+        true => Whim::Habit,
+        false => Whim::Say(401, json!({"error": {"reason": "unable to authenticate"}, "status": 401})),
+    });
+    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
+    let push = ["corpus", "push", &place, "--corpus", &corpus(&desk)];
+    desk.run(&push).bad(&["refused with 401: unable to authenticate; set PARALLAX_OPENSEARCH_USER"]);
+    let wrong = told(desk.command(&push).env("PARALLAX_OPENSEARCH_KEY", "hush"));
+    wrong.bad(&["unable to authenticate; check PARALLAX_OPENSEARCH_USER"]);
+    assert!(!wrong.err.contains("hush"), "{}", wrong.err);
+    told(desk.command(&push).env("PARALLAX_OPENSEARCH_USER", "me")).bad(&["set both", "_PASSWORD"]);
+    let right = told(desk.command(&push).env("PARALLAX_OPENSEARCH_KEY", "a2V5")).good();
+    assert!(right.contains("7 passages new"), "{right}");
+}
+
+#[test]
+fn a_batch_that_is_taken_in_part_names_what_was_refused_and_the_rest_stays() {
+    let items = json!([
+        {"index": {"status": 201}},
+        {"index": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "failed to parse"}}},
+    ]);
+    let two = "{\"_id\": \"a\", \"text\": \"one\"}\n{\"_id\": \"b\", \"text\": \"two\"}\n";
+    let url = open_search(move |asked| match asked.line.as_str() {
+        "post /args/_bulk" => Whim::Say(200, json!({"errors": true, "items": items})),
+        _ => Whim::Habit,
+    });
+    let desk = Desk::new();
+    let corpus = desk.write("two.jsonl", two);
+    let told = desk.run(&["corpus", "push", &format!("os:{url}/args"), "--corpus", &corpus]);
+    told.bad(&["refused the passage `b` with 400: failed to parse"]);
+}
+
+#[test]
+fn another_schema_is_refused_by_push_and_lane_with_what_differs() {
+    let fields = json!({"text": {"type": "text"}, "vector": {"type": "knn_vector", "dimension": 768}});
+    let url = open_search(move |asked| match asked.line.as_str() {
+        "get /args/_mapping" => Whim::Say(200, json!({"args": {"mappings": {"properties": fields}}})),
+        other => panic!("{other} was asked of an index that does not fit"),
+    });
+    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
+    let corpus = corpus(&desk);
+    desk.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&[
+        "another schema",
+        "`title` is missing, expected text",
+        "`hash` is missing, expected keyword",
+        "`vector` has 768 numbers, expected 384",
+    ]);
+    let vectors = format!("{place}@by=vectors");
+    let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &vectors]);
+    assert_eq!(told.code, Some(2));
+    assert!(told.err.contains("`vector` has 768 numbers, expected 384"), "{}", told.err);
+}
