@@ -88,8 +88,13 @@ fn said(error: &dyn std::fmt::Display) -> EncodeError {
 
 /// A graph that rten stumbles over is an error like any other: anybody can bring one.
 fn caught<T>(run: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
-    let stumbled = |_| Err(EncodeError("the graph does what rten cannot run".into()));
+    let stumbled = |_| Err(EncodeError("the graph holds what cannot be run here".into()));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(stumbled)
+}
+
+/// Whether this is a thread that runs graphs and nothing else; a panic there is caught by whoever asked.
+pub fn on_a_graphs_thread() -> bool {
+    std::thread::current().name().is_some_and(|name| name.starts_with("rten-"))
 }
 
 fn options() -> ModelOptions {

@@ -12,6 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 use super::config::Mouse;
+use crate::encode::graph::on_a_graphs_thread;
 
 /// Gives the terminal back when dropped.
 pub struct Guard;
@@ -25,7 +26,7 @@ impl Guard {
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             // What a graph's own thread stumbles over is caught where it was asked, and told as an error.
-            if std::thread::current().name().is_some_and(|name| name.starts_with("rten-")) {
+            if on_a_graphs_thread() {
                 return;
             }
             restore();
