@@ -36,10 +36,12 @@ mod tests {
 
     #[test]
     fn a_file_and_an_address_are_told_apart() {
-        let told = |llm: &str| named(llm, "m").map(|chat| chat.model().to_owned()).map_err(|bad| bad.to_string());
+        let told =
+            |llm: &str| named(llm, "m").map(|chat| chat.model().to_owned()).map_err(|bad| bad.to_string());
         assert_eq!(told("http://localhost:1/v1"), Ok("m".into()));
         assert!(told("model.gguf").unwrap_err().contains("--llm gguf:FILE"));
-        let word = if cfg!(feature = "local-llm") { "none.gguf: no such file" } else { "--features local-llm" };
+        let word =
+            if cfg!(feature = "local-llm") { "none.gguf: no such file" } else { "--features local-llm" };
         assert!(told("gguf:none.gguf").unwrap_err().contains(word));
     }
 }

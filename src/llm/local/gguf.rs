@@ -170,7 +170,9 @@ fn header(bytes: &[u8]) -> Result<Header, String> {
     let mut at = Cursor { bytes, at: 4 };
     match at.u32()? {
         2 | 3 => {}
-        other if other.swap_bytes() < 100 => return Err("its bytes are in big-endian order; take another file".into()),
+        other if other.swap_bytes() < 100 => {
+            return Err("its bytes are in big-endian order; take another file".into());
+        }
         other => return Err(format!("a GGUF file of version {other}; 2 and 3 can be read")),
     }
     let (tensors, values) = (at.u64()?, at.u64()?);
@@ -245,7 +247,12 @@ impl<'a> Cursor<'a> {
             10 => Value::Whole(self.u64()?),
             11 => whole(i64::from_le_bytes(self.some()?)),
             12 => Value::Real(f64::from_le_bytes(self.some()?)),
-            other => return Err(format!("a value of an unknown type ({other}) at byte {}; fetch it again", self.at)),
+            other => {
+                return Err(format!(
+                    "a value of an unknown type ({other}) at byte {}; fetch it again",
+                    self.at
+                ));
+            }
         })
     }
 

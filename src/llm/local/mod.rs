@@ -77,9 +77,13 @@ impl Chat for Local {
             return Err(Stopped.into());
         }
         if !request.temperature.is_finite() {
-            return Err(ChatError::Refused("the request cannot be answered (its temperature is no number)".into()));
+            return Err(ChatError::Refused(
+                "the request cannot be answered (its temperature is no number)".into(),
+            ));
         }
-        let ended = || ChatError::Unreachable(format!("{}: the thread of the model has ended; start anew", self.name));
+        let ended = || {
+            ChatError::Unreachable(format!("{}: the thread of the model has ended; start anew", self.name))
+        };
         let (tell, told) = sync_channel(1);
         let job = Job { request: request.clone(), stop: stop.clone(), tell };
         self.jobs.send(job).map_err(|_| ended())?;
@@ -119,7 +123,8 @@ impl Model {
     /// Answers until nobody is left to ask.
     fn serve(mut self, jobs: &Receiver<Job>) {
         for job in jobs {
-            let reply = if job.stop.is_set() { Err(Stopped.into()) } else { self.reply(&job.request, &job.stop) };
+            let reply =
+                if job.stop.is_set() { Err(Stopped.into()) } else { self.reply(&job.request, &job.stop) };
             // Nobody listens any longer when the caller was stopped.
             let _ = job.tell.send(reply);
         }
@@ -156,7 +161,8 @@ impl Model {
                 logits = network.read(part, &mut memory).map_err(|error| nonsense(error.to_string()))?;
             }
             let next = draw.next(&logits);
-            let next = next.ok_or_else(|| nonsense("it computes no numbers; fetch the model again".into()))?;
+            let next =
+                next.ok_or_else(|| nonsense("it computes no numbers; fetch the model again".into()))?;
             ended = vocabulary.is_end(next);
             if ended {
                 break;

@@ -67,9 +67,8 @@ impl Network {
         // candle spreads large products over threads, and with them the order of its sums.
         gemm::set_threading_threshold(usize::MAX);
         let wrong = |error: candle_core::Error| file.wrong(error.to_string());
-        let vector = |name: &str, length: usize| {
-            file.tensor(name, &[length])?.dequantize(&Device::Cpu).map_err(wrong)
-        };
+        let vector =
+            |name: &str, length: usize| file.tensor(name, &[length])?.dequantize(&Device::Cpu).map_err(wrong);
         let linear = |name: String, rows: usize, columns: usize| {
             let weight = file.tensor(&format!("{name}.weight"), &[rows, columns])?;
             let bias = format!("{name}.bias");
@@ -88,7 +87,11 @@ impl Network {
                 queries: linear(name("attn_q"), queries, width)?,
                 keys: linear(name("attn_k"), keys, width)?,
                 values: linear(name("attn_v"), keys, width)?,
-                norms: if normed { Some((norm("attn_q_norm", head)?, norm("attn_k_norm", head)?)) } else { None },
+                norms: if normed {
+                    Some((norm("attn_q_norm", head)?, norm("attn_k_norm", head)?))
+                } else {
+                    None
+                },
                 out: linear(name("attn_output"), width, queries)?,
                 between: norm("ffn_norm", width)?,
                 gate: linear(name("ffn_gate"), inner, width)?,
@@ -132,8 +135,18 @@ impl Network {
         let mut x = self.embedding.embedding(&Tensor::new(ids, &Device::Cpu)?)?;
         for (block, kept) in self.blocks.iter().zip(&mut memory.blocks) {
             let h = rms_norm(&x, &block.before, eps)?;
-            let q = self.turned(&block.queries.forward(&h)?, block.norms.as_ref().map(|norms| &norms.0), &cos, &sin)?;
-            let k = self.turned(&block.keys.forward(&h)?, block.norms.as_ref().map(|norms| &norms.1), &cos, &sin)?;
+            let q = self.turned(
+                &block.queries.forward(&h)?,
+                block.norms.as_ref().map(|norms| &norms.0),
+                &cos,
+                &sin,
+            )?;
+            let k = self.turned(
+                &block.keys.forward(&h)?,
+                block.norms.as_ref().map(|norms| &norms.1),
+                &cos,
+                &sin,
+            )?;
             let (k, v) = kept.append(&k, &self.by_head(&block.values.forward(&h)?)?)?;
             x = (x + block.out.forward(&self.attended(&q, &k, &v, hidden.as_ref())?)?)?;
             let h = rms_norm(&x, &block.between, eps)?;

@@ -33,12 +33,6 @@ impl Shape {
         let neighbours = match kind {
             "llama" => true,
             "qwen2" | "qwen3" => false,
-            "gemma3" => {
-                return Err(file.wrong(
-                    "its architecture is gemma3, which needs parts of its own; llama, qwen2 and qwen3 can be read: serve it with \
-                     llama.cpp or Ollama and name that server with --llm",
-                ));
-            }
             other => {
                 return Err(file.wrong(format!(
                     "its architecture is {}; llama (with Mistral, TinyLlama and SmolLM), qwen2 and qwen3 can be read: serve it with \
@@ -54,7 +48,9 @@ impl Shape {
             None => Ok(None),
         };
         let side = |name: &str| {
-            let missing = || file.wrong(format!("`{kind}.{name}` is missing, or not one number; fetch the model again"));
+            let missing = || {
+                file.wrong(format!("`{kind}.{name}` is missing, or not one number; fetch the model again"))
+            };
             optional(name)?.ok_or_else(missing)
         };
         let (width, heads) = (side("embedding_length")?, side("attention.head_count")?);
@@ -68,7 +64,9 @@ impl Shape {
             heads,
             groups,
             head,
-            vocabulary: vocabulary.ok_or_else(|| file.wrong("the tensor `token_embd.weight` is missing; fetch the model again"))?,
+            vocabulary: vocabulary.ok_or_else(|| {
+                file.wrong("the tensor `token_embd.weight` is missing; fetch the model again")
+            })?,
             // Within the window that slides, all that was read is seen.
             window: side("context_length")?.min(optional("attention.sliding_window")?.unwrap_or(usize::MAX)),
             eps: file.real(&named("attention.layer_norm_rms_epsilon")).unwrap_or(1e-5) as f32,
@@ -77,7 +75,11 @@ impl Shape {
             slower: file.real(&named("rope.scaling.factor")).unwrap_or(1.0),
         };
         let no = |why: &str| Err(file.wrong(format!("{why}; such a model cannot be read")));
-        let scaling = file.text(&named("rope.scaling.type")).unwrap_or(if shape.slower == 1.0 { "none" } else { "linear" });
+        let scaling = file.text(&named("rope.scaling.type")).unwrap_or(if shape.slower == 1.0 {
+            "none"
+        } else {
+            "linear"
+        });
         if file.whole(&named("expert_count")).is_some_and(|count| count > 0) {
             return no("it is a mixture of experts");
         }
@@ -98,6 +100,9 @@ impl Shape {
 
     /// How fast each pair of numbers of a head turns from one token to the next.
     pub fn turns(&self) -> Vec<f32> {
-        (0..self.head).step_by(2).map(|at| (self.base.powf(-(at as f64 / self.head as f64)) / self.slower) as f32).collect()
+        (0..self.head)
+            .step_by(2)
+            .map(|at| (self.base.powf(-(at as f64 / self.head as f64)) / self.slower) as f32)
+            .collect()
     }
 }

@@ -15,13 +15,17 @@ impl Template {
     /// Takes a template, if there is one.
     pub fn new(source: Option<&str>) -> Result<Self, String> {
         let Some(source) = source else { return Ok(Template(None)) };
-        let wrong = |error: Error| format!("its chat template cannot be read ({error}); take another file of this model");
+        let wrong = |error: Error| {
+            format!("its chat template cannot be read ({error}); take another file of this model")
+        };
         let mut jinja = Environment::new();
         // As Python's transformers, for which these templates are written.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(wrong)?;
         jinja.set_syntax(syntax);
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        jinja.add_function("raise_exception", |why: String| Err::<String, _>(Error::new(ErrorKind::InvalidOperation, why)));
+        jinja.add_function("raise_exception", |why: String| {
+            Err::<String, _>(Error::new(ErrorKind::InvalidOperation, why))
+        });
         jinja.set_fuel(Some(STEPS));
         jinja.add_template_owned("chat", source.to_owned()).map_err(wrong)?;
         Ok(Template(Some(jinja)))
@@ -33,20 +37,26 @@ impl Template {
         let both = if system.is_empty() { prompt.to_owned() } else { format!("{system}\n\n{prompt}") };
         let Some(jinja) = &self.0 else { return Ok(both + "\n\n") };
         let written = |messages: &[(&str, &str)]| {
-            let messages: Vec<_> =
-                messages.iter().map(|(role, content)| context! { role => *role, content => *content }).collect();
+            let messages: Vec<_> = messages
+                .iter()
+                .map(|(role, content)| context! { role => *role, content => *content })
+                .collect();
             // A reply may be short, and thoughts would take its place.
             let values = context! {
                 messages, add_generation_prompt => true, enable_thinking => false, bos_token => begin, eos_token => end
             };
             jinja.get_template("chat").and_then(|template| template.render(values))
         };
-        let told = |error: Error| format!("its chat template refuses the prompt ({error}); take another file of this model");
+        let told = |error: Error| {
+            format!("its chat template refuses the prompt ({error}); take another file of this model")
+        };
         if system.is_empty() {
             return written(&[("user", prompt)]).map_err(told);
         }
         // Some models know no system's words and say so.
-        written(&[("system", system), ("user", prompt)]).or_else(|_| written(&[("user", &both)])).map_err(told)
+        written(&[("system", system), ("user", prompt)])
+            .or_else(|_| written(&[("user", &both)]))
+            .map_err(told)
     }
 }
 

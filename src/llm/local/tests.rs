@@ -154,7 +154,7 @@ fn a_stopped_reply_makes_room_for_the_next() {
 #[test]
 fn a_prompt_longer_than_the_window_is_refused_with_both_lengths() {
     let model = Local::open(&fixture("llama.gguf")).unwrap();
-    let long = Request { prompt: "zoo ".repeat(800), ..request(12) };
+    let long = Request { prompt: "quick ".repeat(800), ..request(12) };
     let Err(ChatError::Refused(told)) = model.reply(&long, &Stop::never()) else { panic!() };
     assert!(told.contains("the model takes 1024 with its reply"), "{told}");
     let odd = Request { temperature: f32::NAN, ..request(12) };
@@ -189,7 +189,8 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
         let opening = Opening { data_dir: folder.path().into(), llm, ..Opening::default() };
         let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
         let statement = "Every bear should have a pension.".to_owned();
-        let question = Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
+        let question =
+            Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
         let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
         let list = rank(&setup, &recipe, Asked::plainly(&question), &mut lists, &Stop::never()).unwrap();
         list.trace.expansion().unwrap().clone()
@@ -208,20 +209,33 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
 #[test]
 fn a_file_that_is_no_model_is_told_when_it_is_opened() {
     for (change, words) in [
-        (Box::new(|bytes: &mut Vec<u8>| bytes[..2].copy_from_slice(b"PK")) as Box<dyn FnOnce(&mut Vec<u8>)>, "no GGUF file"),
+        (
+            Box::new(|bytes: &mut Vec<u8>| bytes[..2].copy_from_slice(b"PK"))
+                as Box<dyn FnOnce(&mut Vec<u8>)>,
+            "no GGUF file",
+        ),
         (Box::new(|bytes| bytes.clear()), "no GGUF file"),
         (Box::new(|bytes| bytes[4] = 1), "version 1"),
         (Box::new(|bytes| bytes[4..8].copy_from_slice(&[0, 0, 0, 3])), "big-endian"),
         (Box::new(|bytes| bytes.truncate(4_000)), "cut short"),
         (Box::new(|bytes| rename(bytes, "llama", "mamba")), "`mamba`; llama (with Mistral"),
-        (Box::new(|bytes| rename(bytes, "llama.block_count", "llama.bluck_count")), "`llama.block_count` is missing"),
+        (
+            Box::new(|bytes| rename(bytes, "llama.block_count", "llama.bluck_count")),
+            "`llama.block_count` is missing",
+        ),
         (Box::new(|bytes| set(bytes, "llama.block_count", 0)), "`llama.block_count` is 0"),
         (Box::new(|bytes| set(bytes, "llama.attention.head_count_kv", 3)), "shared out evenly"),
-        (Box::new(|bytes| rename(bytes, "tokenizer.ggml.tokens", "tokenizer.ggml.tokans")), "no tokenizer is in it"),
+        (
+            Box::new(|bytes| rename(bytes, "tokenizer.ggml.tokens", "tokenizer.ggml.tokans")),
+            "no tokenizer is in it",
+        ),
         (Box::new(|bytes| rename(bytes, "tokenizer.ggml.merges", "tokenizer.ggml.morges")), "has no merges"),
         (Box::new(|bytes| rename(bytes, "smollm", "tekken")), "in the way `tekken`"),
         (Box::new(|bytes| rename(bytes, "{%- for", "{%- fur")), "chat template cannot be read"),
-        (Box::new(|bytes| rename(bytes, "llama.block_count", "general.alignment")), "block_count` is missing"),
+        (
+            Box::new(|bytes| rename(bytes, "llama.block_count", "general.alignment")),
+            "block_count` is missing",
+        ),
     ] {
         let (_folder, opened) = changed("llama.gguf", change);
         let told = opened.unwrap_err();
@@ -237,17 +251,30 @@ fn a_file_that_is_no_model_is_told_when_it_is_opened() {
 #[test]
 fn weights_that_are_missing_cut_or_of_another_kind_are_told_when_something_is_asked() {
     for (change, words) in [
-        (Box::new(|bytes: &mut Vec<u8>| rename(bytes, "blk.1.ffn_up", "blk.1.ffn_ap")) as Box<dyn FnOnce(&mut Vec<u8>)>, "`blk.1.ffn_up.weight` is missing"),
+        (
+            Box::new(|bytes: &mut Vec<u8>| rename(bytes, "blk.1.ffn_up", "blk.1.ffn_ap"))
+                as Box<dyn FnOnce(&mut Vec<u8>)>,
+            "`blk.1.ffn_up.weight` is missing",
+        ),
         (Box::new(|bytes| bytes.truncate(bytes.len() - 4_000)), "cut short"),
-        (Box::new(|bytes| set(bytes, "llama.feed_forward_length", 50)), "has the shape [48, 32], expected [50, 32]"),
-        (Box::new(|bytes| {
-            let at = place(bytes, "output_norm.weight") + "output_norm.weight".len() + 4 + 8;
-            bytes[at] = 19;
-        }), "quantised in a way that cannot be read (type 19)"),
-        (Box::new(|bytes| {
-            let end = bytes.len() - 400;
-            bytes[end..].fill(0xff);
-        }), "computes no numbers"),
+        (
+            Box::new(|bytes| set(bytes, "llama.feed_forward_length", 50)),
+            "has the shape [48, 32], expected [50, 32]",
+        ),
+        (
+            Box::new(|bytes| {
+                let at = place(bytes, "output_norm.weight") + "output_norm.weight".len() + 4 + 8;
+                bytes[at] = 19;
+            }),
+            "quantised in a way that cannot be read (type 19)",
+        ),
+        (
+            Box::new(|bytes| {
+                let end = bytes.len() - 400;
+                bytes[end..].fill(0xff);
+            }),
+            "computes no numbers",
+        ),
     ] {
         let (_folder, model) = changed("llama.gguf", change);
         let told = model.unwrap().reply(&request(12), &Stop::never()).unwrap_err().to_string();

@@ -11,7 +11,8 @@ const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Tokens that end an answer, whatever else the file says of them.
-const ENDS: [&str; 6] = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>"];
+const ENDS: [&str; 6] =
+    ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>"];
 
 /// The kinds of tokens that the file tells apart.
 const CONTROL: u64 = 3;
@@ -40,8 +41,9 @@ impl Vocabulary {
             return Err(file.wrong("no tokenizer is in it; lay the model's tokenizer.json beside it"));
         } else {
             let made = made(file, tokens)?;
-            serde_json::from_value(made)
-                .map_err(|error| file.wrong(format!("its tokenizer cannot be used ({error}); fetch it again")))?
+            serde_json::from_value(made).map_err(|error| {
+                file.wrong(format!("its tokenizer cannot be used ({error}); fetch it again"))
+            })?
         };
         let id = |name: &str| {
             let id = u32::try_from(file.whole(&format!("tokenizer.ggml.{name}"))?).ok()?;
@@ -56,7 +58,8 @@ impl Vocabulary {
             file.text("tokenizer.ggml.model") == Some("llama")
                 || file.text("tokenizer.ggml.pre") == Some("llama-bpe")
         });
-        let marks = [&begin, &end].map(|mark| mark.as_ref().map_or_else(String::new, |(_, token)| token.clone()));
+        let marks =
+            [&begin, &end].map(|mark| mark.as_ref().map_or_else(String::new, |(_, token)| token.clone()));
         Ok(Vocabulary { tokenizer, begin: begin.filter(|_| wanted).map(|(id, _)| id), marks, ends })
     }
 
@@ -107,8 +110,10 @@ fn made(file: &Gguf, tokens: &[String]) -> Result<Value, InputError> {
     let mut model = model;
     model["type"] = "BPE".into();
     model["vocab"] = Value::Object(vocabulary);
-    Ok(json!({"version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": normalizer,
-              "pre_tokenizer": cut, "post_processor": null, "decoder": decoder, "model": model}))
+    Ok(
+        json!({"version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": normalizer,
+              "pre_tokenizer": cut, "post_processor": null, "decoder": decoder, "model": model}),
+    )
 }
 
 type Parts = (Value, Value, Value, Value);
@@ -117,7 +122,8 @@ type Parts = (Value, Value, Value, Value);
 fn bytes(file: &Gguf) -> Result<Parts, InputError> {
     let byte_level = |regex: bool| json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": regex});
     let split = |regex: &str| {
-        let split = json!({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": false});
+        let split =
+            json!({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": false});
         json!({"type": "Sequence", "pretokenizers": [split, byte_level(false)]})
     };
     let digits = json!({"type": "Digits", "individual_digits": true});
@@ -161,7 +167,8 @@ fn pieces(file: &Gguf, tokens: &[String]) -> Result<Parts, InputError> {
     let merges: Vec<[&str; 2]> = merges.into_iter().map(|(_, left, right)| [left, right]).collect();
     let unknown = file.whole("tokenizer.ggml.unknown_token_id").and_then(|id| usize::try_from(id).ok());
     let unknown = tokens.get(unknown.unwrap_or(0));
-    let replace = |from: &str, to: &str| json!({"type": "Replace", "pattern": {"String": from}, "content": to});
+    let replace =
+        |from: &str, to: &str| json!({"type": "Replace", "pattern": {"String": from}, "content": to});
     let prefixed = file.truth("tokenizer.ggml.add_space_prefix").unwrap_or(true);
     let mut normalizers = vec![replace(" ", "▁")];
     let mut decoders = vec![replace("▁", " "), json!({"type": "ByteFallback"}), json!({"type": "Fuse"})];
