@@ -4,6 +4,7 @@
 
 mod draw;
 mod gguf;
+mod header;
 mod network;
 mod shape;
 mod template;
