@@ -56,10 +56,10 @@ pub struct Common {
     #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
     pub lanes: Vec<Recipe>,
     /// A language model that writes expansions: the address of an OpenAI-compatible server, such as
-    /// http://localhost:11434/v1. Its key, if it asks for one, is read from PARALLAX_LLM_KEY.
-    #[arg(long, global = true, value_name = "URL", env = "PARALLAX_LLM", requires = "llm_model")]
+    /// http://localhost:11434/v1, or gguf:FILE. A server's key, if it asks for one, is read from PARALLAX_LLM_KEY.
+    #[arg(long, global = true, value_name = "URL|gguf:FILE", env = "PARALLAX_LLM")]
     pub llm: Option<String>,
-    /// The model's name on that server.
+    /// The model's name on that server, which needs one.
     #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_LLM_MODEL")]
     pub llm_model: Option<String>,
     /// Recorded replies (JSONL), taken instead of asking a model.
@@ -112,7 +112,7 @@ impl Common {
             runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
             threshold: self.detector_threshold.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
-            llm: self.llm.clone().zip(self.llm_model.clone()),
+            llm: self.llm.clone().map(|llm| (llm, self.llm_model.clone().unwrap_or_default())),
             replies: self.replies.clone(),
             answers: self.answers.clone(),
             reader: self.reader.clone(),

@@ -26,7 +26,7 @@ pub struct Endpoint {
     pub at_once: usize,
 }
 
-/// Why no client was made for an [`Endpoint`].
+/// Why there is no model behind what was named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadEndpoint(pub(super) String);
@@ -73,7 +73,7 @@ impl Endpoint {
         let http = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(mut url) = http else {
             return no(&format!(
-                "{} is no http:// or https:// URL; set --llm URL, such as http://localhost:11434/v1",
+                "{} is no http:// or https:// URL; set --llm URL, such as http://localhost:11434/v1, or --llm gguf:FILE",
                 crate::input::excerpt(base)
             ));
         };

@@ -1,4 +1,4 @@
-//! Language models that answer prompts: an OpenAI-compatible endpoint, and replies recorded before.
+//! Language models that answer prompts: an OpenAI-compatible endpoint, a GGUF file, and replies recorded before.
 //!
 //! Owns [`Chat`] and what implements it. It must not know what a prompt is for.
 
@@ -8,6 +8,9 @@ mod exchange;
 #[cfg(test)]
 mod fake;
 mod journal;
+#[cfg(feature = "local-llm")]
+mod local;
+mod named;
 mod openai;
 #[cfg(test)]
 mod openai_tests;
@@ -19,6 +22,9 @@ mod sse;
 mod waiting_tests;
 
 pub use endpoint::{BadEndpoint, Endpoint, KEY_VARIABLE};
+#[cfg(feature = "local-llm")]
+pub use local::Local;
+pub use named::named;
 pub use openai::OpenAi;
 pub use record::line;
 pub use recorded::Recorded;
@@ -41,7 +47,7 @@ pub struct Request {
     pub sample: u32,
 }
 
-/// What a reply cost, as the server counts it.
+/// What a reply cost, as the model counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     /// Read.
@@ -74,13 +80,13 @@ impl Reply {
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChatError {
-    /// The server is not there, cut the connection, or took too long.
+    /// The server is not there, cut the connection, or took too long; or the model's file cannot be used.
     #[error("{0}")]
     Unreachable(String),
-    /// The server refused, in its words.
+    /// The server refused, in its words; or the prompt is too long for the model.
     #[error("{0}")]
     Refused(String),
-    /// The server answered something that is no chat completion.
+    /// The server answered something that is no chat completion, or the model nothing.
     #[error("{0}")]
     Nonsense(String),
     /// No reply to this request was recorded, and there is no model to ask.

@@ -61,7 +61,9 @@ impl OpenAi {
     pub fn new(endpoint: Endpoint) -> Result<Self, BadEndpoint> {
         let (target, shown) = endpoint.target()?;
         if endpoint.model.trim().is_empty() {
-            return Err(BadEndpoint(format!("no model is named; name one of those {shown}/models lists")));
+            return Err(BadEndpoint(format!(
+                "no model is named; name one of those {shown}/models lists with --llm-model"
+            )));
         }
         if endpoint.key.as_ref().is_some_and(|key| key.contains(|c: char| !c.is_ascii_graphic())) {
             return Err(BadEndpoint(

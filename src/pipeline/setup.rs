@@ -18,7 +18,7 @@ use crate::detect::labels::Absent;
 use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, ReadyError};
 use crate::input::InputError;
-use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
+use crate::llm::{self, Chat, Recorded, Recording};
 use crate::question::{self, Question};
 use crate::read::{Answers, Prompted, Reader, brought};
 use crate::remote::Remotes;
@@ -43,7 +43,8 @@ pub struct Opening {
     pub threshold: Option<PathBuf>,
     /// Where indices and verdicts are kept.
     pub data_dir: PathBuf,
-    /// A language model to write expansions: the address of an OpenAI-compatible server, and the model's name there.
+    /// A language model to write expansions: the address of an OpenAI-compatible server and the model's name there, or
+    /// `gguf:FILE`, whose name is its own.
     pub llm: Option<(String, String)>,
     /// Replies recorded before, which are taken instead of asking.
     pub replies: Option<PathBuf>,
@@ -293,10 +294,8 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
     }
     let model = match &opening.llm {
         None => None,
-        Some((url, model)) => {
-            let endpoint = Endpoint::from_env(url, model);
-            let open = OpenAi::new(endpoint).map_err(|error| SetupError::Cache(error.to_string()))?;
-            Some(Arc::new(open) as Arc<dyn Chat>)
+        Some((llm, model)) => {
+            Some(llm::named(llm, model).map_err(|error| SetupError::Cache(error.to_string()))?)
         }
     };
     let journal = opening.data_dir.join("replies.jsonl");

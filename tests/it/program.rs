@@ -625,6 +625,10 @@ fn switches_given_beside_the_lanes_are_taken_by_those_that_have_none_and_wrong_o
         (&["--diversify", "best"], "xquad"),
         (&["--lane", "bm25+pap@1"], "lane of vectors"),
         (&["--llm", "http://127.0.0.1:1/v1"], "llm-model"),
+        (
+            &["--llm", "gguf:none.gguf"],
+            if cfg!(feature = "local-llm") { "none.gguf: no such file" } else { "--features local-llm" },
+        ),
     ] {
         let told = search(wrong);
         assert_eq!(told.code, Some(2), "{wrong:?}");

@@ -1,0 +1,296 @@
+//! Against tiny random models that `tools/llm/make_gguf_fixture.py` made, and what Python makes of them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Deserialize;
+
+use super::*;
+use crate::expand::{Form, Source};
+use crate::pipeline::{Asked, Lists, Opening, Recipe, Setup, rank};
+use crate::question::Question;
+
+const ARCHITECTURES: [&str; 4] = ["llama", "pieces", "qwen2", "qwen3"];
+
+#[derive(Deserialize)]
+struct Expected {
+    system: String,
+    question: String,
+    files: std::collections::HashMap<String, Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    prompt: String,
+    ids: Vec<u32>,
+    next: Vec<u32>,
+}
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/llm").join(name)
+}
+
+fn expected() -> Expected {
+    serde_json::from_slice(&fs::read(fixture("expected.json")).unwrap()).unwrap()
+}
+
+fn request(max_tokens: u32) -> Request {
+    let Expected { system, question, .. } = expected();
+    Request { system, prompt: question, temperature: 0.0, max_tokens, sample: 0 }
+}
+
+/// A model of changed bytes, in a folder that goes with it.
+fn changed(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> (tempfile::TempDir, Result<Local, String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(fixture(name)).unwrap();
+    change(&mut bytes);
+    let path = folder.path().join("changed.gguf");
+    fs::write(&path, bytes).unwrap();
+    let opened = Local::open(&path).map_err(|error| error.to_string());
+    (folder, opened)
+}
+
+fn place(bytes: &[u8], word: &str) -> usize {
+    bytes.windows(word.len()).position(|at| at == word.as_bytes()).unwrap()
+}
+
+fn rename(bytes: &mut [u8], from: &str, to: &str) {
+    assert_eq!(from.len(), to.len());
+    let at = place(bytes, from);
+    bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+}
+
+/// Sets a number that the header names; its type stands between.
+fn set(bytes: &mut [u8], name: &str, number: u32) {
+    let at = place(bytes, name) + name.len() + 4;
+    bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+}
+
+#[test]
+fn prompts_and_their_tokens_are_those_of_python() {
+    for name in ARCHITECTURES {
+        let right = &expected().files[name];
+        let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
+        let vocabulary = Vocabulary::read(&file).unwrap();
+        let template = Template::new(file.text("tokenizer.chat_template")).unwrap();
+        let prompt = template.prompt(&request(1), &vocabulary.marks).unwrap();
+        assert_eq!(prompt, right.prompt, "{name}");
+        assert_eq!(vocabulary.tokens(&prompt).unwrap(), right.ids, "{name}");
+    }
+}
+
+#[test]
+fn the_likeliest_tokens_are_those_of_python_one_after_the_other() {
+    for name in ARCHITECTURES {
+        let right = &expected().files[name];
+        let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
+        let network = Network::load(&file, Shape::read(&file).unwrap()).unwrap();
+        let (mut memory, mut draw) = (network.memory(), Draw::new(&request(1)));
+        let (first, rest) = right.ids.split_at(AT_ONCE);
+        network.read(first, &mut memory).unwrap();
+        let mut logits = network.read(rest, &mut memory).unwrap();
+        for (at, token) in right.next.iter().enumerate() {
+            assert_eq!(draw.next(&logits), Some(*token), "{name}, token {at}");
+            logits = network.read(&[*token], &mut memory).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_request_becomes_a_text_with_its_cost_and_the_models_name() {
+    for name in ARCHITECTURES {
+        let right = &expected().files[name];
+        let path = fixture(&format!("{name}.gguf"));
+        let vocabulary = Vocabulary::read(&Gguf::open(&path).unwrap()).unwrap();
+        let model = Local::open(&path).unwrap();
+        let count = right.next.len().min(12);
+        let reply = model.reply(&request(count as u32), &Stop::never()).unwrap();
+        let text = vocabulary.text(&right.next[..count]).unwrap();
+        assert_eq!(reply.text, text.trim_end_matches('\u{fffd}'), "{name}");
+        assert_eq!(reply.tokens, Some(Tokens { prompt: right.ids.len() as u64, reply: count as u64 }));
+        assert!(!reply.recorded && reply.model == model.model());
+        assert!(model.model().starts_with(&format!("{name}.gguf ")), "{}", model.model());
+    }
+}
+
+#[test]
+fn a_reply_ends_at_the_mark_that_ends_it() {
+    let (_folder, model) = changed("llama.gguf", |bytes| {
+        let third = expected().files["llama"].next[2];
+        set(bytes, "tokenizer.ggml.eos_token_id", third);
+    });
+    let reply = model.unwrap().reply(&request(12), &Stop::never()).unwrap();
+    assert_eq!(reply.tokens.unwrap().reply, 2);
+}
+
+#[test]
+fn what_is_drawn_by_chance_is_the_same_for_the_same_request() {
+    let ask = |sample| {
+        let model = Local::open(&fixture("llama.gguf")).unwrap();
+        model.reply(&Request { temperature: 1.0, sample, ..request(16) }, &Stop::never()).unwrap().text
+    };
+    assert_eq!(ask(0), ask(0));
+    assert_ne!(ask(0), ask(1));
+}
+
+#[test]
+fn a_stopped_reply_makes_room_for_the_next() {
+    let (_folder, model) = changed("llama.gguf", |bytes| set(bytes, "llama.context_length", 1 << 24));
+    let model = model.unwrap();
+    let now = Arc::new(AtomicU64::new(0));
+    thread::scope(|scope| {
+        // Without the stop this one would be written for hours.
+        let long = scope.spawn(|| model.reply(&request(u32::MAX), &Stop::when_past(&now, 0)));
+        let next = scope.spawn(|| model.reply(&request(12), &Stop::never()));
+        Local::open(&fixture("llama.gguf")).unwrap();
+        now.store(1, Ordering::Relaxed);
+        assert_eq!(long.join().unwrap(), Err(Stopped.into()));
+        assert!(next.join().unwrap().is_ok());
+    });
+}
+
+#[test]
+fn a_prompt_longer_than_the_window_is_refused_with_both_lengths() {
+    let model = Local::open(&fixture("llama.gguf")).unwrap();
+    let long = Request { prompt: "quick ".repeat(800), ..request(12) };
+    let Err(ChatError::Refused(told)) = model.reply(&long, &Stop::never()) else { panic!() };
+    assert!(told.contains("the model takes 1024 with its reply"), "{told}");
+    let odd = Request { temperature: f32::NAN, ..request(12) };
+    assert!(matches!(model.reply(&odd, &Stop::never()), Err(ChatError::Refused(_))));
+}
+
+#[test]
+fn a_reply_ends_with_the_window() {
+    let model = Local::open(&fixture("llama.gguf")).unwrap();
+    let tokens = model.reply(&request(u32::MAX), &Stop::never()).unwrap().tokens.unwrap();
+    assert!(tokens.prompt + tokens.reply <= 1024, "{tokens:?}");
+}
+
+#[test]
+fn a_tokenizer_beside_the_file_is_taken_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    fs::copy(fixture("llama.gguf"), &path).unwrap();
+    fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
+    let told = Local::open(&path).unwrap_err().to_string();
+    assert!(told.contains("tokenizer.json: no tokenizer that can be read"), "{told}");
+    let beside = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
+    fs::write(folder.path().join("tokenizer.json"), beside).unwrap();
+    let vocabulary = Vocabulary::read(&Gguf::open(&path).unwrap()).unwrap();
+    assert_eq!(vocabulary.tokens("zoo").unwrap(), [7, 8, 8]);
+}
+
+#[test]
+fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let expansion = |llm: Option<(String, String)>| {
+        let opening = Opening { data_dir: folder.path().into(), llm, ..Opening::default() };
+        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
+        let statement = "Every bear should have a pension.".to_owned();
+        let question =
+            Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
+        let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
+        let list = rank(&setup, &recipe, Asked::plainly(&question), &mut lists, &Stop::never()).unwrap();
+        list.trace.expansion().unwrap().clone()
+    };
+    let named = format!("gguf:{}", fixture("qwen3.gguf").display());
+    let (written, again) = (expansion(Some((named, String::new()))), expansion(None));
+    assert_eq!(written.form, Form::KeqeByModel, "{:?}", written.notes);
+    assert!(written.tokens.is_some_and(|tokens| tokens.prompt > 5 * 100 && tokens.reply > 5));
+    for (expansion, old) in [(&written, false), (&again, true)] {
+        assert!(expansion.added.iter().all(|added| matches!(&added.source,
+            Source::Model { model, recorded, .. } if model.starts_with("qwen3.gguf ") && *recorded == old)));
+    }
+    assert!(again.added.iter().map(|added| &added.text).eq(written.added.iter().map(|added| &added.text)));
+}
+
+#[test]
+fn a_file_that_is_no_model_is_told_when_it_is_opened() {
+    for (change, words) in [
+        (
+            Box::new(|bytes: &mut Vec<u8>| bytes[..2].copy_from_slice(b"PK"))
+                as Box<dyn FnOnce(&mut Vec<u8>)>,
+            "no GGUF file",
+        ),
+        (Box::new(|bytes| bytes.clear()), "no GGUF file"),
+        (Box::new(|bytes| bytes[4] = 1), "version 1"),
+        (Box::new(|bytes| bytes[4..8].copy_from_slice(&[0, 0, 0, 3])), "big-endian"),
+        (Box::new(|bytes| bytes.truncate(4_000)), "cut short"),
+        (Box::new(|bytes| rename(bytes, "llama", "mamba")), "`mamba`; llama (with Mistral"),
+        (
+            Box::new(|bytes| rename(bytes, "llama.block_count", "llama.bluck_count")),
+            "`llama.block_count` is missing",
+        ),
+        (Box::new(|bytes| set(bytes, "llama.block_count", 0)), "`llama.block_count` is 0"),
+        (Box::new(|bytes| set(bytes, "llama.attention.head_count_kv", 3)), "shared out evenly"),
+        (
+            Box::new(|bytes| rename(bytes, "tokenizer.ggml.tokens", "tokenizer.ggml.tokans")),
+            "no tokenizer is in it",
+        ),
+        (Box::new(|bytes| rename(bytes, "tokenizer.ggml.merges", "tokenizer.ggml.morges")), "has no merges"),
+        (Box::new(|bytes| rename(bytes, "smollm", "tekken")), "in the way `tekken`"),
+        (Box::new(|bytes| rename(bytes, "{%- for", "{%- fur")), "chat template cannot be read"),
+        (
+            Box::new(|bytes| rename(bytes, "llama.block_count", "general.alignment")),
+            "block_count` is missing",
+        ),
+    ] {
+        let (_folder, opened) = changed("llama.gguf", change);
+        let told = opened.unwrap_err();
+        assert!(told.contains("changed.gguf") && told.contains(words), "{words}: {told}");
+    }
+    let (_folder, opened) = changed("llama.gguf", |bytes| {
+        rename(bytes, "llama.block_count", "general.alignment");
+        set(bytes, "general.alignment", 0);
+    });
+    assert!(opened.unwrap_err().contains("no power of two"));
+}
+
+#[test]
+fn weights_that_are_missing_cut_or_of_another_kind_are_told_when_something_is_asked() {
+    for (change, words) in [
+        (
+            Box::new(|bytes: &mut Vec<u8>| rename(bytes, "blk.1.ffn_up", "blk.1.ffn_ap"))
+                as Box<dyn FnOnce(&mut Vec<u8>)>,
+            "`blk.1.ffn_up.weight` is missing",
+        ),
+        (Box::new(|bytes| bytes.truncate(bytes.len() - 4_000)), "cut short"),
+        (
+            Box::new(|bytes| set(bytes, "llama.feed_forward_length", 50)),
+            "has the shape [48, 32], expected [50, 32]",
+        ),
+        (
+            Box::new(|bytes| {
+                let at = place(bytes, "output_norm.weight") + "output_norm.weight".len() + 4 + 8;
+                bytes[at] = 19;
+            }),
+            "quantised in a way that cannot be read (type 19)",
+        ),
+        (
+            Box::new(|bytes| {
+                let end = bytes.len() - 400;
+                bytes[end..].fill(0xff);
+            }),
+            "computes no numbers",
+        ),
+    ] {
+        let (_folder, model) = changed("llama.gguf", change);
+        let told = model.unwrap().reply(&request(12), &Stop::never()).unwrap_err().to_string();
+        assert!(told.contains("changed.gguf") && told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn no_byte_of_the_header_can_make_it_panic() {
+    let end = place(&fs::read(fixture("pieces.gguf")).unwrap(), "output_norm.weight");
+    for at in (4..end).step_by(127) {
+        for flip in [0x01, 0x80] {
+            let (_folder, model) = changed("pieces.gguf", |bytes| bytes[at] ^= flip);
+            let told = model.map(|model| model.reply(&request(2), &Stop::never()));
+            let panicked = |error: &ChatError| error.to_string().contains("thread of the model has ended");
+            assert!(!matches!(&told, Ok(Err(error)) if panicked(error)), "byte {at} by {flip}: {told:?}");
+        }
+    }
+}
