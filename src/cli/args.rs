@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use super::eval::args::{Eval, Suite, TableFormat, Ties};
 pub use super::switches::SwitchArgs;
-use crate::detect::LabelSource;
+use crate::detect::{Choice, LabelSource};
 use crate::pipeline::{Opening, Recipe};
 
 /// See what several retrievers bring up on a contentious question, and which side each passage supports.
@@ -37,6 +37,10 @@ pub struct Common {
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
     #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
     pub labels: Vec<String>,
+    /// What judges: carried, or a cross-encoder for NLI or stance by path:FOLDER or hf:ORG/MODEL, with @supports=CLASS after it where
+    /// its own names of the classes do not tell which one means support.
+    #[arg(long, global = true, value_name = "WHAT", default_value_t)]
+    pub detector: Choice,
     /// A threshold fitted on labels by hand (annotate agree --refit) instead of the detector's own.
     #[arg(long, global = true, value_name = "FILE")]
     pub detector_threshold: Option<PathBuf>,
@@ -99,6 +103,7 @@ impl Common {
             questions: self.questions.first().cloned(),
             labels: self.labels.first().cloned(),
             runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
+            detector: self.detector.clone(),
             threshold: self.detector_threshold.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().zip(self.llm_model.clone()),

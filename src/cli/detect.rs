@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::args::{Common, Detect, Format};
 use crate::corpus::Passage;
-use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Refitted};
+use crate::detect::{DetectError, Detector, Fitted};
 use crate::input::{InputError, lines};
 use crate::measure::detection::{Report, report};
-use crate::pipeline::model_threads;
+use crate::pipeline::{MODELS, detector, model_threads};
 use crate::work::{Stop, on_all};
 
 struct Pair {
@@ -31,14 +31,12 @@ struct Pair {
 pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
     let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
-    let own = CrossEncoder::carried().context("the carried detector")?;
-    let detector: Box<dyn Detector> = match fitted {
-        Some(fitted) => Box::new(Refitted::new(own, fitted)?),
-        None => Box::new(own),
-    };
+    let models = common.opening().data_dir.join(MODELS);
+    let detector = detector(&common.detector, fitted.as_ref(), &models).context("the detector")?;
+    let stop = Stop::never();
     let (done, told) = (AtomicUsize::new(0), Mutex::new(io::stderr()));
-    let verdicts = on_all(&model_threads()?, pairs.len(), &Stop::never(), |i| {
-        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement);
+    let verdicts = on_all(&model_threads()?, pairs.len(), &stop, |i| {
+        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement, &stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(500)
             && let Ok(mut out) = told.lock()

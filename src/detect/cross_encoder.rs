@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use tokenizers::Tokenizer;
 
+use super::window::{STATEMENT, text, windows};
 use super::{DetectError, Detector};
 use crate::assets;
 use crate::corpus::Passage;
 use crate::encode::graph::{Graph, tokenizer};
 use crate::encode::{EncodeError, Encoder, MiniLm, Role};
 use crate::retrieve::dense::dot;
+use crate::work::{Stop, Stopped};
 
 const CLS: i32 = 101;
 const SEP: i32 = 102;
-/// Tokens of the statement that are read.
-const STATEMENT: usize = 96;
 
 /// What is known of the carried weights.
 #[derive(Clone, Debug, Deserialize)]
@@ -102,16 +102,6 @@ impl CrossEncoder {
         serde_json::from_slice(assets::DETECTOR_CARD).map_err(|error| DetectError::Model(error.to_string()))
     }
 
-    /// How many windows a passage is read in.
-    ///
-    /// # Errors
-    /// The tokenizer failed.
-    pub fn windows(&self, passage: &Passage, statement: &str) -> Result<usize, DetectError> {
-        let statement = self.tokens(statement)?.len().min(STATEMENT);
-        let tokens = self.tokens(&text(passage))?;
-        Ok(windows(tokens.len(), self.room(statement)).count())
-    }
-
     fn room(&self, statement: usize) -> usize {
         self.card.max_tokens - statement - 3
     }
@@ -150,22 +140,6 @@ impl CrossEncoder {
     }
 }
 
-/// Passage text, then title, as BERDS gives it to its detectors.
-fn text(passage: &Passage) -> String {
-    format!("{} {}", passage.text, passage.title).trim_end().to_owned()
-}
-
-/// Runs of at most `room` tokens that overlap by half and together hold all.
-fn windows(tokens: usize, room: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let mut start = Some(0);
-    std::iter::from_fn(move || {
-        let from = start?;
-        let to = (from + room).min(tokens);
-        start = (to < tokens).then_some(from + room / 2);
-        Some(from..to)
-    })
-}
-
 impl Detector for CrossEncoder {
     fn key(&self) -> &str {
         &self.key
@@ -179,7 +153,7 @@ impl Detector for CrossEncoder {
         self.card.experimental
     }
 
-    fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
+    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
         let read = text(passage);
         let tokens = self.tokens(&read)?;
         let mut asked = self.tokens(statement)?;
@@ -193,20 +167,12 @@ impl Detector for CrossEncoder {
         let cosine = dot(&self.vector(&read)?, &self.vector(statement)?);
         let mut most = 0.0f32;
         for window in windows(tokens.len(), self.room(asked.len())) {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
             let logits = self.logits(&tokens[window], &asked)?;
             most = most.max(self.card.join.probability(logits, cosine));
         }
         Ok(most)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_overlap_by_half_and_leave_no_token_out() {
-        assert!(windows(10, 10).eq(std::iter::once(0..10)));
-        assert_eq!(windows(25, 10).collect::<Vec<_>>(), [0..10, 5..15, 10..20, 15..25]);
     }
 }

@@ -36,14 +36,14 @@ pub fn evidence(
         _ if all.len() > MOST => return Ok(Ok(None)),
         _ => {}
     }
-    let whole = detector.judge(passage, statement)?;
+    let whole = detector.judge(passage, statement, stop)?;
     let mut least = (whole, None);
     for sentence in all {
         if stop.is_set() {
             return Ok(Err(Stopped));
         }
         let text = format!("{}{}", &passage.text[..sentence.start], &passage.text[sentence.end..]);
-        let without = detector.judge(&Passage { text, ..passage.clone() }, statement)?;
+        let without = detector.judge(&Passage { text, ..passage.clone() }, statement, stop)?;
         if without < least.0 {
             least = (without, Some(sentence));
         }
@@ -64,10 +64,7 @@ mod tests {
         fn threshold(&self) -> f32 {
             0.5
         }
-        fn experimental(&self) -> bool {
-            true
-        }
-        fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
+        fn judge(&self, passage: &Passage, statement: &str, _: &Stop) -> Result<f32, DetectError> {
             Ok(if passage.text.contains(statement) { 0.9 } else { 0.1 })
         }
     }

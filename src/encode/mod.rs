@@ -5,10 +5,10 @@
 
 mod array;
 mod brought;
-mod card;
+pub(crate) mod card;
 mod codes;
 mod embed;
-mod family;
+pub(crate) mod family;
 pub(crate) mod graph;
 pub mod hub;
 mod minilm;
@@ -17,7 +17,7 @@ mod products;
 pub mod ready;
 pub mod registry;
 mod remember;
-mod tokens;
+pub(crate) mod tokens;
 mod vectors;
 
 pub use brought::Brought;

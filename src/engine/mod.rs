@@ -69,8 +69,8 @@ pub struct Opened {
     pub reader: Option<(String, bool)>,
     /// From which probability on a verdict is a yes.
     pub threshold: f32,
-    /// The detector is not yet better than cosine.
-    pub experimental: bool,
+    /// What is to be said beside verdicts of the detector, if anything: that it is experimental, or which one it is.
+    pub detector: Option<String>,
     /// Something to be told, such as a cache that cannot be written.
     pub notice: Option<String>,
 }

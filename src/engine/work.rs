@@ -45,9 +45,8 @@ pub fn terms(shared: &Shared, opening: &Opening, tell: &Tell) {
     }
 }
 
-/// The detector's card is read here, so that its threshold is known before the first verdict.
+/// The threshold is told here, so that it is known before the first verdict.
 fn about(setup: &Setup) -> Result<Opened, SetupError> {
-    let card = crate::detect::CrossEncoder::card()?;
     let notices: Vec<&str> = setup.verdicts.not_kept.iter().chain(&setup.notes).map(String::as_str).collect();
     Ok(Opened {
         corpus: setup.corpus.name.clone(),
@@ -57,7 +56,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         by_hand: setup.has_human(),
         reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
         threshold: setup.threshold()?,
-        experimental: card.experimental,
+        detector: setup.caution()?,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
     })
 }
@@ -271,8 +270,9 @@ fn weigh(setup: &Setup, number: u64, items: &[Item], questions: &[Question], sto
     on_all(&setup.models, items.len(), stop, |i| {
         let question = questions.iter().find(|question| question.text == items[i].question);
         let statements = question.map_or(&[][..], |question| &question.perspectives);
-        let judged =
-            |statement: &String| setup.verdicts.judge(detector.as_ref(), &items[i].passage, statement).ok();
+        let judged = |statement: &String| {
+            setup.verdicts.judge(detector.as_ref(), &items[i].passage, statement, stop).ok()
+        };
         let probabilities = statements.iter().map(judged).collect();
         tell(Reply::Weighed { number, item: i, probabilities });
     });

@@ -15,7 +15,7 @@ use crate::corpus::import::Format;
 use crate::corpus::library::{Called, Library};
 use crate::corpus::{Corpus, Passage, PassageIx, sample};
 use crate::detect::labels::Absent;
-use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
+use crate::detect::{Choice, DetectError, Detector, Fitted, Labels, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, ReadyError};
 use crate::input::InputError;
 use crate::llm::{Chat, Endpoint, OpenAi, Recorded, Recording};
@@ -38,6 +38,8 @@ pub struct Opening {
     pub labels: Option<String>,
     /// Finished runs among the lanes: what they carry is the corpus where none is named.
     pub runs: Vec<RunFile>,
+    /// What judges.
+    pub detector: Choice,
     /// A threshold fitted on labels by hand, instead of the detector's own.
     pub threshold: Option<PathBuf>,
     /// Where indices and verdicts are kept.
@@ -135,9 +137,10 @@ pub struct Setup {
     pub(super) library: Library,
     terms: Part<TermIndex>,
     pub(super) shelves: Shelves,
-    detector: Part<dyn Detector>,
+    pub(super) choice: Choice,
+    pub(super) detector: Part<dyn Detector>,
     pub(super) models_folder: PathBuf,
-    fitted: Option<Fitted>,
+    pub(super) fitted: Option<Fitted>,
     fields: Part<Fields>,
 }
 
@@ -202,6 +205,7 @@ impl Setup {
             library,
             terms: Part::new(),
             shelves: Mutex::default(),
+            choice: opening.detector.clone(),
             detector: Part::new(),
             fitted,
             fields: Part::new(),
@@ -232,36 +236,6 @@ impl Setup {
                 None => TermIndex::in_memory(&self.corpus)?,
             }))
         })
-    }
-
-    /// The detector.
-    ///
-    /// # Errors
-    /// It cannot be loaded.
-    pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
-        self.detector.get(|| {
-            let own = CrossEncoder::carried()?;
-            Ok(match &self.fitted {
-                Some(fitted) => Arc::new(Refitted::new(own, fitted.clone())?) as Arc<dyn Detector>,
-                None => Arc::new(own),
-            })
-        })
-    }
-
-    /// The threshold that was fitted on labels by hand, if one is in use.
-    pub fn fitted(&self) -> Option<&Fitted> {
-        self.fitted.as_ref()
-    }
-
-    /// The threshold in use, without loading the detector.
-    ///
-    /// # Errors
-    /// The carried card is damaged.
-    pub fn threshold(&self) -> Result<f32, SetupError> {
-        match &self.fitted {
-            Some(fitted) => Ok(fitted.threshold),
-            None => Ok(CrossEncoder::card()?.threshold),
-        }
     }
 
     /// The metadata fields of the corpus, counted when first asked for.

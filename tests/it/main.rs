@@ -4,6 +4,7 @@ mod agreement;
 mod annotate;
 mod biasing;
 mod corpora;
+mod detectors;
 mod encoders;
 mod evaluation;
 mod frames;

@@ -136,7 +136,7 @@ fn judged(
     let (done, total) = (AtomicU64::new(0), known.len() as u64);
     let verdicts = on_all(&setup.models, known.len(), stop, |i| {
         let ((_, statement), passage) = &known[i];
-        let verdict = setup.verdicts.judge(detector.as_ref(), passage, statement);
+        let verdict = setup.verdicts.judge(detector.as_ref(), passage, statement, stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         meter.tell(Progress { job: Job::Judging, done, total });
         verdict

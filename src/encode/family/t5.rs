@@ -90,7 +90,7 @@ impl T5 {
 }
 
 impl Layers for T5 {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> Result<Tensor> {
         let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let bias = by_distance(&self.distances, ids.len(), self.farthest)?;
         for block in &self.blocks {

@@ -33,15 +33,18 @@ fn jobs(app: &App) -> String {
 
 fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let here = context(app);
-    let mut said = HashSet::new();
+    let mut told = HashSet::new();
     let mut spans = vec![Span::raw(" ")];
-    let experimental = matches!(&app.corpus, Corpus::Open(opened) if opened.experimental);
+    let said = match &app.corpus {
+        Corpus::Open(opened) => opened.detector.as_deref(),
+        _ => None,
+    };
     // Who labels needs the keys more.
-    let warned = experimental && app.book.perspectives > 0 && app.screen != Screen::Annotate;
-    let warning = if warned { " verdicts: experimental " } else { "" };
+    let said = said.filter(|_| app.book.perspectives > 0 && app.screen != Screen::Annotate);
+    let warning = said.map_or_else(String::new, |said| fit(&format!(" verdicts: {} ", safe::line(said)), 40));
     let mut columns = 1 + warning.width();
     for binding in TABLE.iter().filter(|binding| binding.context == here && !binding.short.is_empty()) {
-        if !said.insert(binding.action) {
+        if !told.insert(binding.action) {
             continue;
         }
         let key = shown(binding.keys[0], app.glyphs == Glyphs::Ascii);
