@@ -82,6 +82,11 @@ impl Cache {
         Ok(p)
     }
 
+    /// The verdict on a pair that was kept, if one was; nobody is asked.
+    pub fn kept(&self, detector: &dyn Detector, passage: &Passage, statement: &str) -> Option<f32> {
+        self.get(&key(detector.key(), passage, statement))
+    }
+
     fn get(&self, key: &[u8]) -> Option<f32> {
         let connection = self.lock();
         let mut query = connection.prepare_cached("SELECT p FROM verdicts WHERE pair = ?1").ok()?;
@@ -143,6 +148,9 @@ mod tests {
             assert_eq!(cache.judge(&detector, &passage("a"), "s", &Stop::never()), Ok(0.25));
         }
         assert_eq!(detector.0.load(Ordering::Relaxed), 1);
+        let cache = Cache::open(folder.path()).unwrap();
+        assert_eq!(cache.kept(&detector, &passage("a"), "s"), Some(0.25));
+        assert_eq!(cache.kept(&detector, &passage("b"), "s"), None);
         let cache = Cache::open(folder.path()).unwrap();
         for _ in 0..2 {
             assert!(cache.judge(&detector, &passage(""), "s", &Stop::never()).is_err());

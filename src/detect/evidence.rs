@@ -19,7 +19,8 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The sentence without which the probability of support falls most; none if no sentence lowers it.
+/// The sentence without which the probability of support falls most; none if no sentence lowers it, or each verdict has to be asked of
+/// a server.
 ///
 /// # Errors
 /// The detector failed or `stop` was set (as `Ok(Err(Stopped))`).
@@ -30,6 +31,9 @@ pub fn evidence(
     stop: &Stop,
 ) -> Result<Result<Option<Range<usize>>, Stopped>, DetectError> {
     let all = sentences(&passage.text);
+    if detector.at_once().is_some() {
+        return Ok(Ok(None));
+    }
     match all.as_slice() {
         [] => return Ok(Ok(None)),
         [only] => return Ok(Ok(Some(only.clone()))),

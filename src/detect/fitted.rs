@@ -86,6 +86,14 @@ impl Detector for Refitted {
         self.inner.experimental()
     }
 
+    fn at_once(&self) -> Option<usize> {
+        self.inner.at_once()
+    }
+
+    fn told(&self) -> Option<String> {
+        self.inner.told()
+    }
+
     fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
         self.inner.judge(passage, statement, stop)
     }

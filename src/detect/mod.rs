@@ -1,6 +1,6 @@
 //! Which perspective does a passage support?
 //!
-//! Owns [`Detector`], the carried cross-encoder and brought ones, labels read from files, the verdict cache, and the rule which of several
+//! Owns [`Detector`], the carried cross-encoder, brought ones and prompted models, labels read from files, the verdict cache, and the rule which of several
 //! labels counts. A verdict is a function of (model, passage, statement) alone. It must not know about lanes.
 
 mod brought;
@@ -12,6 +12,7 @@ pub mod evidence;
 mod fitted;
 pub mod labels;
 mod perspectrum;
+mod prompted;
 mod window;
 
 pub use brought::BroughtCrossEncoder;
@@ -19,6 +20,7 @@ pub use choice::Choice;
 pub use cross_encoder::CrossEncoder;
 pub use fitted::{Fitted, Refitted};
 pub use labels::Labels;
+pub use prompted::PromptedDetector;
 
 use std::fmt;
 
@@ -39,6 +41,9 @@ pub enum DetectError {
     /// The model failed.
     #[error("the detector could not be run: {0}")]
     Model(String),
+    /// The model that was asked did not say yes or no, or nothing at all.
+    #[error("{0}")]
+    Unanswered(String),
     /// The threshold is of another detector.
     #[error(
         "the threshold was fitted for the detector {of}, and this one is {here}; fit it again with `annotate agree --refit`"
@@ -67,6 +72,15 @@ pub trait Detector: Send + Sync {
     /// Not yet better than plain cosine on a test split by topic.
     fn experimental(&self) -> bool {
         false
+    }
+    /// How many verdicts a server gives at the same time, where one is asked for them. Each costs, so that none is asked for that is
+    /// not needed.
+    fn at_once(&self) -> Option<usize> {
+        None
+    }
+    /// For people: what a server was asked since the program began, what it cost, and how often in vain; none where nothing was.
+    fn told(&self) -> Option<String> {
+        None
     }
     /// The probability that the passage supports the statement.
     ///

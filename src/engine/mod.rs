@@ -115,12 +115,12 @@ pub enum Reply {
         /// What is known of it now.
         judged: Judged,
     },
-    /// No verdicts can be made.
-    NoVerdicts {
+    /// What is to be told of the verdicts: why there are none, or not all, or what a server was asked for them.
+    AboutVerdicts {
         /// Of which plan.
         turn: Turn,
-        /// Why.
-        reason: String,
+        /// In words.
+        told: String,
     },
     /// All that the plan asked for has been told.
     Settled {

@@ -18,7 +18,7 @@ mod sse;
 #[cfg(test)]
 mod waiting_tests;
 
-pub use endpoint::{BadEndpoint, Endpoint, KEY_VARIABLE};
+pub use endpoint::{AT_ONCE, BadEndpoint, Endpoint, KEY_VARIABLE};
 pub use openai::OpenAi;
 pub use record::line;
 pub use recorded::Recorded;

@@ -108,7 +108,7 @@ pub fn judge(
         return Ok(());
     }
     let detector = setup.detector()?;
-    on_all(&setup.models, pairs.len(), stop, |i| {
+    on_all(setup.judging(), pairs.len(), stop, |i| {
         let pair = &pairs[i];
         let statement = &question.perspectives[pair.perspective];
         let held = pair.at.as_outside().is_none();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::carried::{asked_by, carried_by};
+use super::detector::{Judges, judges};
 use super::indexed::index_terms;
 use super::labels::{annotator, human, unused};
 use super::recipe::RunFile;
@@ -137,6 +138,7 @@ pub struct Setup {
     pub(super) library: Library,
     terms: Part<TermIndex>,
     pub(super) shelves: Shelves,
+    pub(super) judges: Option<Judges>,
     pub(super) choice: Choice,
     pub(super) detector: Part<dyn Detector>,
     pub(super) models_folder: PathBuf,
@@ -185,7 +187,9 @@ impl Setup {
         }
         let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
         notes.extend(fitted.as_ref().map(Fitted::told));
-        let chat = chat(opening, carried)?;
+        let model = client(opening)?;
+        let chat = chat(opening, carried, model.clone())?;
+        let judges = judges(opening, model)?;
         let reader = reader(opening, chat.as_ref())?;
         let setup = Setup {
             human: RwLock::new(human),
@@ -201,6 +205,7 @@ impl Setup {
             chat,
             reader,
             models: model_threads()?,
+            judges,
             folder,
             library,
             terms: Part::new(),
@@ -247,9 +252,23 @@ impl Setup {
     }
 }
 
+/// The language model that was named.
+///
+/// # Errors
+/// The server's address is none.
+pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+    let Some((url, model)) = &opening.llm else { return Ok(None) };
+    let open = OpenAi::new(Endpoint::from_env(url, model));
+    Ok(Some(Arc::new(open.map_err(|error| SetupError::Cache(error.to_string()))?)))
+}
+
 /// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
 /// model wants its words: the carried replies of another one are left aside then.
-fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+fn chat(
+    opening: &Opening,
+    carried: bool,
+    model: Option<Arc<dyn Chat>>,
+) -> Result<Option<Arc<dyn Chat>>, SetupError> {
     let mut recorded = if carried && opening.llm.is_none() {
         Recorded::parse("the sample's replies", sample::REPLIES)?
     } else {
@@ -258,14 +277,6 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
     if let Some(path) = &opening.replies {
         recorded = recorded.with(Recorded::read(path)?);
     }
-    let model = match &opening.llm {
-        None => None,
-        Some((url, model)) => {
-            let endpoint = Endpoint::from_env(url, model);
-            let open = OpenAi::new(endpoint).map_err(|error| SetupError::Cache(error.to_string()))?;
-            Some(Arc::new(open) as Arc<dyn Chat>)
-        }
-    };
     let journal = opening.data_dir.join("replies.jsonl");
     if recorded.is_empty() && model.is_none() && !journal.exists() {
         return Ok(None);
@@ -289,7 +300,7 @@ fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<
 #[allow(clippy::type_complexity)]
 pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
     let named = opening.llm.is_some() || opening.replies.is_some();
-    let chat = if named { chat(opening, false)? } else { None };
+    let chat = if named { chat(opening, false, client(opening)?)? } else { None };
     let reader = reader(opening, chat.as_ref())?;
     Ok((chat, reader))
 }

@@ -2,14 +2,17 @@
 //! said of models that cannot be right, and any of them in the place of the carried one.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parallax::corpus::Passage;
 use parallax::detect::{BroughtCrossEncoder, Choice, DetectError, Detector};
-use parallax::pipeline::model_threads;
+use parallax::pipeline::{Opening, Setup, model_threads};
 use parallax::work::{Stop, on_all};
 use serde_json::{Value, json};
+
+use crate::server::{Fate, Server};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/detectors").join(name)
@@ -182,7 +185,9 @@ fn a_brought_detector_judges_in_every_command_and_its_verdicts_are_not_mixed_wit
     assert_ne!(carried, brought);
     let key = load(&fixture("bert"), "").unwrap().key().to_owned();
     assert!(brought.to_string().contains(&key) && !carried.to_string().contains(&key));
-    assert_eq!(search(&[])["lanes"][0]["passages"], carried["lanes"][0]["passages"]);
+    let hits = |said: &Value| said["lanes"][0]["hits"].as_array().unwrap().clone();
+    assert_eq!((hits(&search(&[])), hits(&carried).len()), (hits(&carried), 5));
+    assert_ne!(hits(&brought), hits(&carried));
     let keys = ["--detector", &named, "--keys", "Should zoos be banned?<Enter>", "--size", "140x40"];
     let (code, frame, err) = parallax(data.path(), &[&["frame"][..], &keys].concat());
     assert_eq!(code, Some(0), "{err}");
@@ -190,11 +195,117 @@ fn a_brought_detector_judges_in_every_command_and_its_verdicts_are_not_mixed_wit
     for (detector, words) in [
         ("path:no/such/folder", "no model is there"),
         ("hf:org/nli", "parallax models get hf:org/nli"),
-        ("nli", "expected carried, path:FOLDER"),
+        ("nli", "expected carried, llm, path:FOLDER"),
     ] {
         let (code, _, err) =
             parallax(data.path(), &["search", "Should zoos be banned?", "--detector", detector]);
         assert_eq!(code, Some(2), "{err}");
         assert!(err.contains(words), "{err}");
     }
+}
+
+/// What a model on a server says: it supports what speaks of cages.
+fn says(prompt: &str) -> String {
+    assert!(prompt.contains("\n\nStatement: ") && prompt.ends_with("Answer Yes or No."));
+    if prompt.contains("cages") { "Yes.".into() } else { "No".into() }
+}
+
+fn asking(data: &Path, server: Option<&Server>, model: &str) -> Result<Setup, String> {
+    let llm = server.map(|server| (server.url.clone(), model.to_owned()));
+    let opening = Opening { data_dir: data.into(), llm, detector: Choice::Llm, ..Opening::default() };
+    Setup::open(&opening, &|_| (), &Stop::never()).map_err(|error| error.to_string())
+}
+
+/// The verdicts on two passages, through the threads that judge.
+fn verdicts(setup: &Setup) -> Vec<Option<f32>> {
+    let detector = setup.detector().unwrap();
+    let texts = ["Animals suffer in cages.", "The zoo opened in 1899."].map(passage);
+    on_all(setup.judging(), 2, &Stop::never(), |i| {
+        setup.verdicts.judge(detector.as_ref(), &texts[i], "Zoos should be banned.", &Stop::never()).ok()
+    })
+}
+
+#[test]
+fn a_language_model_judges_and_nothing_is_asked_twice_nor_answered_for_another_model() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(Vec::new(), says);
+    let asked = || server.asked.lock().unwrap().len();
+    let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    assert_eq!(verdicts(&setup), [Some(1.0), Some(0.0)]);
+    assert_eq!((asked(), setup.caution().unwrap().as_deref()), (2, Some("bear-7b, a language model")));
+    assert!(setup.told().unwrap().starts_with("bear-7b: 2 answers"));
+    drop(setup);
+    let again = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    assert_eq!((verdicts(&again), asked(), again.told()), (vec![Some(1.0), Some(0.0)], 2, None));
+    drop(again);
+    // Without the verdicts, the replies are still there.
+    fs::remove_file(data.path().join("verdicts.sqlite")).unwrap();
+    let replayed = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    assert_eq!((verdicts(&replayed), asked()), (vec![Some(1.0), Some(0.0)], 2));
+    assert_eq!(verdicts(&asking(data.path(), Some(&server), "owl-1b").unwrap()), [Some(1.0), Some(0.0)]);
+    assert_eq!(asked(), 4);
+    let told = asking(data.path(), None, "").err().unwrap();
+    assert!(told.contains("no model to ask") && told.contains("--llm URL"), "{told}");
+}
+
+#[test]
+fn a_server_that_refuses_for_now_is_asked_again_and_nonsense_is_no_verdict() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![Fate::TooMany, Fate::Cut, Fate::Nonsense], says);
+    let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    let detector = setup.detector().unwrap();
+    let judge = || detector.judge(&passage("Animals in cages."), "Zoos should be banned.", &Stop::never());
+    let told = judge().unwrap_err();
+    assert!(matches!(&told, DetectError::Unanswered(why) if why.contains("html")), "{told}");
+    assert_eq!((judge(), server.asked.lock().unwrap().len()), (Ok(1.0), 4));
+    assert!(setup.told().unwrap().starts_with("1 times no verdict, the last: "));
+}
+
+#[test]
+fn with_a_server_that_is_down_the_lanes_stand_without_verdicts_and_say_why() {
+    let data = tempfile::tempdir().unwrap();
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1");
+    let llm = ["--llm", &url, "--llm-model", "bear-7b", "--detector", "llm"];
+    let args = ["search", "Should zoos be banned?", "--lane", "bm25", "--format", "json"];
+    let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let verdict = &said["lanes"][0]["hits"][0]["verdicts"][0];
+    assert!(verdict["supports"].is_null() && verdict["p"].is_null(), "{verdict}");
+    assert!(verdict["error"].as_str().unwrap().contains("could not be reached"), "{verdict}");
+    assert!(err.contains("times no verdict") && err.contains("start the server"), "{err}");
+    let keys = ["frame", "--keys", "Should zoos be banned?<Enter>", "--size", "160x40"];
+    let (code, frame, err) = parallax(data.path(), &[&keys[..], &llm].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(frame.contains("verdicts: bear-7b, a language model"), "{frame}");
+    assert!(frame.contains("times no verdict"), "{frame}");
+}
+
+#[test]
+fn two_detectors_stand_beside_each_other_disagreements_first() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("pairs.tsv");
+    let rows = "id\tdocument\tperspective\tlabel\na\tAnimals suffer in cages.\tZoos should be banned.\t1\n\
+                b\tThe zoo opened in 1899.\tZoos should be banned.\t0\nc\t\tZoos should be banned.\t0\n";
+    fs::write(&file, rows).unwrap();
+    let server = Server::start(Vec::new(), says);
+    let brought = format!("path:{}", fixture("roberta").display());
+    let args = ["detect", "--pairs", &file.to_string_lossy(), "--detector", "llm", "--against", &brought];
+    let llm = ["--llm", &server.url, "--llm-model", "bear-7b"];
+    let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "id\tp\tp_against\tsupports\tsupports_against\terror");
+    assert!(lines.len() == 4 && lines[3] == "c\t\t\t\t\tthe passage is empty the passage is empty", "{out}");
+    assert!(
+        err.contains("κ") && err.contains("1 without both verdicts") && err.contains("2 answers"),
+        "{err}"
+    );
+    let (_, out, _) = parallax(data.path(), &[&args[..], &llm, &["--format", "json"]].concat());
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(said["agreement"]["n"], 2);
+    assert_eq!(said["pairs"][2]["id"], "c");
+    assert_eq!(said["detector"]["report"]["accuracy"], 1.0);
 }

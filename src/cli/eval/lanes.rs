@@ -71,7 +71,7 @@ impl Lanes {
             _ => None,
         };
         let fitted = self.setup.fitted().map(Fitted::told);
-        let told: Vec<String> = by_model.into_iter().chain(fitted).collect();
+        let told: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.told()).collect();
         Ok((!told.is_empty()).then(|| told.join(" · ")))
     }
 
