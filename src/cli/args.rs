@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use super::eval::args::{Eval, Suite, TableFormat, Ties};
 pub use super::switches::SwitchArgs;
-use crate::detect::LabelSource;
+use crate::detect::{Choice, LabelSource};
 use crate::pipeline::{Opening, Recipe};
 use crate::tui::config::Source;
 use crate::tui::theme::Look;
@@ -39,6 +39,10 @@ pub struct Common {
     /// Labels: a TSV table or TREC diversity qrels; what is absent is a no (complete) or unjudged (positives).
     #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
     pub labels: Vec<String>,
+    /// What judges: carried; a cross-encoder for NLI or stance by path:FOLDER or hf:ORG/MODEL, with @supports=CLASS after it where
+    /// its own names of the classes do not tell which one means support; or llm, the model that --llm names, asked yes or no.
+    #[arg(long, global = true, value_name = "WHAT", default_value_t)]
+    pub detector: Choice,
     /// A threshold fitted on labels by hand (annotate agree --refit) instead of the detector's own.
     #[arg(long, global = true, value_name = "FILE")]
     pub detector_threshold: Option<PathBuf>,
@@ -55,7 +59,7 @@ pub struct Common {
     /// Lanes by name: bm25,minilm,hybrid,run:FILE.
     #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
     pub lanes: Vec<Recipe>,
-    /// A language model that writes expansions: the address of an OpenAI-compatible server, such as
+    /// A language model that writes expansions, reads, and judges with --detector llm: the address of an OpenAI-compatible server, such as
     /// http://localhost:11434/v1, or gguf:FILE. A server's key, if it asks for one, is read from PARALLAX_LLM_KEY.
     #[arg(long, global = true, value_name = "URL|gguf:FILE", env = "PARALLAX_LLM")]
     pub llm: Option<String>,
@@ -110,6 +114,7 @@ impl Common {
             questions: self.questions.first().cloned(),
             labels: self.labels.first().cloned(),
             runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
+            detector: self.detector.clone(),
             threshold: self.detector_threshold.clone(),
             data_dir: data_dir.unwrap_or_else(|| std::env::temp_dir().join("parallax")),
             llm: self.llm.clone().map(|llm| (llm, self.llm_model.clone().unwrap_or_default())),
@@ -277,6 +282,9 @@ pub struct Detect {
     /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`.
     #[arg(long, value_name = "FILE")]
     pub pairs: PathBuf,
+    /// Compare with another detector, named as --detector names one: how far the two agree, and the pairs, disagreements first.
+    #[arg(long, value_name = "WHAT")]
+    pub against: Option<Choice>,
     /// How to print it.
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     pub format: Format,

@@ -3,42 +3,71 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use super::against::Compared;
 use super::args::{Common, Detect, Format};
 use crate::corpus::Passage;
-use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Refitted};
+use crate::detect::{DetectError, Detector, Fitted};
 use crate::input::{InputError, lines};
 use crate::measure::detection::{Report, report};
-use crate::pipeline::model_threads;
+use crate::pipeline::{detector, model_threads};
 use crate::work::{Stop, on_all};
 
-struct Pair {
-    id: String,
-    passage: Passage,
-    statement: String,
-    label: Option<bool>,
+/// One line of the file.
+pub(super) struct Pair {
+    pub id: String,
+    pub passage: Passage,
+    pub statement: String,
+    pub label: Option<bool>,
+}
+
+/// What a detector says of all pairs.
+pub(super) struct Judged {
+    pub detector: Arc<dyn Detector>,
+    pub verdicts: Vec<Result<f32, DetectError>>,
+}
+
+impl Judged {
+    /// Whether a probability is a yes.
+    pub fn yes(&self, p: f32) -> bool {
+        p >= self.detector.threshold()
+    }
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// The file is not such a table, or the detector cannot be loaded.
+/// The file is not such a table, or a detector cannot be loaded.
 pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
     let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
-    let own = CrossEncoder::carried().context("the carried detector")?;
-    let detector: Box<dyn Detector> = match fitted {
-        Some(fitted) => Box::new(Refitted::new(own, fitted)?),
-        None => Box::new(own),
+    let opening = common.opening();
+    let open =
+        |choice, fitted| detector(choice, fitted, &opening).with_context(|| format!("the detector {choice}"));
+    // Both are opened before one of them begins what may take long.
+    let own = open(&common.detector, fitted.as_ref())?;
+    let other = args.against.as_ref().map(|other| open(other, None)).transpose()?;
+    let own = judged(own, &pairs)?;
+    match other.map(|other| judged(other, &pairs)).transpose()? {
+        Some(other) => Compared::of(&pairs, [&own, &other]).print(args.format)?,
+        None => print(args.format, &pairs, &own)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn judged(detector: Arc<dyn Detector>, pairs: &[Pair]) -> anyhow::Result<Judged> {
+    let (done, told, stop) = (AtomicUsize::new(0), Mutex::new(io::stderr()), Stop::never());
+    let threads = match detector.at_once() {
+        Some(at_once) => rayon::ThreadPoolBuilder::new().num_threads(at_once).build()?,
+        None => model_threads()?,
     };
-    let (done, told) = (AtomicUsize::new(0), Mutex::new(io::stderr()));
-    let verdicts = on_all(&model_threads()?, pairs.len(), &Stop::never(), |i| {
-        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement);
+    let verdicts = on_all(&threads, pairs.len(), &stop, |i| {
+        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement, &stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(500)
             && let Ok(mut out) = told.lock()
@@ -48,13 +77,18 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
         }
         verdict
     });
-    let report = labelled(&pairs, &verdicts, detector.threshold());
-    print(args.format, detector.as_ref(), &pairs, &verdicts, report.as_ref())?;
-    Ok(ExitCode::SUCCESS)
+    if let Some(told) = detector.told() {
+        writeln!(io::stderr(), "parallax: {told}")?;
+    }
+    Ok(Judged { detector, verdicts })
 }
 
 /// The figures over the pairs that have both a label and a verdict; none where no pair has.
-fn labelled(pairs: &[Pair], verdicts: &[Result<f32, DetectError>], threshold: f32) -> Option<Report> {
+pub(super) fn labelled(
+    pairs: &[Pair],
+    verdicts: &[Result<f32, DetectError>],
+    threshold: f32,
+) -> Option<Report> {
     let judged = pairs.iter().zip(verdicts).filter_map(|(pair, p)| Some((*p.as_ref().ok()?, pair.label?)));
     report(&judged.collect::<Vec<_>>(), threshold)
 }
@@ -103,18 +137,13 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     Ok(pairs)
 }
 
-fn print(
-    format: Format,
-    detector: &dyn Detector,
-    pairs: &[Pair],
-    verdicts: &[Result<f32, DetectError>],
-    report: Option<&Report>,
-) -> io::Result<()> {
+fn print(format: Format, pairs: &[Pair], judged: &Judged) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let threshold = detector.threshold();
+    let Judged { detector, verdicts } = judged;
+    let (threshold, report) = (detector.threshold(), labelled(pairs, verdicts, detector.threshold()));
     if format == Format::Json {
         let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
-            Ok(p) => json!({"id": pair.id, "p": p, "supports": *p >= threshold, "error": Value::Null}),
+            Ok(p) => json!({"id": pair.id, "p": p, "supports": judged.yes(*p), "error": Value::Null}),
             Err(error) => {
                 json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()})
             }
@@ -126,7 +155,7 @@ fn print(
             "threshold": threshold,
             "threshold_fitted_on": detector.fitted_on(),
             "pairs": rows.collect::<Vec<_>>(),
-            "report": report.map(Report::json),
+            "report": report.as_ref().map(Report::json),
             "provenance": provenance,
         });
         return writeln!(out, "{all:#}");
@@ -134,7 +163,7 @@ fn print(
     writeln!(out, "id\tp\tsupports\terror")?;
     for (pair, verdict) in pairs.iter().zip(verdicts) {
         match verdict {
-            Ok(p) => writeln!(out, "{}\t{p:.4}\t{}\t", pair.id, u8::from(*p >= threshold))?,
+            Ok(p) => writeln!(out, "{}\t{p:.4}\t{}\t", pair.id, u8::from(judged.yes(*p)))?,
             Err(error) => writeln!(out, "{}\t\t\t{error}", pair.id)?,
         }
     }

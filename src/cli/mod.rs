@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done; 1 a check failed; 2 error; 130 interrupted.
 
+mod against;
 mod annotate;
 mod args;
 mod config;

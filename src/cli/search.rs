@@ -71,7 +71,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         Format::Json => format!("{:#}\n", result.json()),
         Format::Tsv => result.tsv(),
     };
-    for notice in setup.verdicts.not_kept.iter().chain(&setup.notes) {
+    for notice in setup.verdicts.not_kept.iter().chain(&setup.notes).chain(&detector.told()) {
         writeln!(io::stderr(), "parallax: {notice}")?;
     }
     io::stdout().write_all(text.as_bytes())?;

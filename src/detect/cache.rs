@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{DetectError, Detector};
 use crate::corpus::Passage;
+use crate::work::Stop;
 
 /// Most verdicts kept; a verdict takes some 50 bytes.
 const BOUND: i64 = 2_000_000;
@@ -62,22 +63,28 @@ impl Cache {
     /// The verdict on a pair: the one kept, or `detector`'s, which is then kept.
     ///
     /// # Errors
-    /// The detector failed; nothing is kept then.
+    /// The detector failed or was stopped; nothing is kept then.
     pub fn judge(
         &self,
         detector: &dyn Detector,
         passage: &Passage,
         statement: &str,
+        stop: &Stop,
     ) -> Result<f32, DetectError> {
         let key = key(detector.key(), passage, statement);
         if let Some(p) = self.get(&key) {
             return Ok(p);
         }
-        let p = detector.judge(passage, statement)?;
+        let p = detector.judge(passage, statement, stop)?;
         // A verdict that cannot be kept is still a verdict.
         let _ =
             self.lock().execute("INSERT OR IGNORE INTO verdicts (pair, p) VALUES (?1, ?2)", params![key, p]);
         Ok(p)
+    }
+
+    /// The verdict on a pair that was kept, if one was; nobody is asked.
+    pub fn kept(&self, detector: &dyn Detector, passage: &Passage, statement: &str) -> Option<f32> {
+        self.get(&key(detector.key(), passage, statement))
     }
 
     fn get(&self, key: &[u8]) -> Option<f32> {
@@ -120,10 +127,7 @@ mod tests {
         fn threshold(&self) -> f32 {
             0.5
         }
-        fn experimental(&self) -> bool {
-            true
-        }
-        fn judge(&self, passage: &Passage, _: &str) -> Result<f32, DetectError> {
+        fn judge(&self, passage: &Passage, _: &str, _: &Stop) -> Result<f32, DetectError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             if passage.text.is_empty() { Err(DetectError::Empty("passage")) } else { Ok(0.25) }
         }
@@ -140,13 +144,16 @@ mod tests {
         for _ in 0..2 {
             let cache = Cache::open(folder.path()).unwrap();
             assert_eq!(cache.not_kept, None);
-            assert_eq!(cache.judge(&detector, &passage("a"), "s"), Ok(0.25));
-            assert_eq!(cache.judge(&detector, &passage("a"), "s"), Ok(0.25));
+            assert_eq!(cache.judge(&detector, &passage("a"), "s", &Stop::never()), Ok(0.25));
+            assert_eq!(cache.judge(&detector, &passage("a"), "s", &Stop::never()), Ok(0.25));
         }
         assert_eq!(detector.0.load(Ordering::Relaxed), 1);
         let cache = Cache::open(folder.path()).unwrap();
+        assert_eq!(cache.kept(&detector, &passage("a"), "s"), Some(0.25));
+        assert_eq!(cache.kept(&detector, &passage("b"), "s"), None);
+        let cache = Cache::open(folder.path()).unwrap();
         for _ in 0..2 {
-            assert!(cache.judge(&detector, &passage(""), "s").is_err());
+            assert!(cache.judge(&detector, &passage(""), "s", &Stop::never()).is_err());
         }
         assert_eq!(detector.0.load(Ordering::Relaxed), 3);
     }
@@ -156,7 +163,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let cache = Cache::open(&file.path().join("below-a-file")).unwrap();
         assert!(cache.not_kept.as_deref().is_some_and(|said| said.contains("not kept")));
-        assert_eq!(cache.judge(&Counting(AtomicUsize::new(0)), &passage("a"), "s"), Ok(0.25));
+        assert_eq!(cache.judge(&Counting(AtomicUsize::new(0)), &passage("a"), "s", &Stop::never()), Ok(0.25));
     }
 
     #[test]

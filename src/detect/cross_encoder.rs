@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use tokenizers::Tokenizer;
 
+use super::window::{STATEMENT, text};
 use super::{DetectError, Detector};
 use crate::assets;
 use crate::corpus::Passage;
@@ -17,11 +18,10 @@ use crate::encode::graph::{Graph, tokenizer};
 use crate::encode::windows::windows;
 use crate::encode::{EncodeError, Encoder, MiniLm, Role};
 use crate::retrieve::dense::dot;
+use crate::work::{Stop, Stopped};
 
 const CLS: i32 = 101;
 const SEP: i32 = 102;
-/// Tokens of the statement that are read.
-const STATEMENT: usize = 96;
 
 /// What is known of the carried weights.
 #[derive(Clone, Debug, Deserialize)]
@@ -103,16 +103,6 @@ impl CrossEncoder {
         serde_json::from_slice(assets::DETECTOR_CARD).map_err(|error| DetectError::Model(error.to_string()))
     }
 
-    /// How many windows a passage is read in.
-    ///
-    /// # Errors
-    /// The tokenizer failed.
-    pub fn windows(&self, passage: &Passage, statement: &str) -> Result<usize, DetectError> {
-        let statement = self.tokens(statement)?.len().min(STATEMENT);
-        let tokens = self.tokens(&text(passage))?;
-        Ok(windows(tokens.len(), self.room(statement)).count())
-    }
-
     fn room(&self, statement: usize) -> usize {
         self.card.max_tokens - statement - 3
     }
@@ -151,11 +141,6 @@ impl CrossEncoder {
     }
 }
 
-/// Passage text, then title, as BERDS gives it to its detectors.
-fn text(passage: &Passage) -> String {
-    format!("{} {}", passage.text, passage.title).trim_end().to_owned()
-}
-
 impl Detector for CrossEncoder {
     fn key(&self) -> &str {
         &self.key
@@ -169,7 +154,7 @@ impl Detector for CrossEncoder {
         self.card.experimental
     }
 
-    fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
+    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
         let read = text(passage);
         let tokens = self.tokens(&read)?;
         let mut asked = self.tokens(statement)?;
@@ -183,6 +168,9 @@ impl Detector for CrossEncoder {
         let cosine = dot(&self.vector(&read)?, &self.vector(statement)?);
         let mut most = 0.0f32;
         for window in windows(tokens.len(), self.room(asked.len())) {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
             let logits = self.logits(&tokens[window], &asked)?;
             most = most.max(self.card.join.probability(logits, cosine));
         }

@@ -19,7 +19,8 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The sentence without which the probability of support falls most; none if no sentence lowers it.
+/// The sentence without which the probability of support falls most; none if no sentence lowers it, or each verdict has to be asked of
+/// a server.
 ///
 /// # Errors
 /// The detector failed or `stop` was set (as `Ok(Err(Stopped))`).
@@ -30,20 +31,23 @@ pub fn evidence(
     stop: &Stop,
 ) -> Result<Result<Option<Range<usize>>, Stopped>, DetectError> {
     let all = sentences(&passage.text);
+    if detector.at_once().is_some() {
+        return Ok(Ok(None));
+    }
     match all.as_slice() {
         [] => return Ok(Ok(None)),
         [only] => return Ok(Ok(Some(only.clone()))),
         _ if all.len() > MOST => return Ok(Ok(None)),
         _ => {}
     }
-    let whole = detector.judge(passage, statement)?;
+    let whole = detector.judge(passage, statement, stop)?;
     let mut least = (whole, None);
     for sentence in all {
         if stop.is_set() {
             return Ok(Err(Stopped));
         }
         let text = format!("{}{}", &passage.text[..sentence.start], &passage.text[sentence.end..]);
-        let without = detector.judge(&Passage { text, ..passage.clone() }, statement)?;
+        let without = detector.judge(&Passage { text, ..passage.clone() }, statement, stop)?;
         if without < least.0 {
             least = (without, Some(sentence));
         }
@@ -64,10 +68,7 @@ mod tests {
         fn threshold(&self) -> f32 {
             0.5
         }
-        fn experimental(&self) -> bool {
-            true
-        }
-        fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
+        fn judge(&self, passage: &Passage, statement: &str, _: &Stop) -> Result<f32, DetectError> {
             Ok(if passage.text.contains(statement) { 0.9 } else { 0.1 })
         }
     }

@@ -3,12 +3,14 @@
 //! It is of one detector only, and says on how many labels it was fitted wherever it is used.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::{DetectError, Detector};
 use crate::corpus::Passage;
 use crate::input::{BadLine, InputError};
+use crate::work::Stop;
 
 /// What `annotate agree --refit` writes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -48,17 +50,17 @@ impl Fitted {
 }
 
 /// A detector with a fitted threshold.
-pub struct Refitted<D> {
-    inner: D,
+pub struct Refitted {
+    inner: Arc<dyn Detector>,
     fitted: Fitted,
 }
 
-impl<D: Detector> Refitted<D> {
+impl Refitted {
     /// The detector with that threshold.
     ///
     /// # Errors
     /// It was fitted for another detector.
-    pub fn new(inner: D, fitted: Fitted) -> Result<Self, DetectError> {
+    pub fn new(inner: Arc<dyn Detector>, fitted: Fitted) -> Result<Self, DetectError> {
         if fitted.detector == inner.key() {
             Ok(Refitted { inner, fitted })
         } else {
@@ -67,7 +69,7 @@ impl<D: Detector> Refitted<D> {
     }
 }
 
-impl<D: Detector> Detector for Refitted<D> {
+impl Detector for Refitted {
     fn key(&self) -> &str {
         self.inner.key()
     }
@@ -84,8 +86,16 @@ impl<D: Detector> Detector for Refitted<D> {
         self.inner.experimental()
     }
 
-    fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError> {
-        self.inner.judge(passage, statement)
+    fn at_once(&self) -> Option<usize> {
+        self.inner.at_once()
+    }
+
+    fn told(&self) -> Option<String> {
+        self.inner.told()
+    }
+
+    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
+        self.inner.judge(passage, statement, stop)
     }
 }
 

@@ -1,24 +1,36 @@
 //! Which perspective does a passage support?
 //!
-//! Owns [`Detector`], the carried cross-encoder, labels read from files, the verdict cache, and the rule which of several
+//! Owns [`Detector`], the carried cross-encoder, brought ones and prompted models, labels read from files, the verdict cache, and the rule which of several
 //! labels counts. A verdict is a function of (model, passage, statement) alone. It must not know about lanes.
 
+mod brought;
 pub mod cache;
+mod choice;
+mod classes;
 mod cross_encoder;
 pub mod evidence;
 mod fitted;
 pub mod labels;
 mod perspectrum;
+mod prompted;
+mod window;
 
+pub use brought::BroughtCrossEncoder;
+pub use choice::Choice;
 pub use cross_encoder::CrossEncoder;
 pub use fitted::{Fitted, Refitted};
 pub use labels::Labels;
+pub use prompted::PromptedDetector;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::Passage;
+use crate::work::{Stop, Stopped};
+
+/// From here on a yes is likelier than a no: the threshold of detectors that nobody fitted one for.
+pub const EVEN: f32 = 0.5;
 
 /// Why a pair has no verdict. None is invented in its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +41,9 @@ pub enum DetectError {
     /// The model failed.
     #[error("the detector could not be run: {0}")]
     Model(String),
+    /// The model that was asked did not say yes or no, or nothing at all.
+    #[error("{0}")]
+    Unanswered(String),
     /// The threshold is of another detector.
     #[error(
         "the threshold was fitted for the detector {of}, and this one is {here}; fit it again with `annotate agree --refit`"
@@ -39,6 +54,9 @@ pub enum DetectError {
         /// The one in use.
         here: String,
     },
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 /// A model that judges one pair of passage and statement.
@@ -52,12 +70,23 @@ pub trait Detector: Send + Sync {
         None
     }
     /// Not yet better than plain cosine on a test split by topic.
-    fn experimental(&self) -> bool;
+    fn experimental(&self) -> bool {
+        false
+    }
+    /// How many verdicts a server gives at the same time, where one is asked for them. Each costs, so that none is asked for that is
+    /// not needed.
+    fn at_once(&self) -> Option<usize> {
+        None
+    }
+    /// For people: what a server was asked since the program began, what it cost, and how often in vain; none where nothing was.
+    fn told(&self) -> Option<String> {
+        None
+    }
     /// The probability that the passage supports the statement.
     ///
     /// # Errors
-    /// The pair is empty or the model failed.
-    fn judge(&self, passage: &Passage, statement: &str) -> Result<f32, DetectError>;
+    /// The pair is empty, the model failed, or `stop` was set before it had read everything.
+    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError>;
 }
 
 /// Where a label comes from.

@@ -284,7 +284,7 @@ fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
 }
 
 /// Tokens that are read: what the files say, and never more than the network has positions for.
-fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
+pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
     const USUAL: usize = 512;
     let positions = config.positions();
     let file = folder.join("sentence_bert_config.json");

@@ -5,7 +5,7 @@
 
 mod array;
 mod brought;
-mod card;
+pub(crate) mod card;
 mod codes;
 mod embed;
 pub(crate) mod family;

@@ -69,8 +69,8 @@ pub struct Opened {
     pub reader: Option<(String, bool)>,
     /// From which probability on a verdict is a yes.
     pub threshold: f32,
-    /// The detector is not yet better than cosine.
-    pub experimental: bool,
+    /// What is to be said beside verdicts of the detector, if anything: that it is experimental, or which one it is.
+    pub detector: Option<String>,
     /// Something to be told, such as a cache that cannot be written.
     pub notice: Option<String>,
 }
@@ -115,12 +115,12 @@ pub enum Reply {
         /// What is known of it now.
         judged: Judged,
     },
-    /// No verdicts can be made.
-    NoVerdicts {
+    /// What is to be told of the verdicts: why there are none, or not all, or what a server was asked for them.
+    AboutVerdicts {
         /// Of which plan.
         turn: Turn,
-        /// Why.
-        reason: String,
+        /// In words.
+        told: String,
     },
     /// All that the plan asked for has been told.
     Settled {

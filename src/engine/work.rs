@@ -9,8 +9,8 @@ use super::{Heard, Hearing, Opened, Order, Reach, Reply, Shared, Study, Survey, 
 use crate::annotate::Item;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
-    Asked, Book, LaneError, Lists, MANY, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare,
-    deeper, judge, rank, sway, sweep, top_pairs, why,
+    Asked, Book, LaneError, Lists, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare, deeper,
+    judge, rank, sway, sweep, top_pairs, why,
 };
 use crate::question::Question;
 use crate::read::ReadError;
@@ -45,9 +45,8 @@ pub fn terms(shared: &Shared, opening: &Opening, tell: &Tell) {
     }
 }
 
-/// The detector's card is read here, so that its threshold is known before the first verdict.
+/// The threshold is told here, so that it is known before the first verdict.
 fn about(setup: &Setup) -> Result<Opened, SetupError> {
-    let card = crate::detect::CrossEncoder::card()?;
     let notices: Vec<&str> = setup.verdicts.not_kept.iter().chain(&setup.notes).map(String::as_str).collect();
     Ok(Opened {
         corpus: setup.corpus.name.clone(),
@@ -57,7 +56,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         by_hand: setup.has_human(),
         reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
         threshold: setup.threshold()?,
-        experimental: card.experimental,
+        detector: setup.caution()?,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
     })
 }
@@ -95,7 +94,7 @@ pub fn models(shared: &Shared, tell: &Tell) {
         let stop = Stop::when_past(&shared.now, order.turn.0);
         let judged = |order: &Order| {
             if let Err(error) = verdicts(setup, order, &stop, tell) {
-                tell(Reply::NoVerdicts { turn: order.turn, reason: error.to_string() });
+                tell(Reply::AboutVerdicts { turn: order.turn, told: error.to_string() });
             }
         };
         let writes = |recipe: &Recipe| {
@@ -136,6 +135,7 @@ fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<()
     let detector = setup.detector()?;
     let mut book = Book::new(order.plan.question.perspectives.len(), order.plan.source, detector.threshold());
     let mut pairs: Vec<Pair> = top_pairs(&rankings, order.plan.k, &book);
+    let before = detector.told();
     while !pairs.is_empty() && !stop.is_set() {
         let found = std::sync::Mutex::new(Vec::new());
         judge(setup, &order.plan.question, &pairs, stop, &|judged| {
@@ -148,7 +148,10 @@ fn verdicts(setup: &Setup, order: &Order, stop: &Stop, tell: &Tell) -> Result<()
         if stop.is_set() {
             break;
         }
-        pairs = deeper(&rankings, order.plan.k, &book, MANY);
+        pairs = deeper(&rankings, order.plan.k, &book, setup.deep());
+    }
+    if let Some(told) = detector.told().filter(|told| before.as_ref() != Some(told)) {
+        tell(Reply::AboutVerdicts { turn: order.turn, told });
     }
     Ok(())
 }
@@ -273,11 +276,17 @@ fn hear(setup: &Setup, number: u64, hearing: &Hearing, stop: &Stop, tell: &Tell)
 /// What the model says of passages that are to be labelled, one after another.
 fn weigh(setup: &Setup, number: u64, items: &[Item], questions: &[Question], stop: &Stop, tell: &Tell) {
     let Ok(detector) = setup.detector() else { return };
-    on_all(&setup.models, items.len(), stop, |i| {
+    on_all(setup.judging(), items.len(), stop, |i| {
         let question = questions.iter().find(|question| question.text == items[i].question);
         let statements = question.map_or(&[][..], |question| &question.perspectives);
-        let judged =
-            |statement: &String| setup.verdicts.judge(detector.as_ref(), &items[i].passage, statement).ok();
+        let judged = |statement: &String| {
+            let (detector, passage) = (detector.as_ref(), &items[i].passage);
+            match detector.at_once() {
+                None => setup.verdicts.judge(detector, passage, statement, stop).ok(),
+                // Nobody asked for these, and they would cost.
+                Some(_) => setup.verdicts.kept(detector, passage, statement),
+            }
+        };
         let probabilities = statements.iter().map(judged).collect();
         tell(Reply::Weighed { number, item: i, probabilities });
     });

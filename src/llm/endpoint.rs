@@ -9,6 +9,9 @@ use reqwest::Url;
 /// The environment variable the key is read from.
 pub const KEY_VARIABLE: &str = "PARALLAX_LLM_KEY";
 
+/// How many requests are under way at the same time if nothing else is said.
+pub const AT_ONCE: usize = 4;
+
 /// An OpenAI-compatible server and how to treat it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -40,7 +43,7 @@ impl Endpoint {
             key: key_in(std::env::var_os(KEY_VARIABLE)),
             patience: Duration::from_secs(60),
             tries: 5,
-            at_once: 4,
+            at_once: AT_ONCE,
         }
     }
 

@@ -21,7 +21,7 @@ mod sse;
 #[cfg(test)]
 mod waiting_tests;
 
-pub use endpoint::{BadEndpoint, Endpoint, KEY_VARIABLE};
+pub use endpoint::{AT_ONCE, BadEndpoint, Endpoint, KEY_VARIABLE};
 #[cfg(feature = "local-llm")]
 pub use local::Local;
 pub use named::named;

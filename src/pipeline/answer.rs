@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::judge::MANY;
 use super::{
     Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, rank,
     top_pairs,
@@ -124,7 +123,7 @@ pub fn judged(
         }
         pairs = match depth {
             Depth::Top | Depth::To(_) => Vec::new(),
-            Depth::Covered => deeper(rankings, k, &book, MANY),
+            Depth::Covered => deeper(rankings, k, &book, setup.deep()),
             Depth::CoveredWhatever => deeper(rankings, k, &book, usize::MAX),
         };
     }

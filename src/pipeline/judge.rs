@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Book, Ranked, Ranking, Setup, SetupError};
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::Known;
+use crate::detect::{DetectError, Known};
 use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::{Stop, on_all};
@@ -108,11 +108,14 @@ pub fn judge(
         return Ok(());
     }
     let detector = setup.detector()?;
-    on_all(&setup.models, pairs.len(), stop, |i| {
+    on_all(setup.judging(), pairs.len(), stop, |i| {
         let pair = &pairs[i];
         let statement = &question.perspectives[pair.perspective];
         let held = pair.at.as_outside().is_none();
-        let model = held.then(|| setup.verdicts.judge(detector.as_ref(), &pair.passage, statement));
+        let model = held.then(|| setup.verdicts.judge(detector.as_ref(), &pair.passage, statement, stop));
+        if let Some(Err(DetectError::Stopped(_))) = model {
+            return;
+        }
         let known = Known { model, ..setup.labelled(statement, &pair.passage.id) };
         told(Judged { at: pair.at, perspective: pair.perspective, known });
     });

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::carried::{asked_by, carried_by};
+use super::detector::{Judges, judges};
 use super::indexed::index_terms;
 use super::labels::{annotator, human, unused};
 use super::recipe::RunFile;
@@ -15,7 +16,7 @@ use crate::corpus::import::Format;
 use crate::corpus::library::{Called, Library};
 use crate::corpus::{Corpus, Passage, PassageIx, sample};
 use crate::detect::labels::Absent;
-use crate::detect::{CrossEncoder, DetectError, Detector, Fitted, Labels, Refitted, cache::Cache};
+use crate::detect::{Choice, DetectError, Detector, Fitted, Labels, cache::Cache};
 use crate::encode::{EmbedError, EncodeError, ReadyError};
 use crate::input::InputError;
 use crate::llm::{self, Chat, Recorded, Recording};
@@ -39,6 +40,8 @@ pub struct Opening {
     pub labels: Option<String>,
     /// Finished runs among the lanes: what they carry is the corpus where none is named.
     pub runs: Vec<RunFile>,
+    /// What judges.
+    pub detector: Choice,
     /// A threshold fitted on labels by hand, instead of the detector's own.
     pub threshold: Option<PathBuf>,
     /// Where indices and verdicts are kept.
@@ -142,9 +145,11 @@ pub struct Setup {
     pub(super) library: Library,
     terms: Part<TermIndex>,
     pub(super) shelves: Shelves,
-    detector: Part<dyn Detector>,
+    pub(super) judges: Option<Judges>,
+    pub(super) choice: Choice,
+    pub(super) detector: Part<dyn Detector>,
     pub(super) models_folder: PathBuf,
-    fitted: Option<Fitted>,
+    pub(super) fitted: Option<Fitted>,
     fields: Part<Fields>,
 }
 
@@ -189,7 +194,9 @@ impl Setup {
         }
         let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
         notes.extend(fitted.as_ref().map(Fitted::told));
-        let chat = chat(opening, carried)?;
+        let model = client(opening)?;
+        let chat = chat(opening, carried, model.clone())?;
+        let judges = judges(opening, model)?;
         let reader = reader(opening, chat.as_ref())?;
         let setup = Setup {
             human: RwLock::new(human),
@@ -206,10 +213,12 @@ impl Setup {
             chat,
             reader,
             models: model_threads()?,
+            judges,
             folder,
             library,
             terms: Part::new(),
             shelves: Mutex::default(),
+            choice: opening.detector.clone(),
             detector: Part::new(),
             fitted,
             fields: Part::new(),
@@ -242,36 +251,6 @@ impl Setup {
         })
     }
 
-    /// The detector.
-    ///
-    /// # Errors
-    /// It cannot be loaded.
-    pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
-        self.detector.get(|| {
-            let own = CrossEncoder::carried()?;
-            Ok(match &self.fitted {
-                Some(fitted) => Arc::new(Refitted::new(own, fitted.clone())?) as Arc<dyn Detector>,
-                None => Arc::new(own),
-            })
-        })
-    }
-
-    /// The threshold that was fitted on labels by hand, if one is in use.
-    pub fn fitted(&self) -> Option<&Fitted> {
-        self.fitted.as_ref()
-    }
-
-    /// The threshold in use, without loading the detector.
-    ///
-    /// # Errors
-    /// The carried card is damaged.
-    pub fn threshold(&self) -> Result<f32, SetupError> {
-        match &self.fitted {
-            Some(fitted) => Ok(fitted.threshold),
-            None => Ok(CrossEncoder::card()?.threshold),
-        }
-    }
-
     /// The metadata fields of the corpus, counted when first asked for.
     ///
     /// # Errors
@@ -281,9 +260,22 @@ impl Setup {
     }
 }
 
+/// The language model that was named.
+///
+/// # Errors
+/// The server's address is none, or the file is no model that can be read.
+pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+    let Some((llm, model)) = &opening.llm else { return Ok(None) };
+    llm::named(llm, model).map(Some).map_err(|error| SetupError::Cache(error.to_string()))
+}
+
 /// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
 /// model wants its words: the carried replies of another one are left aside then.
-fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+fn chat(
+    opening: &Opening,
+    carried: bool,
+    model: Option<Arc<dyn Chat>>,
+) -> Result<Option<Arc<dyn Chat>>, SetupError> {
     let mut recorded = if carried && opening.llm.is_none() {
         Recorded::parse("the sample's replies", sample::REPLIES)?
     } else {
@@ -292,12 +284,6 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
     if let Some(path) = &opening.replies {
         recorded = recorded.with(Recorded::read(path)?);
     }
-    let model = match &opening.llm {
-        None => None,
-        Some((llm, model)) => {
-            Some(llm::named(llm, model).map_err(|error| SetupError::Cache(error.to_string()))?)
-        }
-    };
     let journal = opening.data_dir.join("replies.jsonl");
     if recorded.is_empty() && model.is_none() && !journal.exists() {
         return Ok(None);
@@ -305,7 +291,8 @@ fn chat(opening: &Opening, carried: bool) -> Result<Option<Arc<dyn Chat>>, Setup
     Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
 }
 
-/// Answers from a file before a model's, and a model that was made to read before one that can be asked anything. The carried replies hold none, so that a chat alone is no reader.
+/// Answers from a file before a model's, and a model that was made to read before one that can be asked anything. The carried replies
+/// hold none, so that a chat alone is no reader.
 fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<dyn Reader>>, InputError> {
     if let Some(path) = &opening.answers {
         return Ok(Some(Arc::new(Answers::read(path)?)));
@@ -324,7 +311,7 @@ fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<
 #[allow(clippy::type_complexity)]
 pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
     let named = opening.llm.is_some() || opening.replies.is_some();
-    let chat = if named { chat(opening, false)? } else { None };
+    let chat = if named { chat(opening, false, client(opening)?)? } else { None };
     let reader = reader(opening, chat.as_ref())?;
     Ok((chat, reader))
 }

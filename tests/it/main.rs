@@ -5,6 +5,7 @@ mod annotate;
 mod biasing;
 mod configuring;
 mod corpora;
+mod detectors;
 mod encoders;
 mod evaluation;
 mod frames;

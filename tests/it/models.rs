@@ -8,6 +8,7 @@ use parallax::corpus::{Passage, sample};
 use parallax::detect::{CrossEncoder, Detector};
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::pipeline::sample_key;
+use parallax::work::Stop;
 use serde::Deserialize;
 
 static MINILM: LazyLock<MiniLm> = LazyLock::new(|| MiniLm::carried().unwrap());
@@ -106,7 +107,8 @@ fn the_sample_s_vectors_are_those_of_its_passages_by_this_encoder() {
 #[test]
 fn a_probability_has_the_same_bytes_alone_and_beside_others() {
     let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
-    let judge = |text: &str| DETECTOR.judge(&passage(text), "Zoos should be banned.").unwrap();
+    let judge =
+        |text: &str| DETECTOR.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
     let all = || TEXTS.iter().map(|text| judge(text).to_bits()).collect::<Vec<u32>>();
     let alone = all();
     assert!(alone.iter().all(|p| (0.0..=1.0).contains(&f32::from_bits(*p))));
@@ -117,6 +119,6 @@ fn a_probability_has_the_same_bytes_alone_and_beside_others() {
 #[test]
 fn an_empty_passage_or_statement_has_no_probability() {
     let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
-    assert!(DETECTOR.judge(&passage(" "), "Zoos should be banned.").is_err());
-    assert!(DETECTOR.judge(&passage("Zoos."), "").is_err());
+    assert!(DETECTOR.judge(&passage(" "), "Zoos should be banned.", &Stop::never()).is_err());
+    assert!(DETECTOR.judge(&passage("Zoos."), "", &Stop::never()).is_err());
 }

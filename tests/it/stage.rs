@@ -124,7 +124,7 @@ pub fn opened() -> Opened {
         by_hand: false,
         reader: None,
         threshold: 0.5,
-        experimental: false,
+        detector: None,
         notice: None,
     }
 }

@@ -45,7 +45,7 @@ fn late_reply_is_dropped() {
         lane_ready(1, 0, &[7, 6]),
         Reply::LaneFailed { turn: Turn(1), lane: 1, reason: "too late".into(), waits: None },
         verdict(1, 7, 0, 0.9),
-        Reply::NoVerdicts { turn: Turn(1), reason: "too late".into() },
+        Reply::AboutVerdicts { turn: Turn(1), told: "too late".into() },
         Reply::Settled { turn: Turn(1) },
     ] {
         assert_eq!(tell(&mut app, reply), []);

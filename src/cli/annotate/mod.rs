@@ -134,9 +134,9 @@ fn judged(
         )?;
     }
     let (done, total) = (AtomicU64::new(0), known.len() as u64);
-    let verdicts = on_all(&setup.models, known.len(), stop, |i| {
+    let verdicts = on_all(setup.judging(), known.len(), stop, |i| {
         let ((_, statement), passage) = &known[i];
-        let verdict = setup.verdicts.judge(detector.as_ref(), passage, statement);
+        let verdict = setup.verdicts.judge(detector.as_ref(), passage, statement, stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         meter.tell(Progress { job: Job::Judging, done, total });
         verdict
@@ -155,6 +155,9 @@ fn judged(
     if let Some(first) = failed.first() {
         let what = count(failed.len(), "pair has", "pairs have");
         writeln!(io::stderr(), "parallax: {what} no verdict; the first: {first}")?;
+    }
+    if let Some(told) = detector.told() {
+        writeln!(io::stderr(), "parallax: {told}")?;
     }
     Ok(model)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::args::{Common, Eval};
 use super::super::interrupt::stop_on_interrupt;
 use super::super::progress::Meter;
-use crate::detect::{CrossEncoder, Fitted, LabelSource};
+use crate::detect::{Fitted, LabelSource};
 use crate::expand::Expansion;
 use crate::pipeline::recipe::{Mmr, Norm, Rerank};
 use crate::pipeline::{Answer, Asked, Lists, Plan, Recipe, Setup, rank};
@@ -59,14 +59,19 @@ impl Lanes {
 
     /// What a reader must know of figures that rest on the model.
     pub fn caution(&self) -> anyhow::Result<Option<String>> {
-        let by_model = match self.label_source().as_str() {
-            "model" => Some("the model's verdicts are experimental: read the figures as hints"),
-            "auto" => Some("where there is no label the model's verdicts count, which are experimental"),
+        let said = self.setup.caution()?;
+        let by_model = match (self.label_source().as_str(), said.as_deref()) {
+            ("model", Some("experimental")) => {
+                Some("the model's verdicts are experimental: read the figures as hints".to_owned())
+            }
+            ("auto", Some("experimental")) => {
+                Some("where there is no label the model's verdicts count, which are experimental".to_owned())
+            }
+            ("model" | "auto", Some(name)) => Some(format!("the model's verdicts are those of {name}")),
             _ => None,
         };
-        let experimental = by_model.filter(|_| CrossEncoder::card().is_ok_and(|card| card.experimental));
         let fitted = self.setup.fitted().map(Fitted::told);
-        let told: Vec<String> = experimental.map(str::to_owned).into_iter().chain(fitted).collect();
+        let told: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.told()).collect();
         Ok((!told.is_empty()).then(|| told.join(" · ")))
     }
 

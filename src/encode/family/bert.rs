@@ -22,8 +22,10 @@ const NAMES: Names = Names {
 pub struct Bert {
     words: Embedding,
     positions: Embedding,
-    /// The row of the first segment: whatever is read, it is one segment.
+    /// The row of the first segment, which one text is.
     segment: Tensor,
+    /// Those of all segments, for a pair of texts.
+    segments: Embedding,
     norm: LayerNorm,
     layers: Vec<Layer>,
     /// The padding's token, where positions are numbered from behind it.
@@ -52,6 +54,7 @@ impl Bert {
             words: table("word", config.size(&["vocab_size"])?)?,
             positions: table("position", config.size(&["max_position_embeddings"])?)?,
             segment: first,
+            segments,
             norm: weights.norm("embeddings.LayerNorm", width, eps)?,
             layers: Layer::all(config, weights, "encoder.layer", &NAMES, eps)?,
             behind: roberta.then(|| config.padding()),
@@ -60,11 +63,18 @@ impl Bert {
 }
 
 impl Layers for Bert {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let places = places(ids, self.behind);
         let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
-        let sum = (words + positions)?.broadcast_add(&self.segment)?;
+        let sum = (words + positions)?;
+        let last = self.segments.embeddings().dim(0)? as u32 - 1;
+        let sum = if kinds.is_empty() || last == 0 {
+            sum.broadcast_add(&self.segment)?
+        } else {
+            let kinds: Vec<u32> = kinds.iter().map(|kind| last.min(*kind)).collect();
+            (sum + self.segments.forward(&Tensor::new(kinds, &Device::Cpu)?)?)?
+        };
         let mut rows = self.norm.forward(&sum)?;
         for layer in &self.layers {
             rows = layer.forward(&rows, None)?;

@@ -45,6 +45,11 @@ impl Config {
         self.size(&["hidden_size", "dim", "d_model"])
     }
 
+    /// How many layers it has.
+    pub(super) fn layers(&self) -> Result<usize, InputError> {
+        self.size(&["num_hidden_layers", "n_layers"])
+    }
+
     /// Tokens that the network knows.
     ///
     /// # Errors
@@ -96,6 +101,44 @@ impl Config {
 
     pub(super) fn word(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.value.get(name)?.as_str())
+    }
+
+    pub(super) fn is(&self, name: &str, default: bool) -> bool {
+        self.value.get(name).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    /// Words in a list, or in one text with bars between them.
+    pub(super) fn words(&self, name: &str) -> Vec<String> {
+        match self.value.get(name) {
+            Some(Value::String(text)) => text.split('|').map(|word| word.trim().to_lowercase()).collect(),
+            Some(Value::Array(words)) => {
+                words.iter().filter_map(|word| Some(word.as_str()?.trim().to_lowercase())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The names of a classifier's `classes`, by number.
+    ///
+    /// # Errors
+    /// The file names more or fewer of them.
+    pub fn labels(&self, classes: usize) -> Result<Vec<String>, InputError> {
+        // `transformers` leaves out names that say nothing.
+        let Some(named) = self.value.get("id2label").and_then(Value::as_object) else {
+            return Ok((0..classes).map(|i| format!("LABEL_{i}")).collect());
+        };
+        let label = |i: usize| Some(named.get(&i.to_string())?.as_str()?.to_owned());
+        match (0..classes).map(label).collect() {
+            Some(labels) if named.len() == classes => Ok(labels),
+            _ => Err(self.wrong(&format!(
+                "`id2label` does not name the {classes} classes of the weights; the files are of two models: fetch the model anew"
+            ))),
+        }
+    }
+
+    /// Whether a class's probability hangs on its own number alone.
+    pub fn many_labels(&self) -> bool {
+        self.word(&["problem_type"]) == Some("multi_label_classification")
     }
 
     /// Heads, and the width of one.

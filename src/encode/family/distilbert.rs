@@ -46,7 +46,7 @@ impl DistilBert {
 }
 
 impl Layers for DistilBert {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let places = places(ids, None);
         let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;

@@ -21,6 +21,11 @@ pub struct Names {
 /// One layer.
 pub struct Layer {
     attention: Attention,
+    rest: Rest,
+}
+
+/// What follows attention in a layer.
+pub struct Rest {
     attention_norm: LayerNorm,
     up: Linear,
     activation: Activation,
@@ -37,23 +42,15 @@ impl Layer {
         names: &Names,
         eps: f64,
     ) -> std::result::Result<Vec<Self>, InputError> {
-        let (heads, size) = config.heads()?;
-        let (width, wide) = (config.width()?, config.size(&["intermediate_size", "hidden_dim"])?);
-        let activation = config.word(&["hidden_act", "activation"]).unwrap_or("gelu");
-        let activation = activation.parse().map_err(|why: String| config.wrong(&why))?;
-        let count = config.size(&["num_hidden_layers", "n_layers"])?;
-        let layers = (0..count).map(|i| {
-            let at = |name: &str| format!("{place}.{i}.{name}");
-            let square = |name: &str| weights.linear(&at(name), width, width);
+        let ((heads, size), width) = (config.heads()?, config.width()?);
+        let layers = (0..config.layers()?).map(|i| {
+            let place = format!("{place}.{i}");
+            let square = |name: &str| weights.linear(&format!("{place}.{name}"), width, width);
             let [query, key, value] = [square(names.query)?, square(names.key)?, square(names.value)?];
             let scale = 1.0 / (size as f64).sqrt();
             Ok(Layer {
                 attention: Attention { query, key, value, output: square(names.output)?, heads, size, scale },
-                attention_norm: weights.norm(&at(names.attention_norm), width, eps)?,
-                up: weights.linear(&at(names.up), width, wide)?,
-                activation,
-                down: weights.linear(&at(names.down), wide, width)?,
-                norm: weights.norm(&at(names.norm), width, eps)?,
+                rest: Rest::load(config, weights, &place, names, eps)?,
             })
         });
         layers.collect()
@@ -61,7 +58,33 @@ impl Layer {
 
     /// `[tokens, width]` to the same; `bias` is `[heads, tokens, tokens]`.
     pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        let attended = self.attention.forward(rows, bias)?;
+        self.rest.forward(rows, &self.attention.forward(rows, bias)?)
+    }
+}
+
+impl Rest {
+    /// Of the layer at `place`, such as `encoder.layer.0`.
+    pub fn load(
+        config: &Config,
+        weights: &Weights,
+        place: &str,
+        names: &Names,
+        eps: f64,
+    ) -> std::result::Result<Self, InputError> {
+        let at = |name: &str| format!("{place}.{name}");
+        let (width, wide) = (config.width()?, config.size(&["intermediate_size", "hidden_dim"])?);
+        let activation = config.word(&["hidden_act", "activation"]).unwrap_or("gelu");
+        Ok(Rest {
+            attention_norm: weights.norm(&at(names.attention_norm), width, eps)?,
+            up: weights.linear(&at(names.up), width, wide)?,
+            activation: activation.parse().map_err(|why: String| config.wrong(&why))?,
+            down: weights.linear(&at(names.down), wide, width)?,
+            norm: weights.norm(&at(names.norm), width, eps)?,
+        })
+    }
+
+    /// The layer's rows, from what went into it and what attention made of that.
+    pub fn forward(&self, rows: &Tensor, attended: &Tensor) -> Result<Tensor> {
         let rows = self.attention_norm.forward(&(rows + attended)?)?;
         let wide = self.activation.forward(&self.up.forward(&rows)?)?;
         self.norm.forward(&(&rows + self.down.forward(&wide)?)?)

@@ -1,12 +1,14 @@
-//! The networks of brought models, on candle: BERT, RoBERTa, MPNet, DistilBERT, the encoder of T5, and a whole T5 that reads
-//! several sequences and writes.
+//! The networks of brought models, on candle: BERT, RoBERTa, MPNet, DistilBERT, DeBERTa, the encoder of T5, and a whole T5 that
+//! reads several sequences and writes.
 //!
-//! From token numbers to one row a token or to the scores of the next one, and nothing else: no tokenizer, no pooling, no network.
-//! A sequence is run alone and on one thread, so that its rows depend on nothing beside it; callers that want more cores call from
-//! more threads. Weights are kept in full precision, whatever they were stored in: processors are slow at halves.
+//! From token numbers to one row a token, to a classifier's numbers or to the scores of the next one, and nothing else: no tokenizer, no
+//! pooling, no network. A sequence is run alone and on one thread, so that its rows depend on nothing beside it; callers that want more
+//! cores call from more threads. Weights are kept in full precision, whatever they were stored in: processors are slow at halves.
 
 mod bert;
+mod classify;
 mod config;
+mod deberta;
 mod dense;
 mod distilbert;
 mod layer;
@@ -18,6 +20,7 @@ use std::path::Path;
 
 use candle_core::{Result, Tensor};
 
+pub use classify::Classifier;
 pub use config::Config;
 pub use dense::{Activation, Dense};
 pub use t5::{Fusion, Part, Writing};
@@ -39,7 +42,8 @@ pub struct Rows {
 
 /// What every family can do.
 trait Layers: Send + Sync {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor>;
+    /// `kinds` says of every token to which text of a pair it belongs; it is empty where there is one text.
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> Result<Tensor>;
 }
 
 impl Network {
@@ -54,10 +58,11 @@ impl Network {
             "roberta" | "xlm-roberta" | "camembert" => Box::new(bert::Bert::load(config, weights, true)?),
             "mpnet" => Box::new(mpnet::MpNet::load(config, weights)?),
             "distilbert" => Box::new(distilbert::DistilBert::load(config, weights)?),
+            "deberta-v2" => Box::new(deberta::Deberta::load(config, weights)?),
             "t5" => Box::new(t5::Encoder::load(config, weights)?),
             other => {
                 return Err(config.wrong(&format!(
-                    "`model_type` is {}; bert, roberta, xlm-roberta, camembert, mpnet, distilbert, dpr and t5 can be read",
+                    "`model_type` is {}; bert, roberta, xlm-roberta, camembert, mpnet, distilbert, deberta-v2, dpr and t5 can be read",
                     crate::input::excerpt(other)
                 )));
             }
@@ -70,8 +75,12 @@ impl Network {
     /// # Errors
     /// A token number is none of the network's, or there are too many.
     pub fn rows(&self, ids: &[u32]) -> std::result::Result<Rows, EncodeError> {
+        self.of_pair(ids, &[])
+    }
+
+    fn of_pair(&self, ids: &[u32], kinds: &[u32]) -> std::result::Result<Rows, EncodeError> {
         let made = || -> Result<Rows> {
-            let rows = self.0.rows(ids)?;
+            let rows = self.0.rows(ids, kinds)?;
             let width = rows.dim(1)?;
             Ok(Rows { numbers: rows.flatten_all()?.to_vec1()?, width })
         };

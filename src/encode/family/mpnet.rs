@@ -52,7 +52,7 @@ impl MpNet {
 }
 
 impl Layers for MpNet {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let places = places(ids, Some(self.padding));
         let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;

@@ -33,16 +33,19 @@ fn jobs(app: &App) -> String {
 
 fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let here = context(app);
-    let mut said = HashSet::new();
+    let mut told = HashSet::new();
     let mut spans = vec![Span::raw(" ")];
-    let experimental = matches!(&app.corpus, Corpus::Open(opened) if opened.experimental);
+    let said = match &app.corpus {
+        Corpus::Open(opened) => opened.detector.as_deref(),
+        _ => None,
+    };
     // Who labels needs the keys more.
-    let warned = experimental && app.book.perspectives > 0 && app.screen != Screen::Annotate;
-    let warning = if warned { " verdicts: experimental " } else { "" };
+    let said = said.filter(|_| app.book.perspectives > 0 && app.screen != Screen::Annotate);
+    let warning = said.map_or_else(String::new, |said| fit(&format!(" verdicts: {} ", safe::line(said)), 40));
     let mut columns = 1 + warning.width();
     for bound in app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty()) {
         let short = bound.line.short;
-        let Some(key) = bound.keys.first().filter(|_| said.insert(bound.line.action)) else { continue };
+        let Some(key) = bound.keys.first().filter(|_| told.insert(bound.line.action)) else { continue };
         let key = shown(key, app.glyphs == Glyphs::Ascii);
         columns += key.width() + short.width() + 3;
         if columns > width {

@@ -63,7 +63,7 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.book.write(judged.at, judged.perspective, judged.known);
             return reading::evidence(app);
         }
-        Reply::NoVerdicts { reason, .. } => app.notice = Some(reason),
+        Reply::AboutVerdicts { told, .. } => app.notice = Some(told),
         Reply::Settled { .. } => app.settled = true,
         Reply::Evidence { study, at, perspective, sentence } => {
             if study > app.reading.since {
@@ -113,7 +113,7 @@ fn turn(reply: &Reply) -> Option<Turn> {
         Reply::LaneReady { turn, .. }
         | Reply::LaneFailed { turn, .. }
         | Reply::Verdict { turn, .. }
-        | Reply::NoVerdicts { turn, .. }
+        | Reply::AboutVerdicts { turn, .. }
         | Reply::Settled { turn } => Some(*turn),
         _ => None,
     }

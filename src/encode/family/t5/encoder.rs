@@ -51,7 +51,7 @@ impl Encoder {
 }
 
 impl Layers for Encoder {
-    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> Result<Tensor> {
         let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let bias = by_distance(&self.distances, ids.len(), self.farthest)?;
         for block in &self.blocks {

@@ -48,7 +48,7 @@ impl Fusion {
     /// # Errors
     /// A token number is none of the network's.
     pub fn encode(&self, ids: &[u32]) -> Result<Part, EncodeError> {
-        self.encoder.rows(ids).map(Part).map_err(said)
+        self.encoder.rows(ids, &[]).map(Part).map_err(said)
     }
 
     /// Begins an answer from these parts.
