@@ -24,6 +24,7 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
     for error in &errors {
         told.wrong(error.span().unwrap_or(0..0), error.message().trim().replace('\n', "; "));
     }
+    let broken = told.found.len();
     let mut config = Config::default();
     for (name, value) in in_order(table.get_ref()) {
         match name.get_ref().as_ref() {
@@ -47,7 +48,7 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
             }
         }
     }
-    (config, told.in_order())
+    (config, told.in_order(broken))
 }
 
 fn layout(value: &Spanned<DeValue<'_>>, told: &mut Told<'_>) -> Layout {
@@ -135,13 +136,14 @@ impl Told<'_> {
         given
     }
 
-    /// Everything, in the order of the file. Where it is no TOML, what it says there is not judged.
-    fn in_order(mut self) -> Vec<Problem> {
+    /// Everything, in the order of the file. The first are about TOML itself: where something is known that should stand there, that
+    /// says more.
+    fn in_order(mut self, broken: usize) -> Vec<Problem> {
+        let judged = self.found.split_off(broken);
+        self.found.retain(|(at, _)| judged.iter().all(|(other, _)| other != at));
+        self.found.extend(judged);
         self.found.sort_by_key(|(at, _)| *at);
-        let mut all: Vec<Problem> =
-            self.found.into_iter().map(|(at, what)| Problem::at(self.text, at, what)).collect();
-        all.dedup();
-        all
+        self.found.into_iter().map(|(at, what)| Problem::at(self.text, at, what)).collect()
     }
 }
 

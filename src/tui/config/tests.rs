@@ -91,6 +91,7 @@ fn a_table_where_a_value_belongs_and_a_value_where_a_table_belongs() {
 
 #[test]
 fn what_is_no_toml_is_told_with_every_line() {
+    assert_eq!(wrong("mouse = perhaps\n"), ["config.toml:1:9: expected true or false, found \"perhaps\""]);
     let told = wrong("theme = \nmouse = true\nglyphs = 'ascii\n");
     assert!(told[0].starts_with("config.toml:1:"), "{told:?}");
     assert!(told.last().unwrap().starts_with("config.toml:3:"), "{told:?}");
