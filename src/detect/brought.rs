@@ -8,11 +8,11 @@ use std::path::Path;
 use tokenizers::Tokenizer;
 
 use super::classes::Classes;
-use super::window::{STATEMENT, text};
+use super::pair::{STATEMENT, text};
 use super::{DetectError, Detector, EVEN};
 use crate::corpus::Passage;
-use crate::encode::windows::windows;
 use crate::encode::family::{Classifier, Config, Weights, weight_files};
+use crate::encode::windows::windows;
 use crate::encode::{EncodeError, Named, Source, card, tokens};
 use crate::input::InputError;
 use crate::work::{Stop, Stopped};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use tokenizers::Tokenizer;
 
-use super::window::{STATEMENT, text};
+use super::pair::{STATEMENT, text};
 use super::{DetectError, Detector};
 use crate::assets;
 use crate::corpus::Passage;

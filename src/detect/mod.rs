@@ -11,15 +11,17 @@ mod cross_encoder;
 pub mod evidence;
 mod fitted;
 pub mod labels;
+mod language;
+mod pair;
 mod perspectrum;
 mod prompted;
-mod window;
 
 pub use brought::BroughtCrossEncoder;
 pub use choice::Choice;
 pub use cross_encoder::CrossEncoder;
 pub use fitted::{Fitted, Refitted};
 pub use labels::Labels;
+pub use language::foreign;
 pub use prompted::PromptedDetector;
 
 use std::fmt;

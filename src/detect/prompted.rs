@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::window::text;
+use super::pair::text;
 use super::{DetectError, Detector, EVEN};
 use crate::corpus::Passage;
 use crate::encode::windows::windows;

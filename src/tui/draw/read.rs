@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use super::{paragraph, span};
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::{By, DetectError};
+use crate::detect::{By, DetectError, foreign};
 use crate::report::marks::{Mark, share};
 use crate::report::{reasons, safe};
 use crate::retrieve::analysis::terms;
@@ -34,8 +34,13 @@ fn content(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: usi
     let text = safe::line(&passage.text);
     let marks = highlights(app, at, passage, &text);
     let rows = wrap(&text, width, usize::MAX);
-    let mut lines: Vec<Line<'static>> =
-        rows.into_iter().map(|row| styled(&text, row, &marks, theme)).collect();
+    let mut lines = Vec::new();
+    if let Some(language) = foreign(&passage.text) {
+        let told = format!("This seems to be {language}; the carried models were tested on English only.");
+        lines.extend(paragraph(&told, "", width, Meaning::Warn, theme));
+        lines.push(Line::default());
+    }
+    lines.extend(rows.into_iter().map(|row| styled(&text, row, &marks, theme)));
     lines.push(Line::default());
     lines.extend(why(app, theme, at, width));
     lines
