@@ -36,7 +36,9 @@ class Layer(nn.Module):
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
 
-class Detector(nn.Module):
+class Encoder(nn.Module):
+    """The part with the encoder's own weights; what is asked of it is a head on its hidden states."""
+
     def __init__(self, cfg, dropout=0.1):
         super().__init__()
         d, eps = cfg["hidden_size"], cfg["layer_norm_eps"]
@@ -49,11 +51,9 @@ class Detector(nn.Module):
         self.layers = nn.ModuleList(
             Layer(d, cfg["num_attention_heads"], cfg["intermediate_size"], eps, dropout)
             for _ in range(cfg["num_hidden_layers"]))
-        self.pool = nn.Linear(5 * d, d)
-        self.head = nn.Linear(d, 3)
         self.plain = False
 
-    def forward(self, input_ids, attention_mask, token_type_ids):
+    def hidden(self, input_ids, attention_mask, token_type_ids):
         l = input_ids.shape[1]
         x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[:l]
         x = self.drop(self.ln(x))
@@ -61,6 +61,19 @@ class Detector(nn.Module):
         bias = (1.0 - mask)[:, None, None, :] * -1e4
         for layer in self.layers:
             x = layer(x, bias, self.plain)
+        return x
+
+
+class Detector(Encoder):
+    def __init__(self, cfg, dropout=0.1):
+        super().__init__(cfg, dropout)
+        d = cfg["hidden_size"]
+        self.pool = nn.Linear(5 * d, d)
+        self.head = nn.Linear(d, 3)
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        x = self.hidden(input_ids, attention_mask, token_type_ids)
+        mask = attention_mask.to(x.dtype)
         # passage and statement pooled apart, and their product: the side is the sign of a product
         seg = token_type_ids.to(x.dtype)
         ps, st = (mask * (1.0 - seg))[:, :, None], (mask * seg)[:, :, None]
@@ -70,11 +83,11 @@ class Detector(nn.Module):
         return self.head(self.drop(h))
 
 
-def from_base(folder, dropout=0.1, seed=0):
-    """The detector with the encoder's weights from a BERT folder (config.json, model.safetensors) and a new head."""
+def from_base(folder, dropout=0.1, seed=0, kind=Detector):
+    """A model with the encoder's weights from a BERT folder (config.json, model.safetensors) and a new head."""
     torch.manual_seed(seed)
     cfg = json.load(open(os.path.join(folder, "config.json")))
-    m = Detector(cfg, dropout)
+    m = kind(cfg, dropout)
     w = load_file(os.path.join(folder, "model.safetensors"))
     w = {k[5:] if k.startswith("bert.") else k: v for k, v in w.items()}
     e = "embeddings."
@@ -95,8 +108,8 @@ def from_base(folder, dropout=0.1, seed=0):
     return m
 
 
-def load(path, base):
-    m = Detector(json.load(open(os.path.join(base, "config.json"))), 0.0)
+def load(path, base, kind=Detector):
+    m = kind(json.load(open(os.path.join(base, "config.json"))), 0.0)
     s = torch.load(path, map_location="cpu", weights_only=False)
     m.load_state_dict(s["model"] if "model" in s else s)
     return m.eval()

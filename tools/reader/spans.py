@@ -1,0 +1,55 @@
+"""The extractive reader: the detector's encoder with a start and an end logit on every token.
+
+Token 0 ([CLS]) stands for "no answer in this passage". Input: [CLS] question [SEP] title. text [SEP].
+"""
+import os
+import sys
+
+import torch.nn as nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "detector"))
+import model as M  # noqa: E402
+
+CLS, SEP = 101, 102
+
+
+class Reader(M.Encoder):
+    def __init__(self, cfg, dropout=0.1):
+        super().__init__(cfg, dropout)
+        d = cfg["hidden_size"]
+        self.mix = nn.Linear(d, d)
+        self.spans = nn.Linear(d, 2)
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        x = self.hidden(input_ids, attention_mask, token_type_ids)
+        return self.spans(self.drop(nn.functional.gelu(self.mix(x))))
+
+
+def from_base(folder, seed=0):
+    return M.from_base(folder, seed=seed, kind=Reader)
+
+
+def load(path, base):
+    return M.load(path, base, kind=Reader)
+
+
+def context(title, text):
+    """A passage as it is read."""
+    return f"{title}. {text}" if title else text
+
+
+class Encoded:
+    """One question with one passage: ids, token types, and where each passage token lies in the passage's text."""
+
+    def __init__(self, tok, question, passage, max_tokens, question_tokens):
+        q = tok.encode(question, add_special_tokens=False).ids[:question_tokens]
+        e = tok.encode(passage, add_special_tokens=False)
+        room = max_tokens - 3 - len(q)
+        self.first = len(q) + 2
+        self.ids = [CLS] + q + [SEP] + e.ids[:room] + [SEP]
+        self.types = [0] * self.first + [1] * (len(self.ids) - self.first)
+        self.offsets = e.offsets[:room]
+        # a span begins and ends with a word
+        pieces = e.tokens[:room]
+        self.begins = [not t.startswith("##") for t in pieces]
+        self.ends = [not (pieces[i + 1] if i + 1 < len(pieces) else "").startswith("##") for i in range(len(pieces))]
