@@ -7,7 +7,6 @@ import argparse
 import hashlib
 import json
 import os
-import sys
 
 import numpy as np
 import torch
@@ -16,8 +15,7 @@ import spans as R
 import text as T
 import train
 
-sys.path.insert(0, os.path.dirname(R.M.__file__))
-import export as detector  # noqa: E402
+detector = R.detectors("export")
 
 
 def to_onnx(m, path):

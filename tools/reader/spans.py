@@ -2,13 +2,26 @@
 
 Token 0 ([CLS]) stands for "no answer in this passage". Input: [CLS] question [SEP] title. text [SEP].
 """
+import importlib.util
 import os
 import sys
 
 import torch.nn as nn
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "detector"))
-import model as M  # noqa: E402
+DETECTOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "detector")
+# last, as some scripts are called alike here and there
+sys.path.append(DETECTOR)
+
+
+def detectors(name):
+    """A script of the detector's folder."""
+    spec = importlib.util.spec_from_file_location(f"detector_{name}", os.path.join(DETECTOR, f"{name}.py"))
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+M = detectors("model")
 
 CLS, SEP = 101, 102
 

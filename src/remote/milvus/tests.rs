@@ -97,7 +97,8 @@ fn a_server_that_is_down_silent_or_speaks_something_else_is_told() {
 
     let silent = server(|mut stream| drop(std::io::copy(&mut stream, &mut std::io::sink())));
     let RemoteError::Unreached(silent) = told(&silent, None) else { panic!() };
-    assert!(silent.contains("did not answer as Milvus does; check the address"), "{silent}");
+    // Whose patience ends first, the SDK's or ours, is not fixed.
+    assert!(silent.contains("did not answer"), "{silent}");
 
     let page =
         server(|mut stream| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")));
