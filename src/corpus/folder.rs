@@ -78,7 +78,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let title = titles.get(name.as_ref()).cloned().or(own).unwrap_or_else(|| stem.clone());
-        let at = At { item: i + 1, clean: true, share: (i + 1) as f32 / count as f32 };
+        let at = At { item: i + 1, clean: true, share: i as f32 / count as f32 };
         for (i, text) in chunks(&text).enumerate() {
             let passage =
                 Passage { id: format!("{stem}#{}", i + 1), title: title.clone(), text, ..Passage::default() };

@@ -293,7 +293,12 @@ mod tests {
     #[test]
     fn the_end_of_an_import_is_reckoned_from_what_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let line = |i: usize| format!("{{\"_id\": \"{i}\", \"text\": \"{}\"}}\n", "word ".repeat(40));
+        // Words that hardly get smaller, so that the archive is many blocks long too.
+        let text = |i: usize| {
+            let hash = |j: usize| blake3::hash(&[i.to_le_bytes(), j.to_le_bytes()].concat()).to_hex();
+            (0..4).map(|j| format!("{} ", hash(j))).collect::<String>()
+        };
+        let line = |i: usize| format!("{{\"_id\": \"{i}\", \"text\": \"{}\"}}\n", text(i));
         let lines: String = (0..20_000).map(line).collect();
         let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
         for (name, bytes) in [("c.jsonl", lines.as_bytes()), ("c.jsonl.zst", &packed)] {
@@ -313,9 +318,7 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!((last.done, last.total), (20_000, 20_000), "{name}");
-            if name == "c.jsonl" {
-                assert!((19_000..=20_000).contains(&halves[0]), "{halves:?}");
-            }
+            assert!((16_000..=20_200).contains(&halves[0]), "{name}: {halves:?}");
         }
     }
 }
