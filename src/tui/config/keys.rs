@@ -160,9 +160,10 @@ impl Rebound {
     }
 }
 
-/// Whether a key can be an order where text is typed.
+/// Whether a key can be an order where text is typed: it neither types nor edits.
 fn is_order(key: &str) -> bool {
-    key.starts_with('<') && !["<Space>", "<lt>"].contains(&key)
+    let types = ["<Space>", "<lt>", "<BS>", "<Del>", "<Left>", "<Right>", "<Home>", "<End>"];
+    key.starts_with('<') && !types.contains(&key)
 }
 
 /// One key or a list of them; none if something is wrong with it.

@@ -123,6 +123,10 @@ fn where_text_is_typed_a_character_stays_one() {
         wrong("[keys]\nask = 'x'\n"),
         ["config.toml:2:7: text is typed there: expected a key such as <C-x>, <F2> or <Enter>, found \"x\""]
     );
+    for edits in ["<BS>", "<Del>", "<Left>", "<Right>", "<Home>", "<End>"] {
+        let told = wrong(&format!("[keys.question-line]\nback = '{edits}'\n"));
+        assert!(told.len() == 1 && told[0].contains("text is typed there"), "{edits}: {told:?}");
+    }
 }
 
 #[test]

@@ -67,8 +67,15 @@ pub fn written(text: &str) -> Option<String> {
         "<C-i>" => "<Tab>".into(),
         "<C-m>" => "<Enter>".into(),
         "<C-[>" => "<Esc>".into(),
-        _ => name,
+        // Of others no byte is sent, or that of another key.
+        _ => return arrives(event).then_some(name),
     })
+}
+
+/// Whether a terminal can send the key: with control, letters and the space alone have a byte of their own.
+fn arrives(key: &KeyEvent) -> bool {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    !control || matches!(key.code, KeyCode::Char(c) if c.is_ascii_alphabetic() || c == ' ')
 }
 
 /// How a key is shown to people: `⏎` instead of `<Enter>`.
@@ -98,7 +105,10 @@ mod tests {
         assert_eq!(read("<F5>").as_deref(), Some("<F5>"));
         assert_eq!(read("<").as_deref(), None);
         assert_eq!(read(" ").as_deref(), Some("<Space>"));
-        for text in ["", "gg", "\u{7f}", "ctrl-x", "<Wait>", "<Click:1,2>", "<F0>"] {
+        assert_eq!(read("<C- >").as_deref(), Some("<C- >"));
+        assert_eq!(read("<C-[>").as_deref(), Some("<Esc>"));
+        for text in ["", "gg", "\u{7f}", "ctrl-x", "<Wait>", "<Click:1,2>", "<F0>", "<C-1>", "<C-/>", "<C-ä>"]
+        {
             assert_eq!(read(text), None, "{text}");
         }
     }
