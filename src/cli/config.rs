@@ -39,7 +39,11 @@ pub fn run(common: &Common, action: &ConfigAction) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     match action {
         ConfigAction::Path => writeln!(out, "{}", path.display())?,
-        ConfigAction::Show => write!(out, "{}", source.load()?)?,
+        // An absent file is what it prints one for.
+        ConfigAction::Show => {
+            source.named &= path.exists();
+            write!(out, "{}", source.load()?)?;
+        }
         ConfigAction::Check { .. } => return check(&source, &mut out),
     }
     Ok(ExitCode::SUCCESS)
