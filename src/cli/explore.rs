@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::CommandFactory;
 
 use super::args::{Args, Common};
+use crate::measure::name::levenshtein;
 use crate::tui;
 use crate::tui::config::Problems;
 use crate::tui::theme::Depth;
@@ -75,28 +76,9 @@ fn meant(word: &str) -> Option<String> {
     let names =
         Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
     names.into_iter().find(|name| {
-        let (a, b) = (name.as_bytes(), word.as_bytes());
-        a.len().abs_diff(b.len()) <= 1 && distance(a, b) <= 2 && a.first() == b.first()
+        let near = name.len().abs_diff(word.len()) <= 1 && levenshtein(name, word) <= 2;
+        near && name.chars().next() == word.chars().next()
     })
-}
-
-/// Edits between two short words.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (row[j + 1] + 1).min(left + 1).min(corner + usize::from(x != y));
-            corner = row[j + 1];
-            row[j] = left;
-            left = next;
-        }
-        if let Some(last) = row.last_mut() {
-            *last = left;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The key table with the keys that hold: those of a preset, and those that a configuration gives instead.
 
-use std::str::FromStr;
-
 use crossterm::event::KeyEvent;
 
 use super::{Action, Binding, Context, TABLE, name, shown};
@@ -42,14 +40,6 @@ impl Preset {
             keys.sort_by_key(|key| !matches!(key.as_str(), "h" | "j" | "k" | "l"));
         }
         keys
-    }
-}
-
-impl FromStr for Preset {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Preset::ALL.into_iter().find(|preset| preset.name() == text).ok_or(())
     }
 }
 
