@@ -1,7 +1,7 @@
 //! Which way the lanes lean, and whose passages they bring up.
 
 use super::super::app::{App, Corpus, Screen};
-use super::super::keymap::Action;
+use super::super::keymap::{Action, Context};
 use super::super::message::Effect;
 use super::{asking, comparing, leave, moving};
 use crate::engine::Survey;
@@ -44,7 +44,9 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             return leave(app);
         }
         Action::OverSet if app.question.text.is_empty() => {
-            app.notice = Some("no question was asked; Esc goes back, / asks one".into());
+            let (back, ask) =
+                (app.key(Context::Bias, Action::Back), app.key(Context::Lanes, Action::EditQuestion));
+            app.notice = Some(format!("no question was asked; {back} goes back, {ask} asks one"));
         }
         Action::OverSet if !has_set(app) => {
             app.notice = Some("there is no question set; give one with --questions FILE".into());

@@ -8,7 +8,7 @@ use tui_input::backend::crossterm::EventHandler;
 
 use super::super::app::{App, Corpus, Screen};
 use super::super::desk::Labelling;
-use super::super::keymap::Action;
+use super::super::keymap::{Action, Context};
 use super::super::message::Effect;
 use super::{leave, marking};
 use crate::annotate::{Act, Item, View, text_hash};
@@ -162,16 +162,18 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     }
     let statements = &question.perspectives;
     if statements.is_empty() {
-        app.notice = Some("this question has no statements to label: i on the lanes types them".into());
+        let key = app.key(Context::Lanes, Action::EditStatements);
+        app.notice = Some(format!("this question has no statements to label: {key} on the lanes types them"));
         return Vec::new();
     }
     let sides = question.supports.filter(|_| statements.len() == 2);
     let labelling = &mut app.labelling;
     let chosen: Vec<usize> = match action {
         Action::LabelSupport | Action::LabelOppose | Action::LabelBoth if sides.is_none() => {
-            app.notice = Some(
-                "this question has no two sides: number keys choose its perspectives, then Enter".into(),
-            );
+            let key = app.key(Context::Annotate, Action::ApplyLabel);
+            app.notice = Some(format!(
+                "this question has no two sides: the keys before its perspectives choose them, {key} keeps them"
+            ));
             return Vec::new();
         }
         Action::LabelSupport => sides.into_iter().collect(),
