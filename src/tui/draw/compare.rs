@@ -217,13 +217,21 @@ fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         })
         .collect();
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    let datasets = lines.iter().enumerate().map(|(i, points)| {
-        Dataset::default()
-            .name(app.short_title(i, 20))
-            .marker(marker)
-            .graph_type(GraphType::Line)
-            .style(theme.style(Meaning::Side(Mark::Other(i))))
-            .data(points)
+    // The number of its lane stands on every curve, each at a k of its own, for curves may end in one point.
+    let numbered = |i: usize| (i + 1).to_string();
+    let ends = lines.iter().enumerate().filter_map(|(i, points)| {
+        let point = points.iter().rev().nth(i % points.len().max(1))?;
+        let digit = numbered(i).chars().next_back()?;
+        Some((i, Marker::Custom(digit), GraphType::Scatter, std::slice::from_ref(point)))
+    });
+    let curves = lines.iter().enumerate().map(|(i, points)| (i, marker, GraphType::Line, &points[..]));
+    let datasets = curves.chain(ends).map(|(i, marker, kind, points)| {
+        let style = theme.style(Meaning::Side(Mark::Other(i)));
+        let drawn = Dataset::default().marker(marker).graph_type(kind).style(style).data(points);
+        match kind {
+            GraphType::Line => drawn.name(format!("{} {}", numbered(i), app.short_title(i, 20))),
+            _ => drawn,
+        }
     });
     let muted = theme.style(Meaning::Muted);
     let deepest = app.k.max(2) as f64;
