@@ -152,6 +152,7 @@ fn one_lane_on_40_columns() {
 fn without_colours_weight_and_glyphs_remain() {
     looks("mono", &asked(100, 30), Theme::of(Look::Mono));
     let text = frame(&reading(100, 30), Theme::of(Look::Mono)).unwrap().dump(true);
+    assert!(text.contains("▲ Zoos should be"), "evidence has the mark of its side: {text}");
     for colour in ["cyan", "magenta", "yellow", "green", "red", "blue"] {
         let (_, legend) = text.rsplit_once("\n\n").unwrap();
         assert!(!legend.contains(colour), "{legend}");
@@ -167,6 +168,12 @@ fn every_theme_has_its_own_look() {
     looks("theme-dark-16-80x24", &switched(80, 24), sixteen);
     let indexed = Theme { look: Look::Light, depth: Depth::Indexed };
     looks("theme-light-256-80x24", &looking_for_an_action(80, 24), indexed);
+}
+
+/// The same after some keys.
+fn after(mut app: App, keys: &str) -> App {
+    press(&mut app, keys);
+    app
 }
 
 #[test]
@@ -200,6 +207,11 @@ fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
         answering,
         stances,
         labelling,
+        |width, height| after(labelling(width, height), "elv"),
+        |width, height| after(labelling(width, height), "tso what"),
+        |width, height| after(labelling(width, height), "g"),
+        |width, height| after(tuning(width, height, 0), "="),
+        typing,
         looking_for_an_action,
     ] {
         for height in [40, 240] {
@@ -220,6 +232,28 @@ fn a_passages_own_characters_stay_in_ascii_too() {
     app.glyphs = Glyphs::Ascii;
     let text = frame(&app, COLOURED).unwrap().dump(false);
     assert!(text.contains("動物園") && !text.contains('┌'), "{text}");
+    // What stands for control characters is not theirs.
+    assert!(!text.contains('␛') && !text.contains('\u{fffd}'), "{text}");
+    let greek = [("greek-1", "β and κ", "“The Δ of λ” – or ▲ for zoos… × ○")];
+    for keys in ["", "<Enter>"] {
+        let mut app = after(with_lists(empty(140, 40), &greek, stage::question()), keys);
+        app.glyphs = Glyphs::Ascii;
+        let text = frame(&app, COLOURED).unwrap().dump(false);
+        assert!(text.contains("β and κ") && text.contains("“The Δ of λ” – or ▲ for"), "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_the_help_can_be_reached_on_a_low_screen() {
+    for keys in ["G", "<End>", &"j".repeat(400), &"<PageDown>".repeat(40)] {
+        let mut app = after(asked(80, 24), &format!("?{keys}"));
+        let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+        assert!(text(&app).contains("leave at once"), "{}", text(&app));
+        press(&mut app, "k");
+        assert!(!text(&app).contains("leave at once"), "{}", text(&app));
+        press(&mut app, "g");
+        assert!(text(&app).contains("Marks"), "{}", text(&app));
+    }
 }
 
 /// The same with other keys.
@@ -247,6 +281,12 @@ fn footer_help_palette_and_advice_name_the_keys_that_hold() {
     press(&mut app, "<F1>");
     let shown = text(&app);
     assert!(shown.contains("l Tab →") && shown.contains("F1    "), "{shown}");
+    // A long list of keys does not run into what they do.
+    let (config, _) = parallax::tui::config::read(
+        "[keys.lanes]\nread = ['<PageDown>', '<PageUp>', '<F2>']\n[keys]\npage-down = 'z'\npage-up = 'Z'\n",
+    );
+    update(&mut app, Msg::Configured(Ok(config)));
+    assert!(text(&app).contains("PageDown PageUp F2 read"), "{}", text(&app));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::read::styled;
-use super::{paragraph, say, span};
+use super::read::{styled, with_marks};
+use super::{of_passage, paragraph, say, span};
 use crate::annotate::Item;
 use crate::engine::Desk;
 use crate::question::Question;
@@ -166,7 +166,7 @@ fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec
 fn passage(app: &App, item: &Item, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let labelling = &app.labelling;
     let title = if item.passage.title.is_empty() { "(without a title)" } else { &item.passage.title };
-    let mut lines = vec![Line::from(span(fit(&safe::line(title), width), Meaning::Title, theme))];
+    let mut lines = vec![Line::from(of_passage(fit(&safe::line(title), width), Meaning::Title, theme))];
     if !labelling.blind {
         let mut ranks: Vec<(&String, &usize)> = item.ranks.iter().collect();
         ranks.sort_by_key(|(lane, rank)| (**rank, *lane));
@@ -197,6 +197,7 @@ fn passage(app: &App, item: &Item, question: &Question, theme: Theme, width: usi
         let range = marking.range();
         marks.push((safe_at(range.start)..safe_at(range.end), Meaning::Selected));
     }
+    let (text, marks) = with_marks(&text, marks, app.glyphs);
     lines.extend(wrap(&text, width, usize::MAX).into_iter().map(|row| styled(&text, row, &marks, theme)));
     lines
 }

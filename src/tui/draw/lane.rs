@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
-use super::{figures, say, span};
+use super::{figures, of_passage, say, span};
 use crate::corpus::fields::NONE;
 use crate::pipeline::Ranked;
 use crate::pipeline::recipe::Switch;
@@ -199,7 +199,7 @@ fn head(
             },
             theme,
         ),
-        span(title, meaning, theme),
+        of_passage(title, meaning, theme),
         Span::raw(pad),
     ];
     spans.extend(said.into_iter().flat_map(|said| [said, Span::raw(" ")]));
@@ -233,7 +233,7 @@ fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool)
     let lines = wrap(&text, width.saturating_sub(3), rows);
     let meaning = if deep { Meaning::Muted } else { Meaning::Text };
     let line = |range: std::ops::Range<usize>| {
-        Line::from(vec![Span::raw("   "), span(&text[range], meaning, theme)])
+        Line::from(vec![Span::raw("   "), of_passage(&text[range], meaning, theme)])
     };
     lines.into_iter().map(line).collect()
 }

@@ -6,7 +6,7 @@ mod compare;
 mod figures;
 mod footer;
 mod header;
-mod help;
+pub mod help;
 mod label;
 mod lane;
 mod paint;
@@ -93,6 +93,11 @@ fn say(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame
 /// A piece of text with a meaning.
 fn span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
     Span::styled(text.into(), theme.style(meaning))
+}
+
+/// A piece of a passage, whose characters stay as they are in ASCII too.
+fn of_passage(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
+    Span::styled(text.into(), theme.style(meaning).add_modifier(paint::OWN))
 }
 
 /// Text wrapped below an indent.

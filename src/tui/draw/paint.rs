@@ -2,10 +2,13 @@
 //! below may use any glyph of one column.
 
 use ratatui::buffer::Buffer;
-use ratatui::style::Color;
+use ratatui::style::{Color, Modifier};
 
 use crate::report::marks::Glyphs;
 use crate::tui::theme::Theme;
+
+/// Stands in the cells of a passage's own characters until [`finish`], which leaves them as they are. No theme blinks.
+pub const OWN: Modifier = Modifier::RAPID_BLINK;
 
 /// Goes over every cell.
 pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
@@ -15,19 +18,34 @@ pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
             cell.fg = if cell.fg == Color::Reset { text } else { cell.fg };
             cell.bg = if cell.bg == Color::Reset { ground } else { cell.bg };
         }
+        let own = cell.modifier.contains(OWN);
+        cell.modifier.remove(OWN);
         if glyphs == Glyphs::Ascii
-            && let Some(plain) = plain(cell.symbol())
+            && let Some(glyph) = alone(cell.symbol())
+            && let Some(plain) = put_there(glyph).or_else(|| plain(glyph).filter(|_| !own))
         {
             cell.set_char(plain);
         }
     }
 }
 
-/// The ASCII for a glyph of the interface. The frame with the cursor keeps another line than the rest, without colour too. What
-/// else is not ASCII is a passage's own.
-fn plain(symbol: &str) -> Option<char> {
+/// The one character of a cell.
+fn alone(symbol: &str) -> Option<char> {
     let mut chars = symbol.chars();
-    let (glyph, None) = (chars.next()?, chars.next()) else { return None };
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+/// The ASCII for what the interface puts into a passage's characters: where they were cut off, and for a control character.
+fn put_there(glyph: char) -> Option<char> {
+    match glyph {
+        '…' => Some('~'),
+        '\u{2400}'..='\u{2421}' | '\u{fffd}' => Some('?'),
+        _ => None,
+    }
+}
+
+/// The ASCII for a glyph of the interface. The frame with the cursor keeps another line than the rest, without colour too.
+fn plain(glyph: char) -> Option<char> {
     Some(match glyph {
         '─' | '–' | '−' => '-',
         '│' | '┤' | '├' => '|',
@@ -49,7 +67,6 @@ fn plain(symbol: &str) -> Option<char> {
         '✓' => 'y',
         '✗' => 'n',
         '·' => '.',
-        '…' => '~',
         '×' => 'x',
         '≠' => '#',
         '“' | '”' => '"',
@@ -58,8 +75,6 @@ fn plain(symbol: &str) -> Option<char> {
         'λ' => 'l',
         'Δ' => 'D',
         '•' => '*',
-        // What a control character of a passage is shown as.
-        '\u{2400}'..='\u{2421}' => '?',
         '\u{2800}' => ' ',
         '\u{2801}'..='\u{28ff}' => '*',
         _ => return None,

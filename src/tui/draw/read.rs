@@ -7,16 +7,20 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{paragraph, span};
+use super::paint::OWN;
+use super::{of_passage, paragraph, span};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError, foreign};
-use crate::report::marks::{Mark, share};
+use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::{reasons, safe};
 use crate::retrieve::analysis::terms;
 use crate::tui::app::App;
 use crate::tui::layout::{arrange, reading_text};
 use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::wrap::{fit, wrap};
+
+/// A range of a text, and what it means.
+pub type Highlight = (Range<usize>, Meaning);
 
 /// Draws the open passage.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
@@ -32,7 +36,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
 /// The text with its highlights, then why the passage stands where it does.
 fn content(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: usize) -> Vec<Line<'static>> {
     let text = safe::line(&passage.text);
-    let marks = highlights(app, at, passage, &text);
+    let (text, marks) = highlights(app, at, passage, &text);
     let rows = wrap(&text, width, usize::MAX);
     let mut lines = Vec::new();
     if let Some(language) = foreign(&passage.text) {
@@ -95,7 +99,7 @@ fn heading_rows(app: &App) -> u16 {
 fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let title = if passage.title.is_empty() { "(without a title)" } else { &passage.title };
-    let mut lines = vec![Line::from(span(fit(&safe::line(title), width), Meaning::Title, theme))];
+    let mut lines = vec![Line::from(of_passage(fit(&safe::line(title), width), Meaning::Title, theme))];
     let about = passage.metadata.iter().map(|(key, value)| match value.as_str() {
         Some(text) => format!("{key}: {text}"),
         None => format!("{key}: {value}"),
@@ -164,8 +168,8 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
     format!("{text}  ")
 }
 
-/// Evidence sentences and terms of the question, as ranges of the safe text.
-fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> Vec<(Range<usize>, Meaning)> {
+/// The safe text with the marks of its evidence, and in it the ranges of evidence sentences and terms of the question.
+fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (String, Vec<Highlight>) {
     let mut marks = Vec::new();
     for perspective in app.supported(at) {
         let found = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
@@ -176,23 +180,44 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> Vec<(R
             marks.push((start..start + sentence.trim_end().len(), Meaning::Evidence(mark)));
         }
     }
+    let (text, mut marks) = with_marks(text, marks, app.glyphs);
     let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
     marks.extend(
-        terms(text)
+        terms(&text)
             .into_iter()
             .filter(|term| asked.contains(&term.text))
             .map(|term| (term.at, Meaning::Match)),
     );
-    marks
+    (text, marks)
+}
+
+/// The text with the mark of its side before every piece of evidence, for without colours these look alike. The ranges move with
+/// it.
+pub fn with_marks(text: &str, ranges: Vec<Highlight>, glyphs: Glyphs) -> (String, Vec<Highlight>) {
+    let mut put: Vec<(usize, String)> = Vec::new();
+    for (range, meaning) in &ranges {
+        if let Meaning::Evidence(mark) = meaning
+            && *mark != Mark::None
+        {
+            put.push((range.start, format!("{} ", mark.text(glyphs))));
+        }
+    }
+    put.sort_by_key(|(at, _)| *at);
+    let (mut whole, mut from) = (String::new(), 0);
+    for (at, mark) in &put {
+        whole.push_str(&text[from..*at]);
+        whole.push_str(mark);
+        from = *at;
+    }
+    whole.push_str(&text[from..]);
+    let now =
+        |at: usize| at + put.iter().filter(|(put, _)| *put < at).map(|(_, mark)| mark.len()).sum::<usize>();
+    let moved = ranges.into_iter().map(|(range, meaning)| (now(range.start)..now(range.end), meaning));
+    (whole, moved.collect())
 }
 
 /// A row of the text, cut where a highlight begins or ends.
-pub fn styled(
-    text: &str,
-    row: Range<usize>,
-    marks: &[(Range<usize>, Meaning)],
-    theme: Theme,
-) -> Line<'static> {
+pub fn styled(text: &str, row: Range<usize>, marks: &[Highlight], theme: Theme) -> Line<'static> {
     let mut cuts = vec![row.start, row.end];
     for (range, _) in marks {
         cuts.extend([range.start, range.end].into_iter().filter(|cut| row.contains(cut)));
@@ -204,7 +229,7 @@ pub fn styled(
             .iter()
             .filter(|(range, _)| range.start <= cut[0] && cut[1] <= range.end)
             .fold(theme.style(Meaning::Text), |style, (_, meaning)| style.patch(theme.style(*meaning)));
-        Span::styled(text[cut[0]..cut[1]].to_owned(), style)
+        Span::styled(text[cut[0]..cut[1]].to_owned(), style.add_modifier(OWN))
     });
     Line::from(spans.collect::<Vec<_>>())
 }

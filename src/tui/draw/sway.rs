@@ -5,7 +5,7 @@ use ratatui::layout::{Alignment, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::{paragraph, span};
+use super::{of_passage, paragraph, span};
 use crate::measure::lean::SideShares;
 use crate::pipeline::Swayed;
 use crate::report::marks::{Mark, share, signed};
@@ -96,7 +96,7 @@ fn passages(app: &App, theme: Theme, swayed: &Swayed, wording: usize, width: usi
         lines.push(Line::from(vec![
             span(format!("{:>3} ", i + 1), Meaning::Muted, theme),
             span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            span(title, Meaning::Text, theme),
+            of_passage(title, Meaning::Text, theme),
             Span::raw(pad),
             span(moved, Meaning::Muted, theme),
         ]));
@@ -110,7 +110,7 @@ fn passages(app: &App, theme: Theme, swayed: &Swayed, wording: usize, width: usi
         lines.push(Line::from(vec![
             span("  – ", Meaning::Muted, theme),
             span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            span(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
+            of_passage(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
         ]));
     }
     lines

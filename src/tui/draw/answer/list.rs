@@ -6,6 +6,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
+use super::super::paint::OWN;
 use super::super::{paragraph, span};
 use super::{mark, word};
 use crate::pipeline::Strip;
@@ -124,8 +125,8 @@ fn line(
     let name = Span::styled(
         name,
         match place {
-            Some(_) => theme.style(meaning),
-            None => theme.style(meaning).add_modifier(Modifier::CROSSED_OUT),
+            Some(_) => theme.style(meaning).add_modifier(OWN),
+            None => theme.style(meaning).add_modifier(OWN | Modifier::CROSSED_OUT),
         },
     );
     let number = place.map_or_else(|| "–".into(), |place| (place + 1).to_string());
