@@ -9,42 +9,35 @@ use super::span;
 use crate::report::marks::{Glyphs, Mark};
 use crate::tui::app::App;
 use crate::tui::keymap::{Context, shown};
-use crate::tui::theme::{Meaning, Theme};
+use crate::tui::layout::arrange;
+use crate::tui::theme::{Look, Meaning, Theme};
+use crate::tui::wrap::columns_of;
 
-const PLACES: &[(Context, &str)] = &[
-    (Context::Lanes, "Lanes"),
-    (Context::Question, "Question line"),
-    (Context::Read, "Reading a passage"),
-    (Context::Statements, "Editing statements"),
-    (Context::Tune, "Tuning a lane"),
-    (Context::Sway, "Asking as either side"),
-    (Context::Compare, "Comparing the lanes"),
-    (Context::Bias, "Bias of the lanes"),
-    (Context::Answer, "What a reader makes of a list"),
-    (Context::Toward, "Typing a perspective to project toward"),
-    (Context::Annotate, "Labelling by hand"),
-    (Context::Note, "Writing a remark"),
-    (Context::Marking, "Marking evidence"),
-    (Context::Palette, "Finding an action"),
-    (Context::Help, "This page"),
-    (Context::Anywhere, "Everywhere"),
+const PLACES: [Context; 16] = [
+    Context::Lanes,
+    Context::Question,
+    Context::Read,
+    Context::Statements,
+    Context::Tune,
+    Context::Sway,
+    Context::Compare,
+    Context::Bias,
+    Context::Answer,
+    Context::Toward,
+    Context::Annotate,
+    Context::Note,
+    Context::Marking,
+    Context::Palette,
+    Context::Help,
+    Context::Anywhere,
 ];
+
+/// Columns of the keys, where they are not more.
+const KEYS: usize = 18;
 
 /// Draws the page.
 pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let ascii = app.glyphs == Glyphs::Ascii;
-    let mut lines = legend(app, theme);
-    for &(context, name) in PLACES {
-        lines.push(Line::default());
-        lines.push(Line::from(span(name, Meaning::Title, theme)));
-        for bound in app.keys.of_place(context) {
-            let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
-            lines.push(Line::from(vec![
-                span(format!("  {:<18}", keys.join(" ")), Meaning::Key, theme),
-                span(bound.line.help, Meaning::Text, theme),
-            ]));
-        }
-    }
+    let lines = content(app, theme);
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
         " Keys ",
         Meaning::Title,
@@ -55,6 +48,37 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lines: Vec<Line<'_>> = lines.into_iter().skip(app.help_scroll.min(last)).collect();
     frame.render_widget(block, area);
     frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Lines that are shown at once.
+pub fn shown_lines(app: &App) -> usize {
+    let body = arrange(Rect::new(0, 0, app.size.width, app.size.height), app).body;
+    usize::from(Block::bordered().inner(body).height)
+}
+
+/// The first line that is shown at the end of the page.
+pub fn last(app: &App) -> usize {
+    content(app, Theme::of(Look::Mono)).len().saturating_sub(shown_lines(app))
+}
+
+fn content(app: &App, theme: Theme) -> Vec<Line<'static>> {
+    let ascii = app.glyphs == Glyphs::Ascii;
+    let mut lines = legend(app, theme);
+    for place in PLACES {
+        lines.push(Line::default());
+        let (first, rest) = place.name().split_at(1);
+        lines.push(Line::from(span(first.to_uppercase() + rest, Meaning::Title, theme)));
+        for bound in app.keys.of_place(place) {
+            let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
+            let keys = keys.join(" ");
+            let pad = " ".repeat(KEYS.saturating_sub(columns_of(&keys)).max(1));
+            lines.push(Line::from(vec![
+                span(format!("  {keys}{pad}"), Meaning::Key, theme),
+                span(bound.line.help, Meaning::Text, theme),
+            ]));
+        }
+    }
+    lines
 }
 
 fn legend(app: &App, theme: Theme) -> Vec<Line<'static>> {

@@ -21,7 +21,8 @@ use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Palette, Screen};
 use super::config::{Config, Problems};
-use super::keymap::{Action, Context, TABLE};
+use super::draw::help;
+use super::keymap::{Action, Context};
 use super::layout::{self, Panes, arrange};
 use super::message::{Effect, Msg};
 use crate::work::Job;
@@ -147,12 +148,28 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (Context::Answer, action) => return answering::act(app, action),
         (Context::Sway, action) => return swaying::act(app, action),
         (Context::Tune | Context::Toward, action) => return tuning::act(app, action),
-        (Context::Help, Action::Down) => app.help_scroll = (app.help_scroll + 1).min(TABLE.len()),
-        (Context::Help, Action::Up) => app.help_scroll = app.help_scroll.saturating_sub(1),
-        (Context::Help, _) => (app.screen, app.help_scroll) = (app.help_from, 0),
+        (Context::Help, action) => scroll_help(app, action),
         (_, action) => return moving::act(app, action),
     }
     Vec::new()
+}
+
+fn scroll_help(app: &mut App, action: Action) {
+    let (last, page) = (help::last(app), help::shown_lines(app).max(1));
+    let at = app.help_scroll.min(last);
+    let at = match action {
+        Action::Down => at + 1,
+        Action::Up => at.saturating_sub(1),
+        Action::PageDown => at + page,
+        Action::PageUp => at.saturating_sub(page),
+        Action::First => 0,
+        Action::Last => last,
+        _ => {
+            app.screen = app.help_from;
+            0
+        }
+    };
+    app.help_scroll = at.min(last);
 }
 
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {

@@ -27,6 +27,10 @@ const ANYWHERE: &[Binding] = &[
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
     bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
     bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),
+    bind(Context::Help, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
+    bind(Context::Help, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
+    bind(Context::Help, &["g", "<Home>"], Action::First, "", "go to the beginning"),
+    bind(Context::Help, &["G", "<End>"], Action::Last, "", "go to the end"),
     bind(Context::Anywhere, &["<C-z>"], Action::Suspend, "", "sleep; `fg` wakes it"),
     bind(Context::Anywhere, &["<C-c>"], Action::Quit, "", "leave at once"),
 ];
