@@ -45,6 +45,9 @@ fn what_show_prints_is_good_and_shows_the_same() {
     let told = desk.run(&["config", "check", "shown.toml"]);
     assert_eq!((told.code, told.out.as_str()), (Some(0), "shown.toml: nothing is wrong\n"));
     assert_eq!(desk.run(&["config", "show", "--config", "shown.toml"]).good(), shown);
+    // What the advice to a file that is not there names must work while it is not there.
+    let shown = desk.run(&["config", "show", "--config", "absent.toml"]).good();
+    assert!(shown.starts_with("theme = \"terminal\"") && shown.contains("[keys"), "{shown}");
 }
 
 #[test]
@@ -138,5 +141,5 @@ fn the_readmes_example_is_good() {
     let (example, _) = rest.split_once("```").unwrap();
     let (config, problems) = parallax::tui::config::read(example);
     assert_eq!(problems, []);
-    assert_eq!(config.keys.preset, parallax::tui::keymap::Preset::Vim);
+    assert_eq!(config.keys.preset, parallax::tui::keymap::Preset::Default);
 }
