@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use milvus::v2::prelude::{
-    ConsistencyLevel, CreateCollectionRequest, FieldData, GetRequest, Ids, InsertRequest,
-    LoadCollectionRequest, QueryRequest, UpsertRequest,
+    ConsistencyLevel, CreateCollectionRequest, FieldData, InsertRequest, LoadCollectionRequest, QueryRequest,
+    UpsertRequest,
 };
 
 use super::schema::{self, LONGEST, LONGEST_ID, VECTOR};
@@ -39,13 +39,15 @@ impl Milvus {
     }
 
     pub(super) fn hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
-        let request = GetRequest::builder()
+        // Not `get`: it sends the ids as values of a template, which Milvus Lite does not know.
+        let request = QueryRequest::builder()
             .collection_name(&self.place.name)
-            .ids(Ids::VarChar(ids.to_vec()))
+            .filter(format!("id in {}", serde_json::json!(ids)))
             .output_fields(["id", "hash"])
+            .limit(ids.len() as i64)
             .consistency_level(ConsistencyLevel::Strong);
         let request = self.built(request.build())?;
-        let got = self.with(stop, |client| async move { client.get(request).await })?;
+        let got = self.with(stop, |client| async move { client.query(request).await })?;
         let mut found = HashMap::new();
         for row in self.built(got.results().rows())? {
             found.insert(
