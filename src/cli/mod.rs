@@ -22,16 +22,20 @@ mod switches;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 pub use args::Args;
 use args::Command;
 
+use crate::remote::Place;
+
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => {
+        Err(mut error) => {
+            hide(&mut error);
             // Help and version are answers, not errors.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
@@ -45,6 +49,15 @@ pub fn main() -> ExitCode {
             let _ = writeln!(io::stderr(), "parallax: {error:#}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// The command line is repeated where it is wrong, and the address of an engine may hold a password.
+fn hide(error: &mut clap::Error) {
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return };
+    if let Some(kind) = Place::meant(value.trim()) {
+        let shown = format!("{}…", kind.prefix());
+        error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }
 }
 

@@ -26,7 +26,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Finds the class that means support among `labels`, by the name the user gave or by its meaning. One class alone is it.
+    /// Finds the class that means support among `labels`, by the name the user gave or by its meaning. One class
+    /// alone may be a measure of anything, so its name has to say it too.
     ///
     /// # Errors
     /// It cannot be told; with the labels there are.
@@ -36,7 +37,6 @@ impl Classes {
         };
         let found = match given {
             Some(given) => places(&|label| label.eq_ignore_ascii_case(given)),
-            None if labels.len() == 1 => vec![0],
             None => places(&|label| SUPPORTS.contains(&bare(label).as_str())),
         };
         match found.as_slice() {
@@ -84,7 +84,9 @@ mod tests {
         ] {
             assert_eq!(find(labels, None), Ok(Classes { supports: at, alone: false }), "{labels:?}");
         }
-        assert_eq!(find(&["LABEL_0"], None), Ok(Classes { supports: 0, alone: true }));
+        let one = Ok(Classes { supports: 0, alone: true });
+        assert_eq!(find(&["entailment"], None), one);
+        assert_eq!(find(&["LABEL_0"], Some("LABEL_0")), one);
     }
 
     #[test]
@@ -94,6 +96,7 @@ mod tests {
         assert_eq!(find(&["LABEL_0", "LABEL_1"], Some("label_1")).unwrap().supports, 1);
         assert!(find(&["LABEL_0", "LABEL_1"], Some("yes")).is_err());
         assert!(find(&["pro", "support"], None).is_err());
+        assert!(find(&["LABEL_0"], None).unwrap_err().contains("@supports=LABEL_0"));
     }
 
     #[test]
@@ -102,7 +105,7 @@ mod tests {
         let p = three.probability(&[1.0, 0.0, -1.0]).unwrap();
         assert!((p - 0.665_240_96).abs() < 1e-6);
         assert_eq!(three.probability(&[-200.0, 200.0, 0.0]), Some(0.0));
-        assert_eq!(find(&["x"], None).unwrap().probability(&[0.0]), Some(0.5));
+        assert_eq!(find(&["x"], Some("x")).unwrap().probability(&[0.0]), Some(0.5));
         let many = Classes::find(&["pro".into(), "con".into()], None, true).unwrap();
         assert_eq!(many.probability(&[0.0, 9.0]), Some(0.5));
         assert_eq!(three.probability(&[]), None);

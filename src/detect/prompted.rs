@@ -1,7 +1,7 @@
 //! A language model that is asked in words whether a passage supports a statement, and answers yes or no.
 //!
-//! An answer that is neither is no verdict, and so is none at all; the reason is told. A passage of more than [`WORDS`] words is asked
-//! about in windows that overlap by half, until one supports.
+//! An answer that is neither is no verdict, and so is none at all; the reason is told. A passage of more than [`WORDS`] words or
+//! [`BYTES`] bytes is asked about in windows that overlap by half, until one supports.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 use super::pair::text;
 use super::{DetectError, Detector, EVEN};
 use crate::corpus::Passage;
-use crate::encode::windows::windows;
 use crate::input::excerpt;
 use crate::llm::{AT_ONCE, Chat, ChatError, Request, Tokens};
 use crate::work::Stop;
 
-/// Words of a passage that are given to the model at once: with the rest some 3,000 tokens, which every server takes.
+/// Words of a passage that are given to the model at once: with the rest some 3,000 tokens, which nearly every server takes.
 const WORDS: usize = 2_000;
+/// And bytes: as many as 2,000 words of English mostly have. Of a script without blanks they are some 4,000 signs.
+const BYTES: usize = 12_000;
+/// A word of more bytes is cut, so that windows overlap where there are no blanks.
+const LONGEST: usize = 60;
 /// A server that failed in spite of all tries is left alone for so long.
 const REST: Duration = Duration::from_secs(15);
 
@@ -44,13 +47,14 @@ impl PromptedDetector {
         PromptedDetector { chat, key, rest: REST, spent: Mutex::default() }
     }
 
-    /// Name and hash of a model, of the words it is asked with, and of what else its answers hang on.
-    pub fn key_of(model: &str, also: &[u8]) -> String {
+    /// Name and hash of a model, of its server's address, of the words it is asked with, and of what else its answers hang on.
+    pub fn key_of(model: &str, server: &str, also: &[u8]) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let slug: String = model.chars().take(40).map(plain).collect();
         let Request { system, prompt, temperature, max_tokens, .. } = request("", "");
         let mut hash = blake3::Hasher::new();
-        for part in [model, &system, &prompt, &format!("{temperature} {max_tokens} {WORDS}")] {
+        for part in [model, &system, &prompt, server, &format!("{temperature} {max_tokens} {WORDS} {BYTES}")]
+        {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         format!("{slug}-{}", &hash.update(also).finalize().to_hex()[..12])
@@ -93,8 +97,8 @@ impl PromptedDetector {
             Err(ChatError::Stopped(stopped)) => Err(stopped.into()),
             Err(error) => {
                 let why = error.to_string();
-                // Every further question would wait for as long and fail as well.
-                if matches!(error, ChatError::Unreachable(_) | ChatError::Refused(_)) {
+                // Every further question would wait for as long and fail as well. What was refused for itself says nothing of others.
+                if matches!(error, ChatError::Unreachable(_) | ChatError::Barred(_)) {
                     spent().failed = Some((Instant::now(), why.clone()));
                 }
                 Err(DetectError::Unanswered(why))
@@ -157,17 +161,18 @@ impl Detector for PromptedDetector {
 
     fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
         let whole = text(passage);
-        let words: Vec<&str> = whole.split_whitespace().collect();
-        for (empty, what) in [(statement.trim().is_empty(), "statement"), (words.is_empty(), "passage")] {
+        for (empty, what) in
+            [(statement.trim().is_empty(), "statement"), (whole.trim().is_empty(), "passage")]
+        {
             if empty {
                 return Err(DetectError::Empty(what));
             }
         }
-        if words.len() <= WORDS {
+        if whole.len() <= BYTES && whole.split_whitespace().count() <= WORDS {
             return self.ask(&whole, statement, stop).map(|yes| f32::from(u8::from(yes)));
         }
-        for window in windows(words.len(), WORDS) {
-            if self.ask(&words[window].join(" "), statement, stop)? {
+        for window in windows(&whole) {
+            if self.ask(&window, statement, stop)? {
                 return Ok(1.0);
             }
         }
@@ -175,96 +180,35 @@ impl Detector for PromptedDetector {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-    use crate::llm::Reply;
-
-    /// Answers with what its function makes of a prompt, and counts.
-    struct Says(fn(&str) -> Result<String, ChatError>, AtomicUsize);
-
-    impl Chat for Says {
-        fn model(&self) -> &str {
-            "m"
-        }
-
-        fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
-            self.1.fetch_add(1, Ordering::Relaxed);
-            let text = self.0(&request.prompt)?;
-            let tokens = Some(Tokens { prompt: 100, reply: 1 });
-            Ok(Reply { text, model: "m".into(), recorded: false, tokens })
+/// Parts of a text with at most [`WORDS`] words and [`BYTES`] bytes, which overlap by half and together hold all.
+fn windows(text: &str) -> impl Iterator<Item = String> {
+    // Words, long ones in parts, each with the blank before it.
+    let mut pieces: Vec<(&str, &str)> = Vec::new();
+    for word in text.split_whitespace() {
+        let (mut blank, mut left) = (" ", word);
+        while !left.is_empty() {
+            let (piece, after) = left.split_at(left.floor_char_boundary(LONGEST));
+            pieces.push((blank, piece));
+            (blank, left) = ("", after);
         }
     }
-
-    fn detector(says: fn(&str) -> Result<String, ChatError>) -> (Arc<Says>, PromptedDetector) {
-        let chat = Arc::new(Says(says, AtomicUsize::new(0)));
-        (Arc::clone(&chat), PromptedDetector::new(chat, PromptedDetector::key_of("m", b"")))
-    }
-
-    fn judge(detector: &PromptedDetector, text: &str) -> Result<f32, DetectError> {
-        let passage = Passage { text: text.into(), ..Passage::default() };
-        detector.judge(&passage, "Zoos should be banned.", &Stop::never())
-    }
-
-    #[test]
-    fn the_first_word_is_the_verdict_and_anything_else_is_none() {
-        for (reply, expected) in [
-            ("Yes", Some(true)),
-            ("**No**, it does not.", Some(false)),
-            (" yes.\n", Some(true)),
-            ("Answer: No", Some(false)),
-            ("Not sure", None),
-            ("The passage says yes", None),
-            ("", None),
-            ("…", None),
-        ] {
-            assert_eq!(said(reply), expected, "{reply:?}");
+    let mut start = Some(0);
+    std::iter::from_fn(move || {
+        let from = start?;
+        let (mut window, mut words, mut to) = (String::new(), 0, from);
+        while let Some((blank, piece)) = pieces.get(to) {
+            words += blank.len();
+            if to > from && (words > WORDS || window.len() + blank.len() + piece.len() > BYTES) {
+                break;
+            }
+            window += if to == from { "" } else { blank };
+            window += piece;
+            to += 1;
         }
-    }
-
-    #[test]
-    fn thoughts_are_passed_over_and_what_is_neither_yes_nor_no_is_told() {
-        let (_, thinks) = detector(|_| Ok("<think>No? Hm.</think>Yes".into()));
-        assert_eq!(judge(&thinks, "Cages."), Ok(1.0));
-        let (_, unsure) = detector(|_| Ok("Perhaps.".into()));
-        let told = judge(&unsure, "Cages.").unwrap_err().to_string();
-        assert!(told.contains("m answered neither yes nor no: `Perhaps.`"), "{told}");
-        assert_eq!(judge(&unsure, " "), Err(DetectError::Empty("passage")));
-    }
-
-    #[test]
-    fn ten_thousand_words_are_asked_about_in_windows_until_one_supports() {
-        let (chat, detector) =
-            detector(|prompt| Ok(if prompt.contains("cruel") { "Yes" } else { "No" }.into()));
-        let dull = "owl ".repeat(10_000);
-        assert_eq!(judge(&detector, &dull), Ok(0.0));
-        assert_eq!(chat.1.swap(0, Ordering::Relaxed), 9);
-        assert_eq!(judge(&detector, &format!("cruel {dull}")), Ok(1.0));
-        assert_eq!(chat.1.load(Ordering::Relaxed), 1);
-        let told = detector.told().unwrap();
-        assert_eq!(told, "m: 10 answers, 1000 tokens read, 10 written");
-    }
-
-    #[test]
-    fn a_server_that_failed_is_left_alone_for_a_while_and_then_asked_again() {
-        let (chat, mut detector) = detector(|_| Err(ChatError::Unreachable("it is down".into())));
-        for _ in 0..5 {
-            assert_eq!(judge(&detector, "Cages."), Err(DetectError::Unanswered("it is down".into())));
-        }
-        assert_eq!(chat.1.load(Ordering::Relaxed), 1);
-        detector.rest = Duration::ZERO;
-        assert!(judge(&detector, "Cages.").is_err());
-        assert_eq!(chat.1.load(Ordering::Relaxed), 2);
-        assert_eq!(detector.told().as_deref(), Some("6 times no verdict, the last: it is down"));
-    }
-
-    #[test]
-    fn another_model_and_other_replies_make_another_key() {
-        let key = PromptedDetector::key_of("org/Model-7b", b"");
-        assert!(key.starts_with("org-model-7b-"), "{key}");
-        assert_ne!(key, PromptedDetector::key_of("org/model-7b", b""));
-        assert_ne!(key, PromptedDetector::key_of("org/Model-7b", b"replies"));
-    }
+        start = (to < pieces.len()).then_some(from + ((to - from) / 2).max(1));
+        Some(window)
+    })
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,11 @@ impl Line {
         };
         let said = self.tame(said);
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        let error = ChatError::Refused(format!("{} refused with {named}{said}{advice}", self.shown));
+        let told = format!("{} refused with {named}{said}{advice}", self.shown);
+        let error = match status {
+            300..=399 | 401..=404 | 429 | 500..=599 => ChatError::Barred(told),
+            _ => ChatError::Refused(told),
+        };
         if retry::passes(status) { Failure::Passing(error, pause) } else { Failure::Lasting(error) }
     }
 

@@ -83,9 +83,12 @@ pub enum ChatError {
     /// The server is not there, cut the connection, or took too long; or the model's file cannot be used.
     #[error("{0}")]
     Unreachable(String),
-    /// The server refused, in its words; or the prompt is too long for the model.
+    /// The server refused this request, in its words; or the prompt is too long for the model.
     #[error("{0}")]
     Refused(String),
+    /// The server refuses whatever it is asked, in its words: it wants another key or address, has no room, or is broken.
+    #[error("{0}")]
+    Barred(String),
     /// The server answered something that is no chat completion, or the model nothing.
     #[error("{0}")]
     Nonsense(String),

@@ -176,6 +176,7 @@ fn after(error: ChatError, tried: u32) -> ChatError {
     match error {
         ChatError::Unreachable(told) => ChatError::Unreachable(more(told)),
         ChatError::Refused(told) => ChatError::Refused(more(told)),
+        ChatError::Barred(told) => ChatError::Barred(more(told)),
         other => other,
     }
 }

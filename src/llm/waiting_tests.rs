@@ -62,7 +62,7 @@ fn tries_come_to_an_end_and_the_message_tells_how_many() {
     let busy = || response("503 Service Unavailable", "", "{\"message\":\"loading\"}");
     let fake = Fake::start(vec![busy(), busy(), busy()]);
     let told = client(Endpoint { tries: 3, ..endpoint(&fake) }).reply(&request(), &Stop::never());
-    let Err(ChatError::Refused(told)) = told else { panic!("{told:?}") };
+    let Err(ChatError::Barred(told)) = told else { panic!("{told:?}") };
     assert!(told.contains("503") && told.contains("loading") && told.ends_with("(tried 3 times)"), "{told}");
 }
 

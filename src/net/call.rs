@@ -15,6 +15,8 @@ use crate::work::{Stop, Stopped};
 
 /// An answer is not read further than this.
 const LONGEST: usize = 64 << 20;
+/// A line is thought to carry at least so many bytes a second: a long request is waited for longer.
+const SLOWEST: usize = 16 << 10;
 /// How often one request is tried before it is given up.
 const TRIES: u32 = 4;
 
@@ -170,13 +172,14 @@ async fn once(
             request = request.header(AUTHORIZATION, key);
         }
     }
+    let sending = patience + Duration::from_secs((call.body.len() / SLOWEST) as u64);
     if !call.body.is_empty() {
         let kind = if call.lines { "application/x-ndjson" } else { "application/json" };
         request = request.header(CONTENT_TYPE, kind).body(call.body);
     }
     // One that fell silent was given its time; one that cut the connection may have been restarted.
     let broken = |error: reqwest::Error| Failed { again: !error.is_connect(), why: told(error).to_string() };
-    let mut response = within(patience, request.send()).await.map_err(lasting)?.map_err(broken)?;
+    let mut response = within(sending, request.send()).await.map_err(lasting)?.map_err(broken)?;
     let status = response.status().as_u16();
     let rest = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let rest = rest.and_then(|value| asked(value, SystemTime::now()));

@@ -27,6 +27,11 @@ pub fn is_here(url: &Url) -> bool {
     }
 }
 
+/// Whether an address is one of this machine.
+pub fn leads_here(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| is_here(&url))
+}
+
 /// TLS with ring and the system's certificates; a server on this machine that is asked by http needs none.
 ///
 /// # Errors

@@ -146,7 +146,10 @@ fn prompted(
         }
     };
     let name = model.as_ref().map_or_else(|| recorded.model(), |model| model.model()).to_owned();
-    let key = PromptedDetector::key_of(&name, bytes.as_bytes());
+    // A model of that name elsewhere may be another one; a file's name holds a hash of what it is.
+    let server = opening.llm.as_ref().map(|(url, _)| url.trim().trim_end_matches('/'));
+    let server = server.filter(|url| !url.starts_with("gguf:")).unwrap_or_default();
+    let key = PromptedDetector::key_of(&name, server, bytes.as_bytes());
     let journal = opening.data_dir.join(JUDGED).join(format!("{key}.jsonl"));
     let chat = Arc::new(Recording::open(recorded, model, journal)?);
     Ok((Arc::new(PromptedDetector::new(chat, key)), name))

@@ -91,9 +91,9 @@ impl Kind {
 }
 
 impl Place {
-    /// Whether a text is meant to be one.
-    pub fn is_meant(text: &str) -> bool {
-        Kind::ALL.iter().any(|kind| text.starts_with(kind.prefix()))
+    /// Which engine a text is meant to name a place of, if any.
+    pub fn meant(text: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))
     }
 
     /// Reads `milvus:URL/COLLECTION` or `os:URL/INDEX`. Without a scheme it is `https://`.
@@ -106,7 +106,7 @@ impl Place {
 
     fn read(text: &str, milvus: bool) -> Result<Self, String> {
         let both = || Kind::ALL.map(Kind::expected).join("; or ");
-        let kind = Kind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix())).ok_or_else(both)?;
+        let kind = Place::meant(text).ok_or_else(both)?;
         if kind == Kind::Milvus && !milvus {
             return Err("another lane: this program was built without Milvus (cargo feature `milvus`)".into());
         }
@@ -119,7 +119,9 @@ impl Place {
         };
         // What stands there is a secret more often than not, so it is not repeated.
         if rest.contains(['@', '?', '#']) {
-            return Err(wrong("the address holds a user, @, ? or #; secrets are read from the environment"));
+            return Err(wrong(
+                "the address holds a user, @, ? or #; secrets are read from the environment, and after the name a lane takes @by=vectors or @by=bm25 alone",
+            ));
         }
         let (host, name) = rest.rsplit_once('/').ok_or_else(|| wrong("no name stands after the address"))?;
         if !kind.takes(name) {
@@ -148,6 +150,11 @@ impl Place {
     /// Whether TLS is spoken.
     pub fn is_safe(&self) -> bool {
         self.url.starts_with("https://")
+    }
+
+    /// Whether a secret may go there: over TLS, or to this machine.
+    pub fn keeps_secrets(&self) -> bool {
+        self.is_safe() || crate::net::leads_here(&self.url)
     }
 }
 

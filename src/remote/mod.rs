@@ -54,6 +54,9 @@ pub enum RemoteError {
     /// There is no such collection, or it holds something else.
     #[error("{0}")]
     Schema(String),
+    /// The request has more bytes than it takes.
+    #[error("{0}")]
+    TooLarge(String),
     /// Its answer is not what the protocol says.
     #[error("{0}")]
     Nonsense(String),
@@ -88,10 +91,13 @@ pub trait Engine: Send + Sync {
     /// See [`RemoteError`].
     fn known(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError>;
 
+    /// The bytes that a row takes on its way there.
+    fn size(&self, row: &Row) -> usize;
+
     /// Puts rows there, in place of those with the same ids.
     ///
     /// # Errors
-    /// See [`RemoteError`].
+    /// See [`RemoteError`]; none is there where they were too large together.
     fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError>;
 
     /// Makes what was put visible to searches, and says how many passages there are in all.
@@ -154,9 +160,24 @@ fn tame(said: &str) -> String {
 
 /// A variable of the environment, if it holds anything.
 fn variable(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok()?;
-    let value = value.trim();
+    secret(&std::env::var(name).ok()?)
+}
+
+/// A password may begin or end with a blank; a line break comes from the file that it was read from.
+fn secret(value: &str) -> Option<String> {
+    let value = value.trim_end_matches(['\r', '\n']);
     (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// A secret goes over TLS, or to this machine.
+fn sealed(place: &Place, variables: &str) -> Result<(), RemoteError> {
+    if place.keeps_secrets() {
+        return Ok(());
+    }
+    Err(RemoteError::Refused(format!(
+        "everybody on the way to {} could read the secret in {variables}; name the server by https://, or unset it",
+        place.url
+    )))
 }
 
 /// What could not be reached, and what to do.
@@ -208,4 +229,25 @@ fn checked(
         }
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_keeps_its_blanks_and_loses_a_line_break_at_its_end() {
+        assert_eq!(secret(" a b \r\n").as_deref(), Some(" a b "));
+        assert_eq!(secret("\n"), None);
+    }
+
+    #[test]
+    fn a_secret_is_not_sent_in_the_clear_to_another_machine() {
+        let sealed = |text: &str| sealed(&Place::parse(text).unwrap(), "KEY");
+        for good in ["os:https://search.example.org/a", "os:http://localhost:9200/a", "os:http://[::1]/a"] {
+            assert_eq!(sealed(good), Ok(()), "{good}");
+        }
+        let Err(RemoteError::Refused(told)) = sealed("os:http://search.example.org/a") else { panic!() };
+        assert!(told.contains("https://") && told.contains("KEY"), "{told}");
+    }
 }

@@ -7,8 +7,8 @@ use crate::work::{Job, Progress, Stop, Stopped, Tell};
 
 /// Passages that are asked after and sent together.
 const BATCH: usize = 256;
-/// Bytes of text and vectors after which a batch is sent: servers refuse requests that are too large.
-const BYTES: usize = 4 << 20;
+/// Bytes, as they are sent, after which a batch is sent: servers refuse requests that are too large.
+const BYTES: usize = 2 << 20;
 
 /// Why a corpus was not loaded to its end. What was sent is kept, and the same call goes on from there.
 #[derive(Debug, thiserror::Error)]
@@ -75,23 +75,37 @@ pub fn push(
                 None => pushed.new += 1,
             }
             let vector = vectors.row(*at).map_err(PushError::Vectors)?.to_vec();
-            let size = passage.title.len() + passage.text.len() + vector.len() * 4;
-            if bytes + size > BYTES && !rows.is_empty() {
-                engine.put(&std::mem::take(&mut rows), stop)?;
+            let Passage { id, title, text, .. } = passage;
+            let row = Row { id, title, text, hash, vector };
+            let size = engine.size(&row);
+            if bytes + size > BYTES {
+                put(engine, &std::mem::take(&mut rows), stop)?;
                 bytes = 0;
             }
             bytes += size;
-            let Passage { id, title, text, .. } = passage;
-            rows.push(Row { id, title, text, hash, vector });
+            rows.push(row);
         }
-        if !rows.is_empty() {
-            engine.put(&rows, stop)?;
-        }
+        put(engine, &rows, stop)?;
         done += batch.len() as u64;
         tell(Progress { job: Job::Pushing, done, total });
     }
     pushed.there = engine.finish(stop)?;
     Ok(pushed)
+}
+
+/// Sends rows, by halves where the server takes no requests of this size.
+fn put(engine: &dyn Engine, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    match engine.put(rows, stop) {
+        Err(RemoteError::TooLarge(_)) if rows.len() > 1 => {
+            let (first, second) = rows.split_at(rows.len() / 2);
+            put(engine, first, stop)?;
+            put(engine, second, stop)
+        }
+        done => done,
+    }
 }
 
 /// What a server keeps beside a passage, so that a later push knows whether it is the same.
@@ -118,6 +132,8 @@ mod tests {
         rows: Mutex<BTreeMap<String, Row>>,
         puts: Mutex<Vec<usize>>,
         stops: Option<Arc<AtomicU64>>,
+        /// The most rows that it takes, where it does not take all.
+        most: Option<usize>,
     }
 
     impl Engine for Shelf {
@@ -134,7 +150,13 @@ mod tests {
             let rows = self.rows.lock().unwrap();
             Ok(ids.iter().filter_map(|id| Some((id.clone(), rows.get(id)?.hash.clone()))).collect())
         }
+        fn size(&self, row: &Row) -> usize {
+            100 + row.text.len()
+        }
         fn put(&self, rows: &[Row], _: &Stop) -> Result<(), RemoteError> {
+            if self.most.is_some_and(|most| rows.len() > most) {
+                return Err(RemoteError::TooLarge("413".into()));
+            }
             self.puts.lock().unwrap().push(rows.len());
             self.rows.lock().unwrap().extend(rows.iter().map(|row| (row.id.clone(), row.clone())));
             if let Some(now) = &self.stops {
@@ -193,6 +215,17 @@ mod tests {
         let (corpus, vectors) = corpus(&vec![long; 5]);
         push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
         assert_eq!(*shelf.puts.lock().unwrap(), [2, 2, 1]);
+    }
+
+    #[test]
+    fn a_batch_that_the_server_finds_too_large_is_sent_by_halves_down_to_one_passage() {
+        let (corpus, vectors) = corpus(&texts(5));
+        let push = |shelf: &Shelf| push(shelf, true, &corpus, ("e", &vectors), &|_| (), &Stop::never());
+        let two = Shelf { most: Some(2), ..Shelf::default() };
+        assert_eq!(push(&two).unwrap().there, 5);
+        assert_eq!(*two.puts.lock().unwrap(), [2, 1, 2]);
+        let none = Shelf { most: Some(0), ..Shelf::default() };
+        assert!(matches!(push(&none), Err(PushError::Remote(RemoteError::TooLarge(_)))));
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn agrees(name: &str, supports: &str) -> BroughtCrossEncoder {
 fn bert_with_three_classes_and_with_one() {
     let three = agrees("bert", "");
     assert!(three.key().starts_with("bert-") && three.threshold() == 0.5 && !three.experimental());
-    let one = agrees("bert-one", "");
+    let one = agrees("bert-one", "@supports=LABEL_0");
     let logit = one.logits(&passage("Owls."), "Zoos.").unwrap()[0];
     let p = one.judge(&passage("Owls."), "Zoos.", &Stop::never()).unwrap();
     assert!((p - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-6);
@@ -151,6 +151,7 @@ fn what_cannot_be_right_is_refused_with_what_to_do() {
         let told = load(&encoder.join(name), "").err().unwrap();
         assert!(told.contains(words), "{name}: {told}");
     }
+    assert!(load(&fixture("bert-one"), "").err().unwrap().contains("@supports=LABEL_0"));
     assert!(load(&fixture("deberta-v2"), "").err().unwrap().contains("LABEL_0, LABEL_1"));
     assert!(
         load(&fixture("bert"), "@supports=maybe")

@@ -152,6 +152,10 @@ fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_told() {
     let told = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
     assert!(text.contains(told), "{text}");
     assert_eq!(desk.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
+    // What it lacks is missing from the greatest score over the set as well.
+    let weighed = [&arguments[..6], &["--lane", "run:run.trec+mmr@.5,norm=dataset"]].concat();
+    let (_, _, err) = desk.run(&weighed);
+    assert!(err.contains("the greatest score of run:run.trec leaves out 1 of 2 questions"), "{err}");
     // As a lane and as --run it is the same.
     assert_eq!(desk.berds(&["--lane", "run:run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
     let (code, out, err) = desk.run(&[

@@ -100,7 +100,7 @@ impl Lanes {
         }))
     }
 
-    /// The question set's own normalisation: the greatest score of every lane that MMR weighs so.
+    /// The question set's own normalisation: the greatest score of every lane that MMR weighs so. Questions without a list are told.
     pub fn maxima(&self) -> anyhow::Result<Vec<(Recipe, f32)>> {
         let mut maxima: Vec<(Recipe, f32)> = Vec::new();
         for recipe in &self.recipes {
@@ -112,7 +112,7 @@ impl Lanes {
             if norm == Norm::Question || maxima.iter().any(|(known, _)| *known == retrieval) {
                 continue;
             }
-            let mut greatest = f32::NEG_INFINITY;
+            let (mut greatest, mut failed) = (f32::NEG_INFINITY, Vec::new());
             for question in &self.setup.questions {
                 let list = rank(
                     &self.setup,
@@ -121,10 +121,21 @@ impl Lanes {
                     &mut Lists::default(),
                     &self.stop,
                 );
-                greatest =
-                    list.iter().flat_map(|list| list.iter()).map(|hit| hit.score).fold(greatest, f32::max);
+                match list {
+                    Ok(list) => greatest = list.iter().map(|hit| hit.score).fold(greatest, f32::max),
+                    Err(error) if error.is_stop() => return Ok(maxima),
+                    Err(error) => failed.push(error),
+                }
             }
-            maxima.push((retrieval, greatest));
+            if let Some(error) = failed.first() {
+                let (count, of) = (failed.len(), self.setup.questions.len());
+                eprintln!(
+                    "parallax: the greatest score of {retrieval} leaves out {count} of {of} questions, which have no list: {error}"
+                );
+            }
+            if greatest.is_finite() {
+                maxima.push((retrieval, greatest));
+            }
         }
         Ok(maxima)
     }

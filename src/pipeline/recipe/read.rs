@@ -31,7 +31,12 @@ impl FromStr for Recipe {
     fn from_str(text: &str) -> Result<Self, RecipeError> {
         let wrong = |expected: String| RecipeError { recipe: text.to_owned(), expected };
         let mut parts = text.trim().split('+');
-        let base = base(parts.next().unwrap_or_default()).map_err(wrong)?;
+        let first = parts.next().unwrap_or_default();
+        let base = base(first).map_err(|expected| match Place::meant(first.trim()) {
+            // An address that cannot be read holds a password more often than not, so it is not repeated.
+            Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), expected },
+            None => wrong(expected),
+        })?;
         let mut switches = Switches::default();
         for part in parts {
             switches = switch(switches, part).map_err(wrong)?;
@@ -45,11 +50,14 @@ fn base(text: &str) -> Result<Base, String> {
     if let Some(run) = text.trim().strip_prefix(RunFile::PREFIX) {
         return RunFile::read(run).map(Base::Run);
     }
-    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
-    if Place::is_meant(name) {
-        let place = unescaped(name).ok_or("two hexadecimal digits after every %")?;
+    if Place::meant(text.trim()).is_some() {
+        // Any other @ is the address's.
+        let at = text.rfind("@by=").unwrap_or(text.len());
+        let (place, options) = (&text[..at], text[at..].trim().trim_start_matches('@'));
+        let place = unescaped(place).ok_or("two hexadecimal digits after every %")?;
         return Remote::parse(&place, options).map(|remote| Base::Remote(Arc::new(remote)));
     }
+    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
     match (name.to_ascii_lowercase().as_str(), options) {
         ("bm25", options) => constants(options).map(Base::Bm25),
         ("minilm", "") => Ok(Base::MiniLm),

@@ -100,6 +100,12 @@ fn an_engine_elsewhere_is_a_lane_with_the_switches_that_it_can_serve() {
         let told = format!("{place}{recipe}").parse::<Recipe>().unwrap_err().to_string();
         assert!(told.contains(expected), "{told}");
     }
+    for text in
+        ["os:https://me:hush@host/a", " os:me:hu+sh@host/a", "os:https://me:hush@host/a@by=vectors+mmr"]
+    {
+        let told = text.parse::<Recipe>().unwrap_err().to_string();
+        assert!(told.contains("`os:…`") && !told.contains("hu"), "{told}");
+    }
     let escaped: Recipe = "os:h/a%2Bb/args".parse().unwrap();
     assert_eq!(escaped.to_string(), "os:https://h/a%2Bb/args");
 }

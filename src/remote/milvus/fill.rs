@@ -3,49 +3,44 @@
 use std::collections::HashMap;
 
 use milvus::v2::prelude::{
-    ConsistencyLevel, CreateCollectionRequest, FieldData, GetRequest, Ids, InsertRequest,
-    LoadCollectionRequest, QueryRequest, UpsertRequest,
+    ConsistencyLevel, CreateCollectionRequest, FieldData, InsertRequest, LoadCollectionRequest, QueryRequest,
+    UpsertRequest,
 };
 
 use super::schema::{self, LONGEST, LONGEST_ID, VECTOR};
-use super::{Milvus, RemoteError, Row, other_schema};
+use super::{Milvus, RemoteError, Row};
 use crate::work::Stop;
 
 impl Milvus {
     pub(super) fn make(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
         let name = self.place.name.as_str();
-        let made = match self.schema(stop)? {
-            Some(there) => {
-                let differs = schema::whole(&there, dimensions);
-                if !differs.is_empty() {
-                    return Err(other_schema(&self.place, &differs));
-                }
-                false
-            }
-            None => {
-                let request = CreateCollectionRequest::builder()
-                    .collection_name(name)
-                    .schema(schema::new(dimensions))
-                    .index_params(schema::indexes());
-                let request = self.built(request.build())?;
-                self.with(stop, |client| async move { client.create_collection(request).await })?;
-                true
-            }
-        };
+        let made = !self.is_there(|there| schema::whole(there, dimensions), stop)?;
+        if made {
+            let request = CreateCollectionRequest::builder()
+                .collection_name(name)
+                .schema(schema::new(dimensions))
+                .index_params(schema::indexes());
+            let request = self.built(request.build())?;
+            self.with(stop, |client| async move { client.create_collection(request).await })?;
+        }
         // Asking for hashes needs a loaded collection, and one that was made long ago may have been released.
-        let load = self.built(LoadCollectionRequest::builder().collection_name(name).sync(true).build())?;
+        // A large one takes minutes, and a stop ends the waiting: no limit of the SDK's does.
+        let load = LoadCollectionRequest::builder().collection_name(name).sync(true).timeout_ms(0);
+        let load = self.built(load.build())?;
         self.with(stop, |client| async move { client.load_collection(load).await })?;
         Ok(made)
     }
 
     pub(super) fn hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
-        let request = GetRequest::builder()
+        // Not `get`: it sends the ids as values of a template, which Milvus Lite does not know.
+        let request = QueryRequest::builder()
             .collection_name(&self.place.name)
-            .ids(Ids::VarChar(ids.to_vec()))
+            .filter(format!("id in {}", serde_json::json!(ids)))
             .output_fields(["id", "hash"])
+            .limit(ids.len() as i64)
             .consistency_level(ConsistencyLevel::Strong);
         let request = self.built(request.build())?;
-        let got = self.with(stop, |client| async move { client.get(request).await })?;
+        let got = self.with(stop, |client| async move { client.query(request).await })?;
         let mut found = HashMap::new();
         for row in self.built(got.results().rows())? {
             found.insert(
@@ -97,6 +92,12 @@ impl Milvus {
         let count = row.map(|row| self.built(row.get_i64("count(*)"))).transpose()?;
         Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
     }
+}
+
+/// The bytes of its columns: the title is sent a second time before the text.
+pub(super) fn size(row: &Row) -> usize {
+    let Row { id, title, text, hash, vector } = row;
+    id.len() + title.len() * 2 + text.len() + hash.len() + size_of_val(vector.as_slice())
 }
 
 /// What the retrievers here read.

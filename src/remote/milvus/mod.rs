@@ -7,16 +7,16 @@ mod tests;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use milvus::v2::prelude::{
-    ClientV2, CollectionSchema, ConnectConfig, DescribeCollectionRequest, Error, HasCollectionRequest, Ids,
-    RetryConfig, SearchRequest, SearchVectors, TelemetryConfig,
+    ClientV2, CollectionSchema, ConnectConfig, ConsistencyLevel, DescribeCollectionRequest, Error,
+    HasCollectionRequest, Ids, MetricType, RetryConfig, SearchRequest, SearchVectors, TelemetryConfig,
 };
 
 use super::{
-    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, tame, unreached, variable,
+    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, tame, unreached, variable,
 };
 use crate::net::{NetError, Waiting};
 use crate::work::Stop;
@@ -33,8 +33,8 @@ pub struct Milvus {
     patience: (Duration, Duration),
     /// The client, once there is a connection.
     client: Mutex<Option<ClientV2>>,
-    /// The schema, once it has been looked at.
-    schema: Mutex<Option<Arc<CollectionSchema>>>,
+    /// The schema, once it has been looked at and found right.
+    schema: Mutex<Option<CollectionSchema>>,
 }
 
 impl Milvus {
@@ -45,6 +45,9 @@ impl Milvus {
 
     /// A client for a collection.
     pub fn at(place: &Place, token: Option<String>) -> Result<Self, RemoteError> {
+        if token.is_some() {
+            sealed(place, TOKEN)?;
+        }
         let (place, client, schema) = (place.clone(), Mutex::default(), Mutex::default());
         let waiting = Waiting::start("milvus").map_err(RemoteError::Unreached)?;
         let patience = (Duration::from_secs(10), Duration::from_secs(30));
@@ -74,7 +77,13 @@ impl Milvus {
         }
         let connected = self.waiting.wait(async move { ClientV2::new(&config).await }, stop);
         let connected = connected.map_err(|error| unreached(&self.place, error))?;
-        let client = connected.map_err(|error| self.failed(&error))?;
+        let client = connected.map_err(|error| match error {
+            // Which of the SDK's two clocks goes first is chance.
+            Error::Grpc(status) if matches!(status.code() as i32, 1 | 4) => {
+                self.failed(&Error::Timeout("connecting".into()))
+            }
+            error => self.failed(&error),
+        })?;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
         Ok(client)
     }
@@ -121,6 +130,11 @@ impl Milvus {
                     "{url} did not answer within {:?}; it may be overloaded, try again later",
                     self.patience.1
                 )),
+                // gRPC has one number for a full server and for a request that is too large.
+                8 if status.message().contains("larger than max") => RemoteError::TooLarge(format!(
+                    "{url} takes no requests of this size ({})",
+                    words(status.message())
+                )),
                 8 => RemoteError::Refused(format!(
                     "{url} has no room for it ({}); try again later",
                     words(status.message())
@@ -131,6 +145,10 @@ impl Milvus {
                     words(status.message())
                 )),
             },
+            Error::Timeout(said) if !said.starts_with("connecting") => RemoteError::Unreached(format!(
+                "{url} took too long ({}); it may be overloaded, try again later",
+                words(said)
+            )),
             Error::Timeout(_) => RemoteError::Unreached(format!(
                 "{url} took the connection and did not answer as Milvus does; check the address, and whether it asks for https://"
             )),
@@ -147,41 +165,53 @@ impl Milvus {
         made.map_err(|error| self.failed(&error))
     }
 
-    /// The schema, looked at once; none where there is no such collection.
-    fn schema(&self, stop: &Stop) -> Result<Option<Arc<CollectionSchema>>, RemoteError> {
-        if let Some(schema) = &*self.schema.lock().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(Some(Arc::clone(schema)));
+    /// Whether the collection is there; where its schema differs from what is needed, that is told. One that was found right before
+    /// is not asked for again.
+    fn is_there(
+        &self,
+        differs: impl Fn(&CollectionSchema) -> Vec<String>,
+        stop: &Stop,
+    ) -> Result<bool, RemoteError> {
+        let known = |schema: &CollectionSchema| differs(schema).is_empty();
+        if self.schema.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(known) {
+            return Ok(true);
         }
         let name = &self.place.name;
         let has = self.built(HasCollectionRequest::builder().collection_name(name).build())?;
         if !self.with(stop, |client| async move { client.has_collection(has).await })?.exists() {
-            return Ok(None);
+            return Ok(false);
         }
         let described = self.built(DescribeCollectionRequest::builder().collection_name(name).build())?;
         let described =
             self.with(stop, |client| async move { client.describe_collection(described).await })?;
-        let schema = Arc::new(described.description().get_schema().clone());
-        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&schema));
-        Ok(Some(schema))
+        let schema = described.description().get_schema().clone();
+        let differs = differs(&schema);
+        if !differs.is_empty() {
+            return Err(other_schema(&self.place, &differs));
+        }
+        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = Some(schema);
+        Ok(true)
     }
 
     /// Searches a field, after a look at the schema.
     fn search(
         &self,
-        (field, vectors): (&str, SearchVectors),
-        differs: impl FnOnce(&CollectionSchema) -> Vec<String>,
+        (field, metric, vectors): (&str, MetricType, SearchVectors),
+        differs: impl Fn(&CollectionSchema) -> Vec<String>,
         depth: usize,
         stop: &Stop,
     ) -> Result<Vec<Scored>, RemoteError> {
-        let schema = self.schema(stop)?.ok_or_else(|| absent(&self.place))?;
-        let differs = differs(&schema);
-        if !differs.is_empty() {
-            return Err(other_schema(&self.place, &differs));
+        if !self.is_there(differs, stop)? {
+            return Err(absent(&self.place));
         }
         let request = SearchRequest::builder()
             .collection_name(&self.place.name)
             .vector_field(field)
             .vectors(vectors)
+            // A server whose index compares otherwise says so, instead of giving scores of another kind.
+            .metric_type(metric)
+            // What was pushed is found.
+            .consistency_level(ConsistencyLevel::Strong)
             .limit(i64::try_from(depth).unwrap_or(i64::MAX))
             .build();
         let request = self.built(request)?;
@@ -204,7 +234,7 @@ impl Milvus {
 impl Engine for Milvus {
     fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
         let texts = SearchVectors::EmbeddedText(vec![text.to_owned()]);
-        let hits = self.search((schema::TERMS, texts), schema::terms, depth, stop)?;
+        let hits = self.search((schema::TERMS, MetricType::Bm25, texts), schema::terms, depth, stop)?;
         // BM25 is never below zero; Milvus Lite gives it as a distance, with a minus sign.
         Ok(hits.into_iter().map(|hit| Scored { score: hit.score.abs(), ..hit }).collect())
     }
@@ -212,7 +242,8 @@ impl Engine for Milvus {
     fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
         let dimensions = vector.len();
         let vectors = SearchVectors::Float(vec![vector.to_vec()]);
-        self.search((schema::VECTOR, vectors), |there| schema::vectors(there, dimensions), depth, stop)
+        let vectors = (schema::VECTOR, MetricType::Cosine, vectors);
+        self.search(vectors, |there| schema::vectors(there, dimensions), depth, stop)
     }
 
     fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
@@ -221,6 +252,10 @@ impl Engine for Milvus {
 
     fn known(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
         self.hashes(ids, stop)
+    }
+
+    fn size(&self, row: &Row) -> usize {
+        fill::size(row)
     }
 
     fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {

@@ -74,8 +74,11 @@ pub fn terms(there: &CollectionSchema) -> Vec<String> {
 /// What keeps a corpus from being loaded.
 pub fn whole(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
     let texts =
-        ["title", "text", "hash"].into_iter().filter_map(|name| lacks(there, name, DataType::VarChar));
-    let mut all: Vec<String> = texts.chain(vectors(there, dimensions)).chain(terms(there)).collect();
+        ["id", "title", "text", "hash"].into_iter().filter_map(|name| lacks(there, name, DataType::VarChar));
+    let beside =
+        field(there, "id").filter(|field| !field.is_primary_key()).map(|_| "`id` is not the key".into());
+    let mut all: Vec<String> =
+        texts.chain(beside).chain(vectors(there, dimensions)).chain(terms(there)).collect();
     all.sort();
     all.dedup();
     all
@@ -113,9 +116,13 @@ mod tests {
             .add_field(FieldSchema::new().name("pk").data_type(DataType::Int64).primary_key(true))
             .add_field(FieldSchema::new().name("vector").data_type(DataType::BinaryVector).dimension(64));
         let told = whole(&other, 384).join("; ");
-        for part in
-            ["key `pk` is Int64", "`hash` is missing", "`terms` is missing", "`vector` is BinaryVector"]
-        {
+        for part in [
+            "key `pk` is Int64",
+            "`id` is missing",
+            "`hash` is missing",
+            "`terms` is missing",
+            "`vector` is BinaryVector",
+        ] {
             assert!(told.contains(part), "{part}: {told}");
         }
         let no_function = CollectionSchema::new().fields(own.get_fields().to_vec());

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::mapping::{Dialect, Mapping};
@@ -85,13 +86,21 @@ impl OpenSearch {
     }
 }
 
+/// What an index keeps of a passage. Not through `Value`, which has numbers twice as long.
+#[derive(Serialize)]
+struct Holds<'a> {
+    title: &'a str,
+    text: &'a str,
+    hash: &'a str,
+    vector: &'a [f32],
+}
+
 /// Two lines a passage: what is done, and what it holds.
-fn lines(rows: &[&Row]) -> Vec<u8> {
+pub(super) fn lines(rows: &[&Row]) -> Vec<u8> {
     let mut lines = Vec::new();
     for Row { id, title, text, hash, vector } in rows {
-        let what = json!({"index": {"_id": id}});
-        let holds = json!({"title": title, "text": text, "hash": hash, "vector": vector});
-        lines.extend(format!("{what}\n{holds}\n").into_bytes());
+        let holds = serde_json::to_string(&Holds { title, text, hash, vector }).unwrap_or_default();
+        lines.extend(format!("{}\n{holds}\n", json!({"index": {"_id": id}})).into_bytes());
     }
     lines
 }

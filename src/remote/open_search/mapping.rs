@@ -112,10 +112,16 @@ impl Mapping {
                 // It scores by 1 / (2 - cosine).
                 return Err(vec!["`vector` is kept by nmslib, expected lucene or faiss".into()]);
             }
-            let own = &field["similarity"];
-            let method = &field["method"]["space_type"];
-            let space = [own, method, &field["space_type"]].into_iter().find_map(Value::as_str);
-            if let Some(space) = space.filter(|space| !["cosine", "cosinesimil"].contains(space)) {
+            // What a server takes where nothing is said: `_mapping` leaves it out.
+            let space = match found {
+                Dialect::OpenSearch => {
+                    field["method"]["space_type"].as_str().or(field["space_type"].as_str()).ok_or_else(
+                        || vec!["`vector` names no space_type, which means l2, expected cosinesimil".into()],
+                    )?
+                }
+                Dialect::Elasticsearch => field["similarity"].as_str().unwrap_or("cosine"),
+            };
+            if !["cosine", "cosinesimil"].contains(&space) {
                 return Err(vec![format!("`vector` is compared by {space:?}, expected the cosine")]);
             }
             dialect = Some(found);

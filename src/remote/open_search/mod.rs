@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::{
-    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, tame, unreached, variable,
+    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, tame, unreached, variable,
 };
 use crate::net::{Call, Caller, Said, Secret, Verb};
 use crate::work::Stop;
@@ -47,6 +47,9 @@ impl OpenSearch {
 
     /// A client for an index.
     pub fn at(place: &Place, secret: Option<Secret>) -> Result<Self, RemoteError> {
+        if secret.is_some() {
+            sealed(place, &format!("{PASSWORD} or {KEY}"))?;
+        }
         let caller = Caller::new(&place.url, secret).map_err(RemoteError::Unreached)?;
         Ok(OpenSearch { place: place.clone(), caller, mapping: Mutex::default() })
     }
@@ -113,18 +116,25 @@ impl OpenSearch {
             _ => String::new(),
         };
         let tried = if said.tried > 1 { format!(" (tried {} times)", said.tried) } else { String::new() };
-        RemoteError::Refused(format!("{} refused with {}{words}{advice}{tried}", self.place.url, said.status))
+        let told = format!("{} refused with {}{words}{advice}{tried}", self.place.url, said.status);
+        if said.status == 413 { RemoteError::TooLarge(told) } else { RemoteError::Refused(told) }
     }
 
-    /// The mapping of the index, looked at once.
-    fn mapping(&self, stop: &Stop) -> Result<Mapping, RemoteError> {
-        if let Some(mapping) = self.mapping.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            return Ok(mapping);
+    /// What a look at the mapping finds: at the one that was found right before, else at the one that is there now.
+    fn look<T>(
+        &self,
+        look: impl Fn(&Mapping) -> Result<T, Vec<String>>,
+        stop: &Stop,
+    ) -> Result<T, RemoteError> {
+        let known = self.mapping.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(Ok(found)) = known.as_ref().map(&look) {
+            return Ok(found);
         }
         let said = self.ask(Verb::Get, "_mapping", None, stop)?;
         let mapping = Mapping::read(&self.json(&said)?).ok_or_else(|| self.nonsense(&said.body))?;
-        *self.mapping.lock().unwrap_or_else(PoisonError::into_inner) = Some(mapping.clone());
-        Ok(mapping)
+        let found = look(&mapping).map_err(|differs| other_schema(&self.place, &differs))?;
+        *self.mapping.lock().unwrap_or_else(PoisonError::into_inner) = Some(mapping);
+        Ok(found)
     }
 
     fn search(&self, body: &Value, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
@@ -148,15 +158,14 @@ impl OpenSearch {
 
 impl Engine for OpenSearch {
     fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
-        self.mapping(stop)?.texts().map_err(|differs| other_schema(&self.place, &differs))?;
+        self.look(Mapping::texts, stop)?;
         let fields = ["title", "text"].map(|field| json!({"match": {field: {"query": text}}}));
         let body = json!({"size": depth, "_source": false, "query": {"bool": {"should": fields}}});
         self.search(&body, depth, stop)
     }
 
     fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
-        let found = self.mapping(stop)?.vectors(vector.len());
-        let dialect = found.map_err(|differs| other_schema(&self.place, &differs))?;
+        let dialect = self.look(|mapping| mapping.vectors(vector.len()), stop)?;
         let body = dialect.nearest(vector, depth);
         let hits = self.search(&body, depth, stop)?;
         // Both engines give (1 + cosine) / 2.
@@ -169,6 +178,10 @@ impl Engine for OpenSearch {
 
     fn known(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
         self.hashes(ids, stop)
+    }
+
+    fn size(&self, row: &Row) -> usize {
+        fill::lines(&[row]).len()
     }
 
     fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What is stored: by id, the document.
-type Stored = Arc<Mutex<Option<BTreeMap<String, Value>>>>;
+/// What is stored: the mapping that the index was made with, and by id, the document.
+type Stored = Arc<Mutex<Option<(Value, BTreeMap<String, Value>)>>>;
 
 /// One request as it arrived, in small letters.
 pub struct Asked {
@@ -70,23 +70,18 @@ fn request(stream: &mut TcpStream) -> Option<Asked> {
 fn answer(line: &str, body: &str, stored: &Stored) -> (u16, Value) {
     let mut stored = stored.lock().unwrap();
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let Some(documents) = stored.as_mut() else {
+    let Some((mappings, documents)) = stored.as_mut() else {
         return match line {
             "get /" => (200, json!({"version": {"distribution": "opensearch"}})),
             "put /args" => {
-                *stored = Some(BTreeMap::new());
+                *stored = Some((json(body)["mappings"].clone(), BTreeMap::new()));
                 (200, json!({"acknowledged": true}))
             }
             _ => (404, json!({"error": {"type": "index_not_found_exception"}, "status": 404})),
         };
     };
     match line {
-        "get /args/_mapping" => {
-            let text = json!({"type": "text"});
-            let vector = json!({"type": "knn_vector", "dimension": 384});
-            let fields = json!({"title": text, "text": text, "hash": {"type": "keyword"}, "vector": vector});
-            (200, json!({"args": {"mappings": {"properties": fields}}}))
-        }
+        "get /args/_mapping" => (200, json!({"args": {"mappings": mappings}})),
         "post /args/_mget?_source_includes=hash" => {
             let asked = json(body);
             let docs = asked["ids"].as_array().unwrap().iter().map(|id| {

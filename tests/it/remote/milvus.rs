@@ -106,6 +106,7 @@ fn a_collection_of_somebody_else_is_refused_with_what_differs() {
     let vector = "`vector` has 8 numbers, expected 384";
     desk.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&[
         "another schema",
+        "`id` is missing, expected VarChar",
         "`hash` is missing, expected VarChar",
         "`terms` is missing",
         vector,

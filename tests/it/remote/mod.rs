@@ -5,8 +5,8 @@ mod double;
 mod milvus;
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -138,6 +138,19 @@ fn secrets_come_from_the_environment_and_are_never_printed() {
     told(desk.command(&push).env("PARALLAX_OPENSEARCH_USER", "me")).bad(&["set both", "_PASSWORD"]);
     let right = told(desk.command(&push).env("PARALLAX_OPENSEARCH_KEY", "a2V5")).good();
     assert!(right.contains("7 passages new"), "{right}");
+    // Nothing is looked up nor sent where others could read along.
+    let clear = ["corpus", "push", "os:http://search.invalid:9200/args", "--corpus", "corpus.jsonl"];
+    told(desk.command(&clear).env("PARALLAX_OPENSEARCH_KEY", "a2V5"))
+        .bad(&["PARALLAX_OPENSEARCH_KEY", "https://"]);
+    for lane in
+        ["os:https://me:hush@search.invalid/args", "os:https://me:hush@search.invalid/args@by=vectors"]
+    {
+        for option in ["--lane", "--lanes"] {
+            let told = desk.run(&["search", QUESTION, option, lane]);
+            told.bad(&["os:…", "secrets are read from the environment"]);
+            assert!(!told.err.contains("hush"), "{}", told.err);
+        }
+    }
 }
 
 #[test]
@@ -160,9 +173,11 @@ fn a_batch_that_is_taken_in_part_names_what_was_refused_and_the_rest_stays() {
 #[test]
 fn another_schema_is_refused_by_push_and_lane_with_what_differs() {
     let fields = json!({"text": {"type": "text"}, "vector": {"type": "knn_vector", "dimension": 768}});
-    let url = open_search(move |asked| match asked.line.as_str() {
-        "get /args/_mapping" => Whim::Say(200, json!({"args": {"mappings": {"properties": fields}}})),
-        other => panic!("{other} was asked of an index that does not fit"),
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    let url = open_search(move |asked| {
+        seen.lock().unwrap().push(asked.line.clone());
+        Whim::Say(200, json!({"args": {"mappings": {"properties": fields}}}))
     });
     let (desk, place) = (Desk::new(), format!("os:{url}/args"));
     let corpus = corpus(&desk);
@@ -176,4 +191,6 @@ fn another_schema_is_refused_by_push_and_lane_with_what_differs() {
     let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &vectors]);
     assert_eq!(told.code, Some(2));
     assert!(told.err.contains("`vector` has 768 numbers, expected 384"), "{}", told.err);
+    let asked = asked.lock().unwrap();
+    assert!(asked.len() >= 2 && asked.iter().all(|line| line == "get /args/_mapping"), "{asked:?}");
 }

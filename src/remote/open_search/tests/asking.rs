@@ -67,6 +67,8 @@ fn vectors_that_are_not_scored_by_the_cosine_are_refused() {
             json!({"engine": "nmslib", "space_type": "cosinesimil"}),
             "kept by nmslib, expected lucene or faiss",
         ),
+        (Value::Null, "names no space_type, which means l2, expected cosinesimil"),
+        (json!({"engine": "faiss", "name": "hnsw"}), "names no space_type"),
     ] {
         let field = json!({"type": "knn_vector", "dimension": 2, "method": method});
         let server =
@@ -76,6 +78,35 @@ fn vectors_that_are_not_scored_by_the_cosine_are_refused() {
         };
         assert!(told.contains(expected), "{told}");
     }
+}
+
+#[test]
+fn a_space_is_read_where_either_server_writes_it() {
+    for field in [
+        json!({"type": "knn_vector", "dimension": 2, "space_type": "cosinesimil"}),
+        json!({"type": "dense_vector", "dims": 2}),
+    ] {
+        let server = Server::start(move |got, _| match got.line.as_str() {
+            "GET /args/_mapping" => ok(&json!({"args": {"mappings": {"properties": {"vector": field}}}})),
+            _ => ok(&hits(&[("a", 1.0)])),
+        });
+        assert_eq!(server.engine().by_vector(&[0.6, 0.8], 5, &never()).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn an_index_that_does_not_fit_is_looked_at_again_once_it_was_mended() {
+    let server = Server::start(|got, count| match (got.line.as_str(), count) {
+        ("GET /args/_mapping", 1) => ok(&json!({"args": {"mappings": {}}})),
+        ("GET /args/_mapping", _) => ok(&mapping(Dialect::OpenSearch, 2)),
+        _ => ok(&hits(&[("a", 1.0)])),
+    });
+    let engine = server.engine();
+    assert!(matches!(engine.by_text("x", 5, &never()), Err(RemoteError::Schema(_))));
+    assert_eq!(engine.by_text("x", 5, &never()).unwrap().len(), 1);
+    assert_eq!(engine.by_vector(&[0.6, 0.8], 5, &never()).unwrap().len(), 1);
+    let asked = server.lines().iter().filter(|line| *line == "GET /args/_mapping").count();
+    assert_eq!(asked, 2, "what was found right is remembered");
 }
 
 #[test]

@@ -40,6 +40,8 @@ fn passages_are_sent_as_lines_and_those_the_server_had_no_room_for_again() {
     assert_eq!((lines.len(), got[1].body.lines().count()), (4, 2));
     assert_eq!(lines[2]["index"]["_id"], "b\n");
     assert_eq!(lines[1]["text"], "Line one.\nLine two.");
+    assert!(got[0].body.contains("\"vector\":[0.6,0.8]"), "numbers are written short: {}", got[0].body);
+    assert_eq!(server.engine().size(&row("a")) + server.engine().size(&row("b\n")), got[0].body.len());
 }
 
 #[test]
@@ -52,6 +54,13 @@ fn a_passage_that_is_refused_is_named() {
     assert!(told.contains("`a-7`") && told.contains("failed to parse"), "{told}");
     let short = Server::start(|_, _| ok(&json!({"items": []})));
     assert!(matches!(short.engine().put(&[row("a")], &never()), Err(RemoteError::Nonsense(_))));
+}
+
+#[test]
+fn a_request_that_is_too_large_is_told_as_such() {
+    let server = Server::start(|_, _| raw("413 Content Too Large", "", ""));
+    let Err(RemoteError::TooLarge(told)) = server.engine().put(&[row("a")], &never()) else { panic!() };
+    assert!(told.contains("takes no requests of this size"), "{told}");
 }
 
 #[test]
