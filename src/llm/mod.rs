@@ -104,6 +104,10 @@ pub enum ChatError {
 pub trait Chat: Send + Sync {
     /// The model's name, to be shown.
     fn model(&self) -> &str;
+    /// How many tokens it reads and writes in all; none where it does not say, as servers do not.
+    fn window(&self) -> Option<usize> {
+        None
+    }
     /// The reply to one request.
     ///
     /// # Errors

@@ -4,13 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{BadEndpoint, Chat, Endpoint, OpenAi};
+use crate::input::excerpt;
 
 /// The model behind `gguf:FILE`, or behind the address of an OpenAI-compatible server and its name there.
 ///
 /// # Errors
-/// There can be none: the address is none, the file is no model that can be read, or this build reads none.
+/// There can be none: the address is none, the file is no model that can be read or was given a name, or this build reads none.
 pub fn named(llm: &str, model: &str) -> Result<Arc<dyn Chat>, BadEndpoint> {
     match llm.trim().strip_prefix("gguf:") {
+        Some(_) if !model.trim().is_empty() => Err(BadEndpoint(format!(
+            "a model from a GGUF file is named by its file, not {}; leave --llm-model (PARALLAX_LLM_MODEL) out",
+            excerpt(model)
+        ))),
         Some(file) => local(Path::new(file)),
         None => Ok(Arc::new(OpenAi::new(Endpoint::from_env(llm, model))?)),
     }
@@ -42,6 +47,7 @@ mod tests {
         assert!(told("model.gguf").unwrap_err().contains("--llm gguf:FILE"));
         let word =
             if cfg!(feature = "local-llm") { "none.gguf: no such file" } else { "--features local-llm" };
-        assert!(told("gguf:none.gguf").unwrap_err().contains(word));
+        assert!(named("gguf:none.gguf", "").err().unwrap().to_string().contains(word));
+        assert!(told("gguf:none.gguf").unwrap_err().contains("leave --llm-model"));
     }
 }

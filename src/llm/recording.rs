@@ -67,6 +67,10 @@ impl Chat for Recording {
         &self.model
     }
 
+    fn window(&self) -> Option<usize> {
+        self.inner.as_ref()?.window()
+    }
+
     fn reply(&self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
         if let Some(reply) = self.find(request) {
             return Ok(reply);

@@ -7,6 +7,7 @@ use super::carried::{asked_by, carried_by};
 use super::detector::{Judges, judges};
 use super::indexed::index_terms;
 use super::labels::{annotator, human, unused};
+use super::reading::reader;
 use super::recipe::RunFile;
 use super::runs::Runs;
 use super::shelves::Shelves;
@@ -21,7 +22,7 @@ use crate::encode::{EmbedError, EncodeError, ReadyError};
 use crate::input::InputError;
 use crate::llm::{self, Chat, Recorded, Recording};
 use crate::question::{self, Question};
-use crate::read::{Answers, Prompted, Reader, brought};
+use crate::read::Reader;
 use crate::remote::Remotes;
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::work::{Stop, Stopped, Tell};
@@ -196,8 +197,8 @@ impl Setup {
         notes.extend(fitted.as_ref().map(Fitted::told));
         let model = client(opening)?;
         let chat = chat(opening, carried, model.clone())?;
-        let judges = judges(opening, model)?;
-        let reader = reader(opening, chat.as_ref())?;
+        let judges = judges(opening, model.clone())?;
+        let reader = reader(opening, model)?;
         let setup = Setup {
             human: RwLock::new(human),
             journals: place,
@@ -269,8 +270,9 @@ pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupEr
     llm::named(llm, model).map(Some).map_err(|error| SetupError::Cache(error.to_string()))
 }
 
-/// Recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid for twice. Who names a
-/// model wants its words: the carried replies of another one are left aside then.
+/// What writes expansions: recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid
+/// for twice, and every expansion says which model wrote it. Who names a model wants its words: the carried replies of another one
+/// are left aside then.
 fn chat(
     opening: &Opening,
     carried: bool,
@@ -289,31 +291,6 @@ fn chat(
         return Ok(None);
     }
     Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
-}
-
-/// Answers from a file before a model's, and a model that was made to read before one that can be asked anything. The carried replies
-/// hold none, so that a chat alone is no reader.
-fn reader(opening: &Opening, chat: Option<&Arc<dyn Chat>>) -> Result<Option<Arc<dyn Reader>>, InputError> {
-    if let Some(path) = &opening.answers {
-        return Ok(Some(Arc::new(Answers::read(path)?)));
-    }
-    if let Some(folder) = &opening.reader {
-        return Ok(Some(brought::open(folder)?));
-    }
-    let named = opening.llm.is_some() || opening.replies.is_some();
-    Ok(chat.filter(|_| named).map(|chat| Arc::new(Prompted::new(Arc::clone(chat))) as Arc<dyn Reader>))
-}
-
-/// What reads and what judges answers, without a corpus: both only where the user named them.
-///
-/// # Errors
-/// A file is not right, or the server's address is none.
-#[allow(clippy::type_complexity)]
-pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
-    let named = opening.llm.is_some() || opening.replies.is_some();
-    let chat = if named { chat(opening, false, client(opening)?)? } else { None };
-    let reader = reader(opening, chat.as_ref())?;
-    Ok((chat, reader))
 }
 
 /// One thread a core: BM25 and the screen need little, and the scheduler lets them through.

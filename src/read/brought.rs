@@ -1,25 +1,98 @@
 //! A reader that was brought along: what lies in its folder says of which kind it is.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Reader;
 use super::extractive::{self, Extractive};
 use super::fid::{self, Fid};
+use super::reader::{Answer, Context, ReadError, Reader};
 use crate::input::{InputError, excerpt};
+use crate::work::Stop;
 
 /// Opens the reader in a folder.
 ///
 /// # Errors
 /// No reader is there, or its files are damaged or of two models.
 pub fn open(folder: &Path) -> Result<Arc<dyn Reader>, InputError> {
+    Ok(match kind(folder)? {
+        Kind::Extractive => Arc::new(Extractive::load(folder)?),
+        Kind::Fid => Arc::new(Fid::open(folder)?),
+    })
+}
+
+/// The reader in a folder whose weights are read when something is first asked, as that may take a while and gigabytes.
+pub struct Waiting {
+    name: String,
+    folder: PathBuf,
+    opened: Mutex<Option<Arc<dyn Reader>>>,
+}
+
+impl Waiting {
+    /// Looks at the folder without its weights.
+    ///
+    /// # Errors
+    /// No reader is there, or what it says of itself cannot be.
+    pub fn at(folder: &Path) -> Result<Self, InputError> {
+        let name = match kind(folder)? {
+            Kind::Extractive => extractive::name(folder)?,
+            Kind::Fid => fid::name(folder)?,
+        };
+        Ok(Waiting { name, folder: folder.into(), opened: Mutex::default() })
+    }
+
+    fn opened(&self) -> Result<Arc<dyn Reader>, ReadError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*opened {
+            Some(reader) => Ok(Arc::clone(reader)),
+            None => {
+                let reader = open(&self.folder).map_err(|error| ReadError::Model(error.to_string()))?;
+                Ok(Arc::clone(opened.insert(reader)))
+            }
+        }
+    }
+}
+
+impl Reader for Waiting {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Neither kind minds it.
+    fn order_sensitive(&self) -> bool {
+        false
+    }
+
+    fn recorded(&self) -> bool {
+        false
+    }
+
+    fn attention(
+        &self,
+        question: &str,
+        passages: &[Context],
+        stop: &Stop,
+    ) -> Result<Option<Vec<f64>>, ReadError> {
+        self.opened()?.attention(question, passages, stop)
+    }
+
+    fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
+        self.opened()?.answer(question, passages, stop)
+    }
+}
+
+enum Kind {
+    Extractive,
+    Fid,
+}
+
+/// One kind after another, by the file that only it has.
+fn kind(folder: &Path) -> Result<Kind, InputError> {
     let here = names(folder)?;
-    // One kind after another, by the file that only it has.
     if here.iter().any(|name| name == extractive::CARD) {
-        return Ok(Arc::new(Extractive::load(folder)?));
+        return Ok(Kind::Extractive);
     }
     if here.iter().any(|name| name == fid::CONFIG) {
-        return Ok(Arc::new(Fid::open(folder)?));
+        return Ok(Kind::Fid);
     }
     let reason = format!(
         "no reader is in it: expected {}, or {}; found {}",
@@ -47,6 +120,27 @@ fn names(folder: &Path) -> Result<Vec<String>, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_waiting_reader_is_looked_at_first_and_loaded_when_it_is_asked() {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/readers/words");
+        let folder = tempfile::tempdir().unwrap();
+        let copy = |name: &str| std::fs::copy(from.join(name), folder.path().join(name)).unwrap();
+        copy(extractive::CARD);
+        assert!(Waiting::at(folder.path()).is_err(), "the graph is not there");
+        std::fs::write(folder.path().join("reader.onnx"), "no graph").unwrap();
+        let waiting = Waiting::at(folder.path()).unwrap();
+        assert_eq!(waiting.name(), "words");
+        let passages = super::super::testing::contexts(&["In Paris."]);
+        let ask = || waiting.answer("Where?", &passages, &Stop::never());
+        let told = ask().unwrap_err().to_string();
+        assert!(told.contains("reader.onnx: its SHA-256 is"), "{told}");
+        copy("reader.onnx");
+        assert_eq!(ask().unwrap().text, "Paris");
+        std::fs::write(folder.path().join(extractive::CARD), "{").unwrap();
+        assert!(Waiting::at(folder.path()).is_err());
+        assert_eq!(ask().unwrap().text, "Paris", "it is loaded once");
+    }
 
     #[test]
     fn what_is_no_reader_is_told_with_what_was_found_and_what_was_expected() {

@@ -37,7 +37,6 @@ pub mod stance;
 #[cfg(test)]
 mod testing;
 
-pub use fid::Fid;
 pub use pattern::{Effect, Pattern};
 pub use prompted::Prompted;
 pub use reader::{Answer, Context, ReadError, Reader};

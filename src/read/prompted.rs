@@ -6,15 +6,12 @@ use super::reader::{Answer, Context, ReadError, Reader};
 use crate::llm::{Chat, Request};
 use crate::work::{Stop, Stopped};
 
-/// Tokens that a prompt may have. No server tells its window, so that a small one is assumed.
+/// Tokens that a prompt may have, with its reply. No server tells its window, so that a small one is assumed.
 const WINDOW: usize = 8192;
 /// What is left of it for the instruction and the reply.
 const RESERVED: usize = 768;
 /// Bytes a token, roughly, in English prose.
 const BYTES: usize = 4;
-/// Tokens of question and passages that are given to the model.
-const TOKENS: usize = WINDOW - RESERVED;
-
 /// Reads through a [`Chat`].
 pub struct Prompted(Arc<dyn Chat>);
 
@@ -23,11 +20,17 @@ impl Prompted {
     pub fn new(chat: Arc<dyn Chat>) -> Self {
         Prompted(chat)
     }
+
+    /// Tokens of question and passages that are given to the model.
+    fn tokens(&self) -> usize {
+        let window = self.0.window().map_or(WINDOW, |own| own.min(WINDOW));
+        window - RESERVED.min(window / 2)
+    }
 }
 
-/// The prompt, and how many passages were not given whole.
-fn prompt(question: &str, passages: &[Context]) -> (Request, usize) {
-    let mut room = TOKENS * BYTES;
+/// The prompt with so many tokens of question and passages, and how many passages were not given whole.
+fn prompt(question: &str, passages: &[Context], tokens: usize) -> (Request, usize) {
+    let mut room = tokens * BYTES;
     room = room.saturating_sub(question.len());
     let (mut numbered, mut cut) = (Vec::new(), 0);
     for (i, context) in passages.iter().enumerate() {
@@ -78,14 +81,14 @@ impl Reader for Prompted {
     }
 
     fn window(&self) -> String {
-        format!("about {TOKENS} tokens, estimated at {BYTES} bytes a token")
+        format!("about {} tokens, estimated at {BYTES} bytes a token", self.tokens())
     }
 
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
         if stop.is_set() {
             return Err(Stopped.into());
         }
-        let (request, cut) = prompt(question, passages);
+        let (request, cut) = prompt(question, passages, self.tokens());
         let reply = self.0.reply(&request, stop)?;
         Ok(Answer { text: bare(reply.said()).to_owned(), recorded: reply.recorded, cut })
     }
@@ -95,6 +98,7 @@ impl Reader for Prompted {
 mod tests {
     use super::*;
     use crate::corpus::Passage;
+    use crate::llm::{ChatError, Reply};
 
     fn contexts(texts: &[String]) -> Vec<Context> {
         let passage = |text: &String| Arc::new(Passage { text: text.clone(), ..Passage::default() });
@@ -105,20 +109,50 @@ mod tests {
     fn the_passages_stand_in_the_order_they_are_given_and_none_asks_the_question_alone() {
         let mut two = contexts(&["one".into(), "two".into()]);
         two.reverse();
-        let (request, cut) = prompt("Why?", &two);
+        let (request, cut) = prompt("Why?", &two, WINDOW);
         assert!(request.prompt.contains("[1] two\n[2] one") && cut == 0);
         assert!(request.prompt.ends_with("Question: Why?\nAnswer:"));
-        assert!(!prompt("Why?", &[]).0.prompt.contains("passages"));
+        assert!(!prompt("Why?", &[], WINDOW).0.prompt.contains("passages"));
     }
 
     #[test]
     fn what_is_past_the_window_is_cut_between_characters_and_counted() {
         let long = "é".repeat(20_000);
-        let (request, cut) = prompt("Why?", &contexts(&["short".into(), long, "late".into()]));
+        let tokens = WINDOW - RESERVED;
+        let (request, cut) = prompt("Why?", &contexts(&["short".into(), long, "late".into()]), tokens);
         assert_eq!(cut, 2);
         assert!(request.prompt.len() < WINDOW * BYTES);
         assert!(request.prompt.contains("short") && !request.prompt.contains("late"));
-        assert_eq!(prompt(&"?".repeat(1 << 20), &contexts(&["gone".into()])).1, 1);
+        assert_eq!(prompt(&"?".repeat(1 << 20), &contexts(&["gone".into()]), tokens).1, 1);
+    }
+
+    struct Small(usize);
+
+    impl Chat for Small {
+        fn model(&self) -> &str {
+            "small"
+        }
+
+        fn window(&self) -> Option<usize> {
+            Some(self.0)
+        }
+
+        fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
+            let text = request.prompt.len().to_string();
+            Ok(Reply { text, model: "small".into(), recorded: false, tokens: None })
+        }
+    }
+
+    #[test]
+    fn a_model_that_knows_its_window_is_given_no_more_than_it_takes() {
+        let long = contexts(&["word ".repeat(20_000)]);
+        for (window, room) in [(1 << 20, WINDOW), (1_024, 1_024), (512, 512)] {
+            let reader = Prompted::new(Arc::new(Small(window)));
+            let answer = reader.answer("Why?", &long, &Stop::never()).unwrap();
+            let length: usize = answer.text.parse().unwrap();
+            assert!(length < (room - 100) * BYTES && answer.cut == 1, "{window}: {length}");
+            assert!(length > room / 3 * BYTES, "{window}: {length}");
+        }
     }
 
     #[test]

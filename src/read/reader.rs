@@ -125,6 +125,11 @@ pub trait Reader: Send + Sync {
     fn window(&self) -> String {
         "its window".into()
     }
+    /// What tells its weights from others of its name: the first 12 digits of a hash of them; none where the name says it, or nobody
+    /// can know.
+    fn key(&self) -> Option<String> {
+        None
+    }
     /// How its attention is shared out among the passages as it begins to answer: numbers that add up to 1, in their order; none
     /// where it cannot say.
     ///

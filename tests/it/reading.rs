@@ -401,6 +401,28 @@ fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
 }
 
 #[test]
+fn what_one_model_said_is_never_told_under_the_name_of_another() {
+    let desk = TempDir::new().unwrap();
+    fs::write(desk.path().join("fid.json"), CITIES).unwrap();
+    let [lyon, rome] = [
+        Server::start(vec![], |prompt| if prompt.contains("mean the same") { "No." } else { "Lyon" }.into()),
+        Server::start(vec![], |prompt| if prompt.contains("mean the same") { "Yes." } else { "Rome" }.into()),
+    ];
+    let read = |server: &Server, name: &str| {
+        let plan = ["--questions", "fid.json", "--llm", &server.url, "--llm-model", name, "-k", "2"];
+        let told = table(&eval(desk.path(), &[&plan[..], &["--format", "json"]].concat()));
+        assert_eq!(told["rows"][0]["lane"].as_str(), Some(name));
+        (mean(&told, 0, "EM@2"), mean(&told, 0, "SeEM@2"), server.asked.lock().unwrap().len())
+    };
+    let one = read(&lyon, "one");
+    let two = read(&rome, "two");
+    assert_eq!((one.0, one.1), (Some(0.5), Some(0.5)));
+    assert_eq!((two.0, two.1), (Some(0.0), Some(1.0)));
+    assert!(one.2 > 0 && two.2 > 0);
+    assert_eq!((read(&lyon, "one"), read(&rome, "two")), (one, two), "nothing is asked twice");
+}
+
+#[test]
 fn a_server_that_is_not_there_is_told_and_the_questions_count_as_failed() {
     let desk = TempDir::new().unwrap();
     fs::write(desk.path().join("fid.json"), FID).unwrap();
@@ -472,6 +494,9 @@ fn a_brought_reader_gives_the_figures_that_its_passages_vote_for() {
         ["--questions", "fid.json", "--reader", folder.to_str().unwrap(), "-k", "4", "--format", "json"];
     let all = table(&eval(desk.path(), &plan));
     assert_eq!(all["rows"][0]["lane"].as_str(), Some("words"));
+    let card: Value = serde_json::from_slice(&fs::read(folder.join("reader.json")).unwrap()).unwrap();
+    let digits = &card["sha256"].as_str().unwrap()[..12];
+    assert!(all.to_string().contains(&format!("\"reader_weights\":\"{digits}\"")), "{}", all["provenance"]);
     assert_eq!(["EM@4", "AcEM@4", "Gap@4"].map(|name| mean(&all, 0, name)), [1.0, 1.0, 0.0].map(Some));
     let curve =
         |row| (1..=4).map(|k| mean(&all["further"][0], row, &format!("k={k}")).unwrap()).collect::<Vec<_>>();

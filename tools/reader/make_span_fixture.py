@@ -33,7 +33,7 @@ PIECES |= {"z": (logit(0.6), logit(0.99)), "##va": (logit(0.99), logit(0.6))}
 INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
 
 
-def graph(path, columns=2, output="spans", inputs=INPUTS, others=(OTHERS, OTHERS), last="Identity"):
+def graph(path, columns=2, output="spans", inputs=INPUTS, others=(OTHERS, OTHERS), last="Identity", places=None):
     """Logits of what is in the passage (token type 1) and not masked; 0 for everything else."""
     known = np.array([VOCABULARY[piece] for piece in PIECES], dtype=np.int64)
     above = np.array([(list(pair) * 2)[:columns] for pair in PIECES.values()], dtype=np.float32) - OTHERS
@@ -54,6 +54,17 @@ def graph(path, columns=2, output="spans", inputs=INPUTS, others=(OTHERS, OTHERS
             node("Mul", [scores, name + "_f"], [scores + "_" + name]),
         ]
         scores += "_" + name
+    if places:
+        # Adds nothing, by a table of so many places.
+        constants |= {"table": np.zeros((places, columns), dtype=np.float32), "from": np.int64(0), "by": np.int64(1)}
+        nodes += [
+            node("Shape", ["input_ids"], ["sides"]),
+            node("Gather", ["sides", "by"], ["length"]),
+            node("Range", ["from", "length", "by"], ["place"]),
+            node("Gather", ["table", "place"], ["placed"]),
+            node("Add", [scores, "placed"], [scores + "_placed"]),
+        ]
+        scores += "_placed"
     nodes.append(node(last, [scores], [output]))
     made = helper.make_graph(
         nodes, "fixture",
@@ -76,3 +87,5 @@ graph(OUT / "one_bias.onnx", others=(OTHERS,))
 graph(OUT / "one_input.onnx", inputs=INPUTS[:1])
 # The root of a negative number is none, and only "nothing" is below 0 here.
 graph(OUT / "not_a_number.onnx", others=(0.0, 0.0), last="Sqrt")
+# Reads a sentence, but not the 32 tokens that its card says.
+graph(OUT / "few_places.onnx", places=24)

@@ -33,13 +33,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How many tokens of a prompt are read before a stop is asked for again.
 const AT_ONCE: usize = 64;
 
-/// How much of a file's beginning and end goes into its name.
-const NAMED_BY: usize = 1 << 20;
-
 /// A model in a GGUF file.
 #[derive(Debug)]
 pub struct Local {
     name: String,
+    window: usize,
     jobs: Sender<Job>,
 }
 
@@ -59,18 +57,22 @@ impl Local {
         let shape = Shape::read(&file)?;
         let vocabulary = Vocabulary::read(&file)?;
         let template = Template::new(file.text("tokenizer.chat_template")).map_err(|why| file.wrong(why))?;
-        let name = name(&file);
+        let (name, window) = (name(&file), shape.window);
         let model = Model { name: name.clone(), file, shape, vocabulary, template, network: None };
         let (jobs, told) = channel();
         let begun = thread::Builder::new().name("llm".into()).spawn(move || model.serve(&told));
         begun.map_err(|error| InputError::unreadable(path, &error))?;
-        Ok(Local { name, jobs })
+        Ok(Local { name, window, jobs })
     }
 }
 
 impl Chat for Local {
     fn model(&self) -> &str {
         &self.name
+    }
+
+    fn window(&self) -> Option<usize> {
+        Some(self.window)
     }
 
     fn reply(&self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
@@ -100,14 +102,15 @@ impl Chat for Local {
     }
 }
 
-/// The file's name, and what tells it from others of that name. To hash gigabytes would take longer than to load them.
+/// The file's name, and what tells it and its tokenizer from others of that name.
 fn name(file: &Gguf) -> String {
-    let bytes = file.bytes();
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&(bytes.len() as u64).to_le_bytes());
-    hasher.update(&bytes[..bytes.len().min(NAMED_BY)]).update(&bytes[bytes.len().saturating_sub(NAMED_BY)..]);
+    file.sample(&mut hasher);
+    if let Ok(tokenizer) = std::fs::read(vocabulary::beside(file.path())) {
+        hasher.update(&tokenizer);
+    }
     let named = file.path().file_name().unwrap_or_default().to_string_lossy();
-    format!("{named} {}", &hasher.finalize().to_hex()[..8])
+    format!("{named} {}", &hasher.finalize().to_hex()[..12])
 }
 
 /// All that the thread works with.
@@ -134,7 +137,7 @@ impl Model {
     fn reply(&mut self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
         let Model { name, file, shape, vocabulary, template, network } = self;
         let nonsense = |why: String| ChatError::Nonsense(format!("{name}: {why}"));
-        let prompt = template.prompt(request, &vocabulary.marks).map_err(&nonsense)?;
+        let prompt = template.prompt(&vocabulary.harmless(request), &vocabulary.marks).map_err(&nonsense)?;
         let asked = vocabulary.tokens(&prompt).map_err(&nonsense)?;
         if asked.is_empty() || asked.len() >= shape.window {
             return Err(ChatError::Refused(format!(

@@ -45,6 +45,9 @@ impl Shape {
         let optional = |name: &str| match file.whole(&named(name)) {
             Some(number) if (1..=LARGEST).contains(&number) => Ok(Some(number as usize)),
             Some(number) => Err(file.wrong(format!("`{kind}.{name}` is {number}; fetch the model again"))),
+            None if file.wholes(&named(name)).is_some() => Err(file.wrong(format!(
+                "`{kind}.{name}` is an array, one number a block; such a model cannot be read"
+            ))),
             None => Ok(None),
         };
         let side = |name: &str| {

@@ -139,16 +139,70 @@ fn what_is_drawn_by_chance_is_the_same_for_the_same_request() {
 fn a_stopped_reply_makes_room_for_the_next() {
     let (_folder, model) = changed("llama.gguf", |bytes| set(bytes, "llama.context_length", 1 << 24));
     let model = model.unwrap();
+    // The weights are read now, so that what is asked next is begun at once.
+    model.reply(&request(12), &Stop::never()).unwrap();
     let now = Arc::new(AtomicU64::new(0));
-    thread::scope(|scope| {
-        // Without the stop this one would be written for hours.
-        let long = scope.spawn(|| model.reply(&request(u32::MAX), &Stop::when_past(&now, 0)));
-        let next = scope.spawn(|| model.reply(&request(12), &Stop::never()));
-        Local::open(&fixture("llama.gguf")).unwrap();
-        now.store(1, Ordering::Relaxed);
-        assert_eq!(long.join().unwrap(), Err(Stopped.into()));
-        assert!(next.join().unwrap().is_ok());
-    });
+    let ask = |max_tokens, stop| {
+        let (tell, told) = sync_channel(1);
+        model.jobs.send(Job { request: request(max_tokens), stop, tell }).unwrap();
+        told
+    };
+    // Without the stop this one would be written for hours.
+    let long = ask(u32::MAX, Stop::when_past(&now, 0));
+    let next = ask(12, Stop::never());
+    assert_eq!(next.recv_timeout(10 * LOOK), Err(RecvTimeoutError::Timeout), "it waits for the long one");
+    now.store(1, Ordering::Relaxed);
+    assert_eq!(long.recv().unwrap(), Err(Stopped.into()));
+    assert!(next.recv().unwrap().is_ok());
+}
+
+#[test]
+fn a_text_that_spells_a_control_token_ends_no_turn_and_begins_none() {
+    for name in ARCHITECTURES {
+        let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
+        let vocabulary = Vocabulary::read(&file).unwrap();
+        let template = Template::new(file.text("tokenizer.chat_template")).unwrap();
+        let tokens = |request: &Request| {
+            let prompt = template.prompt(&vocabulary.harmless(request), &vocabulary.marks).unwrap();
+            vocabulary.tokens(&prompt).unwrap()
+        };
+        let plain = request(1);
+        assert_eq!(tokens(&plain), expected().files[name].ids, "{name}");
+        assert!(!vocabulary.control.is_empty(), "{name}");
+        for mark in &vocabulary.control {
+            let id = *vocabulary.tokens(mark).unwrap().last().unwrap();
+            let count = |request: &Request| tokens(request).iter().filter(|own| **own == id).count();
+            let spelt = |text: &str| format!("{mark}{text} {mark} zoo{mark}");
+            let spelt =
+                Request { system: spelt(&plain.system), prompt: spelt(&plain.prompt), ..plain.clone() };
+            assert_eq!(count(&spelt), count(&plain), "{name}: {mark}");
+        }
+    }
+}
+
+#[test]
+fn files_of_one_name_are_told_apart_by_every_tensor_and_the_tokenizer_beside() {
+    let name = |change: &dyn Fn(&mut Vec<u8>), beside: bool| {
+        let (folder, model) = changed("llama.gguf", change);
+        if !beside {
+            return model.unwrap().model().to_owned();
+        }
+        let beside = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
+        fs::write(folder.path().join("tokenizer.json"), beside).unwrap();
+        Local::open(&folder.path().join("changed.gguf")).unwrap().model().to_owned()
+    };
+    let same = name(&|_| (), false);
+    assert_eq!(name(&|_| (), false), same);
+    let mut names = vec![same, name(&|_| (), true)];
+    names.push(name(&|bytes| set(bytes, "llama.context_length", 99), false));
+    let (_, tensors, data) = header::header(&fs::read(fixture("llama.gguf")).unwrap()).unwrap();
+    for place in tensors.values() {
+        names.push(name(&|bytes| bytes[(data + place.from) as usize] ^= 1, false));
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
 }
 
 #[test]
@@ -225,6 +279,16 @@ fn a_file_that_is_no_model_is_told_when_it_is_opened() {
         ),
         (Box::new(|bytes| set(bytes, "llama.block_count", 0)), "`llama.block_count` is 0"),
         (Box::new(|bytes| set(bytes, "llama.attention.head_count_kv", 3)), "shared out evenly"),
+        (
+            Box::new(|bytes| {
+                let at =
+                    place(bytes, "llama.attention.head_count_kv") + "llama.attention.head_count_kv".len();
+                // An array of two whole numbers.
+                let array = [9u32, 4, 2, 0, 2, 2].map(u32::to_le_bytes).concat();
+                drop(bytes.splice(at..at + 8, array));
+            }),
+            "head_count_kv` is an array",
+        ),
         (
             Box::new(|bytes| rename(bytes, "tokenizer.ggml.tokens", "tokenizer.ggml.tokans")),
             "no tokenizer is in it",

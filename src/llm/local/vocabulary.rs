@@ -1,10 +1,13 @@
 //! The tokenizer of a GGUF file: built from its metadata, or `tokenizer.json` beside it.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::gguf::Gguf;
 use crate::input::{InputError, excerpt};
+use crate::llm::Request;
 
 /// How words are cut before their bytes are merged, by the names that llama.cpp gives them.
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -18,6 +21,11 @@ const ENDS: [&str; 6] =
 const CONTROL: u64 = 3;
 const USER: u64 = 4;
 
+/// Where the tokenizer lies that is taken instead of the file's own.
+pub(super) fn beside(file: &Path) -> PathBuf {
+    file.with_file_name("tokenizer.json")
+}
+
 /// Text to tokens and back.
 pub(super) struct Vocabulary {
     tokenizer: Tokenizer,
@@ -25,13 +33,15 @@ pub(super) struct Vocabulary {
     /// What a template calls `bos_token` and `eos_token`.
     pub marks: [String; 2],
     ends: Vec<u32>,
+    /// How the tokens are spelt that are no text: those of turns, and what ends an answer.
+    pub control: Vec<String>,
 }
 
 impl Vocabulary {
     /// The tokenizer that belongs to a file.
     pub fn read(file: &Gguf) -> Result<Self, InputError> {
         let tokens = file.texts("tokenizer.ggml.tokens").unwrap_or_default();
-        let beside = file.path().with_file_name("tokenizer.json");
+        let beside = beside(file.path());
         let tokenizer = if beside.exists() {
             Tokenizer::from_file(&beside).map_err(|error| InputError::Unreadable {
                 path: beside,
@@ -60,7 +70,27 @@ impl Vocabulary {
         });
         let marks =
             [&begin, &end].map(|mark| mark.as_ref().map_or_else(String::new, |(_, token)| token.clone()));
-        Ok(Vocabulary { tokenizer, begin: begin.filter(|_| wanted).map(|(id, _)| id), marks, ends })
+        let added = tokenizer.get_added_tokens_decoder();
+        let special = added.into_values().filter(|token| token.special).map(|token| token.content);
+        let named = ends.iter().filter_map(|id| tokenizer.id_to_token(*id)).chain(marks.clone());
+        // A mark of one letter cannot be told from text.
+        let mut control: Vec<String> =
+            special.chain(named).filter(|token| token.chars().nth(1).is_some()).collect();
+        control.sort_unstable();
+        control.dedup();
+        let begin = begin.filter(|_| wanted).map(|(id, _)| id);
+        Ok(Vocabulary { tokenizer, begin, marks, ends, control })
+    }
+
+    /// A request whose texts spell no control token, so that a stranger's passage ends no turn and begins none: a space breaks them.
+    pub fn harmless(&self, request: &Request) -> Request {
+        let broken = |text: &str| {
+            self.control.iter().fold(text.to_owned(), |text, token| {
+                let first = token.chars().next().map_or(0, char::len_utf8);
+                text.replace(token, &format!("{} {}", &token[..first], &token[first..]))
+            })
+        };
+        Request { system: broken(&request.system), prompt: broken(&request.prompt), ..request.clone() }
     }
 
     /// The tokens of a prompt, whose marks count as such.

@@ -25,6 +25,11 @@ pub struct Card {
     sha256: String,
 }
 
+/// More tokens at once no such model reads; attention grows with their square.
+const MOST_TOKENS: usize = 4_096;
+/// A longer copy is no answer; the spans that are weighed grow with it.
+const LONGEST_ANSWER: usize = 256;
+
 const EXPECTED: &str = "expected a JSON object with `name`, `max_tokens`, `question_tokens`, `answer_tokens`, `temperature` and \
                         `sha256` (of reader.onnx)";
 
@@ -50,6 +55,9 @@ impl Card {
         if self.question_tokens == 0 || self.answer_tokens == 0 {
             return Err("expected `question_tokens` and `answer_tokens` of at least 1");
         }
+        if self.max_tokens > MOST_TOKENS || self.answer_tokens > LONGEST_ANSWER {
+            return Err("expected `max_tokens` of at most 4096 and `answer_tokens` of at most 256");
+        }
         // Windows overlap by half, so that an answer of any place lies whole in one of them.
         let room = self.max_tokens.saturating_sub(3).saturating_sub(self.question_tokens);
         if room / 2 < self.answer_tokens {
@@ -59,6 +67,11 @@ impl Card {
             return Err("expected a `temperature` above 0");
         }
         Ok(())
+    }
+
+    /// What tells the graph from others: the beginning of its hash, which was held against the file.
+    pub fn key(&self) -> String {
+        self.sha256.chars().take(12).collect::<String>().to_ascii_lowercase()
     }
 
     /// Whether this is the graph that the card was written for.

@@ -37,6 +37,17 @@ const TOKENIZER: &str = "tokenizer.json";
 /// The files of such a reader.
 pub const EXPECTED: &str = "reader.json with reader.onnx (an extractive reader), perhaps tokenizer.json";
 
+/// The name of the reader in a folder, whose graph is not read.
+///
+/// # Errors
+/// The card is damaged, or the graph is not there.
+pub fn name(folder: &Path) -> Result<String, InputError> {
+    let card = Card::read(folder)?;
+    let graph = folder.join(GRAPH);
+    std::fs::metadata(&graph).map_err(|error| InputError::unreadable(&graph, &error))?;
+    Ok(card.name)
+}
+
 /// What finds texts in a passage.
 trait Extract: Send + Sync {
     /// The likeliest texts of one passage.
@@ -46,6 +57,7 @@ trait Extract: Send + Sync {
 /// An extractive reader.
 pub struct Extractive {
     name: String,
+    key: Option<String>,
     model: Box<dyn Extract>,
     kept: Kept,
 }
@@ -57,8 +69,8 @@ impl Extractive {
     /// A file is missing or damaged, or two contradict each other.
     pub fn load(folder: &Path) -> Result<Self, InputError> {
         let card = Card::read(folder)?;
-        let name = card.name.clone();
-        Ok(Extractive { name, model: Box::new(Model::load(folder, card)?), kept: Kept::default() })
+        let (name, key) = (card.name.clone(), Some(card.key()));
+        Ok(Extractive { name, key, model: Box::new(Model::load(folder, card)?), kept: Kept::default() })
     }
 }
 
@@ -75,6 +87,14 @@ impl Reader for Extractive {
         false
     }
 
+    fn key(&self) -> Option<String> {
+        self.key.clone()
+    }
+
+    fn window(&self) -> String {
+        format!("{} MB of a passage", model::LONGEST >> 20)
+    }
+
     /// From no passage there is nothing to copy: the answer is empty then.
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
         let question = question.trim();
@@ -88,7 +108,8 @@ impl Reader for Extractive {
             }
             found.push(self.kept.get(question, passage, || self.model.read(question, passage, stop))?);
         }
-        Ok(Answer { text: elected(&found), ..Answer::default() })
+        let cut = passages.iter().filter(|context| model::is_cut(&context.passage)).count();
+        Ok(Answer { text: elected(&found), recorded: false, cut })
     }
 }
 

@@ -6,10 +6,11 @@ use tokenizers::Tokenizer;
 
 use super::card::Card;
 use super::spans::{Piece, Said, Window, joined, texts};
-use super::{Extract, GRAPH, TOKENIZER};
+use super::{CARD, Extract, GRAPH, TOKENIZER};
 use crate::corpus::Passage;
 use crate::encode::EncodeError;
 use crate::encode::graph::{self, Graph};
+use crate::encode::tokens::beginning;
 use crate::encode::windows::windows;
 use crate::input::InputError;
 use crate::read::ReadError;
@@ -17,6 +18,9 @@ use crate::work::{Stop, Stopped};
 
 const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 const OUTPUT: &str = "spans";
+
+/// Bytes of a passage that are read: what is past them is told as cut.
+pub const LONGEST: usize = 1 << 20;
 
 /// The graph with its tokenizer, as the card has it.
 pub struct Model {
@@ -28,7 +32,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads the model of a folder and has it read a sentence.
+    /// Loads the model of a folder and has it read a sentence and as many tokens as it is said to read at once.
     ///
     /// # Errors
     /// A file is missing or damaged, or the graph is of another kind.
@@ -48,6 +52,11 @@ impl Model {
         let model = Model { card, graph, tokenizer, cls, sep };
         let sentence = Passage { text: "It is a sentence.".into(), ..Passage::default() };
         model.read("What is it?", &sentence, &Stop::never()).map_err(|error| wrong(&error))?;
+        // A graph may know fewer places than the card says, which only a long passage would show.
+        let most = model.card.max_tokens;
+        model
+            .logits(&[model.sep], &vec![model.sep; most - 4])
+            .map_err(|error| wrong(&format!("with {most} tokens, the `max_tokens` of {CARD}: {error}")))?;
         Ok(model)
     }
 
@@ -74,7 +83,10 @@ impl Model {
 
 impl Extract for Model {
     fn read(&self, question: &str, passage: &Passage, stop: &Stop) -> Result<Vec<Said>, ReadError> {
-        let (mut asked, _) = tokens(&self.tokenizer, question)?;
+        if stop.is_set() {
+            return Err(Stopped.into());
+        }
+        let (mut asked, _) = tokens(&self.tokenizer, beginning(question, self.card.question_tokens))?;
         asked.truncate(self.card.question_tokens);
         if asked.is_empty() {
             return Err(ReadError::NoQuestion);
@@ -97,18 +109,25 @@ impl Extract for Model {
 
 /// What is read of a passage.
 fn text(passage: &Passage) -> String {
-    if passage.title.trim().is_empty() {
+    let mut text = if passage.title.trim().is_empty() {
         passage.text.clone()
     } else {
         format!("{}. {}", passage.title, passage.text)
-    }
+    };
+    text.truncate(text.floor_char_boundary(LONGEST));
+    text
+}
+
+/// Whether a passage is longer than what is read of it.
+pub fn is_cut(passage: &Passage) -> bool {
+    passage.title.len() + ". ".len() + passage.text.len() > LONGEST
 }
 
 /// The folder's tokenizer, else the carried one, and the numbers of its marks.
 fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
     let path = folder.join(TOKENIZER);
     let wrong = |reason: String| InputError::Unreadable { path: path.clone(), reason };
-    let tokenizer = if path.exists() {
+    let mut tokenizer = if path.exists() {
         let mut read = Tokenizer::from_file(&path).map_err(|error| {
             wrong(format!("no tokenizer that can be read ({error}); bring the folder anew"))
         })?;
@@ -118,6 +137,8 @@ fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
     } else {
         graph::tokenizer(None).map_err(|error| wrong(error.0))?
     };
+    // The marks are set here: where a stranger's text spells one, it is text.
+    tokenizer.set_encode_special_tokens(true);
     let mark = |name: &str| {
         let id = tokenizer.token_to_id(name).map(|id| id as i32);
         id.ok_or_else(|| wrong(format!("it knows no {name}; expected a tokenizer of BERT's kind")))
@@ -136,4 +157,17 @@ fn tokens(tokenizer: &Tokenizer, text: &str) -> Result<(Vec<i32>, Vec<Piece>), E
         begins: at == 0 || words[at].is_none() || words[at] != words[at - 1],
     });
     Ok((ids, pieces.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_that_a_text_spells_is_text() {
+        let (tokenizer, marks) = tokenizer(Path::new("none")).unwrap();
+        let (ids, pieces) = tokens(&tokenizer, "a [SEP] b [CLS]").unwrap();
+        assert!(!ids.iter().any(|id| marks.contains(id)), "{ids:?}");
+        assert_eq!((ids.len(), pieces[2].bytes.clone()), (9, 3..6));
+    }
 }

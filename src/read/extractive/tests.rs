@@ -29,7 +29,7 @@ impl Extract for Written {
 fn written() -> (Extractive, Arc<AtomicUsize>) {
     let asked = Arc::<AtomicUsize>::default();
     let model = Box::new(Written(Arc::clone(&asked)));
-    (Extractive { name: "written".into(), model, kept: Kept::default() }, asked)
+    (Extractive { name: "written".into(), key: None, model, kept: Kept::default() }, asked)
 }
 
 fn answer(reader: &Extractive, passages: &[&str]) -> String {
@@ -187,6 +187,15 @@ fn a_long_passage_is_read_to_its_end_and_letters_outside_ascii_keep_their_places
 }
 
 #[test]
+fn what_is_past_the_beginning_of_an_endless_passage_is_told_as_cut() {
+    let (reader, _) = written();
+    let endless = format!("{}Rome .5", ", ".repeat(model::LONGEST / 2));
+    let answer = reader.answer("Where?", &contexts(&["Paris .6", &endless]), &Stop::never());
+    assert_eq!(answer.map(|answer| answer.cut), Ok(1));
+    assert_eq!(reader.window(), "1 MB of a passage");
+}
+
+#[test]
 fn a_question_of_any_length_is_cut_and_an_empty_passage_says_nothing() {
     let reader = words();
     let long = "Is it Rome or not? ".repeat(500);
@@ -209,6 +218,12 @@ fn a_graph_of_another_kind_is_refused_when_it_is_opened() {
     refused(&folder("one_input.onnx", |_| {}), &["attention_mask"]);
     refused(&folder("one_column.onnx", |_| {}), &["shape [1,", "[1, n, 2]"]);
     refused(&folder("one_bias.onnx", |_| {}), &["cannot be run here"]);
+    refused(&folder("few_places.onnx", |_| {}), &["with 32 tokens, the `max_tokens` of reader.json"]);
+    let fits = folder("few_places.onnx", |card| {
+        card["max_tokens"] = json!(24);
+        card["answer_tokens"] = json!(4);
+    });
+    assert!(Extractive::load(fits.path()).is_ok());
     refused(&folder("../../../Cargo.toml", |_| {}), &["reader.onnx: ", "expected a graph"]);
 }
 
@@ -225,6 +240,8 @@ fn a_card_that_is_not_of_the_graph_or_cannot_be_is_refused() {
         ("question_tokens", json!(-1), "expected a JSON object"),
         ("max_tokens", json!(26), "`max_tokens` of at least"),
         ("question_tokens", json!(u64::MAX), "`max_tokens` of at least"),
+        ("max_tokens", json!(4_097), "`max_tokens` of at most 4096"),
+        ("answer_tokens", json!(257), "`answer_tokens` of at most 256"),
     ] {
         refused(&folder(graph, |card| card[field] = value), &["reader.json: ", told]);
     }

@@ -5,15 +5,15 @@
 
 mod known;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use tokenizers::Tokenizer;
 
 use self::known::{Known, Read};
 use super::reader::{Answer, Context, ReadError, Reader};
 use crate::encode::EncodeError;
-use crate::encode::family::{Config, Fusion, Weights, Writing};
+use crate::encode::family::{Config, Fusion, Weights, Writing, weight_files};
 use crate::encode::tokens;
 use crate::input::{InputError, excerpt};
 use crate::work::{Stop, Stopped};
@@ -29,23 +29,19 @@ const WINDOW: usize = 200;
 /// Tokens of an answer at most, as `transformers` counts them: the one that it begins with and the one that ends it among them.
 const LENGTH: usize = 50;
 
-/// Reads through a T5 in a folder.
-pub struct Fid {
-    name: String,
-    tokenizer: Tokenizer,
-    network: Fusion,
+/// What the configuration says.
+struct Said {
+    config: Config,
+    /// How many tokens there are.
+    known: usize,
+    /// What an answer begins with.
     first: u32,
+    /// What ends it.
     last: u32,
-    known: Known,
 }
 
-impl Fid {
-    /// Opens a folder with `config.json`, `tokenizer.json` and the weights, under the names of `transformers` or those of FiD's own
-    /// code.
-    ///
-    /// # Errors
-    /// A file is missing or damaged, or two contradict each other.
-    pub fn open(folder: &Path) -> Result<Self, InputError> {
+impl Said {
+    fn read(folder: &Path) -> Result<Self, InputError> {
         let config = Config::read(folder)?;
         let kind = config.model_type()?;
         if kind != "t5" {
@@ -61,10 +57,57 @@ impl Fid {
                 "answers begin with token {first} and end with {last}, and `vocab_size` is {known}"
             )));
         }
+        Ok(Said { config, known, first: first as u32, last: last as u32 })
+    }
+}
+
+/// The name of the reader in a folder, whose tokenizer and weights are not read.
+///
+/// # Errors
+/// The configuration is damaged or of another model, or one of the others is not there.
+pub fn name(folder: &Path) -> Result<String, InputError> {
+    Said::read(folder)?;
+    has_tokenizer(folder)?;
+    weight_files(folder)?;
+    Ok(called(folder))
+}
+
+fn called(folder: &Path) -> String {
+    folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Reads through a T5 in a folder.
+pub struct Fid {
+    name: String,
+    folder: PathBuf,
+    key: OnceLock<Option<String>>,
+    tokenizer: Tokenizer,
+    network: Fusion,
+    first: u32,
+    last: u32,
+    known: Known,
+}
+
+impl Fid {
+    /// Opens a folder with `config.json`, `tokenizer.json` and the weights, under the names of `transformers` or those of FiD's own
+    /// code.
+    ///
+    /// # Errors
+    /// A file is missing or damaged, or two contradict each other.
+    pub fn open(folder: &Path) -> Result<Self, InputError> {
+        let Said { config, known, first, last } = Said::read(folder)?;
         let tokenizer = tokenizer(folder, known)?;
         let network = Fusion::load(&config, Weights::read(folder)?)?;
-        let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        Ok(Fid { name, tokenizer, network, first: first as u32, last: last as u32, known: Known::default() })
+        Ok(Fid {
+            name: called(folder),
+            folder: folder.into(),
+            key: OnceLock::new(),
+            tokenizer,
+            network,
+            first,
+            last,
+            known: Known::default(),
+        })
     }
 
     /// The passages as the network knows them, with their places in the list: the question alone if there are none.
@@ -97,7 +140,11 @@ impl Fid {
         let beginning = tokens::beginning(input, WINDOW);
         let encoded = self.tokenizer.encode_fast(beginning, true)?;
         let cut = beginning.len() < input.len() || !encoded.get_overflowing().is_empty();
-        Ok(Read { part: self.network.encode(encoded.get_ids())?, cut })
+        // A text may spell out the marks; only those that the tokenizer sets itself count.
+        let set = encoded.get_ids().iter().zip(encoded.get_special_tokens_mask());
+        let own = set.filter(|(id, set)| **set == 1 || ![self.first, self.last].contains(id));
+        let ids: Vec<u32> = own.map(|(id, _)| *id).collect();
+        Ok(Read { part: self.network.encode(&ids)?, cut })
     }
 
     fn begin(&self, read: &[Arc<Read>]) -> Result<Writing, EncodeError> {
@@ -136,6 +183,10 @@ impl Reader for Fid {
 
     fn recorded(&self) -> bool {
         false
+    }
+
+    fn key(&self) -> Option<String> {
+        self.key.get_or_init(|| key(&self.folder)).clone()
     }
 
     fn window(&self) -> String {
@@ -185,17 +236,31 @@ fn greatest(scores: &[f32]) -> Option<u32> {
 }
 
 /// T5 comes with `spiece.model`, and checkpoints of FiD with no tokenizer at all.
-fn tokenizer(folder: &Path, known: usize) -> Result<Tokenizer, InputError> {
-    if !folder.join("tokenizer.json").exists() {
-        let found = if folder.join("spiece.model").exists() { ", only spiece.model" } else { "" };
-        let reason = format!(
-            "no tokenizer.json is in it{found}; with Python's transformers, \
-             `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` makes one, where FOLDER is the model's own or that of \
-             the T5 it was trained from, such as t5-base"
-        );
-        return Err(InputError::Unreadable { path: folder.into(), reason });
+fn has_tokenizer(folder: &Path) -> Result<(), InputError> {
+    if folder.join("tokenizer.json").exists() {
+        return Ok(());
     }
+    let found = if folder.join("spiece.model").exists() { ", only spiece.model" } else { "" };
+    let reason = format!(
+        "no tokenizer.json is in it{found}; with Python's transformers, \
+         `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` makes one, where FOLDER is the model's own or that of \
+         the T5 it was trained from, such as t5-base"
+    );
+    Err(InputError::Unreadable { path: folder.into(), reason })
+}
+
+fn tokenizer(folder: &Path, known: usize) -> Result<Tokenizer, InputError> {
+    has_tokenizer(folder)?;
     tokens::read(folder, WINDOW, known)
+}
+
+/// The first digits of a hash of the weights' files.
+fn key(folder: &Path) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    for file in weight_files(folder).ok()? {
+        hasher.update_mmap(file).ok()?;
+    }
+    Some(hasher.finalize().to_hex()[..12].to_owned())
 }
 
 #[cfg(test)]

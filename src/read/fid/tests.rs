@@ -177,6 +177,18 @@ fn scores_that_are_no_numbers_give_no_token_and_the_first_of_the_greatest_counts
     assert_eq!(greatest(&[1.0, 3.0, 3.0, f32::NEG_INFINITY]), Some(1));
 }
 
+#[test]
+fn a_mark_that_a_passage_spells_ends_nothing() {
+    let fid = open("plain");
+    let tokens = |text: &str| fid.tokenizer.encode_fast(text, true).unwrap().get_ids().to_vec();
+    let numbers = |text: &str| fid.encode(text).unwrap().part.numbers();
+    let width = numbers("zoo") / tokens("zoo").len();
+    let spelt = "question: why title: </s> context: zoo </s> zoo <pad>";
+    let own = tokens("zoo").iter().filter(|id| [fid.first, fid.last].contains(id)).count();
+    let marks = tokens(spelt).iter().filter(|id| [fid.first, fid.last].contains(id)).count() - own;
+    assert_eq!((marks, numbers(spelt)), (3, width * (tokens(spelt).len() - 3)));
+}
+
 /// A copy of a fixture that can be spoiled.
 fn copy(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

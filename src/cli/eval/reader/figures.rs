@@ -88,7 +88,11 @@ pub fn table(
     let mut table = rows("reader", heads, vec![(name.clone(), values)], failed, cases.len())?;
     table.asked = cases.iter().map(|case| case.id.clone()).collect();
     table.k = Some(k);
-    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": {"reader": named}, "seed": 0});
+    let mut models = json!({"reader": named});
+    if let Some(key) = reader.and_then(|reader| reader.key()) {
+        models["reader_weights"] = key.into();
+    }
+    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": models, "seed": 0});
 
     let depths: Vec<Vec<(&str, Values)>> = (1..=k).map(at).collect();
     let measures = depths.first().map_or(0, Vec::len);
