@@ -142,14 +142,15 @@ fn a_stopped_reply_makes_room_for_the_next() {
     // The weights are read now, so that what is asked next is begun at once.
     model.reply(&request(12), &Stop::never()).unwrap();
     let now = Arc::new(AtomicU64::new(0));
-    let ask = |max_tokens, stop| {
+    let ask = |request, stop| {
         let (tell, told) = sync_channel(1);
-        model.jobs.send(Job { request: request(max_tokens), stop, tell }).unwrap();
+        model.jobs.send(Job { request, stop, tell }).unwrap();
         told
     };
-    // Without the stop this one would be written for hours.
-    let long = ask(u32::MAX, Stop::when_past(&now, 0));
-    let next = ask(12, Stop::never());
+    // Without the stop this one would be read for minutes; what is written may end at any token.
+    let long = Request { prompt: "quick ".repeat(100_000), ..request(1) };
+    let long = ask(long, Stop::when_past(&now, 0));
+    let next = ask(request(12), Stop::never());
     assert_eq!(next.recv_timeout(10 * LOOK), Err(RecvTimeoutError::Timeout), "it waits for the long one");
     now.store(1, Ordering::Relaxed);
     assert_eq!(long.recv().unwrap(), Err(Stopped.into()));
