@@ -161,13 +161,15 @@ impl Library {
     }
 
     fn map(folder: &Path, name: String, fingerprint: Fingerprint) -> Result<Corpus, BuildError> {
-        let map = |name: &str| {
-            let path = folder.join(name);
-            let file = File::open(&path).map_err(|error| BuildError::cache(&path, &error))?;
-            // SAFETY: the file is never written again once its folder has been swapped in.
-            unsafe { Mmap::map(&file) }.map_err(|error| BuildError::cache(&path, &error))
-        };
-        Ok(Corpus::mapped(name, fingerprint, map("passages.jsonl")?, map("offsets.u64")?))
+        let at = |name: &str| folder.join(name);
+        let open = |name: &str| File::open(at(name)).map_err(|error| BuildError::cache(&at(name), &error));
+        let (lines, offsets) = (open("passages.jsonl")?, open("offsets.u64")?);
+        let length =
+            lines.metadata().map_err(|error| BuildError::cache(&at("passages.jsonl"), &error))?.len();
+        // SAFETY: the file is never written again once its folder has been swapped in.
+        let offsets =
+            unsafe { Mmap::map(&offsets) }.map_err(|error| BuildError::cache(&at("offsets.u64"), &error))?;
+        Ok(Corpus::filed(name, fingerprint, (lines, length), offsets))
     }
 
     /// Removes a corpus, with its index and vectors.

@@ -5,15 +5,18 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::OnceLock;
 
 use memmap2::Mmap;
 use serde_json::{Map, Value};
 
 use super::{Fingerprint, Passage, PassageIx};
+use crate::input::read_at;
 
 enum Bytes {
-    Mapped(Mmap),
+    /// Read line by line: a page of a map would stay, and with it its neighbours, until all of a large corpus counts as memory.
+    Filed(File, u64),
     Held(Cow<'static, [u8]>),
 }
 
@@ -35,8 +38,13 @@ pub struct Corpus {
 
 impl Corpus {
     /// Passages stored as `passages.jsonl` and `offsets.u64` (little-endian starts of lines, then the end).
-    pub(super) fn mapped(name: String, fingerprint: Fingerprint, bytes: Mmap, offsets: Mmap) -> Self {
-        let (bytes, offsets) = (Bytes::Mapped(bytes), Offsets::Mapped(offsets));
+    pub(super) fn filed(
+        name: String,
+        fingerprint: Fingerprint,
+        (lines, length): (File, u64),
+        offsets: Mmap,
+    ) -> Self {
+        let (bytes, offsets) = (Bytes::Filed(lines, length), Offsets::Mapped(offsets));
         Corpus { name, fingerprint, bytes, offsets, by_id: OnceLock::new() }
     }
 
@@ -97,12 +105,19 @@ impl Corpus {
         }
     }
 
-    fn line(&self, PassageIx(ix): PassageIx) -> &[u8] {
-        let bytes: &[u8] = match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(all) => all,
-        };
-        bytes.get(self.offset(ix as usize)..self.offset(ix as usize + 1)).unwrap_or_default()
+    /// A line; empty where it cannot be read.
+    fn line(&self, PassageIx(ix): PassageIx) -> Cow<'_, [u8]> {
+        let place = self.offset(ix as usize)..self.offset(ix as usize + 1);
+        match &self.bytes {
+            Bytes::Held(all) => all.get(place).unwrap_or_default().into(),
+            // Offsets that point past the end are damaged, and ask for any amount of memory.
+            Bytes::Filed(_, length) if place.end as u64 > *length => Cow::default(),
+            Bytes::Filed(file, _) => {
+                let mut line = vec![0; place.len()];
+                let read = read_at(file, &mut line, place.start as u64);
+                read.map_or_else(|_| Cow::default(), |()| line.into())
+            }
+        }
     }
 
     /// The passage at a place.
@@ -110,7 +125,7 @@ impl Corpus {
     /// # Panics
     /// Never on a store that was built whole; a damaged line reads as a passage that says so.
     pub fn passage(&self, ix: PassageIx) -> Passage {
-        serde_json::from_slice(self.line(ix)).unwrap_or_else(|error| Passage {
+        serde_json::from_slice(&self.line(ix)).unwrap_or_else(|error| Passage {
             id: format!("damaged-{}", ix.0),
             text: format!("This passage could not be read back ({error}). Remove the corpus from the cache and add it again."),
             ..Passage::default()
@@ -124,7 +139,7 @@ impl Corpus {
             #[serde(rename = "_id", borrow)]
             id: Cow<'a, str>,
         }
-        match serde_json::from_slice::<Id>(self.line(ix)) {
+        match serde_json::from_slice::<Id>(&self.line(ix)) {
             Ok(line) => line.id.into_owned(),
             Err(_) => self.passage(ix).id,
         }
@@ -137,7 +152,7 @@ impl Corpus {
             #[serde(default)]
             metadata: Map<String, Value>,
         }
-        serde_json::from_slice::<Known>(self.line(ix)).unwrap_or_default().metadata
+        serde_json::from_slice::<Known>(&self.line(ix)).unwrap_or_default().metadata
     }
 
     /// Where the passage of that id lies. The first call reads all ids.

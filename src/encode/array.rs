@@ -6,8 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::ready::ReadyError;
-use super::vectors::read_at;
-use crate::input::{InputError, excerpt};
+use crate::input::{InputError, excerpt, read_at};
 
 /// A header that is longer is none.
 const LONGEST: u64 = 100 << 20;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::codes::Codes;
 use crate::corpus::PassageIx;
+use crate::input::read_at;
 
 /// So many rows are read once and held: at 384 dimensions 12 MB.
 const HELD: usize = 8_192;
@@ -114,25 +115,6 @@ pub(super) fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> 
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect()
-}
-
-#[cfg(unix)]
-pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-#[cfg(windows)]
-pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                bytes = &mut bytes[read..];
-                at += read as u64;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

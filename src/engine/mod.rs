@@ -232,6 +232,8 @@ pub enum Survey {
 pub struct Hearing {
     /// The question.
     pub question: String,
+    /// Its two statements, where a stance is asked for: there are no gold answers to measure by.
+    pub sides: Option<[String; 2]>,
     /// The passages in their order.
     pub passages: Vec<Context>,
     /// How they are to be read.

@@ -254,7 +254,9 @@ fn hear(setup: &Setup, number: u64, hearing: &Hearing, stop: &Stop, tell: &Tell)
     let Some(reader) = setup.reader.as_deref() else {
         return told(Heard::Ended(Some("nothing reads here: give --reader, --llm or --answers".into())));
     };
-    let Hearing { question, passages, want } = hearing;
+    let Hearing { question, sides, passages, want } = hearing;
+    let on_sides = sides.clone().and_then(|sides| reader.on_sides(sides));
+    let reader = on_sides.as_deref().unwrap_or(reader);
     let done: Result<(), ReadError> = match want {
         Want::EachK(from) => each_k(reader, question, passages, *from, stop, &mut |k, answer| {
             told(Heard::Answer(k, answer.clone()));

@@ -9,7 +9,7 @@ mod open;
 
 pub use field::unquoted;
 pub use lines::{LONGEST, Line, Lines, lines};
-pub use open::{ending, is_standard_input, open, stem, text};
+pub use open::{ending, is_standard_input, open, read_at, stem, text};
 
 use std::fmt;
 use std::io;

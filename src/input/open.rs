@@ -124,6 +124,33 @@ pub fn text(path: &Path) -> Result<String, InputError> {
     Ok(text)
 }
 
+/// Fills `bytes` from a place in a file, moving no cursor: many threads read at once.
+///
+/// # Errors
+/// The file cannot be read, or ends before.
+#[cfg(unix)]
+pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Fills `bytes` from a place in a file, moving no cursor that a reader here hangs on.
+///
+/// # Errors
+/// The file cannot be read, or ends before.
+#[cfg(windows)]
+pub fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                bytes = &mut bytes[read..];
+                at += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

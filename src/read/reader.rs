@@ -138,6 +138,11 @@ pub trait Reader: Send + Sync {
     fn attention(&self, _: &str, _: &[Context], _: &Stop) -> Result<Option<Vec<f64>>, ReadError> {
         Ok(None)
     }
+    /// The same reader, asked which of two statements the passages support together, where it can be asked anything. Its answers are then
+    /// `supports` (the first), `opposes`, `balanced` or `silent`, or its own words where they are none of these.
+    fn on_sides(&self, _: [String; 2]) -> Option<Box<dyn Reader>> {
+        None
+    }
     /// The answer from these passages in this order; from none, the question is asked alone.
     ///
     /// # Errors

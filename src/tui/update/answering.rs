@@ -142,7 +142,9 @@ fn order(app: &mut App, passages: Vec<crate::read::Context>, want: Want) -> Vec<
     let number = app.next_survey();
     (app.answering.number, app.answering.going, app.answering.failed) = (number, true, None);
     let question = app.question.text.clone();
-    vec![Effect::Survey(number, Survey::Read(Hearing { question, passages, want }))]
+    let sides =
+        app.question.answers.is_empty().then(|| app.question.perspectives.clone().try_into().ok()).flatten();
+    vec![Effect::Survey(number, Survey::Read(Hearing { question, sides, passages, want }))]
 }
 
 /// Has the whole list read without each passage, or in other orders.
