@@ -300,20 +300,29 @@ fn ask(folder: &Path) -> Outcome<()> {
     for query in queries(folder)? {
         dense.nearest(&query, DEPTH, &Stop::never())?;
     }
+    println!("{}", peak());
     for text in std::fs::read_to_string(folder.join("questions.txt"))?.lines() {
         terms.search(text, DEPTH, &Stop::never())?;
     }
+    println!("{}", peak());
+    Ok(())
+}
+
+/// The most memory that this process had, in kB.
+fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    println!("{}", line.unwrap_or("0 kB").trim().trim_end_matches(" kB"));
-    Ok(())
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 fn memory() -> Outcome<()> {
     let asked = Command::new(std::env::current_exe()?).env("PARALLAX_MILLION_ASK", "1").output()?;
-    let peak: f64 = String::from_utf8_lossy(&asked.stdout).trim().parse()?;
-    let measured = format!("{:.0} MB", peak * 1024.0 / 1e6);
-    told("peak memory: encoder, all statements, all claims", &measured, "≤ 600 MB");
+    let text = String::from_utf8_lossy(&asked.stdout);
+    let mut peaks = text.split_whitespace().map(str::parse::<f64>);
+    for what in ["peak memory: encoder, all statements", "peak memory: all claims by BM25 after that"] {
+        let peak = peaks.next().ok_or("nothing was asked")??;
+        told(what, &format!("{:.0} MB", peak * 1024.0 / 1e6), "≤ 600 MB");
+    }
     Ok(())
 }
 
