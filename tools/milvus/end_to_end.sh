@@ -4,7 +4,7 @@
 #
 #   tools/milvus/end_to_end.sh CORPUS QUESTIONS LABELS
 #
-# Needs `cargo build --release --features milvus`, and a Python that has milvus-lite: PARALLAX_MILVUS_PYTHON names it, else python3.
+# Needs `cargo build --release --features milvus`, and a Python that has milvus-lite and pymilvus: PARALLAX_MILVUS_PYTHON names it, else python3.
 set -euo pipefail
 corpus=$(realpath "$1") questions=$(realpath "$2") labels=$(realpath "$3")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

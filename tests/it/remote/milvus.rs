@@ -26,7 +26,8 @@ impl Drop for Server {
 }
 
 fn has_milvus(python: &Path) -> bool {
-    let asked = Command::new(python).args(["-c", "import milvus_lite"]).stderr(Stdio::null()).status();
+    let asked =
+        Command::new(python).args(["-c", "import milvus_lite, pymilvus"]).stderr(Stdio::null()).status();
     asked.is_ok_and(|status| status.success())
 }
 
@@ -35,7 +36,7 @@ fn python() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PARALLAX_MILVUS_PYTHON").map(PathBuf::from) {
         assert!(
             has_milvus(&named),
-            "PARALLAX_MILVUS_PYTHON names {}, which has no milvus_lite",
+            "PARALLAX_MILVUS_PYTHON names {}, which has no milvus_lite or no pymilvus",
             named.display()
         );
         return Some(named);
@@ -49,7 +50,7 @@ fn start() -> Option<Server> {
         // Not through the test's own output, which is only shown of tests that fail.
         let _ = writeln!(
             std::io::stderr(),
-            "SKIPPED, Milvus end to end: no python3 has milvus_lite (pip install milvus-lite, or name one in PARALLAX_MILVUS_PYTHON)"
+            "SKIPPED, Milvus end to end: no python3 has milvus_lite and pymilvus (pip install milvus-lite pymilvus, or name one in PARALLAX_MILVUS_PYTHON)"
         );
         return None;
     };
