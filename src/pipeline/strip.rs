@@ -23,11 +23,11 @@ pub struct Strip {
 impl Strip {
     /// Of these passages, read in this order; none where the question has no two sides.
     pub fn of(question: &Question, book: &Book, passages: &[PassageIx]) -> Option<Self> {
-        let first = question.supports.filter(|_| question.perspectives.len() == 2)?.min(1);
+        let [first, other] = question.sides()?;
         let support: Vec<_> = passages.iter().map(|at| book.support(*at)).collect();
         let sides: Vec<Sides> = support
             .iter()
-            .map(|set| set.map_or((false, false), |set| (set.contains(first), set.contains(1 - first))))
+            .map(|set| set.map_or((false, false), |set| (set.contains(first), set.contains(other))))
             .collect();
         let stances = stances(&sides);
         let last = stances.last().copied().unwrap_or(Stance::Silent);

@@ -58,6 +58,14 @@ pub struct Question {
     pub metadata: Map<String, Value>,
 }
 
+impl Question {
+    /// The perspective that supports the question and the other one, by their indices; none where there are not two sides.
+    pub fn sides(&self) -> Option<[usize; 2]> {
+        let first = self.supports.filter(|_| self.perspectives.len() == 2)?.min(1);
+        Some([first, 1 - first])
+    }
+}
+
 /// A perspective written out. Reads `{name, text}` and BERDS's `{perspective, text}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {

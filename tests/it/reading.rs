@@ -246,6 +246,47 @@ fn a_model_reads_the_list_and_what_it_said_is_not_asked_again() {
     assert_eq!(server.asked.lock().unwrap().len(), asked);
 }
 
+#[test]
+fn a_stance_is_asked_for_only_between_two_sides_without_gold_answers_and_the_supporting_one_comes_first() {
+    let sides = |change: fn(&mut App)| {
+        let mut app = asked(140, 40);
+        stage::give_reader(&mut app, "m", false);
+        change(&mut app);
+        let effects = press(&mut app, "r<Enter>");
+        let [Effect::Survey(_, Survey::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
+        hearing
+            .sides
+            .clone()
+            .map(|sides| sides.map(|side| app.question.perspectives.iter().position(|own| *own == side)))
+    };
+    assert_eq!(sides(|_| ()), Some([Some(0), Some(1)]));
+    assert_eq!(sides(|app| app.question.supports = Some(1)), Some([Some(1), Some(0)]));
+    assert_eq!(sides(|app| app.question.supports = None), None);
+    assert_eq!(sides(|app| app.question.answers = vec!["yes".into()]), None);
+}
+
+#[test]
+fn of_two_sides_a_model_is_asked_which_one_the_passages_take() {
+    let server = Server::start(vec![], |prompt| {
+        let both = prompt.contains("A. Zoos should be banned.\nB. Zoos should not be banned.");
+        if !both {
+            "nonsense"
+        } else if prompt.contains("[3]") {
+            "B."
+        } else {
+            "A"
+        }
+        .into()
+    });
+    let desk = TempDir::new().unwrap();
+    let llm = Some((server.url.clone(), "tiny".into()));
+    let frame = played(Opening { data_dir: desk.path().into(), llm, ..Opening::default() }, "r<Enter><Wait>");
+    let turned = frame.lines().find(|line| line.contains("3 changed")).unwrap_or_else(|| panic!("{frame}"));
+    assert!(turned.contains("opposes"), "{frame}");
+    assert!(frame.lines().any(|line| line.contains(" 2         supports")), "{frame}");
+    assert!(!frame.contains("nonsense"), "{frame}");
+}
+
 fn eval(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
     command

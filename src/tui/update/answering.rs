@@ -142,8 +142,8 @@ fn order(app: &mut App, passages: Vec<crate::read::Context>, want: Want) -> Vec<
     let number = app.next_survey();
     (app.answering.number, app.answering.going, app.answering.failed) = (number, true, None);
     let question = app.question.text.clone();
-    let sides =
-        app.question.answers.is_empty().then(|| app.question.perspectives.clone().try_into().ok()).flatten();
+    let sides = app.question.sides().filter(|_| app.question.answers.is_empty());
+    let sides = sides.map(|sides| sides.map(|side| app.question.perspectives[side].clone()));
     vec![Effect::Survey(number, Survey::Read(Hearing { question, sides, passages, want }))]
 }
 
