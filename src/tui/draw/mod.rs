@@ -61,7 +61,7 @@ fn explore(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     match &app.corpus {
         Corpus::Failed(reason) => {
             let key = app.key(context(app), Action::Quit);
-            let text = format!("The corpus could not be opened.\n{reason}\n\nPress {key} to leave.");
+            let text = format!("What was named could not be opened.\n{reason}\n\nPress {key} to leave.");
             say(&text, Meaning::Warn, theme, panes.body, frame);
         }
         Corpus::Opening => say("Opening the corpus …", Meaning::Muted, theme, panes.body, frame),
