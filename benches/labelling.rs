@@ -108,6 +108,7 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         source: LabelSource::Auto,
         question: QUESTION.into(),
         perspectives: Vec::new(),
+        kept: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,

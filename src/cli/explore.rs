@@ -10,7 +10,11 @@ use super::args::{Args, Common};
 use crate::measure::name::levenshtein;
 use crate::tui;
 use crate::tui::config::Problems;
+use crate::tui::kept::Kept;
 use crate::tui::theme::Depth;
+
+/// Where questions are kept, below the data folder.
+const ASKED: &str = "asked.jsonl";
 
 /// Runs the command where no subcommand was named.
 ///
@@ -38,8 +42,22 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
     }
-    tui::run(start(common, question, depth())?)?;
+    tui::run(taken_up(start(common, question, depth())?, common))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The same, with what was asked before; where neither a question nor lanes are named, the last ones are taken up.
+fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
+    let corpus = start.opening.corpus.as_ref();
+    let named = corpus.map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    let corpus = named.map_or_else(|| "sample".into(), |path| path.display().to_string());
+    let kept = Kept::read(start.opening.data_dir.join(ASKED), corpus);
+    let free =
+        start.question.is_empty() && start.perspectives.is_empty() && common.recipes_given().is_empty();
+    if let Some((question, lanes)) = kept.last().filter(|_| free) {
+        (start.question, start.lanes) = (question, lanes);
+    }
+    tui::Start { kept: Some(kept), ..start }
 }
 
 /// How many colours this terminal says that it shows.
@@ -65,6 +83,7 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
         source: common.source(),
         question: question.join(" "),
         perspectives: common.perspectives.clone(),
+        kept: None,
         config: config_from.load()?,
         config_from,
         depth,

@@ -9,8 +9,9 @@ use super::answering::Answering;
 use super::config::Layout;
 use super::desk::Labelling;
 pub use super::instruments::{
-    Biasing, Comparing, Editing, Options, Order, Palette, Reading, Swaying, Tuning,
+    Biasing, Comparing, Editing, Filter, Options, Order, Palette, Reading, Swaying, Tuning,
 };
+pub use super::kept::History;
 use super::keymap::{Action, Context, Keymap};
 use super::wrap::fit;
 use super::{Size, Start};
@@ -85,13 +86,18 @@ pub struct Lane {
     pub took: Duration,
     /// The marked passage, from 0.
     pub selected: usize,
-    /// The first passage that is shown, from 0.
+    /// How many of the passages that the filter lets through stand above the first one on screen.
     pub top: usize,
     /// What it was before the last change to it.
     pub before: Option<Box<Before>>,
+    /// How much of the width it takes, beside [`Lane::WIDTH`] of a lane that nobody dragged.
+    pub width: u32,
 }
 
 impl Lane {
+    /// The width of a lane that nobody dragged.
+    pub const WIDTH: u32 = 1_000;
+
     /// A lane that nothing was asked of yet.
     pub fn new(recipe: Recipe) -> Self {
         Lane {
@@ -102,6 +108,7 @@ impl Lane {
             selected: 0,
             top: 0,
             before: None,
+            width: Lane::WIDTH,
         }
     }
 }
@@ -132,6 +139,14 @@ pub struct App {
     pub completions: Vec<String>,
     /// The one that is marked.
     pub completion: Option<usize>,
+    /// Questions asked before, and the one of them that the line holds.
+    pub history: History,
+    /// Words that passages must hold to be shown.
+    pub filter: Filter,
+    /// Whether all lanes scroll together.
+    pub together: bool,
+    /// The lane whose right border is being dragged.
+    pub dragged: Option<usize>,
     /// What is asked, with its statements.
     pub question: Question,
     /// Who made the statements.
@@ -202,6 +217,12 @@ impl App {
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,
+            history: History::of(
+                start.kept.iter().flat_map(|kept| kept.asked.iter().map(|asked| asked.question.clone())),
+            ),
+            filter: Filter::default(),
+            together: false,
+            dragged: None,
             question: Question::default(),
             by: By::None,
             turn: Turn::default(),
@@ -212,7 +233,7 @@ impl App {
             book: Book::new(0, start.source, 0.5),
             jobs: Vec::new(),
             settled: true,
-            notice: None,
+            notice: start.kept.as_ref().and_then(|kept| kept.told.clone()),
             reading: Reading::default(),
             studies: 0,
             editing: Editing::default(),
@@ -265,7 +286,18 @@ impl App {
     /// The marked passage of the lane with the cursor.
     pub fn selected(&self) -> Option<&Ranked> {
         let lane = self.lanes.get(self.lane)?;
-        lane.ranking.get(lane.selected)
+        lane.ranking.get(lane.selected).filter(|ranked| self.filter.lets(ranked))
+    }
+
+    /// Whether a filter is being typed, or lets only some passages through.
+    pub fn filtered(&self) -> bool {
+        self.screen == Screen::Explore && (self.filter.typing || !self.filter.line.value().trim().is_empty())
+    }
+
+    /// The places of a lane's passages that the filter lets through, from 0, best first.
+    pub fn shown(&self, lane: &Lane) -> Vec<usize> {
+        let passages = lane.ranking.iter().enumerate();
+        passages.filter(|(_, ranked)| self.filter.lets(ranked)).map(|(place, _)| place).collect()
     }
 
     /// A passage's rank in a lane, from 1.

@@ -11,8 +11,29 @@ use crate::corpus::PassageIx;
 use crate::corpus::fields::{Field, Fields};
 use crate::expand::Kind;
 use crate::pipeline::recipe::{Diversify, Mmr, Norm, Project, Switch, Switches, Toward};
-use crate::pipeline::{Compared, Reason, Recipe, Swayed, Tally};
+use crate::pipeline::{Compared, Ranked, Reason, Recipe, Swayed, Tally};
 use crate::project::Variant;
+
+/// Words that passages must hold to be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The words.
+    pub line: Input,
+    /// Whether they are being typed.
+    pub typing: bool,
+}
+
+impl Filter {
+    /// Whether title or text hold every word, in any case of letters.
+    pub fn lets(&self, ranked: &Ranked) -> bool {
+        let mut words = self.line.value().split_whitespace().map(str::to_lowercase).peekable();
+        if words.peek().is_none() {
+            return true;
+        }
+        let held = [&ranked.passage.title, &ranked.passage.text].map(|text| text.to_lowercase());
+        words.all(|word| held.iter().any(|text| text.contains(&word)))
+    }
+}
 
 /// The lanes asked in three wordings.
 #[derive(Clone, Debug, Default)]

@@ -2,10 +2,13 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::app::App;
+use super::app::{App, Lane};
 
 /// Lanes that are shown side by side at most.
 const MOST: u16 = 6;
+
+/// Columns that a lane keeps whatever is dragged.
+const NARROWEST: u32 = 16;
 
 /// The panes of the explore screen. A pane that has no room is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,17 +57,23 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let question = take_top(&mut rest, 1);
     let footer = if area.height >= 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let statements = take_top(&mut rest, statement_rows(area, app));
-    let telling = app.notice.is_some() || !app.jobs.is_empty();
+    let telling = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
     let status = if telling && rest.height > 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
     let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MOST.min(count));
     let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
     let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
-    let lanes = (0..fits).map(|i| {
-        let left = rest.x + rest.width * i / fits;
-        let right = rest.x + rest.width * (i + 1) / fits;
-        lane_panes(first + usize::from(i), Rect { x: left, width: right - left, ..rest }, app)
+    let width = |lane: usize| app.lanes.get(lane).map_or(Lane::WIDTH, |lane| lane.width);
+    let places = first..first + usize::from(fits);
+    let all: u32 = places.clone().map(width).sum();
+    let edge = |lane: usize| {
+        let before: u32 = (first..lane).map(width).sum();
+        rest.x + (u32::from(rest.width) * before / all.max(1)) as u16
+    };
+    let lanes = places.map(|lane| {
+        let (left, right) = (edge(lane), edge(lane + 1));
+        lane_panes(lane, Rect { x: left, width: right - left, ..rest }, app)
     });
     let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
     Panes { question, statements, tabs, lanes, status, footer, body }
@@ -118,9 +127,32 @@ fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
 pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Option<usize>)> {
     let pane = panes.lanes.iter().find(|pane| pane.outer.contains(at))?;
     let row = pane.list.contains(at).then(|| usize::from((at.y - pane.list.y) / pane.rows.max(1)));
-    let passage =
-        row.map(|row| row + app.lanes[pane.lane].top).filter(|i| *i < app.lanes[pane.lane].ranking.len());
+    let lane = &app.lanes[pane.lane];
+    let passage = row.and_then(|row| app.shown(lane).get(row + lane.top).copied());
     Some((pane.lane, passage))
+}
+
+/// The lane whose right border, shared with the lane beside it, stands at a place.
+pub fn border_at(panes: &Panes, at: Position) -> Option<usize> {
+    let pairs = panes.lanes.iter().zip(panes.lanes.iter().skip(1));
+    let border =
+        |x: u16, left: &LanePanes, right: &LanePanes| x + 1 == left.outer.right() || x == right.outer.x;
+    let found = |(left, right): &(&LanePanes, &LanePanes)| {
+        (left.outer.top()..left.outer.bottom()).contains(&at.y) && border(at.x, left, right)
+    };
+    pairs.filter(found).map(|(left, _)| left.lane).next()
+}
+
+/// The widths of two lanes beside each other once the border between them was dragged to a column.
+pub fn dragged(panes: &Panes, app: &App, lane: usize, column: u16) -> Option<(u32, u32)> {
+    let place = panes.lanes.iter().position(|pane| pane.lane == lane)?;
+    let (left, right) = (panes.lanes.get(place)?.outer, panes.lanes.get(place + 1)?.outer);
+    let room = u32::from(left.width + right.width);
+    let most = room.checked_sub(NARROWEST).filter(|most| *most >= NARROWEST)?;
+    let wanted = (u32::from(column.saturating_sub(left.x)) + 1).clamp(NARROWEST, most);
+    let both = app.lanes.get(lane)?.width + app.lanes.get(lane + 1)?.width;
+    let width = (both * wanted).div_ceil(room);
+    Some((width, both - width))
 }
 
 /// The text of an open passage, within the body: rows left after its heading.

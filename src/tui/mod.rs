@@ -13,6 +13,7 @@ mod dump;
 pub mod export;
 mod guard;
 pub mod instruments;
+pub mod kept;
 pub mod keymap;
 pub mod layout;
 pub mod message;
@@ -30,6 +31,7 @@ use crate::pipeline::{Opening, Recipe};
 
 use config::{Config, Source};
 pub use dump::Dump;
+use kept::Kept;
 pub use play::{PlayError, frame, play};
 pub use run::run;
 use theme::{Depth, Theme};
@@ -49,6 +51,8 @@ pub struct Start {
     pub question: String,
     /// Its perspectives, if not its own.
     pub perspectives: Vec<String>,
+    /// What was asked before, and where it is kept; none where nothing is.
+    pub kept: Option<Kept>,
     /// What is set.
     pub config: Config,
     /// Where that came from, to be read again when it changes.

@@ -41,6 +41,11 @@ pub fn run(start: Start) -> io::Result<()> {
     watch(start.config_from.clone(), start.config.clone(), move |read| {
         told.send(Msg::Configured(read)).is_ok()
     });
+    let failed = send.clone();
+    let keep = start.kept.as_ref().map(|kept| {
+        let failed = move |why| drop(failed.send(Msg::Saved(Err(why))));
+        (kept, kept.keeper(failed))
+    });
     let engine = Engine::start(start.opening.clone(), &teller(send));
     let mut theme = start.theme();
     // Whether there are colours was decided with the theme, by the same NO_COLOR among others.
@@ -50,8 +55,17 @@ pub fn run(start: Start) -> io::Result<()> {
     let mut quiet: Vec<Quiet> = Vec::new();
     let mut rates = Rates::default();
     let mut watch = Watch::default();
+    let mut kept_since = app.turn;
     loop {
         terminal.draw(|frame| draw(&app, theme, frame))?;
+        if let Some((kept, keeper)) = &keep
+            && kept_since != app.turn
+            && let Some(asked) = kept.now(&app)
+        {
+            kept_since = app.turn;
+            // A keeper that gave up has told so.
+            let _ = keeper.send(asked);
+        }
         for msg in burst(&messages, &mut quiet) {
             let msg = match msg {
                 Msg::Engine(Reply::Progress(progress)) => {

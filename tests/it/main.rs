@@ -8,6 +8,7 @@ mod corpora;
 mod detectors;
 mod encoders;
 mod evaluation;
+mod finding;
 mod frames;
 mod house;
 mod kills;

@@ -94,6 +94,7 @@ pub fn start() -> Start {
         source: LabelSource::Auto,
         question: String::new(),
         perspectives: Vec::new(),
+        kept: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,

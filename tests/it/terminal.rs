@@ -33,7 +33,11 @@ impl Terminal {
 
     /// With a configuration and an environment.
     fn open_with(arguments: &[&str], config: &str, environment: &[(&str, &str)]) -> Self {
-        let data = tempfile::tempdir().unwrap();
+        Terminal::open_in(tempfile::tempdir().unwrap(), arguments, config, environment)
+    }
+
+    /// In a folder where it ran before.
+    fn open_in(data: TempDir, arguments: &[&str], config: &str, environment: &[(&str, &str)]) -> Self {
         let pty = native_pty_system()
             .openpty(PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 })
             .unwrap();
@@ -202,4 +206,37 @@ fn a_wrong_configuration_at_the_start_is_told_and_nothing_opens() {
     terminal.wait_for("config.toml:1:1: there is no setting `thme`; did you mean `theme`?");
     assert!(!terminal.screen.screen().alternate_screen());
     assert_eq!(terminal.child.wait().unwrap().exit_code(), 2);
+}
+
+#[test]
+fn the_last_question_and_its_lanes_are_taken_up_the_next_time() {
+    let mut terminal = Terminal::open(&[QUESTION]);
+    terminal.wait_for("MRecall@5");
+    terminal.press("d");
+    terminal.wait_for("dropped bm25");
+    terminal.press("q");
+    while let Ok(bytes) = terminal.heard.recv_timeout(PATIENCE) {
+        terminal.take(&bytes);
+    }
+    let data = terminal.data;
+    let mut terminal = Terminal::open_in(data, &[], "", &[]);
+    terminal.wait_for(QUESTION);
+    terminal.wait_for("MRecall@5");
+    let shown = terminal.screen.screen().contents();
+    assert!(shown.contains("MiniLM") && !shown.contains("BM25"), "{shown}");
+    terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn a_copied_recipe_goes_to_the_terminals_own_clipboard() {
+    let mut terminal = Terminal::open(&[QUESTION]);
+    terminal.wait_for("MRecall@5");
+    terminal.press("Y");
+    terminal.wait_for("copied: --lane bm25");
+    // OSC 52, the clipboard, and `bm25@` in base64.
+    let told = String::from_utf8_lossy(&terminal.raw).into_owned();
+    assert!(told.contains("\u{1b}]52;c;Ym0yNU"), "no OSC 52");
+    terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
 }

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::read::{Told, in_order, near, shown};
-use crate::tui::keymap::{Context, Keymap, Preset, TABLE, written};
+use crate::tui::keymap::{Action, Context, Keymap, Preset, TABLE, written};
 
 /// Names of keys that are no characters, for whoever writes one otherwise.
 const NAMED: [&str; 14] = [
@@ -62,6 +62,7 @@ pub(super) fn read(value: &Spanned<DeValue<'_>>, told: &mut Told<'_>) -> Keymap 
     for (line, given) in &rebound.0 {
         keymap.give(*line, given.iter().map(|(key, _)| key.clone()).collect());
     }
+    rebound.close(&mut keymap);
     rebound.clashes(&keymap, told);
     keymap
 }
@@ -122,6 +123,27 @@ impl Rebound {
             let what =
                 format!("text is typed there: expected a key such as <C-x>, <F2> or <Enter>, found {found}");
             told.wrong(value.span(), what);
+        }
+    }
+
+    /// The key that opens a screen closes it too, also one that was given; unless keys were given for closing.
+    fn close(&self, keymap: &mut Keymap) {
+        for (opener, given) in &self.0 {
+            let Some(place) = TABLE[*opener].action.opens() else { continue };
+            let back = |line: &usize| TABLE[*line].context == place && TABLE[*line].action == Action::Back;
+            let Some(line) = (0..TABLE.len()).find(back).filter(|line| !self.0.contains_key(line)) else {
+                continue;
+            };
+            let old = TABLE[*opener].keys;
+            let mut keys = keymap.lines()[line].keys.clone();
+            let closes = keys.iter().any(|key| old.contains(&key.as_str()));
+            keys.retain(|key| !old.contains(&key.as_str()));
+            let free = |key: &&String| keymap.here(place).all(|bound| !bound.keys.contains(*key));
+            let new: Vec<String> = given.iter().map(|(key, _)| key).filter(free).cloned().collect();
+            if closes {
+                keys.extend(new);
+                keymap.give(line, keys);
+            }
         }
     }
 

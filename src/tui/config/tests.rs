@@ -172,7 +172,7 @@ fn two_actions_on_one_key_are_told_with_both_lines() {
     );
     // Everywhere is in every place, and one line of it is told once.
     let told = wrong("[keys]\nsuspend = '<Esc>'\n");
-    assert!(told.len() <= 2 && told[0].contains("question line, reading"), "{told:?}");
+    assert!(told.len() <= 2 && told[0].contains("question line, typing a filter, reading"), "{told:?}");
 }
 
 #[test]
@@ -268,4 +268,18 @@ fn no_text_however_broken_makes_reading_it_panic() {
     ] {
         read(text);
     }
+}
+
+#[test]
+fn the_key_that_opens_a_screen_closes_it_too_unless_that_is_given() {
+    let config = good("[keys]\nsway = ['Y', '<F4>']\ncopy-recipe = '<F3>'\n");
+    assert_eq!(keys(&config, Context::Sway, Action::Back), ["<Esc>", "q", "Y", "<F4>"]);
+    assert_eq!(good(&config.to_string()), config);
+    let config = good("[keys.lanes]\nsway = '<F4>'\n[keys.asking-as-either-side]\nback = '<F5>'\n");
+    assert_eq!(keys(&config, Context::Sway, Action::Back), ["<F5>"]);
+    // A key that orders something else there does not close it.
+    let config = good("[keys.lanes]\ntune = '<F4>'\nhelp = '<F6>'\n");
+    assert_eq!(keys(&config, Context::Help, Action::Back), ["<Esc>", "q", "<F6>"]);
+    let config = good("[keys.lanes]\nsway = 'L'\ncompare = 'y'\n");
+    assert_eq!(keys(&config, Context::Compare, Action::Back), ["<Esc>", "q", "y"]);
 }

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::span;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
-use crate::tui::app::{App, Corpus, Screen};
+use crate::tui::app::{App, Corpus, Lane, Screen};
 use crate::tui::keymap::shown;
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
@@ -20,11 +20,27 @@ use crate::tui::wrap::fit;
 pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     let (text, meaning) = match &app.notice {
         Some(notice) => (safe::line(notice), Meaning::Warn),
+        None if app.filtered() => (filter(app, panes, frame), Meaning::Key),
         None => (jobs(app), Meaning::Muted),
     };
     let text = fit(&text, usize::from(panes.status.width).saturating_sub(1));
     frame.render_widget(span(format!(" {text}"), meaning, theme), panes.status);
     frame.render_widget(keys(app, theme, usize::from(panes.footer.width)), panes.footer);
+}
+
+/// The words that passages must hold, and how many of every lane do.
+fn filter(app: &App, panes: &Panes, frame: &mut Frame<'_>) -> String {
+    let words = safe::line(app.filter.line.value());
+    let before = "filter: ";
+    if app.filter.typing && panes.status.height > 0 {
+        let typed = app.filter.line.value().chars().take(app.filter.line.cursor()).collect::<String>();
+        let column = 1 + before.len() + safe::line(&typed).width();
+        let last = usize::from(panes.status.width).saturating_sub(1);
+        frame.set_cursor_position((panes.status.x + column.min(last) as u16, panes.status.y));
+    }
+    let count = |lane: &Lane| format!("{} of {}", app.shown(lane).len(), lane.ranking.len());
+    let counts: Vec<String> = app.lanes.iter().map(count).collect();
+    format!("{before}{words}   shown: {}", counts.join(", "))
 }
 
 fn jobs(app: &App) -> String {

@@ -138,8 +138,13 @@ fn linked_rank(app: &App, lane: &Lane, index: usize, width: usize) -> String {
 fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
     let selected = app.selected().map(|ranked| ranked.at);
     let width = usize::from(pane.list.width);
-    let visible = lane.ranking.iter().enumerate().skip(lane.top).take(pane.shown());
-    for (row, (i, ranked)) in visible.enumerate() {
+    let places = app.shown(lane);
+    if places.is_empty() {
+        let words = safe::line(app.filter.line.value());
+        say(&format!("No passage here holds `{words}`."), Meaning::Muted, theme, pane.list, frame);
+    }
+    for (row, i) in places.into_iter().skip(lane.top).take(pane.shown()).enumerate() {
+        let ranked = &lane.ranking[i];
         let marked = selected == Some(ranked.at) && !app.typing;
         let mine = marked && pane.lane == app.lane;
         let title_meaning = match (mine, marked) {

@@ -39,6 +39,12 @@ pub enum Action {
     NextPassage,
     /// The passage before this one.
     PreviousPassage,
+    /// Show only passages that hold certain words.
+    Filter,
+    /// Leave the filter's line; the filter stays.
+    KeepFilter,
+    /// Let all lanes scroll together, or not.
+    Together,
     /// Let one more passage count.
     Deeper,
     /// Let one passage less count.
@@ -182,6 +188,8 @@ pub enum Context {
     Question,
     /// The lanes.
     Lanes,
+    /// Words being typed that passages must hold.
+    Filter,
     /// A passage in full.
     Read,
     /// The statements being edited.
@@ -225,6 +233,19 @@ impl Action {
         name
     }
 
+    /// The place that it opens with a key that closes it too.
+    pub(in crate::tui) fn opens(self) -> Option<Context> {
+        Some(match self {
+            Action::Tune => Context::Tune,
+            Action::Sway => Context::Sway,
+            Action::Compare => Context::Compare,
+            Action::Bias => Context::Bias,
+            Action::Answers => Context::Answer,
+            Action::Help => Context::Help,
+            _ => return None,
+        })
+    }
+
     /// The action that this key of several orders, where the keys are numbers.
     pub(in crate::tui) fn at(self, place: usize) -> Action {
         match self {
@@ -241,6 +262,7 @@ impl Context {
         match self {
             Context::Question => "question line",
             Context::Lanes => "lanes",
+            Context::Filter => "typing a filter",
             Context::Read => "reading",
             Context::Statements => "statements",
             Context::Tune => "tuning",
@@ -265,7 +287,7 @@ impl Context {
 
     /// Whether text may be typed there, so that a character cannot be an order.
     pub fn takes_text(self) -> bool {
-        use Context::{Anywhere, Note, Palette, Question, Statements, Toward};
-        matches!(self, Question | Statements | Toward | Note | Palette | Anywhere)
+        use Context::{Anywhere, Filter, Note, Palette, Question, Statements, Toward};
+        matches!(self, Question | Filter | Statements | Toward | Note | Palette | Anywhere)
     }
 }

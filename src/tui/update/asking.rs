@@ -38,6 +38,14 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
                 return changed(app);
             }
         }
+        Action::NextCompletion if app.completion.is_none() && app.history.recalls() => {
+            let newer = app.history.newer();
+            return recall(app, newer);
+        }
+        Action::PreviousCompletion if app.completion.is_none() => {
+            let older = app.history.older(app.line.value());
+            return recall(app, older);
+        }
         Action::NextCompletion if !app.completions.is_empty() => {
             app.completion = Some(app.completion.map_or(0, |i| (i + 1).min(app.completions.len() - 1)));
         }
@@ -48,6 +56,16 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Puts a question asked before into the line, if there is one.
+fn recall(app: &mut App, question: Option<String>) -> Vec<Effect> {
+    let Some(question) = question else { return Vec::new() };
+    app.line = Input::new(question);
+    let effects = changed(app);
+    // Who goes through what was asked does not look for more.
+    app.completions.clear();
+    effects
+}
+
 /// A key that edits the line.
 pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let adds = matches!(key.code, KeyCode::Char(_)) && (key.modifiers - KeyModifiers::SHIFT).is_empty();
@@ -56,7 +74,10 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     match app.line.handle_event(&Event::Key(key)) {
-        Some(change) if change.value => changed(app),
+        Some(change) if change.value => {
+            app.history.forget();
+            changed(app)
+        }
         _ => Vec::new(),
     }
 }
@@ -102,6 +123,7 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
         app.notice = Some("type a question first, such as: Should zoos be banned?".into());
         return Vec::new();
     }
+    app.history.add(app.line.value().trim());
     leave(app);
     if !matches!(app.corpus, Corpus::Open(_)) {
         // It is asked as soon as the corpus is open.

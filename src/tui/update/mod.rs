@@ -86,6 +86,7 @@ pub fn context(app: &App) -> Context {
 fn below(app: &App) -> Context {
     match app.screen {
         Screen::Explore if app.typing => Context::Question,
+        Screen::Explore if app.filter.typing => Context::Filter,
         Screen::Explore => Context::Lanes,
         Screen::Read => Context::Read,
         Screen::Statements => Context::Statements,
@@ -114,6 +115,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     match acts {
         Some(action) => act(app, context, action),
         None if context == Context::Question => asking::edit(app, key),
+        None if context == Context::Filter => moving::edit_filter(app, key),
         None if context == Context::Statements => statements::edit(app, key),
         None if context == Context::Toward => tuning::edit(app, key),
         None if context == Context::Note => labelling::edit(app, key),
@@ -138,6 +140,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (_, Action::SaveFrame) => return vec![Effect::SaveFrame],
         (_, Action::Help) => (app.help_from, app.screen) = (app.screen, Screen::Help),
         (Context::Question, action) => return asking::act(app, action),
+        (Context::Filter, action) => return moving::act_on_filter(app, action),
         (Context::Statements, action) => return statements::act(app, action),
         (Context::Read, action) => return reading::act(app, action),
         (Context::Compare, action) => return comparing::act(app, action),
@@ -183,6 +186,7 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
             }
             if app.line.value() == before { Vec::new() } else { asking::changed(app) }
         }
+        Context::Filter => text.chars().flat_map(|c| moving::edit_filter(app, key(c))).collect(),
         Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
         Context::Note => text.chars().flat_map(|c| labelling::edit(app, key(c))).collect(),
         Context::Palette => text.chars().flat_map(|c| palette::edit(app, key(c))).collect(),
@@ -199,6 +203,10 @@ fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
             if panes.question.contains(at) {
                 return moving::act(app, Action::EditQuestion);
             }
+            app.dragged = layout::border_at(&panes, at);
+            if app.dragged.is_some() {
+                return Vec::new();
+            }
             if let Some((lane, passage)) = layout::passage_at(&panes, app, at) {
                 app.typing = false;
                 let again = app.lane == lane && passage == Some(app.lanes[lane].selected);
@@ -210,6 +218,14 @@ fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
                 return if again { moving::act(app, Action::Read) } else { Vec::new() };
             }
         }
+        (Screen::Explore, MouseEventKind::Drag(MouseButton::Left)) => {
+            if let Some(lane) = app.dragged
+                && let Some((left, right)) = layout::dragged(&panes(app), app, lane, mouse.column)
+            {
+                (app.lanes[lane].width, app.lanes[lane + 1].width) = (left, right);
+            }
+        }
+        (_, MouseEventKind::Up(_)) => app.dragged = None,
         (Screen::Explore, MouseEventKind::ScrollDown) => return moving::act(app, Action::Down),
         (Screen::Explore, MouseEventKind::ScrollUp) => return moving::act(app, Action::Up),
         (Screen::Annotate, MouseEventKind::ScrollDown) => return labelling::act(app, Action::Down),

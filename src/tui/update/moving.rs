@@ -1,6 +1,9 @@
 //! The lanes: moving the mark, how many passages count, which labels count.
 
-use super::super::app::{App, Corpus, Screen};
+use crossterm::event::{Event, KeyEvent};
+use tui_input::backend::crossterm::EventHandler;
+
+use super::super::app::{App, Corpus, Filter, Screen};
 use super::super::keymap::Action;
 use super::super::message::Effect;
 use super::{
@@ -30,6 +33,13 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.screen = Screen::Read;
             app.typing = false;
             return reading::open(app);
+        }
+        Action::Filter => app.filter.typing = true,
+        Action::Together => {
+            app.together = !app.together;
+            app.notice = Some(
+                if app.together { "all lanes scroll together" } else { "every lane scrolls alone" }.into(),
+            );
         }
         Action::Deeper => return count(app, app.k + 1),
         Action::Shallower => return count(app, app.k - 1),
@@ -92,11 +102,39 @@ fn count(app: &mut App, k: usize) -> Vec<Effect> {
     if app.question.text.is_empty() { Vec::new() } else { asking::again(app) }
 }
 
+/// Moves the mark among the passages that are shown; of all lanes where they scroll together.
 fn step(app: &mut App, by: isize) {
-    if let Some(lane) = app.lanes.get_mut(app.lane) {
-        let last = lane.ranking.len().saturating_sub(1);
-        lane.selected = lane.selected.saturating_add_signed(by).min(last);
+    let shown = |app: &App, lane: usize| app.lanes.get(lane).map(|lane| app.shown(lane)).unwrap_or_default();
+    let here = shown(app, app.lane);
+    let Some(lane) = app.lanes.get(app.lane) else { return };
+    let at = here.iter().position(|place| *place == lane.selected).unwrap_or(0);
+    let at = at.saturating_add_signed(by).min(here.len().saturating_sub(1));
+    for other in 0..app.lanes.len() {
+        if other == app.lane || app.together {
+            let places = shown(app, other);
+            if let Some(place) = places.get(at).or(places.last()) {
+                app.lanes[other].selected = *place;
+            }
+        }
     }
+}
+
+/// An action while a filter is typed.
+pub fn act_on_filter(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::KeepFilter => app.filter.typing = false,
+        Action::Back => app.filter = Filter::default(),
+        action => return act(app, action),
+    }
+    keep_in_view(app);
+    Vec::new()
+}
+
+/// A key that edits the filter.
+pub fn edit_filter(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    app.filter.line.handle_event(&Event::Key(key));
+    keep_in_view(app);
+    Vec::new()
 }
 
 fn shown(app: &App) -> usize {
@@ -105,9 +143,13 @@ fn shown(app: &App) -> usize {
 
 /// Moves every lane's first shown passage so that its marked one is on screen.
 pub fn keep_in_view(app: &mut App) {
-    let shown = shown(app);
-    for lane in &mut app.lanes {
-        lane.selected = lane.selected.min(lane.ranking.len().saturating_sub(1));
-        lane.top = lane.top.clamp((lane.selected + 1).saturating_sub(shown), lane.selected);
+    let rows = shown(app);
+    for i in 0..app.lanes.len() {
+        let places = app.shown(&app.lanes[i]);
+        let lane = &mut app.lanes[i];
+        // The nearest one above that the filter lets through, else the first.
+        let at = places.partition_point(|place| *place <= lane.selected).saturating_sub(1);
+        lane.selected = places.get(at).copied().unwrap_or(0);
+        lane.top = lane.top.clamp((at + 1).saturating_sub(rows), at);
     }
 }

@@ -14,7 +14,7 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
     match reply {
         Reply::Opened(opened) => {
             app.jobs.clear();
-            app.notice.clone_from(&opened.notice);
+            app.notice = opened.notice.clone().or(app.notice.take());
             app.book.threshold = opened.threshold;
             app.corpus = Corpus::Open(opened);
             if !app.line.value().trim().is_empty() {

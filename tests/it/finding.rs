@@ -1,0 +1,140 @@
+//! Finding one's way: filters, lanes that scroll together, borders that are dragged, questions asked before.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use parallax::tui::app::{App, History, Screen};
+use parallax::tui::draw::draw;
+use parallax::tui::layout::arrange;
+use parallax::tui::message::{Effect, Msg};
+use parallax::tui::theme::{Look, Theme};
+use parallax::tui::update::update;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::layout::Rect;
+
+use crate::stage::{QUESTION, asked, empty, press, size};
+
+fn ids(app: &App, lane: usize) -> Vec<&str> {
+    let lane = &app.lanes[lane];
+    app.shown(lane).into_iter().map(|place| lane.ranking[place].passage.id.as_str()).collect()
+}
+
+fn frame(app: &App) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(app.size.width, app.size.height)).unwrap();
+    terminal.draw(|frame| draw(app, Theme::of(Look::Terminal), frame)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let rows = buffer.content.chunks(usize::from(app.size.width));
+    rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>() + "\n").collect()
+}
+
+fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) -> Vec<Effect> {
+    update(app, Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
+}
+
+fn widths(app: &App) -> Vec<u16> {
+    let panes = arrange(Rect::new(0, 0, app.size.width, app.size.height), app);
+    panes.lanes.iter().map(|pane| pane.outer.width).collect()
+}
+
+#[test]
+fn a_filter_shows_the_passages_that_hold_every_word_with_their_own_ranks() {
+    let mut app = asked(140, 40);
+    press(&mut app, "fCONDOR zoos");
+    assert_eq!(ids(&app, 0), ["zoos-05", "zoos-06"]);
+    let shown = frame(&app);
+    assert!(shown.contains("filter: CONDOR zoos"), "{shown}");
+    assert!(shown.contains("shown: 2 of 8, 2 of 8, 2 of 8"), "{shown}");
+    assert!(shown.contains(" 5 ") && !shown.contains("Opening times"), "{shown}");
+    // The mark went along.
+    assert_eq!(app.selected().unwrap().passage.id, "zoos-05");
+}
+
+#[test]
+fn a_filter_stays_until_it_is_cleared_and_the_mark_moves_within_it() {
+    let mut app = asked(140, 40);
+    press(&mut app, "fban<Enter>");
+    let held = ids(&app, 0).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    assert!(held.len() > 2 && held.len() < 8, "{held:?}");
+    press(&mut app, "gj");
+    assert_eq!(app.selected().unwrap().passage.id, held[1]);
+    press(&mut app, "G");
+    assert_eq!(app.selected().unwrap().passage.id, held[held.len() - 1]);
+    press(&mut app, "f<Esc>");
+    assert_eq!(ids(&app, 0).len(), 8);
+    assert!(!frame(&app).contains("filter:"));
+}
+
+#[test]
+fn where_the_filter_lets_nothing_through_nothing_can_be_opened() {
+    let mut app = asked(140, 40);
+    press(&mut app, "fnowhere<Enter>");
+    assert!(frame(&app).contains("No passage here holds `nowhere`."));
+    assert!(app.selected().is_none());
+    press(&mut app, "<Enter>jkgG");
+    assert_eq!(app.screen, Screen::Explore);
+    press(&mut app, "f<Esc>");
+    assert!(app.selected().is_some());
+}
+
+#[test]
+fn lanes_scroll_together_if_asked() {
+    let mut app = asked(140, 40);
+    press(&mut app, "jj");
+    assert_eq!([0, 1, 2].map(|lane| app.lanes[lane].selected), [2, 0, 0]);
+    press(&mut app, "=j");
+    assert_eq!([0, 1, 2].map(|lane| app.lanes[lane].selected), [3, 3, 3]);
+    press(&mut app, "=j");
+    assert_eq!([0, 1, 2].map(|lane| app.lanes[lane].selected), [4, 3, 3]);
+}
+
+#[test]
+fn a_border_is_dragged_and_both_lanes_stay_usable() {
+    let mut app = asked(140, 40);
+    let before = widths(&app);
+    let border = before[0] - 1;
+    mouse(&mut app, MouseEventKind::Down(MouseButton::Left), border, 10);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), border + 20, 10);
+    let after = widths(&app);
+    assert_eq!((after[0], after[2]), (before[0] + 20, before[2]));
+    assert_eq!(after.iter().sum::<u16>(), 140);
+    // No further than the neighbour can bear.
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 139, 10);
+    assert!(widths(&app)[1] >= 15, "{:?}", widths(&app));
+    mouse(&mut app, MouseEventKind::Up(MouseButton::Left), 139, 10);
+    let held = widths(&app);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 20, 10);
+    assert_eq!(widths(&app), held);
+    // A click on a border does not mark a passage.
+    assert_eq!(app.lanes[1].selected, 0);
+}
+
+#[test]
+fn dragging_holds_on_every_size() {
+    for width in [8, 30, 64, 80, 139, 200] {
+        for to in [0, 7, 31, 79, 199] {
+            let mut app = asked(140, 40);
+            let border = widths(&app)[0] - 1;
+            mouse(&mut app, MouseEventKind::Down(MouseButton::Left), border, 10);
+            mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), to, 10);
+            update(&mut app, Msg::Resized(size(width, 24)));
+            let _ = frame(&app);
+            assert!(widths(&app).iter().sum::<u16>() <= width);
+        }
+    }
+}
+
+#[test]
+fn questions_asked_before_come_back_above_the_question_line() {
+    let mut app = empty(140, 40);
+    app.history = History::of(["Is tea better?".to_owned(), "Are zoos good?".to_owned()]);
+    press(&mut app, "Should<Up>");
+    assert_eq!(app.line.value(), "Are zoos good?");
+    press(&mut app, "<Up>");
+    assert_eq!(app.line.value(), "Is tea better?");
+    press(&mut app, "<Up><Down><Down>");
+    assert_eq!(app.line.value(), "Should");
+    // What was asked now is the first to come back.
+    press(&mut app, "<C-u>");
+    app.line = tui_input::Input::new(QUESTION.into());
+    press(&mut app, "<Enter>/<C-u><Up>");
+    assert_eq!(app.line.value(), QUESTION);
+}
