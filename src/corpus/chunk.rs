@@ -3,7 +3,7 @@
 /// Words a passage holds.
 pub const WORDS: usize = 100;
 
-/// Cuts `text` into runs of [`WORDS`] words joined by single spaces; the last one may be shorter.
+/// Cuts `text` into runs of 100 words joined by single spaces; the last one may be shorter.
 ///
 /// A word is what stands between white space. A text without words has no chunks.
 pub fn chunks(text: &str) -> impl Iterator<Item = String> + '_ {

@@ -1,7 +1,7 @@
 //! Verdicts that were made before, by (detector, passage, statement).
 //!
 //! One SQLite file in WAL mode serves all screens, commands and processes, and survives kills. It holds at most
-//! [`BOUND`] verdicts; the oldest go first. Where it cannot be written, verdicts are kept in memory and the reason is told.
+//! two million verdicts; the oldest go first. Where it cannot be written, verdicts are kept in memory and the reason is told.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

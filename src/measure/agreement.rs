@@ -17,6 +17,13 @@ fn beyond_chance(observed: f64, expected: f64) -> Option<f64> {
 }
 
 /// Cohen's κ (1960) over the items both annotators labelled.
+///
+/// ```
+/// use parallax::measure::agreement::cohen_kappa;
+///
+/// let pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "no")];
+/// assert_eq!(cohen_kappa(&pairs).value, Some(0.5));
+/// ```
 pub fn cohen_kappa<L: Ord>(pairs: &[(L, L)]) -> Agreement {
     let total = pairs.len() as f64;
     let mut margins: BTreeMap<&L, (usize, usize)> = BTreeMap::new();

@@ -9,6 +9,17 @@ pub const DEEPEST: usize = 100;
 ///
 /// `m` is the question's full list. Not monotone in `k` while `m > k`: a second passage raises what is
 /// asked for. `k = 0` gives 0.
+///
+/// ```
+/// use parallax::measure::{PerspectiveCount, SupportSet, mrecall::mrecall};
+///
+/// // The first passage supports one side of two, the third the other.
+/// let ranked = [Some(SupportSet::of([0])?), Some(SupportSet::EMPTY), Some(SupportSet::of([1])?)];
+/// let two = PerspectiveCount::new(2)?;
+/// assert_eq!(mrecall(&ranked, two, 2).value, 0.0);
+/// assert_eq!(mrecall(&ranked, two, 3).value, 1.0);
+/// # Ok::<(), parallax::measure::PerspectiveError>(())
+/// ```
 pub fn mrecall(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
     let asked_for = m.get().min(k);
     let reached = k > 0 && covered(ranked, m, k).value.len() >= asked_for;

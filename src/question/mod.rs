@@ -109,6 +109,12 @@ pub struct Statements {
 ///
 /// `by` is [`By::Rule`], or [`By::None`] with no perspectives where no rule applies: wh-questions, choices between
 /// alternatives, texts that are not one English sentence. Never fails.
+///
+/// ```
+/// let made = parallax::question::statements("Should zoos be banned?");
+/// assert_eq!(made.perspectives, ["Zoos should be banned.", "Zoos should not be banned."]);
+/// assert_eq!(made.supports, Some(0));
+/// ```
 pub fn statements(question: &str) -> Statements {
     let pair = pair(question);
     let by = if pair.is_some() { By::Rule } else { By::None };

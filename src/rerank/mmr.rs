@@ -17,6 +17,15 @@ pub struct Pick {
 
 /// Picks until the pool is empty; equal values are picked in the incoming order. λ = 1 keeps the incoming order exactly,
 /// whatever the relevances are.
+///
+/// ```
+/// use parallax::rerank::mmr;
+///
+/// // The second passage is a copy of the first: the third, less relevant and different, comes before it.
+/// let likeness = |a: usize, b: usize| if a.max(b) == 2 { 0.1 } else { 1.0 };
+/// let picks = mmr(&[0.9, 0.8, 0.6], likeness, 0.5);
+/// assert_eq!(picks.iter().map(|pick| pick.passage).collect::<Vec<_>>(), [0, 2, 1]);
+/// ```
 pub fn mmr(relevance: &[f32], similarity: impl Fn(usize, usize) -> f32, lambda: f32) -> Vec<Pick> {
     let mut closest: Vec<Option<(usize, f32)>> = vec![None; relevance.len()];
     let mut left: Vec<usize> = (0..relevance.len()).collect();
