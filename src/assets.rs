@@ -8,3 +8,5 @@ pub static TOKENIZER: &[u8] = include_bytes!("../assets/minilm/tokenizer.json");
 pub static DETECTOR: &[u8] = include_bytes!("../assets/detector/detector.onnx");
 /// Threshold, temperature and figures of [`DETECTOR`].
 pub static DETECTOR_CARD: &[u8] = include_bytes!("../assets/detector/detector.json");
+/// The session that `parallax demo` plays.
+pub static TOUR: &[u8] = include_bytes!("../assets/tour.session.jsonl");

@@ -195,6 +195,8 @@ pub enum Command {
     Models(Models),
     /// Play keys into the explorer and print the frame.
     Frame(Frame),
+    /// Play a recorded session in the explorer; without one, a tour of about two minutes.
+    Demo(Demo),
     /// What is set for the interface: check it, show it, or say where it is.
     Config {
         /// What to do.
@@ -288,6 +290,27 @@ pub struct Detect {
     /// How to print it.
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     pub format: Format,
+}
+
+/// `parallax demo`
+#[derive(Debug, clap::Args)]
+pub struct Demo {
+    /// A session, as `R` in the explorer records it. It opens what it was recorded with.
+    pub file: Option<PathBuf>,
+    /// How many times as fast as it was.
+    #[arg(long, default_value_t = 1.0, value_parser = pace, value_name = "TIMES")]
+    pub speed: f64,
+    /// Save it as a moving picture instead of playing it: .svg.
+    #[arg(long, value_name = "FILE", conflicts_with = "speed")]
+    pub out: Option<PathBuf>,
+    /// Seconds to wait for all lanes and verdicts of the picture.
+    #[arg(long, default_value_t = 600)]
+    pub timeout: u64,
+}
+
+fn pace(text: &str) -> Result<f64, String> {
+    let pace = text.parse().ok().filter(|pace| (0.125..=64.0).contains(pace));
+    pace.ok_or_else(|| "expected a number from 0.125 to 64, such as 2 for twice as fast".into())
 }
 
 /// `parallax frame`

@@ -42,7 +42,7 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
     }
-    tui::run(taken_up(start(common, question, depth())?, common))?;
+    tui::run(taken_up(start(common, question, depth())?, common), None)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,7 +61,7 @@ fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
 }
 
 /// How many colours this terminal says that it shows.
-fn depth() -> Depth {
+pub fn depth() -> Depth {
     let told = |name| std::env::var(name).ok();
     Depth::told(
         told("COLORTERM").as_deref(),

@@ -7,6 +7,7 @@ mod annotate;
 mod args;
 mod config;
 mod corpus;
+mod demo;
 mod detect;
 mod eval;
 mod explore;
@@ -76,6 +77,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Models(args)) => models::run(&common, &args),
+        Some(Command::Demo(demo)) => demo::run(&common, &demo),
         Some(Command::Frame(frame)) => frame::run(&common, &frame),
         Some(Command::Config { action }) => config::run(&common, &action),
         Some(Command::Man { command }) => man::run(&command),

@@ -50,6 +50,13 @@ impl Lines {
         Ok(Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad })
     }
 
+    /// The lines of what the program carries under this name.
+    pub fn carried(name: &Path, bytes: &'static [u8]) -> Self {
+        let (reader, share) = (Box::new(bytes), Share::default());
+        let (bytes, bad) = (Vec::new(), Vec::new());
+        Lines { path: name.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad }
+    }
+
     /// The rows of a file: a line break between quotes does not end a row.
     ///
     /// # Errors

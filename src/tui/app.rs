@@ -13,6 +13,7 @@ pub use super::instruments::{
 };
 pub use super::kept::History;
 use super::keymap::{Action, Context, Keymap};
+use super::session::Replay;
 use super::wrap::fit;
 use super::{Size, Start};
 use crate::corpus::{Passage, PassageIx};
@@ -191,6 +192,10 @@ pub struct App {
     pub options: Options,
     /// Passages being labelled by hand.
     pub labelling: Labelling,
+    /// A session that is being played.
+    pub replay: Option<Replay>,
+    /// The file in which what is done is being written down.
+    pub recording: Option<String>,
     /// An action being looked for, over whatever fills the screen.
     pub palette: Option<Palette>,
     /// The screen that help was called from.
@@ -245,6 +250,8 @@ impl App {
             surveys: 0,
             options: Options::default(),
             labelling: Labelling::default(),
+            replay: None,
+            recording: None,
             palette: None,
             help_from: Screen::Explore,
             help_scroll: 0,

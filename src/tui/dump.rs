@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::export::{self, ExportError};
 
 /// A drawn frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dump {
     buffer: Buffer,
 }
@@ -18,6 +18,11 @@ impl Dump {
     /// Of a buffer that was drawn.
     pub fn of(buffer: Buffer) -> Self {
         Dump { buffer }
+    }
+
+    /// What was drawn.
+    pub(super) fn buffer(&self) -> &Buffer {
+        &self.buffer
     }
 
     /// Saves the frame; the ending of the name says as what: `.svg`, `.png`, `.html` or `.txt`.

@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
+use super::draw::replay;
 
 /// Lanes that are shown side by side at most.
 const MOST: u16 = 6;
@@ -21,6 +22,8 @@ pub struct Panes {
     pub tabs: Rect,
     /// The lanes that are shown.
     pub lanes: Vec<LanePanes>,
+    /// What is said beside a session that is played.
+    pub caption: Rect,
     /// Progress and notices.
     pub status: Rect,
     /// Keys.
@@ -57,6 +60,8 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let question = take_top(&mut rest, 1);
     let footer = if area.height >= 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let statements = take_top(&mut rest, statement_rows(area, app));
+    let words = app.replay.as_ref().map_or(0, |replay| replay::rows(replay, area.width));
+    let caption = if area.height >= 8 { take_bottom(&mut rest, words) } else { Rect::ZERO };
     let telling = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
     let status = if telling && rest.height > 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let body = rest;
@@ -76,7 +81,7 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
         lane_panes(lane, Rect { x: left, width: right - left, ..rest }, app)
     });
     let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
-    Panes { question, statements, tabs, lanes, status, footer, body }
+    Panes { question, statements, tabs, lanes, caption, status, footer, body }
 }
 
 fn statement_rows(area: Rect, app: &App) -> u16 {

@@ -39,10 +39,25 @@ pub enum Msg {
     Engine(Reply),
     /// The configuration has changed, or something is wrong in it and the old one stays.
     Configured(Result<Config, Problems>),
+    /// So much time has passed; told while a session is played.
+    Passed(Duration),
+    /// What became of a recording.
+    Recorded(Recording),
     /// The frame was saved under this name, or not for this reason.
     Saved(Result<String, String>),
     /// The system asks the program to end.
     Terminated,
+}
+
+/// What became of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recording {
+    /// It goes into this file.
+    Began(String),
+    /// It is in this file.
+    Ended(String),
+    /// It cannot go on, for this reason.
+    Failed(String),
 }
 
 /// An order to the shell around the interface.
@@ -76,6 +91,10 @@ pub enum Effect {
     StopSurvey(u64),
     /// Save the frame as a picture in the present folder, and tell its name.
     SaveFrame,
+    /// Write down from now on what is done, in a file in the present folder.
+    Record,
+    /// Write no more of it down.
+    StopRecording,
     /// Put a text on the clipboard.
     Copy(String),
     /// Give the terminal back and sleep until called to the foreground.

@@ -20,6 +20,8 @@ pub mod message;
 mod play;
 mod run;
 pub mod script;
+pub mod session;
+mod settled;
 pub mod theme;
 pub mod update;
 mod wrap;
@@ -32,7 +34,7 @@ use crate::pipeline::{Opening, Recipe};
 use config::{Config, Source};
 pub use dump::Dump;
 use kept::Kept;
-pub use play::{PlayError, frame, play};
+pub use play::{PlayError, Shot, film, frame, play, save_film};
 pub use run::run;
 use theme::{Depth, Theme};
 

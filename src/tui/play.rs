@@ -1,19 +1,22 @@
 //! The shell around the interface without a terminal: a key script in, a frame out. The clock is virtual: pauses end as soon
 //! as the script waits.
 
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::app::{App, Corpus, LaneState, Screen};
+use super::app::App;
 use super::draw::draw;
 use super::dump::Dump;
+use super::export::{self, ExportError};
 use super::message::{Effect, Msg};
 use super::run::{carry_out, teller};
 use super::script::Step;
+use super::session::{Replay, Session};
+use super::settled::settled;
 use super::theme::Theme;
 use super::update::update;
 use super::{Size, Start};
@@ -39,16 +42,60 @@ struct Player {
     ended: bool,
 }
 
+/// A frame, and how long it stands.
+#[derive(Clone, Debug)]
+pub struct Shot {
+    /// What is seen.
+    pub frame: Dump,
+    /// For how long.
+    pub lasts: Duration,
+}
+
+/// Plays a session and takes a picture wherever something changes. Its times are those of the session: work takes as long as it
+/// took there, whatever it takes here.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn film(start: Start, session: &Session, size: Size, patience: Duration) -> Result<Vec<Shot>, PlayError> {
+    let theme = start.theme();
+    let mut player = Player::begin(start, size);
+    let late = Instant::now() + patience;
+    player.settle(late).ok_or(PlayError::Late(patience))?;
+    player.app.replay = Some(Replay::filmed(session, &mut player.app.keys));
+    let mut shots: Vec<Shot> = Vec::new();
+    while let Some(replay) = &player.app.replay {
+        match replay.left(settled(&player.app)) {
+            Some(lasts) => {
+                let frame = frame(&player.app, theme)?;
+                match shots.last_mut() {
+                    Some(last) if last.frame == frame => last.lasts += lasts,
+                    _ if lasts.is_zero() => {}
+                    _ => shots.push(Shot { frame, lasts }),
+                }
+                player.take(Msg::Passed(lasts));
+            }
+            None => player.settle(late).ok_or(PlayError::Late(patience))?,
+        }
+    }
+    Ok(shots)
+}
+
+/// Saves what was filmed as one moving picture, an SVG.
+///
+/// # Errors
+/// See [`ExportError`].
+pub fn save_film(shots: &[Shot], path: &Path) -> Result<(), ExportError> {
+    let frames: Vec<_> = shots.iter().map(|shot| (shot.frame.buffer(), shot.lasts)).collect();
+    export::write_film(path, &frames)
+}
+
 /// Plays a script and draws the last frame.
 ///
 /// # Errors
 /// See [`PlayError`].
 pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
-    let (send, messages) = mpsc::channel();
-    let engine = Engine::start(start.opening.clone(), &teller(send));
     let theme = start.theme();
-    let mut player =
-        Player { app: App::new(&start, size), engine, messages, quiet: Vec::new(), ended: false };
+    let mut player = Player::begin(start, size);
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
     for step in script.iter().chain([&Step::Wait]) {
@@ -58,12 +105,7 @@ pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Re
         let msg = match step {
             Step::Key(key) => Msg::Key(*key),
             Step::Resize(size) => Msg::Resized(*size),
-            Step::Click(column, row) => Msg::Mouse(MouseEvent {
-                kind: MouseEventKind::Down(MouseButton::Left),
-                column: *column,
-                row: *row,
-                modifiers: KeyModifiers::NONE,
-            }),
+            Step::Mouse(mouse) => Msg::Mouse(*mouse),
             Step::Wait => {
                 player.settle(late).ok_or(PlayError::Late(patience))?;
                 continue;
@@ -86,6 +128,12 @@ pub fn frame(app: &App, theme: Theme) -> Result<Dump, PlayError> {
 }
 
 impl Player {
+    fn begin(start: Start, size: Size) -> Self {
+        let (send, messages) = mpsc::channel();
+        let engine = Engine::start(start.opening.clone(), &teller(send));
+        Player { app: App::new(&start, size), engine, messages, quiet: Vec::new(), ended: false }
+    }
+
     fn take(&mut self, msg: Msg) {
         for effect in update(&mut self.app, msg) {
             match effect {
@@ -106,49 +154,12 @@ impl Player {
                 self.quiet.clear();
                 self.take(pause);
             }
-            let opening = matches!(self.app.corpus, Corpus::Opening);
-            let still = opening || !self.app.settled || !self.app.jobs.is_empty() || self.waits();
-            if self.ended || (!still && self.read()) {
+            if self.ended || settled(&self.app) {
                 return Some(());
             }
             let left = late.checked_duration_since(Instant::now())?;
             let msg = self.messages.recv_timeout(left).ok()?;
             self.take(msg);
         }
-    }
-
-    /// Whether a lane will be asked again when a job ends, which may not have told of itself yet.
-    fn waits(&self) -> bool {
-        self.app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))))
-    }
-
-    /// Whether all that was asked of the open passage or the tuned lane has come.
-    fn read(&self) -> bool {
-        let reading = &self.app.reading;
-        let mut asked = reading.asked.iter().flat_map(|(at, all)| all.iter().map(move |i| (*at, *i)));
-        let why = self.app.screen != Screen::Read
-            || self.app.open_passage().is_none_or(|(at, _)| {
-                let lane = &self.app.lanes[self.app.lane];
-                let known = |(of, recipe, _): &(_, _, _)| *of == at && *recipe == lane.recipe;
-                reading.why.as_ref().is_some_and(known) || lane.state != LaneState::Ready
-            });
-        let swept = self.app.screen != Screen::Tune || self.app.tuning.ended;
-        let swayed = self.app.screen != Screen::Sway || self.app.swaying.lanes.iter().all(Option::is_some);
-        let compared =
-            self.app.screen != Screen::Compare || self.app.comparing.questions.iter().all(Option::is_some);
-        let labelling = &self.app.labelling;
-        let labelled = self.app.screen != Screen::Annotate
-            || match &labelling.desk {
-                None => false,
-                Some(Err(_)) => true,
-                Some(Ok(_)) => labelling.saving.is_none() && labelling.weighed.iter().all(Option::is_some),
-            };
-        let biasing = &self.app.biasing;
-        let biased = self.app.screen != Screen::Bias
-            || biasing.fields.is_some()
-                && (!biasing.over_set || self.app.comparing.questions.iter().all(Option::is_some));
-        let heard = self.app.screen != Screen::Answer || !self.app.answering.going;
-        let instruments = heard && swept && swayed && compared && biased && labelled;
-        instruments && why && asked.all(|pair| reading.evidence.contains_key(&pair))
     }
 }

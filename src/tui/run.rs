@@ -15,7 +15,9 @@ use super::app::{App, Screen};
 use super::config::{Mouse, watch};
 use super::draw::draw;
 use super::guard::{self, Guard};
-use super::message::{Effect, Msg};
+use super::message::{Effect, Msg, Recording};
+use super::session::{Recorder, Replay, Session};
+use super::settled::settled;
 use super::update::update;
 use super::{Dump, Size, Start, play};
 use crate::engine::{Engine, Labelling, Reach, Reply, Turn};
@@ -27,11 +29,11 @@ const BURST: usize = 256;
 /// A pause that is being waited for.
 type Quiet = (Instant, Turn, Reach);
 
-/// Runs the interface until the user leaves.
+/// Runs the interface until the user leaves. A session that is given is played first, so many times as fast as it was.
 ///
 /// # Errors
 /// The terminal cannot be set up or drawn to.
-pub fn run(start: Start) -> io::Result<()> {
+pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
     let (send, messages) = mpsc::channel();
     let mut mouse = start.config.mouse;
     let (guard, mut terminal) = Guard::take(mouse)?;
@@ -52,6 +54,9 @@ pub fn run(start: Start) -> io::Result<()> {
     force_color_output(true);
     let area = terminal.size()?;
     let mut app = App::new(&start, Size { width: area.width, height: area.height });
+    app.replay = session.map(|(session, pace)| Replay::begin(session, pace, &mut app.keys));
+    let mut recorder: Option<Recorder> = None;
+    let mut before = Instant::now();
     let mut quiet: Vec<Quiet> = Vec::new();
     let mut rates = Rates::default();
     let mut watch = Watch::default();
@@ -66,7 +71,19 @@ pub fn run(start: Start) -> io::Result<()> {
             // A keeper that gave up has told so.
             let _ = keeper.send(asked);
         }
-        for msg in burst(&messages, &mut quiet) {
+        if let Some(writing) = &mut recorder
+            && let Err(error) = writing.look(&app, Instant::now())
+        {
+            recorder = None;
+            update(&mut app, Msg::Recorded(Recording::Failed(error.to_string())));
+            continue;
+        }
+        let next = app.replay.as_ref().and_then(|replay| replay.left(settled(&app)));
+        let mut all = burst(&messages, &mut quiet, next);
+        let passed = Instant::now().saturating_duration_since(before);
+        before += passed;
+        all.extend(app.replay.as_ref().map(|_| Msg::Passed(passed)));
+        for msg in all {
             let msg = match msg {
                 Msg::Engine(Reply::Progress(progress)) => {
                     Msg::Progressed { progress, told: rates.text(progress, Instant::now()) }
@@ -83,6 +100,7 @@ pub fn run(start: Start) -> io::Result<()> {
                 }
                 msg => msg,
             };
+            let (at, did) = (Instant::now(), recorder.is_some().then(|| msg.clone()));
             let effects = update(&mut app, msg);
             for effect in watch.time(&app, effects) {
                 match effect {
@@ -99,6 +117,18 @@ pub fn run(start: Start) -> io::Result<()> {
                         let saved = saved.and_then(|frame| save(&frame));
                         update(&mut app, Msg::Saved(saved));
                     }
+                    Effect::Record => {
+                        let began = Recorder::begin(&start, &app, Instant::now());
+                        let told = began.map(|began| recorder.insert(began).name.clone());
+                        let told =
+                            told.map_or_else(|error| Recording::Failed(error.to_string()), Recording::Began);
+                        update(&mut app, Msg::Recorded(told));
+                    }
+                    Effect::StopRecording => {
+                        if let Some(ended) = recorder.take() {
+                            update(&mut app, Msg::Recorded(Recording::Ended(ended.name)));
+                        }
+                    }
                     Effect::Suspend => {
                         suspend(mouse)?;
                         terminal.clear()?;
@@ -110,6 +140,13 @@ pub fn run(start: Start) -> io::Result<()> {
                     }
                     effect => carry_out(&engine, effect),
                 }
+            }
+            // The key that begins or ends a recording is no part of it.
+            if let (Some(writing), Some(did)) = (&mut recorder, did)
+                && let Err(error) = writing.take(&did, at)
+            {
+                recorder = None;
+                update(&mut app, Msg::Recorded(Recording::Failed(error.to_string())));
             }
         }
     }
@@ -157,7 +194,13 @@ pub fn carry_out(engine: &Engine, effect: Effect) {
         Effect::Survey(number, survey) => engine.survey(number, survey),
         Effect::Label(order) => engine.label(order),
         Effect::StopSurvey(number) => engine.stop_survey(number),
-        Effect::WaitQuiet { .. } | Effect::SaveFrame | Effect::Copy(_) | Effect::Suspend | Effect::Quit => {}
+        Effect::WaitQuiet { .. }
+        | Effect::SaveFrame
+        | Effect::Record
+        | Effect::StopRecording
+        | Effect::Copy(_)
+        | Effect::Suspend
+        | Effect::Quit => {}
     }
 }
 
@@ -166,10 +209,11 @@ pub fn teller(send: Sender<Msg>) -> Arc<dyn Fn(Reply) + Send + Sync> {
     Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
 }
 
-/// Waits for a message or the end of a pause, then takes whatever else is there.
-fn burst(messages: &Receiver<Msg>, quiet: &mut Vec<Quiet>) -> Vec<Msg> {
+/// Waits for a message, the end of a pause or the next act of a replay, then takes whatever else is there.
+fn burst(messages: &Receiver<Msg>, quiet: &mut Vec<Quiet>, next: Option<Duration>) -> Vec<Msg> {
     let soonest = quiet.iter().map(|(at, ..)| *at).min();
     let wait = soonest.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
+    let wait = next.map_or(wait, |next| wait.min(next));
     let mut all = match messages.recv_timeout(wait) {
         Ok(msg) => vec![msg],
         Err(RecvTimeoutError::Timeout) => Vec::new(),

@@ -1,6 +1,7 @@
-//! Keys as text, written as Vim writes them: `zoos<Enter>j<Resize:80x24><Click:3,7><Wait>`.
+//! Keys as text, written as Vim writes them: `zoos<Enter>j<Resize:80x24><Click:3,7><Wait>`. What a mouse does beside clicking is
+//! written alike: `<Drag:3,7>`, `<Release:3,7>`, `<WheelUp:3,7>`, `<WheelDown:3,7>`.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::Size;
 
@@ -11,8 +12,8 @@ pub enum Step {
     Key(KeyEvent),
     /// The terminal changes its size.
     Resize(Size),
-    /// A click at a column and a row, from 0.
-    Click(u16, u16),
+    /// What the mouse does, at a column and a row from 0.
+    Mouse(MouseEvent),
     /// Go on when all lanes and verdicts have settled.
     Wait,
 }
@@ -24,6 +25,21 @@ pub enum Step {
 )]
 pub struct ScriptError {
     at: String,
+}
+
+/// What a mouse does, by its name in a script.
+const MOUSE: [(&str, MouseEventKind); 5] = [
+    ("Click", MouseEventKind::Down(MouseButton::Left)),
+    ("Drag", MouseEventKind::Drag(MouseButton::Left)),
+    ("Release", MouseEventKind::Up(MouseButton::Left)),
+    ("WheelUp", MouseEventKind::ScrollUp),
+    ("WheelDown", MouseEventKind::ScrollDown),
+];
+
+/// What the mouse did as a script has it; none for what has no name there.
+pub fn written(mouse: &MouseEvent) -> Option<String> {
+    let (name, _) = MOUSE.iter().find(|(_, kind)| *kind == mouse.kind)?;
+    Some(format!("<{name}:{},{}>", mouse.column, mouse.row))
 }
 
 /// Reads a script.
@@ -51,9 +67,11 @@ fn named(name: &str) -> Option<Step> {
     if let Some(size) = name.strip_prefix("Resize:") {
         return size.parse().ok().map(Step::Resize);
     }
-    if let Some(place) = name.strip_prefix("Click:") {
+    if let Some((did, place)) = name.split_once(':') {
+        let (_, kind) = MOUSE.iter().find(|(name, _)| *name == did)?;
         let (x, y) = place.split_once(',')?;
-        return Some(Step::Click(x.trim().parse().ok()?, y.trim().parse().ok()?));
+        let (column, row) = (x.trim().parse().ok()?, y.trim().parse().ok()?);
+        return Some(Step::Mouse(MouseEvent { kind: *kind, column, row, modifiers: KeyModifiers::NONE }));
     }
     if let Some(letter) = name.strip_prefix("C-") {
         let mut letters = letter.chars();
@@ -98,7 +116,16 @@ mod tests {
         assert_eq!(steps[1], steps_of(' '));
         assert_eq!(steps[2], steps_of('<'));
         assert_eq!(steps[5], Step::Resize(Size { width: 80, height: 24 }));
-        assert_eq!(steps[6], Step::Click(3, 7));
+        assert!(matches!(steps[6], Step::Mouse(MouseEvent { column: 3, row: 7, .. })));
+    }
+
+    #[test]
+    fn what_a_mouse_did_is_read_as_it_was_written() {
+        for name in ["<Click:1,2>", "<Drag:0,39>", "<Release:3,4>", "<WheelUp:5,6>", "<WheelDown:7,8>"] {
+            let steps = parse(name).unwrap();
+            let [Step::Mouse(mouse)] = steps.as_slice() else { panic!("{name}") };
+            assert_eq!(written(mouse).as_deref(), Some(name));
+        }
     }
 
     fn steps_of(c: char) -> Step {
@@ -107,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_told() {
-        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>", "<F13>"] {
+        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>", "<Stroke:1,2>", "<F13>"] {
             assert!(parse(script).is_err(), "{script}");
         }
     }

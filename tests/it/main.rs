@@ -5,6 +5,7 @@ mod annotate;
 mod biasing;
 mod configuring;
 mod corpora;
+mod demo;
 mod detectors;
 mod encoders;
 mod evaluation;

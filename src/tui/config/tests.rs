@@ -153,7 +153,7 @@ fn an_unknown_action_place_or_key_is_told_with_the_nearest() {
             "config.toml:8:17: `z` stands twice in this list",
             "config.toml:8:22: expected one key, found \"f2\"; did you mean \"<F2>\"?",
             "config.toml:9:7: there is no place `lane`; did you mean `lanes`?",
-            "config.toml:12:1: there is no action `qit` in reading; there are back, down, first, help, last, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, save-frame, up",
+            "config.toml:12:1: there is no action `qit` in reading; there are back, down, first, help, last, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, record, save-frame, up",
         ]
     );
 }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use ratatui::Frame;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use super::span;
+use super::{replay, span};
 use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, Screen};
@@ -25,7 +25,12 @@ pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     };
     let text = fit(&text, usize::from(panes.status.width).saturating_sub(1));
     frame.render_widget(span(format!(" {text}"), meaning, theme), panes.status);
-    frame.render_widget(keys(app, theme, usize::from(panes.footer.width)), panes.footer);
+    let width = usize::from(panes.footer.width);
+    let line = match &app.replay {
+        Some(playing) if !playing.filmed => replay::keys(playing, app, theme, width),
+        _ => keys(app, theme, width),
+    };
+    frame.render_widget(line, panes.footer);
 }
 
 /// The words that passages must hold, and how many of every lane do.
@@ -50,7 +55,9 @@ fn jobs(app: &App) -> String {
 fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let here = context(app);
     let mut told = HashSet::new();
-    let mut spans = vec![Span::raw(" ")];
+    let mark = if app.recording.is_some() { " ● recording  " } else { " " };
+    let meaning = if app.recording.is_some() { Meaning::Warn } else { Meaning::Text };
+    let mut spans = vec![span(mark, meaning, theme)];
     let said = match &app.corpus {
         Corpus::Open(opened) => opened.detector.as_deref(),
         _ => None,
@@ -58,7 +65,7 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     // Who labels needs the keys more.
     let said = said.filter(|_| app.book.perspectives > 0 && app.screen != Screen::Annotate);
     let warning = said.map_or_else(String::new, |said| fit(&format!(" verdicts: {} ", safe::line(said)), 40));
-    let mut columns = 1 + warning.width();
+    let mut columns = mark.width() + warning.width();
     for bound in app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty()) {
         let short = bound.line.short;
         let Some(key) = bound.keys.first().filter(|_| told.insert(bound.line.action)) else { continue };

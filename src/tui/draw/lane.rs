@@ -68,7 +68,14 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             let meaning = if waits.is_some() { Meaning::Muted } else { Meaning::Warn };
             say(reason, meaning, theme, pane.list, frame);
         }
-        LaneState::Idle => say("Ask a question.", Meaning::Muted, theme, pane.list, frame),
+        LaneState::Idle => {
+            let first = if pane.lane == 0 {
+                "Ask a question. To be shown around: parallax demo"
+            } else {
+                "Ask a question."
+            };
+            say(first, Meaning::Muted, theme, pane.list, frame);
+        }
         LaneState::Waiting if lane.ranking.is_empty() => {
             say("Searching …", Meaning::Muted, theme, pane.list, frame)
         }

@@ -12,6 +12,7 @@ mod lane;
 mod paint;
 mod palette;
 pub mod read;
+pub mod replay;
 mod statements;
 mod sway;
 mod tune;
@@ -53,6 +54,7 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Screen::Help => help::draw(app, theme, panes.body, frame),
     }
     palette::draw(app, theme, panes.body, frame);
+    replay::draw(app, theme, panes.caption, frame);
     footer::draw(app, theme, &panes, frame);
     paint::finish(theme, app.glyphs, frame.buffer_mut());
 }

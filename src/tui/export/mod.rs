@@ -1,5 +1,6 @@
 //! The frame on screen, saved as a picture or a page.
 
+pub mod film;
 pub mod grid;
 pub mod html;
 pub mod palette;
@@ -9,6 +10,7 @@ pub mod svg;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 
@@ -21,6 +23,9 @@ pub enum ExportError {
     /// The ending names no format.
     #[error("{}: end the name with .svg, .png, .html or .txt", .0.display())]
     Ending(PathBuf),
+    /// The ending names no moving picture.
+    #[error("{}: end the name with .svg, which alone is written as a moving picture", .0.display())]
+    Moving(PathBuf),
     /// The file could not be written.
     #[error("{}: {reason}; choose a name in a folder that exists and may be written to", path.display())]
     Write {
@@ -44,8 +49,24 @@ pub enum ExportError {
     Picture(String),
 }
 
+/// Saves frames as one moving picture at `path`, which ends with `.svg`. The file appears whole or not at all; one that was there
+/// is replaced.
+///
+/// # Errors
+/// The ending is another, or the file cannot be written.
+pub fn write_film(path: &Path, frames: &[(&Buffer, Duration)]) -> Result<(), ExportError> {
+    if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg")) {
+        return Err(ExportError::Moving(path.into()));
+    }
+    let title = path.file_stem().unwrap_or_default().to_string_lossy();
+    put(path, film::film(frames, &title).as_bytes())
+}
+
 /// Saves the frame at `path`, in the format that its ending names. The file appears whole or not at all; one that was
 /// there is replaced.
+///
+/// # Errors
+/// The ending names no format, or the file cannot be written.
 pub fn write(path: &Path, buffer: &Buffer) -> Result<(), ExportError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -56,6 +77,10 @@ pub fn write(path: &Path, buffer: &Buffer) -> Result<(), ExportError> {
         Some("txt") => grid::text(buffer).into_bytes(),
         _ => return Err(ExportError::Ending(path.into())),
     };
+    put(path, &bytes)
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);

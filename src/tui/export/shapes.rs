@@ -44,9 +44,19 @@ const ARMS: &str = "\
     3330 1013 3031 3033 0313 0131 0333 1303 3101 3303 1313 3131 3333 .... .... .... \
     .... .... .... .... 0001 1000 0100 0010 0002 2000 0200 0020 0201 1020 0102 2010";
 
+/// Whether the character goes on from cell to cell, so that several in a row are one shape.
+pub fn goes_on(c: char) -> bool {
+    matches!(c, '─' | '━' | '░'..='▓' | '▁'..='█')
+}
+
 /// The shape of a character in the cell whose corner is at `x`, `y`; none where the font draws it.
 pub fn shape(c: char, x: f32, y: f32) -> Option<Shape> {
-    let mut draw = Draw { path: String::new(), x, y };
+    stretched(c, x, y, 1)
+}
+
+/// The same over several cells beside each other, for a character that [goes on](goes_on).
+pub fn stretched(c: char, x: f32, y: f32, cells: usize) -> Option<Shape> {
+    let mut draw = Draw { path: String::new(), x, y, wide: WIDE * cells as f32 };
     let (mut pen, mut cover) = (Pen::Sharp, 100);
     match c {
         '┄'..='┋' | '╌'..='╏' => {
@@ -80,6 +90,8 @@ struct Draw {
     path: String,
     x: f32,
     y: f32,
+    /// What reaches from edge to edge of a cell reaches so far.
+    wide: f32,
 }
 
 impl Draw {
@@ -90,6 +102,7 @@ impl Draw {
 
     fn rect(&mut self, x: f32, y: f32, wide: f32, high: f32) {
         let (x, y) = (self.x + x, self.y + y);
+        let wide = if wide == WIDE { self.wide } else { wide };
         self.put(format_args!("M{x} {y}h{wide}v{high}h-{wide}z"));
     }
 

@@ -8,10 +8,10 @@ use ratatui::style::Modifier;
 
 use super::grid::{Glyph, Look, escape, heading, rows};
 use super::palette::{DARK, Rgb};
-use super::shapes::{HIGH, Pen, WIDE, shape};
+use super::shapes::{HIGH, Pen, WIDE, goes_on, stretched};
 
 /// Around the frame.
-const MARGIN: f32 = 10.0;
+pub(super) const MARGIN: f32 = 10.0;
 /// At this size, DejaVu Sans Mono advances by the width of a cell.
 const SIZE: f32 = 16.6;
 /// From the top of a cell.
@@ -44,16 +44,18 @@ impl Ink {
     }
 }
 
-/// Characters of one ink in one row, each with its own x.
+/// Characters of one ink in one row, one a cell.
 struct Run {
     ink: Ink,
     baseline: f32,
-    xs: Vec<f32>,
+    x: f32,
     text: String,
 }
 
-#[derive(Default)]
-struct Picture {
+/// Rows as they are drawn one after another.
+pub(super) struct Picture {
+    /// Behind everything; what has it for its ground needs none.
+    ground: Rgb,
     grounds: String,
     shapes: BTreeMap<(Pen, Rgb), String>,
     lines: String,
@@ -64,38 +66,68 @@ struct Picture {
 /// A self-contained SVG of the frame. Lines, blocks and braille are paths; the rest is text that can be selected.
 pub fn svg(buffer: &Buffer, title: &str) -> String {
     let rows = rows(buffer);
-    let mut picture = Picture::default();
+    let ground = ground(buffer);
+    let mut picture = Picture::on(ground);
     for (i, row) in rows.iter().enumerate() {
         picture.row(row, MARGIN + i as f32 * HIGH);
     }
-    let wide = f32::from(buffer.area.width) * WIDE + 2.0 * MARGIN;
-    let high = rows.len() as f32 * HIGH + 2.0 * MARGIN;
-    let mut svg = format!(
+    let size = (buffer.area.width, buffer.area.height);
+    format!("{}{}</g>\n</svg>\n", beginning(size, ground, title, ""), picture.markup())
+}
+
+/// What a document begins with: its size in cells, its ground, perhaps a style sheet, and a group with the font.
+pub(super) fn beginning((columns, rows): (u16, u16), ground: Rgb, title: &str, style: &str) -> String {
+    let wide = f32::from(columns) * WIDE + 2.0 * MARGIN;
+    let high = f32::from(rows) * HIGH + 2.0 * MARGIN;
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" \
-         viewBox=\"0 0 {wide} {high}\" role=\"img\">\n<title>{}</title>\n\
-         <rect width=\"{wide}\" height=\"{high}\" fill=\"{}\"/>\n",
+         viewBox=\"0 0 {wide} {high}\" role=\"img\">\n<title>{}</title>\n{style}\
+         <rect width=\"{wide}\" height=\"{high}\" fill=\"{ground}\"/>\n\
+         <g font-family=\"{FONTS}\" font-size=\"{SIZE}\" fill=\"{}\">\n",
         heading(title),
-        DARK.ground
-    );
-    let _ = writeln!(svg, "<g shape-rendering=\"crispEdges\">\n{}</g>", picture.grounds);
-    for ((pen, colour), path) in &picture.shapes {
-        let paint = match pen {
-            Pen::Sharp => format!("shape-rendering=\"crispEdges\" fill=\"{colour}\""),
-            Pen::Smooth => format!("fill=\"{colour}\""),
-            Pen::Line => format!("fill=\"none\" stroke=\"{colour}\""),
-        };
-        let _ = writeln!(svg, "<path {paint} d=\"{path}\"/>");
-    }
-    let _ = writeln!(svg, "<g shape-rendering=\"crispEdges\">\n{}</g>", picture.lines);
-    let _ = writeln!(svg, "<g font-family=\"{FONTS}\" font-size=\"{SIZE}\">\n{}</g>\n</svg>", picture.texts);
-    svg
+        DARK.text
+    )
+}
+
+/// What lies behind everything, the margin too: the ground of the first cell.
+pub(super) fn ground(buffer: &Buffer) -> Rgb {
+    buffer.content.first().map_or(DARK.ground, |cell| DARK.rgb(cell.bg, DARK.ground))
 }
 
 impl Picture {
-    fn row(&mut self, row: &[Glyph], top: f32) {
+    /// Nothing yet.
+    pub(super) fn on(ground: Rgb) -> Self {
+        let (grounds, lines, texts) = (String::new(), String::new(), String::new());
+        Picture { ground, grounds, shapes: BTreeMap::new(), lines, texts, run: None }
+    }
+
+    /// The elements, grounds first.
+    pub(super) fn markup(&self) -> String {
+        let mut svg = String::new();
+        let sharp = |svg: &mut String, elements: &str| {
+            if !elements.is_empty() {
+                let _ = writeln!(svg, "<g shape-rendering=\"crispEdges\">\n{elements}</g>");
+            }
+        };
+        sharp(&mut svg, &self.grounds);
+        for ((pen, colour), path) in &self.shapes {
+            let paint = match pen {
+                Pen::Sharp => format!("shape-rendering=\"crispEdges\" fill=\"{colour}\""),
+                Pen::Smooth => format!("fill=\"{colour}\""),
+                Pen::Line => format!("fill=\"none\" stroke=\"{colour}\""),
+            };
+            let _ = writeln!(svg, "<path {paint} d=\"{path}\"/>");
+        }
+        sharp(&mut svg, &self.lines);
+        svg + &self.texts
+    }
+
+    /// Draws a row whose upper edge is at `top`.
+    pub(super) fn row(&mut self, row: &[Glyph], top: f32) {
+        let ground = self.ground;
         stretches(
             row,
-            |ink, _| (ink.bg != DARK.ground).then_some(ink.bg),
+            |ink, _| (ink.bg != ground).then_some(ink.bg),
             |colour, x, wide| {
                 rect(&mut self.grounds, colour, (x, top), (wide, HIGH));
             },
@@ -109,16 +141,20 @@ impl Picture {
                 },
             );
         }
-        for glyph in row {
-            self.glyph(glyph, top);
+        let one_shape =
+            |a: &Glyph, b: &Glyph| a.look == b.look && a.text == b.text && a.single().is_some_and(goes_on);
+        for part in row.chunk_by(one_shape) {
+            if let Some(first) = part.first() {
+                self.glyph(first, part.len(), top);
+            }
         }
         self.flush();
     }
 
-    fn glyph(&mut self, glyph: &Glyph, top: f32) {
+    fn glyph(&mut self, glyph: &Glyph, cells: usize, top: f32) {
         let (ink, x) = (Ink::of(glyph.look), left(glyph));
         let single = glyph.single();
-        if let Some(shape) = single.and_then(|c| shape(c, x, top)) {
+        if let Some(shape) = single.and_then(|c| stretched(c, x, top, cells)) {
             self.flush();
             let colour = ink.fg.over(ink.bg, shape.cover);
             self.shapes.entry((shape.pen, colour)).or_default().push_str(&shape.path);
@@ -131,9 +167,9 @@ impl Picture {
         match single {
             // Viewers disagree on whether blanks in a row are kept, so a run has one at most.
             Some(' ') if self.run.as_ref().is_none_or(|run| run.text.ends_with(' ')) => self.flush(),
-            Some(c) if glyph.columns == 1 => {
-                let run = self.run.get_or_insert(Run { ink, baseline, xs: Vec::new(), text: String::new() });
-                run.xs.push(x);
+            // Every monospace font has these, all of one width.
+            Some(c @ (' '..='~' | '\u{a1}'..='\u{24f}')) if glyph.columns == 1 => {
+                let run = self.run.get_or_insert(Run { ink, baseline, x, text: String::new() });
                 run.text.push(c);
             }
             // Fonts for these seldom fit the grid; centred on its cells, a glyph errs evenly.
@@ -148,12 +184,18 @@ impl Picture {
     fn flush(&mut self) {
         let Some(run) = self.run.take() else { return };
         let text = run.text.trim_end_matches(' ');
-        let xs: Vec<String> = run.xs.iter().take(text.chars().count()).map(f32::to_string).collect();
-        self.text(run.ink, &xs.join(" "), run.baseline, text);
+        let columns = text.chars().count();
+        // The reader's font need not advance by the width of a cell.
+        let long =
+            if columns > 1 { format!("\" textLength=\"{}", columns as f32 * WIDE) } else { String::new() };
+        self.text(run.ink, &format!("{}{long}", run.x), run.baseline, text);
     }
 
     fn text(&mut self, ink: Ink, x: &str, y: f32, text: &str) {
         let mut looks = String::new();
+        if ink.fg != DARK.text {
+            let _ = write!(looks, " fill=\"{}\"", ink.fg);
+        }
         // A stroke, not a weight: it needs no second font and leaves the glyphs as wide as they are.
         if ink.bold {
             let _ = write!(looks, " stroke=\"{}\" stroke-width=\".7\"", ink.fg);
@@ -162,12 +204,7 @@ impl Picture {
         if ink.italic {
             let _ = write!(looks, " transform=\"matrix(1 0 -.2 1 {} 0)\"", 0.2 * y);
         }
-        let _ = writeln!(
-            self.texts,
-            "<text x=\"{x}\" y=\"{y}\" fill=\"{}\"{looks}>{}</text>",
-            ink.fg,
-            escape(text)
-        );
+        let _ = writeln!(self.texts, "<text x=\"{x}\" y=\"{y}\"{looks}>{}</text>", escape(text));
     }
 }
 

@@ -1,6 +1,7 @@
 use ratatui::style::{Color, Style};
 use resvg::usvg::roxmltree::Document;
 
+use super::super::shapes::shape;
 use super::*;
 
 fn styled(line: &str, style: Style) -> Buffer {
@@ -14,8 +15,11 @@ fn places(svg: &str) -> Vec<(char, f32)> {
     let document = Document::parse(svg).unwrap();
     let mut all = Vec::new();
     for text in document.descendants().filter(|node| node.has_tag_name("text")) {
-        let xs = text.attribute("x").unwrap().split(' ').map(|x| x.parse().unwrap());
-        all.extend(text.text().unwrap().chars().zip(xs));
+        let x: f32 = text.attribute("x").unwrap().parse().unwrap();
+        let chars = text.text().unwrap();
+        let long = text.attribute("textLength").map_or(WIDE, |long| long.parse().unwrap());
+        let wide = long / chars.chars().count() as f32;
+        all.extend(chars.chars().enumerate().map(|(i, c)| (c, x + i as f32 * wide)));
     }
     all
 }
@@ -33,7 +37,8 @@ fn special_characters_survive_as_themselves() {
 fn a_control_character_in_a_cell_leaves_a_readable_document() {
     let mut buffer = Buffer::with_lines(["abc"]);
     buffer[(1, 0)].set_symbol("\u{1b}");
-    assert_eq!(places(&svg(&buffer, "t"))[1], ('\u{fffd}', MARGIN + WIDE));
+    // Of another width in many fonts, so centred on its cell.
+    assert_eq!(places(&svg(&buffer, "t"))[1], ('\u{fffd}', MARGIN + 1.5 * WIDE));
 }
 
 #[test]
@@ -81,7 +86,7 @@ fn one_style_is_one_element_and_blanks_at_the_end_are_none() {
 #[test]
 fn blanks_in_a_row_are_a_place_and_never_text() {
     let svg = svg(&Buffer::with_lines(["one two   three"]), "t");
-    assert!(svg.contains(">one two</text>") && svg.contains("<text x=\"110 120 130 140 150\""), "{svg}");
+    assert!(svg.contains(">one two</text>") && svg.contains("<text x=\"110\" textLength=\"50\""), "{svg}");
 }
 
 #[test]
@@ -89,6 +94,19 @@ fn a_border_is_drawn_without_text() {
     let svg = svg(&Buffer::with_lines(["┌─┐", "│█│", "╰━╯", "⣿░▐"]), "t");
     assert!(!svg.contains("<text"), "{svg}");
     assert!(Document::parse(&svg).is_ok());
+}
+
+#[test]
+fn a_line_that_goes_on_is_one_piece_and_a_bar_too() {
+    let svg = svg(&Buffer::with_lines(["┌────┐ ██▒▒"]), "t");
+    assert!(svg.contains("M20 20h40v1h-40z") && svg.contains("M80 10h20v20h-20z"), "{svg}");
+}
+
+#[test]
+fn the_margin_has_the_ground_of_the_frame() {
+    let svg = svg(&styled("ab", Style::new().bg(Color::Rgb(1, 2, 3))), "t");
+    assert_eq!(svg.matches("<rect").count(), 1, "{svg}");
+    assert!(svg.contains("height=\"40\" fill=\"#010203\""), "{svg}");
 }
 
 #[test]

@@ -175,6 +175,8 @@ pub enum Action {
     Help,
     /// Save the frame as a picture.
     SaveFrame,
+    /// Record what is done, or stop.
+    Record,
     /// Sleep in the background.
     Suspend,
     /// End.

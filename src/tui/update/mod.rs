@@ -10,6 +10,7 @@ mod marking;
 mod moving;
 pub mod palette;
 mod reading;
+mod replaying;
 mod replies;
 mod statements;
 mod swaying;
@@ -29,6 +30,20 @@ use crate::work::Job;
 
 /// Changes the state as the message asks, and orders what follows from it.
 pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Key(key) if app.replay.is_some() => replaying::press(app, key),
+        Msg::Mouse(_) | Msg::Pasted(_) if app.replay.is_some() => Vec::new(),
+        Msg::Passed(time) => replaying::pass(app, time),
+        Msg::Recorded(what) => {
+            replaying::recorded(app, what);
+            Vec::new()
+        }
+        msg => heard(app, msg),
+    }
+}
+
+/// As [`update`], whether a person did it or a replay does it again.
+fn heard(app: &mut App, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Key(key) => press(app, key),
         Msg::Mouse(mouse) => point(app, mouse),
@@ -57,6 +72,7 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Terminated => vec![Effect::Quit],
+        Msg::Passed(_) | Msg::Recorded(_) => Vec::new(),
     }
 }
 
@@ -64,7 +80,10 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
 fn configured(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
-            (app.glyphs, app.layout, app.keys) = (config.glyphs, config.layout, config.keys);
+            (app.glyphs, app.layout) = (config.glyphs, config.layout);
+            // A session is played with its own keys.
+            let keys = app.replay.as_mut().map_or(&mut app.keys, |replay| &mut replay.own);
+            *keys = config.keys;
             moving::keep_in_view(app);
             "the configuration was read again".into()
         }
@@ -137,6 +156,7 @@ fn act(app: &mut App, context: Context, action: Action) -> Vec<Effect> {
         (_, Action::Suspend) => return vec![Effect::Suspend],
         (_, Action::Palette) => app.palette = Some(Palette::default()),
         (Context::Palette, action) => return palette::act(app, action),
+        (_, Action::Record) => return replaying::record(app),
         (_, Action::SaveFrame) => return vec![Effect::SaveFrame],
         (_, Action::Help) => (app.help_from, app.screen) = (app.screen, Screen::Help),
         (Context::Question, action) => return asking::act(app, action),

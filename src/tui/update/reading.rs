@@ -68,8 +68,9 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     if (supported.is_empty() || asked) && list.is_none() {
         return Vec::new();
     }
-    let sought = if asked { &[][..] } else { &supported[..] };
-    let statements = sought.iter().map(|i| (*i, app.question.perspectives[*i].clone())).collect();
+    // An order for the reasons alone would end the search for evidence that goes on.
+    let sought = supported.iter().filter(|i| !app.reading.evidence.contains_key(&(at, **i)));
+    let statements = sought.map(|i| (*i, app.question.perspectives[*i].clone())).collect();
     // The order takes the place of an earlier one: what that did not find in time is asked for again on return.
     let reading = &mut app.reading;
     reading.asked.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));

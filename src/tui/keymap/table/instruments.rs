@@ -34,6 +34,7 @@ pub(super) const INSTRUMENTS: &[Binding] = &[
     bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Tune, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Tune, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Tune, &[":"], Action::Palette, "", "find an action by its words"),
     bind(Context::Sway, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
@@ -47,6 +48,7 @@ pub(super) const INSTRUMENTS: &[Binding] = &[
     ),
     bind(Context::Sway, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Sway, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Sway, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Sway, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Sway, &[":"], Action::Palette, "", "find an action by its words"),
     bind(
@@ -98,6 +100,7 @@ pub(super) const INSTRUMENTS: &[Binding] = &[
         "go back to the lanes; the comparison stops",
     ),
     bind(Context::Compare, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Compare, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Compare, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Compare, &[":"], Action::Palette, "", "find an action by its words"),
     bind(
@@ -135,6 +138,7 @@ pub(super) const INSTRUMENTS: &[Binding] = &[
     ),
     bind(Context::Bias, &["<Esc>", "q", "b"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Bias, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Bias, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Bias, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Bias, &[":"], Action::Palette, "", "find an action by its words"),
     bind(
@@ -184,6 +188,7 @@ pub(super) const INSTRUMENTS: &[Binding] = &[
         "let other labels count: auto, model, gold, human",
     ),
     bind(Context::Answer, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Answer, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Answer, &["?"], Action::Help, "keys", "show all keys"),
     bind(Context::Answer, &[":"], Action::Palette, "", "find an action by its words"),
 ];

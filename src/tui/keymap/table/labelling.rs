@@ -50,6 +50,7 @@ pub(super) const LABELLING: &[Binding] = &[
     bind(Context::Annotate, &["j", "<Down>"], Action::Down, "", "scroll the text down"),
     bind(Context::Annotate, &["k", "<Up>"], Action::Up, "", "scroll it up"),
     bind(Context::Annotate, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Annotate, &["R"], Action::Record, "", "record the session, or stop"),
     bind(Context::Annotate, &[":"], Action::Palette, "", "find an action by its words"),
     bind(Context::Note, &["<Enter>"], Action::ApplyNote, "keep", "keep the remark"),
     bind(Context::Note, &["<Esc>"], Action::Back, "cancel", "leave it as it was"),

@@ -1,0 +1,155 @@
+//! Frames one after another as an SVG that moves by itself, without a script. Every row that a frame shows is drawn once; a row of
+//! the screen whose content changes is a strip of its contents, which a style sheet moves from one to the next.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+
+use super::grid::rows;
+use super::palette::Rgb;
+use super::shapes::{HIGH, WIDE};
+use super::svg::{MARGIN, Picture, beginning, ground};
+
+/// The contents of one row of the screen over time.
+#[derive(Default)]
+struct Strip {
+    /// Drawn rows, by their number, each once.
+    pieces: Vec<usize>,
+    /// From when on which of the pieces is seen, in seconds.
+    changes: Vec<(f64, usize)>,
+}
+
+/// A self-contained SVG that shows each frame for its time and begins anew. A viewer that does not move it, or is asked not to,
+/// shows the frame that stands longest.
+pub fn film(frames: &[(&Buffer, Duration)], title: &str) -> String {
+    let columns = frames.iter().map(|(buffer, _)| buffer.area.width).max().unwrap_or(0);
+    let high = frames.iter().map(|(buffer, _)| buffer.area.height).max().unwrap_or(0);
+    let ground = frames.first().map_or(Rgb(0, 0, 0), |(buffer, _)| ground(buffer));
+    let mut drawn: HashMap<String, usize> = HashMap::new();
+    let mut strips: Vec<Strip> = (0..high).map(|_| Strip::default()).collect();
+    let mut now = 0.0;
+    for (buffer, lasts) in frames {
+        let rows = rows(buffer);
+        for (i, strip) in strips.iter_mut().enumerate() {
+            let mut picture = Picture::on(ground);
+            if let Some(row) = rows.get(i) {
+                picture.row(row, 0.0);
+            }
+            let next = drawn.len();
+            strip.show(now, *drawn.entry(picture.markup()).or_insert(next));
+        }
+        now += lasts.as_secs_f64();
+    }
+    let (still, _) = frames
+        .iter()
+        .fold((0.0, (0.0, Duration::ZERO)), |(at, longest), (_, lasts)| {
+            let longest = if *lasts > longest.1 { (at, *lasts) } else { longest };
+            (at + lasts.as_secs_f64(), longest)
+        })
+        .1;
+    let far = f32::from(columns) * WIDE + 2.0 * MARGIN;
+    let mut style =
+        String::from("<style>\n@media(prefers-reduced-motion:reduce){g{animation:none!important}}\n");
+    let mut body = String::new();
+    for (i, strip) in strips.iter().enumerate() {
+        strip.write(i, (still, now), far, &mut style, &mut body);
+    }
+    style.push_str("</style>\n<defs>\n");
+    let mut all: Vec<_> = drawn.into_iter().filter(|(markup, _)| !markup.is_empty()).collect();
+    all.sort_by_key(|(_, number)| *number);
+    for (markup, number) in all {
+        let _ = writeln!(style, "<g id=\"{number}\">{}</g>", markup.trim_end());
+    }
+    style.push_str("</defs>\n");
+    beginning((columns, high), ground, title, &style) + &body + "</g>\n</svg>\n"
+}
+
+impl Strip {
+    fn show(&mut self, now: f64, row: usize) {
+        let place = self.pieces.iter().position(|known| *known == row).unwrap_or_else(|| {
+            self.pieces.push(row);
+            self.pieces.len() - 1
+        });
+        if self.changes.last().is_none_or(|(_, shown)| *shown != place) {
+            self.changes.push((now, place));
+        }
+    }
+
+    /// The strip stands so that what is seen at `still` is in place, and is moved by whole widths from there.
+    fn write(&self, i: usize, (still, end): (f64, f64), far: f32, style: &mut String, body: &mut String) {
+        let before = |(at, _): &&(f64, usize)| *at <= still;
+        let stands = self.changes.iter().take_while(before).last().map_or(0, |(_, place)| *place);
+        let aside = |place: usize| (place as f32 - stands as f32) * far;
+        let y = MARGIN + i as f32 * HIGH;
+        let moves = self.changes.len() > 1;
+        if moves {
+            let _ = write!(style, "@keyframes r{i}{{");
+            for (at, place) in &self.changes {
+                let percent = format!("{:.3}", at / end.max(f64::MIN_POSITIVE) * 100.0);
+                let percent = percent.trim_end_matches('0').trim_end_matches('.');
+                let _ = write!(style, "{percent}%{{transform:translate({}px)}}", 0.0 - aside(*place));
+            }
+            let _ = writeln!(style, "}}\n.r{i}{{animation:r{i} {end:.2}s step-end infinite}}");
+            let _ = write!(body, "<g class=\"r{i}\">");
+        }
+        for (place, row) in self.pieces.iter().enumerate() {
+            let _ = write!(body, "<use href=\"#{row}\" x=\"{}\" y=\"{y}\"/>", aside(place));
+        }
+        body.push_str(if moves { "</g>\n" } else { "\n" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resvg::usvg::roxmltree::Document;
+
+    use super::*;
+
+    fn second(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    fn frames<const N: usize>(texts: [[&str; 2]; N]) -> Vec<Buffer> {
+        texts.map(Buffer::with_lines).into()
+    }
+
+    #[test]
+    fn a_row_is_drawn_once_however_often_it_is_seen() {
+        let all = frames([["same", "one"], ["same", "two"], ["same", "one"]]);
+        let film = film(&[(&all[0], second(1)), (&all[1], second(2)), (&all[2], second(1))], "a & b");
+        Document::parse(&film).unwrap();
+        for text in [">same<", ">one<", ">two<"] {
+            assert_eq!(film.matches(text).count(), 1, "{text}");
+        }
+        assert!(film.contains("<title>a &amp; b</title>"));
+        assert_eq!(film.matches("@keyframes").count(), 1);
+    }
+
+    #[test]
+    fn every_change_has_its_share_of_the_whole_time_and_the_longest_frame_stands_still() {
+        let all = frames([["abcd", "one"], ["abcd", "two"], ["abcd", "one"]]);
+        let film = film(&[(&all[0], second(1)), (&all[1], second(2)), (&all[2], second(1))], "t");
+        let moves =
+            "0%{transform:translate(60px)}25%{transform:translate(0px)}75%{transform:translate(60px)}";
+        assert!(film.contains(moves), "{film}");
+        assert!(film.contains("animation:r1 4.00s step-end infinite"), "{film}");
+        assert!(
+            film.contains("<use href=\"#1\" x=\"-60\" y=\"30\"/><use href=\"#2\" x=\"0\" y=\"30\"/>"),
+            "{film}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_a_picture_without_rows() {
+        Document::parse(&film(&[], "t")).unwrap();
+    }
+
+    #[test]
+    fn frames_of_several_sizes_fit_the_largest() {
+        let (small, large) = (Buffer::with_lines(["ab"]), Buffer::with_lines(["abcd", "efgh"]));
+        let film = film(&[(&small, second(1)), (&large, second(1))], "t");
+        assert!(film.contains("width=\"60\" height=\"60\""), "{film}");
+    }
+}

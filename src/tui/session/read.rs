@@ -1,0 +1,113 @@
+//! A session from its file. Every line that is wrong is told, and nothing is played of a file that holds one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::{Act, Head, Line, Session, VERSION};
+use crate::assets::TOUR;
+use crate::detect::{Choice, LabelSource};
+use crate::input::{InputError, Lines};
+use crate::pipeline::Recipe;
+use crate::tui::config;
+use crate::tui::script::{self, Step};
+use crate::tui::theme::Look;
+
+/// No pause is longer, so that a slip of the pen is no endless wait.
+const LONGEST: u64 = 24 * 60 * 60 * 1000;
+
+/// Reads a file.
+///
+/// # Errors
+/// It cannot be read, or a line is not what it should be.
+pub fn read(path: &Path) -> Result<Session, InputError> {
+    of(Lines::open(path)?, path)
+}
+
+/// The tour that the program carries.
+///
+/// # Errors
+/// None in a build whose tests pass.
+pub fn tour() -> Result<Session, InputError> {
+    let name = Path::new("tour.session.jsonl");
+    of(Lines::carried(name, TOUR), name)
+}
+
+fn of(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
+    let (mut first, mut acts) = (None, Vec::new());
+    while let Some(line) = lines.next_line()? {
+        let wrong = match &first {
+            None => head(line.text).map(|read| first = Some(read)).err(),
+            Some(_) => act(line.text).map(|read| acts.extend(read)).err(),
+        };
+        if let Some(expected) = wrong {
+            lines.bad(expected);
+            // Without it the other lines say nothing.
+            if first.is_none() {
+                break;
+            }
+        }
+    }
+    lines.end()?;
+    let advice = "record one with R in the explorer";
+    let head = first.ok_or(InputError::Empty { path: path.into(), what: "a session", advice })?;
+    Ok(Session { head, acts })
+}
+
+/// The first line.
+fn head(text: &str) -> Result<Head, String> {
+    let a_head = "a session's first line, such as {\"parallax-session\":1,\"size\":\"140x40\",…}";
+    let value: Value = serde_json::from_str(text).map_err(|_| a_head.to_owned())?;
+    match value.get("parallax-session").and_then(Value::as_u64) {
+        None => return Err(a_head.into()),
+        Some(version) if version != u64::from(VERSION) => {
+            return Err(format!("version {VERSION} of the format; another Parallax reads version {version}"));
+        }
+        Some(_) => {}
+    }
+    let head: Head = serde_json::from_value(value).map_err(|error| format!("{a_head} ({error})"))?;
+    for lane in &head.lanes {
+        lane.parse::<Recipe>().map_err(|error| format!("a recipe in \"lanes\" ({error})"))?;
+    }
+    if head.lanes.is_empty() || !(1..=100).contains(&head.k) {
+        return Err("at least one of \"lanes\", and a \"k\" from 1 to 100".into());
+    }
+    LabelSource::from_str(&head.label_source, false)
+        .map_err(|_| "auto, model, gold or human as \"label-source\"".to_owned())?;
+    if let Some(theme) = &head.theme {
+        Look::from_str(theme, false)
+            .map_err(|_| "terminal, light, dark, deuteranopia or mono as \"theme\"".to_owned())?;
+    }
+    if let Some(detector) = &head.detector {
+        detector.parse::<Choice>().map_err(|error| format!("a \"detector\" ({error})"))?;
+    }
+    let problems = head.config.as_deref().map(|text| config::read(text).1).unwrap_or_default();
+    match problems.first() {
+        None => Ok(head),
+        Some(problem) => Err(format!("a configuration as \"config\" ({})", problem.what)),
+    }
+}
+
+/// Any other line.
+fn act(text: &str) -> Result<Vec<(Duration, Act)>, String> {
+    let an_act = "an act, such as {\"after\":250,\"keys\":\"m\"}, with \"keys\", \"pasted\" or \"say\"";
+    let line: Line = serde_json::from_str(text).map_err(|error| format!("{an_act} ({error})"))?;
+    if line.after > LONGEST {
+        return Err("a pause of at most a day".into());
+    }
+    let after = Duration::from_millis(line.after);
+    match (line.keys, line.pasted, line.say) {
+        (Some(keys), None, None) => {
+            let steps = script::parse(&keys).map_err(|error| error.to_string())?;
+            // Of several keys each comes after the pause; a wait takes as long as it takes.
+            let alone = steps.len() == 1;
+            let pause = |step: &Step| if *step == Step::Wait && !alone { Duration::ZERO } else { after };
+            Ok(steps.into_iter().map(|step| (pause(&step), Act::Step(step))).collect())
+        }
+        (None, Some(text), None) => Ok(vec![(after, Act::Paste(text))]),
+        (None, None, Some(words)) => Ok(vec![(after, Act::Say(words))]),
+        _ => Err(an_act.into()),
+    }
+}

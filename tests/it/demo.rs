@@ -1,0 +1,181 @@
+//! Sessions: recorded, read, played, filmed; the carried tour; the pictures of the pages.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use parallax::tui::app::{App, Screen};
+use parallax::tui::message::{Effect, Msg, Recording};
+use parallax::tui::session::{self, Replay, Session};
+use parallax::tui::update::update;
+use parallax::tui::{Start, film};
+
+use crate::program::Desk;
+use crate::stage::{self, asked, press};
+
+const HEAD: &str = r#"{"parallax-session":1,"size":"100x30","label-source":"gold","lanes":["bm25"],"k":5}"#;
+
+fn session(acts: &str) -> Session {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.session.jsonl");
+    fs::write(&file, format!("{HEAD}\n{acts}")).unwrap();
+    session::read(&file).unwrap()
+}
+
+fn playing(acts: &str) -> App {
+    let mut app = asked(100, 30);
+    app.replay = Some(Replay::begin(&session(acts), 1.0, &mut app.keys));
+    app
+}
+
+fn pass(app: &mut App, milliseconds: u64) -> Vec<Effect> {
+    update(app, Msg::Passed(Duration::from_millis(milliseconds)))
+}
+
+#[test]
+fn the_acts_of_a_session_come_in_their_time_and_the_keys_are_the_users_again_at_its_end() {
+    let mut app = playing("{\"after\":100,\"keys\":\"?\"}\n{\"after\":100,\"say\":\"Keys.\"}");
+    pass(&mut app, 99);
+    assert_eq!(app.screen, Screen::Explore);
+    pass(&mut app, 1);
+    assert_eq!(app.screen, Screen::Help);
+    pass(&mut app, 100);
+    assert!(app.replay.is_none());
+    assert!(app.notice.is_some_and(|notice| notice.contains("now the keys are yours")));
+}
+
+#[test]
+fn whoever_watches_stops_hastens_goes_on_and_takes_over() {
+    let mut app = playing("{\"after\":100,\"keys\":\"?\"}\n{\"after\":900,\"keys\":\"<Esc>\"}");
+    press(&mut app, "<Space>");
+    pass(&mut app, 5_000);
+    assert_eq!(app.screen, Screen::Explore, "it stands still");
+    press(&mut app, "<Space><Right>");
+    pass(&mut app, 50);
+    assert_eq!(app.screen, Screen::Help, "twice as fast");
+    press(&mut app, "m");
+    assert!(app.replay.as_ref().is_some_and(|replay| replay.paused), "any other key stops it");
+    press(&mut app, "<Enter>");
+    assert_eq!(app.screen, Screen::Explore, "the next act at once");
+    let mut app = playing("{\"after\":100,\"keys\":\"?\"}");
+    press(&mut app, "q");
+    assert!(app.replay.is_none());
+    press(&mut app, "?");
+    assert_eq!(app.screen, Screen::Help, "the keys are the user's own");
+}
+
+#[test]
+fn a_replay_leaves_no_files_ends_nothing_and_clicks_nothing_in_another_size() {
+    let mut app = playing("{\"after\":0,\"keys\":\"SYRq<Resize:50x10>\"}\n{\"after\":9,\"keys\":\"?\"}");
+    assert_eq!(pass(&mut app, 0), []);
+    assert!(app.recording.is_none() && app.replay.is_some());
+    assert_eq!((app.size.width, app.size.height), (100, 30));
+    let mut app = playing("{\"after\":0,\"keys\":\"<Click:60,6>\"}\n{\"after\":9,\"keys\":\"?\"}");
+    app.size = stage::size(80, 24);
+    pass(&mut app, 0);
+    assert!(app.notice.is_some_and(|notice| notice.contains("another size")));
+}
+
+#[test]
+fn r_records_in_the_lanes_and_the_same_key_ends_it_anywhere() {
+    let mut app = asked(100, 30);
+    assert_eq!(press(&mut app, "R"), [Effect::Record]);
+    update(&mut app, Msg::Recorded(Recording::Began("parallax-1.session.jsonl".into())));
+    let shown = parallax::tui::frame(&app, stage::start().theme()).unwrap().dump(false);
+    assert!(shown.contains("● recording"), "{shown}");
+    press(&mut app, "<Enter>");
+    assert!(press(&mut app, "R").contains(&Effect::StopRecording));
+    update(&mut app, Msg::Recorded(Recording::Ended("parallax-1.session.jsonl".into())));
+    assert!(
+        app.notice.as_ref().is_some_and(|notice| notice.contains("parallax demo parallax-1.session.jsonl"))
+    );
+    assert_eq!(press(&mut app, "R"), [], "elsewhere it does not begin");
+}
+
+/// The words of a caption, and what must stand on the same frame.
+const CLAIMS: [(&str, &[&str]); 11] = [
+    ("Every column is", &["▲ Wolves should be", "▼ Wolves should not", "BM25", "MiniLM", "Hybrid"]),
+    ("gold labels", &["labels: gold"]),
+    ("BM25: nothing", &["MRecall@5 0  ▲0 ▼0 ○5  0/2"]),
+    ("MiniLM compares", &["MRecall@5 1  ▲2 ▼2 ○2  2/2"]),
+    ("Hybrid fuses", &["▲0 ▼1 ○4  1/2"]),
+    ("Arrows say", &["Hybrid +mmr", "↑", "↓", "▲0 ▼1 ○4  1/2"]),
+    ("Now both", &["Hybrid +perspectives", "MRecall@5 1 (+1)"]),
+    ("Its scores and", &["MiniLM +pap-plus→2", "▲2 ▼2 ○2  2/2"]),
+    ("The detector is", &["+xquad", "! ", "experimental"]),
+    ("Means over the set", &["24/24 questions", ".50 (", ".12 (", ".04 ("]),
+    ("MiniLM's list ends", &["balanced · turned by 2 4 5"]),
+];
+
+#[test]
+fn the_tour_plays_to_its_end_and_shows_what_it_says() {
+    let desk = tempfile::tempdir().unwrap();
+    let tour = session::tour().unwrap();
+    let mut start = stage::start();
+    start.opening.data_dir = desk.path().into();
+    start.lanes = tour.head.lanes.iter().map(|lane| lane.parse().unwrap()).collect();
+    start.source = parallax::detect::LabelSource::Gold;
+    let start = Start { k: usize::from(tour.head.k), ..start };
+    let shots = film(start, &tour, tour.head.size, Duration::from_secs(1800)).unwrap();
+    let frames: Vec<String> = shots.iter().map(|shot| shot.frame.dump(false)).collect();
+    for (words, all) in CLAIMS {
+        let said: Vec<&String> = frames.iter().filter(|frame| frame.contains(words)).collect();
+        let last = said.last().unwrap_or_else(|| panic!("`{words}` is never said"));
+        for shown in all {
+            assert!(said.iter().any(|frame| frame.contains(shown)), "no `{shown}` in\n{last}");
+        }
+    }
+    assert!(frames.iter().any(|frame| frame.contains("shift .00")));
+    assert!(frames.iter().any(|frame| frame.contains("Why rank 2 in MiniLM")));
+    let last = frames.last().unwrap();
+    assert!(last.contains("That was the tour.") && last.contains("⏎ read"), "{last}");
+}
+
+#[test]
+fn a_session_becomes_a_moving_picture_and_what_is_none_is_refused() {
+    let desk = Desk::new();
+    let acts = r#"{"after":9,"say":"Look."}
+{"after":9,"keys":"Should zoos be banned?<Enter><Wait>"}
+{"after":900,"keys":"j"}
+"#;
+    desk.write("a.session.jsonl", format!("{HEAD}\n{acts}"));
+    desk.run(&["demo", "a.session.jsonl", "--out", "a.svg"]).good();
+    let picture = fs::read_to_string(desk.files.path().join("a.svg")).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.contains("@keyframes") && picture.contains("Look."));
+    desk.run(&["demo", "a.session.jsonl", "--out", "a.gif"]).bad(&["a.gif", ".svg"]);
+    desk.run(&["demo", "a.session.jsonl"]).bad(&["a terminal", "--out"]);
+    desk.run(&["demo", "--speed", "0"]).bad(&["0.125 to 64"]);
+    desk.write("b.session.jsonl", format!("{HEAD}\n{{\"after\":1,\"keys\":\"<Entr>\"}}\n"));
+    desk.run(&["demo", "b.session.jsonl"]).bad(&["b.session.jsonl:2: expected", "<Entr>"]);
+}
+
+#[test]
+fn the_page_of_screens_shows_every_picture_that_the_script_makes_and_no_other() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let names = |text: &str, before: &str| {
+        let parts = text.split(before).skip(1).filter_map(|rest| rest.split_once(".svg"));
+        let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let script = read("tools/pictures/make.sh");
+    let mut made: Vec<String> = script
+        .lines()
+        .filter_map(|line| line.strip_prefix("picture "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    made.sort();
+    assert!(made.len() > 10);
+    assert_eq!(names(&read("docs/screens.md"), "(pictures/"), made);
+    for name in &made {
+        assert!(
+            root.join(format!("docs/pictures/{name}.svg")).exists(),
+            "{name}: run tools/pictures/make.sh"
+        );
+    }
+    assert!(
+        script.contains("docs/pictures/tour.svg") && read("README.md").contains("(docs/pictures/tour.svg)")
+    );
+}
