@@ -134,10 +134,9 @@ fn the_manual_has_a_page_for_the_program_and_one_a_command() {
 }
 
 #[test]
-fn the_readmes_example_is_good() {
-    let readme = include_str!("../../README.md");
-    let (_, section) = readme.split_once("## Configuration").expect("README.md has a section Configuration");
-    let (_, rest) = section.split_once("```toml\n").expect("it has an example");
+fn the_pages_example_is_good() {
+    let page = include_str!("../../docs/configuration.md");
+    let (_, rest) = page.split_once("```toml\n").expect("it has an example");
     let (example, _) = rest.split_once("```").unwrap();
     let (config, problems) = parallax::tui::config::read(example);
     assert_eq!(problems, []);

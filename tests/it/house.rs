@@ -143,10 +143,32 @@ fn the_actions_have_the_names_that_configurations_were_written_with() {
 }
 
 #[test]
-fn the_key_table_of_the_readme_is_the_one_that_keys_are_dispatched_by() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
-    let inside = readme.split_once("<!-- keys -->").and_then(|(_, rest)| rest.split_once("<!-- /keys -->"));
-    let (inside, _) = inside.expect("README.md holds <!-- keys --> and <!-- /keys -->");
+fn the_key_table_of_the_page_is_the_one_that_keys_are_dispatched_by() {
+    let page = fs::read_to_string(root().join("docs/keys.md")).expect("docs/keys.md");
+    let inside = page.split_once("<!-- keys -->").and_then(|(_, rest)| rest.split_once("<!-- /keys -->"));
+    let (inside, _) = inside.expect("docs/keys.md holds <!-- keys --> and <!-- /keys -->");
     let table = key_table();
-    assert!(inside.trim() == table.trim(), "between the two comments of README.md belongs:\n\n{table}");
+    assert!(inside.trim() == table.trim(), "between the two comments of docs/keys.md belongs:\n\n{table}");
+}
+
+/// The pages: those in the first folder and in `docs`.
+fn pages() -> Vec<PathBuf> {
+    let folders =
+        [root().to_owned(), root().join("docs")].map(|folder| fs::read_dir(folder).expect("a folder"));
+    let files = folders.into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    files.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+}
+
+#[test]
+fn every_link_between_the_pages_leads_to_a_file() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !link.contains("://") {
+                let leads = page.parent().expect("a folder").join(file).exists();
+                assert!(leads, "{}: {link} leads nowhere", page.display());
+            }
+        }
+    }
 }
