@@ -1,10 +1,10 @@
 //! The lanes over the question set: a row a question, and below it each lane's means, curves and overlap.
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Rect};
+use ratatui::layout::Rect;
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Paragraph};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 
 use super::span;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
@@ -196,11 +196,13 @@ fn sides(compared: &[&Compared], lane: usize) -> String {
 
 /// MRecall of every lane over k.
 fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
-        " MRecall over k ",
-        Meaning::Title,
-        theme,
-    ));
+    // The names stand above the curves, where they hide none.
+    let mut title = vec![span(" MRecall over k ", Meaning::Title, theme)];
+    title.extend((0..app.lanes.len()).map(|i| {
+        let name = format!(" {} {} ", i + 1, app.short_title(i, 14));
+        span(name, Meaning::Side(Mark::Other(i)), theme)
+    }));
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let compared = known(app);
@@ -218,27 +220,20 @@ fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         .collect();
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
     // The number of its lane stands on every curve, each at a k of its own, for curves may end in one point.
-    let numbered = |i: usize| (i + 1).to_string();
     let ends = lines.iter().enumerate().filter_map(|(i, points)| {
         let point = points.iter().rev().nth(i % points.len().max(1))?;
-        let digit = numbered(i).chars().next_back()?;
+        let digit = char::from_digit(i as u32 + 1, 10)?;
         Some((i, Marker::Custom(digit), GraphType::Scatter, std::slice::from_ref(point)))
     });
     let curves = lines.iter().enumerate().map(|(i, points)| (i, marker, GraphType::Line, &points[..]));
     let datasets = curves.chain(ends).map(|(i, marker, kind, points)| {
         let style = theme.style(Meaning::Side(Mark::Other(i)));
-        let drawn = Dataset::default().marker(marker).graph_type(kind).style(style).data(points);
-        match kind {
-            GraphType::Line => drawn.name(format!("{} {}", numbered(i), app.short_title(i, 20))),
-            _ => drawn,
-        }
+        Dataset::default().marker(marker).graph_type(kind).style(style).data(points)
     });
     let muted = theme.style(Meaning::Muted);
     let deepest = app.k.max(2) as f64;
-    let any = Constraint::Percentage(100);
     let chart = Chart::new(datasets.collect())
-        .hidden_legend_constraints((any, any))
-        .legend_position(Some(LegendPosition::BottomRight))
+        .legend_position(None)
         .x_axis(
             Axis::default()
                 .bounds([1.0, deepest])
