@@ -62,7 +62,7 @@ pub struct CrossEncoder {
     encoder: MiniLm,
     /// Vectors of the texts met lately: a passage is judged for several statements, a statement against many passages.
     vectors: Mutex<HashMap<[u8; 32], Arc<Vec<f32>>>>,
-    tokenizer: Tokenizer,
+    tokenizer: &'static Tokenizer,
     card: Card,
     key: String,
 }
@@ -89,7 +89,7 @@ impl CrossEncoder {
             graph: Graph::carried(assets::DETECTOR, &["input_ids", "attention_mask", "token_type_ids"])?,
             encoder: MiniLm::carried()?,
             vectors: Mutex::default(),
-            tokenizer: tokenizer(None)?,
+            tokenizer: tokenizer()?,
             card: Self::card()?,
             key: format!("parallax-{}", &hash[..12]),
         })

@@ -86,7 +86,11 @@ fn find(folder: &Path) -> Result<(PathBuf, Kind), InputError> {
 fn words(folder: &Path, file: &Path) -> tokenizers::Result<Tokenizer> {
     let lower = json(&folder.join("tokenizer_config.json"))?;
     let lower = lower.and_then(|said| said.get("do_lower_case")?.as_bool()).unwrap_or(true);
-    let model = WordPiece::from_file(&file.to_string_lossy()).unk_token("[UNK]".into()).build()?;
+    pieces(WordPiece::from_file(&file.to_string_lossy()).unk_token("[UNK]".into()).build()?, lower)
+}
+
+/// What stands around a list of word pieces.
+pub fn pieces(model: WordPiece, lower: bool) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer = Tokenizer::new(model);
     tokenizer.with_normalizer(Some(BertNormalizer::new(true, true, None, lower)))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));

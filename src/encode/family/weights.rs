@@ -148,7 +148,7 @@ impl Weights {
 
     pub(super) fn linear(&self, name: &str, from: usize, to: usize) -> Result<Linear, InputError> {
         let bias = self.get(&format!("{name}.bias"), &[to])?;
-        Ok(Linear::new(self.get(&format!("{name}.weight"), &[to, from])?, Some(bias)))
+        Ok(Linear::new(self.product(name, from, to)?, Some(bias)))
     }
 
     pub(super) fn linear_without_bias(
@@ -157,7 +157,14 @@ impl Weights {
         from: usize,
         to: usize,
     ) -> Result<Linear, InputError> {
-        Ok(Linear::new(self.get(&format!("{name}.weight"), &[to, from])?, None))
+        Ok(Linear::new(self.product(name, from, to)?, None))
+    }
+
+    /// The weights of a product, lying in memory the way the product reads them: the other way round they are turned at every one.
+    fn product(&self, name: &str, from: usize, to: usize) -> Result<Tensor, InputError> {
+        let name = format!("{name}.weight");
+        let turned = self.get(&name, &[to, from])?.t().and_then(|weight| weight.contiguous()?.t());
+        turned.map_err(|error| wrong(&self.told, format!("the tensor `{name}` cannot be laid out ({error})")))
     }
 
     pub(super) fn norm(&self, name: &str, width: usize, eps: f64) -> Result<LayerNorm, InputError> {

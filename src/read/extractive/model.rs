@@ -135,7 +135,7 @@ fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
         read.with_truncation(None).map_err(|error| wrong(error.to_string()))?;
         read
     } else {
-        graph::tokenizer(None).map_err(|error| wrong(error.0))?
+        graph::tokenizer().map_err(|error| wrong(error.0))?.clone()
     };
     // The marks are set here: where a stranger's text spells one, it is text.
     tokenizer.set_encode_special_tokens(true);

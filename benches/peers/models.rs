@@ -1,0 +1,175 @@
+//! Encoding and detection against ONNX Runtime: the same files, the same texts, one sequence a call.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use parallax::corpus::Passage;
+use parallax::detect::{CrossEncoder, Detector};
+use parallax::encode::{Encoder, MiniLm, Role};
+use parallax::retrieve::dense::dot;
+use parallax::work::{Stop, on_all};
+use rayon::ThreadPoolBuilder;
+use serde_json::json;
+use tokenizers::Tokenizer;
+
+use crate::Outcome;
+use crate::page::{Page, cells, figure};
+use crate::peer::{Peer, lists, seconds};
+use crate::rounds::{ROUNDS, Rounds};
+
+const LENGTHS: [usize; 4] = [16, 64, 128, 256];
+const STATEMENT: &str = "Zoos should be banned.";
+/// Tokens that a side reads in a round.
+const TOKENS: usize = 6_144;
+/// Threads of ours, calls at a time of theirs, threads within a call of theirs.
+const THREADS: [(usize, usize, usize); 3] = [(1, 1, 1), (2, 2, 1), (2, 1, 2)];
+
+fn asset(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(path)
+}
+
+/// Texts of exactly so many tokens, cut out of one long text.
+fn texts(tokenizer: &Tokenizer, long: &str, tokens: usize, count: usize) -> Outcome<Vec<String>> {
+    let whole = tokenizer.encode_fast(long, false)?;
+    // Places of bytes are wanted, and `encode_fast` gives none.
+    let offsets = tokenizer.encode(long, false)?;
+    let offsets = offsets.get_offsets();
+    assert_eq!(whole.len(), offsets.len());
+    let (mut found, mut start) = (Vec::new(), 0);
+    while found.len() < count && start + tokens <= offsets.len() {
+        let text = &long[offsets[start].0..offsets[start + tokens - 1].1];
+        // A cut inside a word may give other tokens.
+        if tokenizer.encode_fast(text, false)?.len() == tokens {
+            found.push(text.to_owned());
+        }
+        start += tokens / 2 + 1;
+    }
+    if found.len() < count { Err("the texts are too short".into()) } else { Ok(found) }
+}
+
+/// Every length and number of threads, for both models.
+pub fn models(page: &mut Page, passages: &[Passage], mut peer: Option<&mut Peer>) -> Outcome<()> {
+    let mut tokenizer = Tokenizer::from_file(asset("minilm/tokenizer.json"))?;
+    tokenizer.with_padding(None).with_truncation(None)?;
+    let long: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
+    let long = long.join(" ");
+    encoding(page, &tokenizer, &long, peer.as_deref_mut())?;
+    detection(page, &tokenizer, &long, peer)
+}
+
+fn columns() -> [&'static str; 4] {
+    ["this program", "ONNX Runtime", "ratio", "agreement"]
+}
+
+fn threads((ours, calls, within): (usize, usize, usize)) -> String {
+    match (ours, calls, within) {
+        (1, ..) => "1 thread".into(),
+        (_, 2, _) => "2 threads, two calls at a time".into(),
+        _ => format!("2 threads; ONNX Runtime {within} within a call"),
+    }
+}
+
+fn encoding(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
+    let encoder = MiniLm::carried()?;
+    page.table("Encoding: texts a second, all-MiniLM-L6-v2 in int8", &columns());
+    for tokens in LENGTHS {
+        // Two stand around every text.
+        let texts = texts(tokenizer, long, tokens - 2, TOKENS / tokens)?;
+        for spread @ (ours, calls, within) in THREADS {
+            let pool = ThreadPoolBuilder::new().num_threads(ours).build()?;
+            let mut order = json!({
+                "do": "encode", "model": asset("minilm/model.int8.onnx"), "tokenizer": asset("minilm/tokenizer.json"),
+                "threads": within, "callers": calls, "texts": texts, "give": true,
+            });
+            let theirs = match peer.as_deref_mut() {
+                Some(peer) => Some(lists::<f32>(&peer.ask(&order)?, "vectors")?),
+                None => None,
+            };
+            order["give"] = false.into();
+            let mut made = Vec::new();
+            let rounds = Rounds::of(
+                ROUNDS,
+                || {
+                    let each = |i: usize| encoder.encode(&texts[i], Role::Passage);
+                    let vectors = on_all(&pool, texts.len(), &Stop::never(), each);
+                    made = vectors.into_iter().collect::<Result<Vec<_>, _>>()?;
+                    Ok(())
+                },
+                || peer.as_deref_mut().map(|peer| seconds(&peer.ask(&order)?)).transpose(),
+            )?;
+            let mut row = cells(&rounds, |seconds| texts.len() as f64 / seconds);
+            row.push(theirs.map_or_else(
+                || "–".into(),
+                |theirs| {
+                    let cosines = made.iter().zip(&theirs).map(|(a, b)| dot(a, b));
+                    format!("cosine ≥ {:.4}", cosines.fold(f32::INFINITY, f32::min))
+                },
+            ));
+            page.row(&format!("{tokens} tokens, {}", threads(spread)), &row);
+        }
+    }
+    Ok(())
+}
+
+/// The detector's file alone: the encoder's vectors, which it shares with the lanes, are kept from the first round on.
+fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
+    let detector = CrossEncoder::carried()?;
+    let statement = tokenizer.encode_fast(STATEMENT, false)?.len();
+    page.table("Detection: pairs a second, the carried cross-encoder in int8", &columns());
+    for tokens in LENGTHS {
+        let texts = texts(tokenizer, long, tokens - statement - 3, TOKENS / tokens)?;
+        let pairs: Vec<[&str; 2]> = texts.iter().map(|text| [text.as_str(), STATEMENT]).collect();
+        let passages = texts.iter().map(|text| Passage { text: text.clone(), ..Passage::default() });
+        let passages: Vec<Passage> = passages.collect();
+        for spread @ (ours, calls, within) in THREADS {
+            let pool = ThreadPoolBuilder::new().num_threads(ours).build()?;
+            let mut order = json!({
+                "do": "judge", "model": asset("detector/detector.onnx"), "tokenizer": asset("minilm/tokenizer.json"),
+                "threads": within, "callers": calls, "pairs": pairs, "give": true,
+            });
+            let theirs = match peer.as_deref_mut() {
+                Some(peer) => Some(lists::<f32>(&peer.ask(&order)?, "logits")?),
+                None => None,
+            };
+            order["give"] = false.into();
+            let made = RefCell::new(Vec::new());
+            let rounds = Rounds::of(
+                ROUNDS,
+                || {
+                    let each = |i: usize| detector.judge(&passages[i], STATEMENT, &Stop::never());
+                    let verdicts = on_all(&pool, passages.len(), &Stop::never(), each);
+                    *made.borrow_mut() = verdicts.into_iter().collect::<Result<Vec<_>, _>>()?;
+                    Ok(())
+                },
+                || peer.as_deref_mut().map(|peer| seconds(&peer.ask(&order)?)).transpose(),
+            )?;
+            let mut row = cells(&rounds, |seconds| pairs.len() as f64 / seconds);
+            row.push(match theirs {
+                Some(theirs) => agreement(&made.borrow(), &joined(&texts, &theirs)?),
+                None => "–".into(),
+            });
+            page.row(&format!("{tokens} tokens, {}", threads(spread)), &row);
+        }
+    }
+    Ok(())
+}
+
+/// Their logits, joined with the cosine as the detector's card says.
+fn joined(texts: &[String], logits: &[Vec<f32>]) -> Outcome<Vec<f32>> {
+    let card: serde_json::Value = serde_json::from_slice(&std::fs::read(asset("detector/detector.json"))?)?;
+    let weight = |name: &str| card["join"][name].as_f64().map(|x| x as f32).ok_or("the card has no join");
+    let (support, cosine, bias) = (weight("support")?, weight("cosine")?, weight("bias")?);
+    let encoder = MiniLm::carried()?;
+    let asked = encoder.encode(STATEMENT, Role::Passage)?;
+    let joined = texts.iter().zip(logits).map(|(text, logits)| {
+        let close = dot(&encoder.encode(text, Role::Passage)?, &asked);
+        let logit = support * (logits[0] - logits[2]) + cosine * close + bias;
+        Ok(1.0 / (1.0 + (-logit).exp()))
+    });
+    joined.collect()
+}
+
+fn agreement(ours: &[f32], theirs: &[f32]) -> String {
+    let apart = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs());
+    format!("probability ± {}", figure(f64::from(apart.fold(0.0, f32::max))))
+}
