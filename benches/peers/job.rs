@@ -91,7 +91,8 @@ fn searched(question: &Question, corpus: Option<&Path>) -> Outcome<()> {
 /// The explorer in a pseudo-terminal, until all three lanes show the verdicts of their first k.
 fn explored(question: &Question) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
-    let size = portable_pty::PtySize { rows: ROWS.get(), cols: COLUMNS.get(), pixel_width: 0, pixel_height: 0 };
+    let size =
+        portable_pty::PtySize { rows: ROWS.get(), cols: COLUMNS.get(), pixel_width: 0, pixel_height: 0 };
     let pair = portable_pty::native_pty_system().openpty(size)?;
     let mut command = portable_pty::CommandBuilder::new(env!("CARGO_BIN_EXE_parallax"));
     command.arg("--data-dir");
@@ -119,7 +120,10 @@ pub fn job(page: &mut Page, python: Option<(PathBuf, PathBuf)>) -> Outcome<()> {
     let python = python.as_ref().map(|(python, model)| (python.as_path(), model.as_path()));
     page.table("One question, from nothing: seconds", &["this program", "the Python script", "ratio"]);
     cold(page, python)?;
-    page.table("One more question, all loaded: milliseconds", &["this program", "the Python script", "ratio"]);
+    page.table(
+        "One more question, all loaded: milliseconds",
+        &["this program", "the Python script", "ratio"],
+    );
     warm(page, python)
 }
 
@@ -129,10 +133,9 @@ fn cold(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
     let ways: [(&str, &dyn Fn() -> Outcome<()>); 3] = [
         ("`parallax search`, the sample with the vectors that it carries", &|| searched(&question, None)),
         ("`parallax QUESTION` in a pseudo-terminal, to the coloured verdicts", &|| explored(&question)),
-        (
-            "`parallax search --corpus`, the sample imported, indexed and embedded",
-            &|| searched(&question, Some(&corpus)),
-        ),
+        ("`parallax search --corpus`, the sample imported, indexed and embedded", &|| {
+            searched(&question, Some(&corpus))
+        }),
     ];
     let mut rounds = [Rounds::default(), Rounds::default(), Rounds::default()];
     for round in 0..=COLD {
@@ -187,7 +190,10 @@ fn warm(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
             }
         }
     }
-    page.row("lists of three lanes, and the verdicts of their first 5", &cells(&rounds, |seconds| seconds * 1e3));
+    page.row(
+        "lists of three lanes, and the verdicts of their first 5",
+        &cells(&rounds, |seconds| seconds * 1e3),
+    );
     let theirs = if script.is_some() { format!(", {of_theirs} by the script") } else { String::new() };
     page.tell(&format!("\nPairs judged in the warm rounds: {pairs} by this program{theirs}."));
     Ok(())
@@ -196,7 +202,8 @@ fn warm(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
 /// Ranks three lanes and judges the first k of each; how many pairs that were.
 fn answered(setup: &Setup, question: &Question) -> Outcome<usize> {
     let mut lists = Lists::default();
-    let plan = Plan { question: question.clone(), lanes: Recipe::defaults(), k: K, source: LabelSource::Model };
+    let plan =
+        Plan { question: question.clone(), lanes: Recipe::defaults(), k: K, source: LabelSource::Model };
     let lanes = plan.lanes.iter();
     let ranked = lanes.map(|lane| rank(setup, lane, Asked::plainly(question), &mut lists, &Stop::never()));
     let rankings = ranked.collect::<Result<Vec<_>, _>>()?;

@@ -46,7 +46,8 @@ impl Peer {
     pub fn versions(&mut self) -> Outcome<(String, Vec<String>)> {
         let answer = self.ask(&json!({"do": "versions"}))?;
         let packages = answer.as_object().ok_or("no versions")?;
-        let told = packages.iter().filter_map(|(name, version)| Some(format!("{name} {}", version.as_str()?)));
+        let told =
+            packages.iter().filter_map(|(name, version)| Some(format!("{name} {}", version.as_str()?)));
         let missing = packages.iter().filter(|(_, version)| version.is_null());
         Ok((told.collect::<Vec<_>>().join(", "), missing.map(|(name, _)| name.clone()).collect()))
     }

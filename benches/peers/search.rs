@@ -44,8 +44,12 @@ pub fn search(page: &mut Page, opening: &Opening, mut peer: Option<&mut Peer>) -
     setup.embed(None, &|_| (), &Stop::never())?;
     let asked: Vec<String> =
         setup.questions.iter().flat_map(|question| question.perspectives.clone()).collect();
-    let title = format!("{} questions over the {} passages of {}: milliseconds a question, first {K}",
-        asked.len(), setup.corpus.len(), setup.corpus.name);
+    let title = format!(
+        "{} questions over the {} passages of {}: milliseconds a question, first {K}",
+        asked.len(),
+        setup.corpus.len(),
+        setup.corpus.name
+    );
     page.table(&title, &["this program", "the peer", "ratio", "agreement"]);
     by_terms(page, &setup, &asked, peer.as_deref_mut())?;
     by_vectors(page, &setup, &asked, peer)
@@ -76,7 +80,8 @@ fn by_terms(page: &mut Page, setup: &Setup, asked: &[String], mut peer: Option<&
                 continue;
             }
             let depth = K.min(setup.corpus.len());
-            let order = json!({"do": "bm25", "queries": queries, "k": depth, "backend": backend, "threads": 1});
+            let order =
+                json!({"do": "bm25", "queries": queries, "k": depth, "backend": backend, "threads": 1});
             let theirs = lists(&peer.ask(&order)?, "hits")?;
             let mut ours = Vec::new();
             let rounds = Rounds::of(

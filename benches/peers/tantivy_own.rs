@@ -2,7 +2,9 @@
 
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
-use tantivy::schema::{FAST, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
+use tantivy::schema::{
+    FAST, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
+};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexWriter, Searcher, TantivyDocument, Term};
 
@@ -19,7 +21,8 @@ impl Own {
     pub fn index(passages: &[Vec<String>]) -> Outcome<Self> {
         let mut schema = Schema::builder();
         let indexing = TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs);
-        let contents = schema.add_text_field("contents", TextOptions::default().set_indexing_options(indexing));
+        let contents =
+            schema.add_text_field("contents", TextOptions::default().set_indexing_options(indexing));
         let place = schema.add_u64_field("place", NumericOptions::from(FAST));
         let index = Index::create_in_ram(schema.build());
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 256 << 20)?;

@@ -141,10 +141,12 @@ mod tests {
         whole.with_truncation(None).unwrap();
         let corpus = sample::corpus();
         let passages = corpus.places().map(|at| corpus.passage(at).contents());
-        let odd = ["", " ", "[SEP] a [CLS]", "NAÏVE Straße 北京 🦁 e\u{301}", "x\u{0}\u{200b}y\tz", "[MASK]s"];
+        let odd =
+            ["", " ", "[SEP] a [CLS]", "NAÏVE Straße 北京 🦁 e\u{301}", "x\u{0}\u{200b}y\tz", "[MASK]s"];
         for text in passages.chain(odd.map(str::to_owned)) {
             for marks in [true, false] {
-                let (ours, theirs) = (tokenizer().unwrap().encode(&*text, marks), whole.encode(&*text, marks));
+                let (ours, theirs) =
+                    (tokenizer().unwrap().encode(&*text, marks), whole.encode(&*text, marks));
                 assert_eq!(ours.unwrap(), theirs.unwrap(), "{text}");
             }
         }
