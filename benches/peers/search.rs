@@ -55,7 +55,7 @@ pub fn search(page: &mut Page, opening: &Opening, mut peer: Option<&mut Peer>) -
     by_vectors(page, &setup, &asked, peer)
 }
 
-fn by_terms(page: &mut Page, setup: &Setup, asked: &[String], mut peer: Option<&mut Peer>) -> Outcome<()> {
+fn by_terms(page: &mut Page, setup: &Setup, asked: &[String], peer: Option<&mut Peer>) -> Outcome<()> {
     let split = |text: &str| terms(text).into_iter().map(|term| term.text).collect::<Vec<_>>();
     let queries: Vec<Vec<String>> = asked.iter().map(|text| split(text)).collect();
     let passages: Vec<Vec<String>> =
@@ -65,7 +65,7 @@ fn by_terms(page: &mut Page, setup: &Setup, asked: &[String], mut peer: Option<&
         asked.iter().map(|text| Ok(places(&retriever.search(text, K, &Stop::never())?))).collect()
     };
     let each = |seconds: f64| seconds / asked.len() as f64 * 1e3;
-    if let Some(peer) = peer.as_deref_mut() {
+    if let Some(peer) = peer {
         let file = tempfile::NamedTempFile::new()?;
         let mut lines = std::io::BufWriter::new(&file);
         for passage in &passages {
