@@ -13,6 +13,7 @@
 //! | [`project`] | a query seen from one perspective: the PAP family |
 //! | [`rerank`] | MMR, and diversifiers that know the perspectives |
 //! | [`llm`] | language models that answer prompts |
+//! | `caught` | panics of parsers that are not ours |
 //! | `net` | how a client is set up, fetching a file, sending a request |
 //! | [`web`] | a question → pages that a search engine finds → a corpus |
 //! | [`remote`] | engines on other machines |
@@ -28,6 +29,7 @@
 
 pub mod annotate;
 mod assets;
+mod caught;
 pub mod cli;
 pub mod corpus;
 pub mod detect;

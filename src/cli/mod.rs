@@ -29,6 +29,7 @@ pub use args::Args;
 use args::Command;
 
 use crate::remote::Place;
+use crate::report::safe::line;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
@@ -46,7 +47,9 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "parallax: {error:#}");
+            // What is wrong in somebody's file is told in its words.
+            let told: Vec<String> = format!("parallax: {error:#}").lines().map(line).collect();
+            let _ = writeln!(io::stderr(), "{}", told.join("\n"));
             ExitCode::from(2)
         }
     }

@@ -3,8 +3,10 @@
 //! The names are those that collections use: BEIR (`_id`, `title`, `text`), Pyserini (`id`, `contents`), DPR (`id`, `text`,
 //! `title`), Sphere (`id`, `title`, `raw`, `url`). What is none of the three is kept as metadata.
 
-use super::Passage;
 use serde_json::{Map, Value};
+
+use super::Passage;
+use crate::input::excerpt;
 
 /// Names for a passage's id, the first that is there counting.
 const IDS: [&str; 3] = ["_id", "id", "docid"];
@@ -63,7 +65,7 @@ impl Columns {
 }
 
 fn listed<'a>(columns: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = columns.take(12).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = columns.take(12).map(excerpt).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 

@@ -4,6 +4,8 @@
 
 use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
+use crate::caught::caught;
+
 /// Tags that a page may have. What has more is no page of text, and parsing costs the square of how deep they are nested.
 const TAGS: usize = 60_000;
 
@@ -27,6 +29,9 @@ pub enum HtmlError {
     /// The rules could not be applied.
     #[error("this page cannot be read ({0}); take it out of the folder, or save it as plain text")]
     Rules(#[from] ReadabilityError),
+    /// The parser stumbled over it.
+    #[error("this page cannot be read; take it out of the folder, or save it as plain text")]
+    Stumbled,
 }
 
 /// The title and main text of a page.
@@ -38,6 +43,11 @@ pub fn main_text(html: &str) -> Result<Page, HtmlError> {
     if tags > TAGS {
         return Err(HtmlError::Tags(tags));
     }
+    // Anybody can write a page, and a fault that it meets in the parser must not end a whole job.
+    caught(|| read(html)).unwrap_or(Err(HtmlError::Stumbled))
+}
+
+fn read(html: &str) -> Result<Page, HtmlError> {
     let config = Config { text_mode: TextMode::Formatted, ..Config::default() };
     match Readability::new(html, None, Some(config.clone()))?.parse() {
         Ok(article) => {

@@ -36,7 +36,7 @@ pub fn is_results(path: &Path) -> Result<bool, InputError> {
 /// # Errors
 /// It is not what the format asks for.
 pub fn read_run(path: &Path, order: RunOrder, each: &mut dyn FnMut(Carried<'_>)) -> Result<Run, InputError> {
-    let run = read_json_run(&path.display().to_string(), input::open(path)?, order, 1, each);
+    let run = read_json_run(&path.display().to_string(), input::open_whole(path)?, order, 1, each);
     run.map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
         TrecError::Lines(lines) => InputError::Unreadable {

@@ -3,7 +3,6 @@
 //! Dynamic int8 takes one scale over all it is given at once, so a batch would make a text's vector depend on its
 //! neighbours. Every inference runs on one thread; callers that want more cores call from more threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
@@ -11,8 +10,9 @@ use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
 use tokenizers::{Tokenizer, TruncationParams};
 
-use super::EncodeError;
+use super::{EncodeError, wire};
 use crate::assets;
+use crate::caught::caught;
 
 impl From<tokenizers::Error> for EncodeError {
     fn from(error: tokenizers::Error) -> Self {
@@ -48,7 +48,10 @@ impl Graph {
     /// # Errors
     /// The bytes are not such a graph.
     pub fn brought(bytes: Vec<u8>, inputs: &[&str], output: &str) -> Result<Self, EncodeError> {
-        let model = caught(|| options().load(bytes).map_err(|error| said(&error)))?;
+        if !wire::is_whole(&bytes) {
+            return Err(EncodeError("it is no ONNX file, or a damaged one".into()));
+        }
+        let model = stumbling(|| options().load(bytes).map_err(|error| said(&error)))?;
         let output = model.node_id(output).map_err(|error| said(&error))?;
         Ok(Graph { inputs: named(&model, inputs)?, model, output })
     }
@@ -74,7 +77,7 @@ impl Graph {
         let options = ONE_THREAD.with(|pool| RunOptions::default().with_thread_pool(Some(Arc::clone(pool))));
         let inputs = inputs.collect();
         let run = || self.model.run_n(inputs, [self.output], Some(options)).map_err(|error| said(&error));
-        let [out] = caught(run)?;
+        let [out] = stumbling(run)?;
         let out: NdTensor<f32, N> = out
             .try_into()
             .map_err(|_| EncodeError(format!("the graph gave no numbers of {N} dimensions")))?;
@@ -87,9 +90,8 @@ fn said(error: &dyn std::fmt::Display) -> EncodeError {
 }
 
 /// A graph that rten stumbles over is an error like any other: anybody can bring one.
-fn caught<T>(run: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
-    let stumbled = |_| Err(EncodeError("the graph holds what cannot be run here".into()));
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(stumbled)
+fn stumbling<T>(run: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
+    caught(run).unwrap_or_else(|| Err(EncodeError("the graph holds what cannot be run here".into())))
 }
 
 /// Whether this is a thread that runs graphs and nothing else; a panic there is caught by whoever asked.

@@ -20,6 +20,7 @@ mod remember;
 pub(crate) mod tokens;
 mod vectors;
 pub(crate) mod windows;
+mod wire;
 
 pub use brought::Brought;
 pub use card::{Card, Directions, Pooling, Similarity, Title};

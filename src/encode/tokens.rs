@@ -12,7 +12,8 @@ use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 
 use super::card::json;
-use crate::input::InputError;
+use crate::caught::caught;
+use crate::input::{InputError, tame};
 
 /// Letters read for every token of the window; no language needs as many, and it bounds the work on a text without end.
 const LETTERS: usize = 64;
@@ -27,14 +28,16 @@ pub fn beginning(text: &str, window: usize) -> &str {
 /// # Errors
 /// There is none, or it is damaged, or it knows more tokens than the network.
 pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, InputError> {
-    let (file, read) = match find(folder)? {
-        (file, Kind::Whole) => (file.clone(), Tokenizer::from_file(&file)),
-        (file, Kind::Words) => (file.clone(), words(folder, &file)),
-        (file, Kind::Bytes(merges)) => (file.clone(), bytes(&file, &merges)),
+    let (file, kind) = find(folder)?;
+    let read = match &kind {
+        Kind::Whole => from_file(&file),
+        Kind::Words => words(folder, &file),
+        Kind::Bytes(merges) => bytes(&file, merges),
     };
     let wrong = |reason: String| InputError::Unreadable { path: file.clone(), reason };
-    let mut tokenizer = read
-        .map_err(|error| wrong(format!("no tokenizer that can be read ({error}); fetch the model anew")))?;
+    let mut tokenizer = read.map_err(|error| {
+        wrong(format!("no tokenizer that can be read ({}); fetch the model anew", tame(&error.to_string())))
+    })?;
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: window, ..TruncationParams::default() };
     tokenizer.with_truncation(Some(truncation)).map_err(|error| wrong(error.to_string()))?;
@@ -45,6 +48,15 @@ pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, Inpu
         )));
     }
     Ok(tokenizer)
+}
+
+/// Reads a `tokenizer.json`. Their own reader panics over some that are wrong.
+///
+/// # Errors
+/// It cannot be read.
+pub fn from_file(file: &Path) -> tokenizers::Result<Tokenizer> {
+    let read = caught(|| Tokenizer::from_file(file));
+    read.unwrap_or_else(|| Err("it is not of the form that `tokenizers` writes".into()))
 }
 
 /// The files that a folder's tokenizer is read from.

@@ -9,7 +9,7 @@ mod open;
 
 pub use field::unquoted;
 pub use lines::{LONGEST, Line, Lines, lines};
-pub use open::{ending, is_standard_input, open, read_at, stem, text};
+pub use open::{bounded, ending, is_standard_input, open, open_whole, read_at, stem, text};
 
 use std::fmt;
 use std::io;
@@ -98,6 +98,25 @@ fn told(lines: &[BadLine]) -> String {
     text.join("\n")
 }
 
+/// Characters of what somebody else says that are repeated.
+const REPEATED: usize = 300;
+
+/// What a server or a parser of others says, short and safe to print.
+pub fn tame(said: &str) -> String {
+    let mut chars = said.trim().chars();
+    let mut tame: String =
+        chars.by_ref().take(REPEATED).map(|c| if is_harmful(c) { '·' } else { c }).collect();
+    if chars.next().is_some() {
+        tame.push('…');
+    }
+    tame
+}
+
+/// Moves the cursor, colours the terminal, or turns the order of letters.
+fn is_harmful(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The beginning of a text, safe to print in a message.
 pub fn excerpt(text: &str) -> String {
     let mut out = String::from("`");
@@ -106,7 +125,7 @@ pub fn excerpt(text: &str) -> String {
             out.push('…');
             break;
         }
-        out.push(if c.is_control() { '·' } else { c });
+        out.push(if is_harmful(c) { '·' } else { c });
     }
     out.push('`');
     out

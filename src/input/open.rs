@@ -114,13 +114,52 @@ impl<R: Read> Read for Archive<R> {
     }
 }
 
+/// Bytes that a packed file may have, unpacked, where all of it is held at once.
+const WHOLE: u64 = 512 << 20;
+
+/// As [`open`], for what is held as a whole: a packed file that unpacks without end is refused instead of filling the memory.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
+    Ok(bounded(path, open(path)?))
+}
+
+/// The same of a file that is open already, and of which the beginning has been looked at.
+pub fn bounded(path: &Path, reader: Box<dyn BufRead>) -> Box<dyn BufRead> {
+    match raw_ending(path) {
+        Some("gz" | "zst") => {
+            Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: WHOLE }))
+        }
+        _ => reader,
+    }
+}
+
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
+            io::Error::other(format!(
+                "it unpacks to more than {} MB, which is more than is held at once; unpack it if that is meant",
+                WHOLE >> 20
+            ))
+        })?;
+        Ok(got)
+    }
+}
+
 /// The whole of a text file that is not a file of lines.
 ///
 /// # Errors
 /// It cannot be read, or is not UTF-8 text.
 pub fn text(path: &Path) -> Result<String, InputError> {
     let mut text = String::new();
-    open(path)?.read_to_string(&mut text).map_err(|error| InputError::unreadable(path, &error))?;
+    open_whole(path)?.read_to_string(&mut text).map_err(|error| InputError::unreadable(path, &error))?;
     Ok(text)
 }
 

@@ -12,10 +12,8 @@ use super::ChatError;
 use super::completion::{Answer, Odd, words};
 use super::endpoint::{Endpoint, KEY_VARIABLE};
 use super::sse::Reading;
+use crate::input::tame;
 use crate::net::retry;
-
-/// How much of what a server says is repeated.
-const REPEATED: usize = 300;
 
 /// An error page is not read further than this.
 const PAGE: usize = 16 << 10;
@@ -159,19 +157,8 @@ impl Line {
     pub fn tame(&self, said: &str) -> String {
         let key = self.endpoint.key.as_deref().unwrap_or_default();
         let said = if key.is_empty() { said.to_owned() } else { said.replace(key, "(key)") };
-        let mut chars = said.trim().chars();
-        let mut tame: String =
-            chars.by_ref().take(REPEATED).map(|c| if is_harmful(c) { '·' } else { c }).collect();
-        if chars.next().is_some() {
-            tame.push('…');
-        }
-        tame
+        tame(&said)
     }
-}
-
-/// Moves the cursor, colours the terminal, or turns the order of letters.
-fn is_harmful(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {

@@ -33,7 +33,7 @@ impl Recorded {
     /// The file cannot be read, a line is no recorded reply, or its key is not that of its request.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let mut bytes = Vec::new();
-        let read = input::open(path)?.read_to_end(&mut bytes);
+        let read = input::open_whole(path)?.read_to_end(&mut bytes);
         read.map_err(|error| InputError::unreadable(path, &error))?;
         Self::parse_file(path, &bytes)
     }

@@ -220,14 +220,17 @@ fn modified(about: &Metadata) -> Option<SystemTime> {
 
 /// Reads a run of any format, which is known by its first character.
 fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
-    let mut reader = Stoppable { inner: input::open(&file.path)?, stop };
+    let mut inner = input::open(&file.path)?;
     let name = file.path.display().to_string();
-    let json = is_json(&mut reader).map_err(|error| InputError::unreadable(&file.path, &error));
+    let json = is_json(&mut Stoppable { inner: &mut inner, stop });
+    let json = json.map_err(|error| InputError::unreadable(&file.path, &error));
     let run = json.map_err(RunError::from).and_then(|json| {
         Ok(if json {
+            // JSON is held as a whole, lines are not.
+            let reader = Stoppable { inner: input::bounded(&file.path, inner), stop };
             read_json_run(&name, reader, file.order, depth, &mut |_| {})?
         } else {
-            read_run_top(&name, reader, file.order, depth)?
+            read_run_top(&name, Stoppable { inner, stop }, file.order, depth)?
         })
     });
     if stop.is_set() { Err(Stopped.into()) } else { run }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use address::{By, Kind, Place, Remote};
 pub use push::{PushError, Pushed, push};
 
+use crate::input::tame;
 use crate::net::NetError;
 use crate::work::{Stop, Stopped};
 
@@ -139,23 +140,6 @@ impl Remotes {
         open.insert(place.clone(), Arc::clone(&engine));
         Ok(engine)
     }
-}
-
-/// The most of what a server says that is repeated.
-const REPEATED: usize = 300;
-
-/// What a server says, short and safe to print.
-fn tame(said: &str) -> String {
-    let harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut chars = said.trim().chars();
-    let mut tame: String = chars.by_ref().take(REPEATED).map(|c| if harmful(c) { '·' } else { c }).collect();
-    if chars.next().is_some() {
-        tame.push('…');
-    }
-    tame
 }
 
 /// A variable of the environment, if it holds anything.

@@ -12,6 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 use super::config::Mouse;
+use crate::caught::is_caught;
 use crate::encode::graph::on_a_graphs_thread;
 
 /// Gives the terminal back when dropped.
@@ -25,8 +26,8 @@ impl Guard {
     pub fn take(mouse: Mouse) -> io::Result<(Guard, Terminal<CrosstermBackend<Stdout>>)> {
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            // What a graph's own thread stumbles over is caught where it was asked, and told as an error.
-            if on_a_graphs_thread() {
+            // What is caught where it was asked for, on its own threads or this one, is told as an error.
+            if on_a_graphs_thread() || is_caught() {
                 return;
             }
             restore();

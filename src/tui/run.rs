@@ -204,14 +204,18 @@ fn listen(send: Sender<Msg>) {
 }
 
 /// A signal to end is an end like any other: the terminal is given back.
+///
+/// The terminal's new size is listened for here too: where it comes together with a key, the reader of events tells of the key alone.
 #[cfg(unix)]
 fn signals(send: Sender<Msg>) -> io::Result<()> {
-    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT])?;
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT, SIGWINCH])?;
     thread::spawn(move || {
         for signal in signals.forever() {
-            let msg =
-                if signal == SIGCONT { Msg::Resized(Size { width: 0, height: 0 }) } else { Msg::Terminated };
+            let msg = match signal {
+                SIGCONT | SIGWINCH => Msg::Resized(Size { width: 0, height: 0 }),
+                _ => Msg::Terminated,
+            };
             if send.send(msg).is_err() {
                 return;
             }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -268,14 +267,13 @@ fn text_of(got: &Got) -> Result<(String, String), Miss> {
     let (title, text) = if kind(&got.header) == "text/plain" {
         (String::new(), text)
     } else {
-        // Anybody can write a page, and a bug that it meets in the parser must not end the whole job.
-        match catch_unwind(AssertUnwindSafe(|| main_text(&text))) {
-            Ok(Ok(page)) => (page.title.unwrap_or_default(), page.text),
-            Ok(Err(HtmlError::Tags(tags))) => {
+        match main_text(&text) {
+            Ok(page) => (page.title.unwrap_or_default(), page.text),
+            Err(HtmlError::Tags(tags)) => {
                 return Err((End::Size, format!("it has {tags} tags, more than a page of text has")).into());
             }
-            Ok(Err(HtmlError::Rules(error))) => return Err((End::Empty, error.to_string()).into()),
-            Err(_) => return Err((End::Empty, "its HTML cannot be read".into()).into()),
+            Err(HtmlError::Rules(error)) => return Err((End::Empty, error.to_string()).into()),
+            Err(HtmlError::Stumbled) => return Err((End::Empty, "its HTML cannot be read".into()).into()),
         }
     };
     match text.split_whitespace().next() {

@@ -3,6 +3,7 @@
 mod agreement;
 mod annotate;
 mod biasing;
+mod campaign;
 mod configuring;
 mod corpora;
 mod detectors;

@@ -59,7 +59,7 @@ impl Desk {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        let mut command = Command::new(program());
         command.args(arguments).arg("--data-dir").arg(&self.data).current_dir(self.files.path());
         command.env("PARALLAX_CONFIG", NO_CONFIG);
         for name in
@@ -86,6 +86,11 @@ impl Desk {
         let Ok(listing) = fs::read_dir(self.data.join("corpora")) else { return Vec::new() };
         listing.map(|entry| entry.unwrap().path()).collect()
     }
+}
+
+/// The program; the long campaigns name one that was built with all optimisations.
+pub fn program() -> String {
+    std::env::var("PARALLAX_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_parallax").to_owned())
 }
 
 pub fn told(command: &mut Command) -> Told {

@@ -35,7 +35,7 @@ impl Hub {
         let size = Cell::new(file.size);
         self.patiently(&file.name, stop, || {
             let out = RefCell::new(OpenOptions::new().create(true).append(true).open(&part)?);
-            let have = Cell::new(out.borrow().metadata()?.len());
+            let (have, more) = (Cell::new(out.borrow().metadata()?.len()), Cell::new(false));
             if size.get() == Some(have.get()) && have.get() > 0 {
                 // All of it came before the end was noted.
                 return Ok(Head::whole());
@@ -82,9 +82,21 @@ impl Hub {
             let answer = self.follow(&url, from, stop, &mut head, &mut |bytes| {
                 out.borrow_mut().write_all(bytes)?;
                 have.set(have.get() + bytes.len() as u64);
+                if let Some(size) = size.get().filter(|size| have.get() > *size) {
+                    // It may have no end, and would fill the disk.
+                    out.borrow().set_len(0)?;
+                    more.set(true);
+                    return Err(std::io::Error::other(format!("more than {size} bytes")));
+                }
                 progress(have.get());
                 Ok(())
-            })?;
+            });
+            let answer = match answer {
+                Err(_) if more.get() => {
+                    return Err(NetError::Unreached("it sends more than is listed".into()));
+                }
+                answer => answer?,
+            };
             out.borrow().sync_all()?;
             match size.get() {
                 Some(size) if matches!(answer.status, 200 | 206) && have.get() < size => {

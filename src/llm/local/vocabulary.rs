@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::gguf::Gguf;
+use crate::caught::caught;
+use crate::encode::tokens;
 use crate::input::{InputError, excerpt};
 use crate::llm::Request;
 
@@ -43,7 +45,7 @@ impl Vocabulary {
         let tokens = file.texts("tokenizer.ggml.tokens").unwrap_or_default();
         let beside = beside(file.path());
         let tokenizer = if beside.exists() {
-            Tokenizer::from_file(&beside).map_err(|error| InputError::Unreadable {
+            tokens::from_file(&beside).map_err(|error| InputError::Unreadable {
                 path: beside,
                 reason: format!("no tokenizer that can be read ({error}); fetch it again, or take it away"),
             })?
@@ -51,9 +53,9 @@ impl Vocabulary {
             return Err(file.wrong("no tokenizer is in it; lay the model's tokenizer.json beside it"));
         } else {
             let made = made(file, tokens)?;
-            serde_json::from_value(made).map_err(|error| {
-                file.wrong(format!("its tokenizer cannot be used ({error}); fetch it again"))
-            })?
+            let read = caught(|| serde_json::from_value(made).map_err(|error| error.to_string()));
+            let read = read.unwrap_or_else(|| Err("it is of no known form".into()));
+            read.map_err(|why| file.wrong(format!("its tokenizer cannot be used ({why}); fetch it again")))?
         };
         let id = |name: &str| {
             let id = u32::try_from(file.whole(&format!("tokenizer.ggml.{name}"))?).ok()?;

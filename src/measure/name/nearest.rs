@@ -55,9 +55,17 @@ fn bare(example: &str) -> &str {
     example.split('@').next().unwrap_or(example)
 }
 
-/// Edit distance (Levenshtein 1966) over characters.
+/// Letters by which no two names that are compared differ in length.
+const FARTHEST: usize = 64;
+
+/// Edit distance (Levenshtein 1966) over characters; a lower bound of it where one is far longer.
 pub(crate) fn levenshtein(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
+    // What is so much longer is not near anyhow, and may be without end.
+    let apart = left.chars().count().abs_diff(right.len());
+    if apart > FARTHEST {
+        return apart;
+    }
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (i, l) in left.chars().enumerate() {
         let mut diagonal = row[0];

@@ -1,7 +1,7 @@
 //! Lines of a text file, and what was wrong with them.
 
 use std::fmt::{self, Display};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use thiserror::Error;
 
@@ -10,6 +10,8 @@ pub const SHOWN: usize = 20;
 
 /// Longest piece of a file quoted in a message, in characters.
 const QUOTED: usize = 60;
+/// Bytes that a line may have.
+const LONGEST: usize = 64 << 20;
 
 /// One bad line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,10 +139,16 @@ pub(super) fn each_line(
     let mut bytes = Vec::new();
     for number in 1.. {
         bytes.clear();
-        let read = reader
+        // A line without end is no line of a table: what follows it is not read.
+        let read = Read::by_ref(&mut reader)
+            .take(LONGEST as u64 + 1)
             .read_until(b'\n', &mut bytes)
             .map_err(|source| TrecError::Io { file: problems.file.clone(), source })?;
         if read == 0 {
+            break;
+        }
+        if read > LONGEST {
+            problems.report(number, format!("a line of at most {} MB", LONGEST >> 20), "a longer one");
             break;
         }
         match std::str::from_utf8(&bytes) {

@@ -10,7 +10,7 @@ use super::{CARD, Extract, GRAPH, TOKENIZER};
 use crate::corpus::Passage;
 use crate::encode::EncodeError;
 use crate::encode::graph::{self, Graph};
-use crate::encode::tokens::beginning;
+use crate::encode::tokens::{beginning, from_file};
 use crate::encode::windows::windows;
 use crate::input::InputError;
 use crate::read::ReadError;
@@ -128,7 +128,7 @@ fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
     let path = folder.join(TOKENIZER);
     let wrong = |reason: String| InputError::Unreadable { path: path.clone(), reason };
     let mut tokenizer = if path.exists() {
-        let mut read = Tokenizer::from_file(&path).map_err(|error| {
+        let mut read = from_file(&path).map_err(|error| {
             wrong(format!("no tokenizer that can be read ({error}); bring the folder anew"))
         })?;
         read.with_padding(None);

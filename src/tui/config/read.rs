@@ -1,5 +1,6 @@
 //! A configuration from its text: every setting, and everything that is wrong.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,13 @@ use super::problem::{Problem, place};
 use super::{Config, Layout, Mouse, keys};
 use crate::measure::name::levenshtein;
 use crate::report::marks::Glyphs;
+use crate::report::safe;
 use crate::tui::theme::Look;
+
+/// Problems that are told of one file; with more it is no configuration.
+const MOST: usize = 100;
+/// Letters of what is told of one thing that is wrong.
+const LONGEST: usize = 1_000;
 
 /// All settings.
 const SETTINGS: [&str; 5] = ["theme", "glyphs", "mouse", "layout", "keys"];
@@ -95,7 +102,12 @@ pub(super) struct Told<'t> {
 }
 
 impl Told<'_> {
+    /// Names are repeated as they stand there, so they are made safe for a terminal, and not repeated without end.
     pub fn wrong(&mut self, at: Range<usize>, what: String) {
+        let mut what = safe::line(&what);
+        if let Some((cut, _)) = what.char_indices().nth(LONGEST) {
+            what.replace_range(cut.., "…");
+        }
         self.found.push((at.start, what));
     }
 
@@ -140,9 +152,11 @@ impl Told<'_> {
     /// says more.
     fn in_order(mut self, broken: usize) -> Vec<Problem> {
         let judged = self.found.split_off(broken);
-        self.found.retain(|(at, _)| judged.iter().all(|(other, _)| other != at));
+        let known: HashSet<usize> = judged.iter().map(|(at, _)| *at).collect();
+        self.found.retain(|(at, _)| !known.contains(at));
         self.found.extend(judged);
         self.found.sort_by_key(|(at, _)| *at);
+        self.found.truncate(MOST);
         self.found.into_iter().map(|(at, what)| Problem::at(self.text, at, what)).collect()
     }
 }

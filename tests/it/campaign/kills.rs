@@ -1,0 +1,391 @@
+//! Kills at random moments: nothing that was acknowledged is lost, and the same command goes on to the same end.
+//!
+//! `kills.rs` beside this kills at chosen points; here the moment is drawn, so that points nobody thought of are met. An undisturbed
+//! run says how long there is to draw from, and what the end must be.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parallax::annotate::{Act, Journal, Read, View};
+use parallax::measure::seeded::SplitMix64;
+use serde_json::json;
+
+use super::pty::{Answer, Screen};
+use super::{long, seed, tell};
+use crate::program::Desk;
+
+/// Kills of each kind in a brief run.
+const BRIEF: u64 = 3;
+
+fn kills() -> u64 {
+    long().unwrap_or(BRIEF)
+}
+
+/// How a killed run is looked at.
+struct Job<'a> {
+    name: &'a str,
+    arguments: Vec<String>,
+    /// Before each series: what the command is run on.
+    lay: &'a dyn Fn(&Desk),
+    /// What is kept so far; each must be contained in the next.
+    kept: &'a dyn Fn(&Desk) -> Vec<String>,
+    /// What the end must be.
+    end: &'a dyn Fn(&Desk) -> BTreeMap<String, Vec<u8>>,
+}
+
+impl Job<'_> {
+    fn run(&self, desk: &Desk) -> Duration {
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        let began = Instant::now();
+        desk.run(&arguments).good();
+        began.elapsed()
+    }
+
+    /// Kills the command so often, in series of a few on one folder, and runs each series to its end.
+    fn campaign(&self) {
+        let whole = Desk::new();
+        (self.lay)(&whole);
+        let mut took = self.run(&whole);
+        let expected = (self.end)(&whole);
+        assert!(!expected.is_empty(), "{}", self.name);
+        let (mut rng, mut killed, mut late, mut ends) = (SplitMix64::new(seed()), 0, 0, 0);
+        while killed < kills() {
+            let desk = Desk::new();
+            (self.lay)(&desk);
+            let mut kept = Vec::new();
+            for _ in 0..1 + rng.below(5) {
+                let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+                let mut command = desk.command(&arguments);
+                // A little longer than it takes, so that its last moments are met too.
+                let moment = took.mul_f64(rng.below(1_050) as f64 / 1_000.0);
+                if was_killed(&mut command, moment) {
+                    killed += 1;
+                } else {
+                    late += 1;
+                }
+                let now = (self.kept)(&desk);
+                for line in &kept {
+                    assert!(
+                        now.contains(line),
+                        "PARALLAX_SEED={}: {} lost {line} at kill {killed}",
+                        seed(),
+                        self.name
+                    );
+                }
+                kept = now;
+            }
+            took = took.max(self.run(&desk));
+            ends += 1;
+            let end = (self.end)(&desk);
+            let names = |all: &BTreeMap<String, Vec<u8>>| all.keys().cloned().collect::<Vec<_>>();
+            assert_eq!(
+                names(&end),
+                names(&expected),
+                "PARALLAX_SEED={}: {} after kill {killed}",
+                seed(),
+                self.name
+            );
+            let other: Vec<_> =
+                end.iter().filter(|(name, bytes)| expected[*name] != **bytes).map(|(name, _)| name).collect();
+            assert!(other.is_empty(), "PARALLAX_SEED={}: {} ended otherwise in {other:?}", seed(), self.name);
+        }
+        tell(&format!(
+            "kills {}: {killed} at random moments of {took:.1?} from seed {}, {late} too late; {ends} runs to the end, all alike, nothing lost",
+            self.name,
+            seed()
+        ));
+    }
+}
+
+/// Starts a command and kills it after a while; whether it was still running.
+fn was_killed(command: &mut Command, moment: Duration) -> bool {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (send, ended) = mpsc::channel();
+    // Its output ends with it.
+    let listening = thread::spawn(move || {
+        let _ = std::io::copy(&mut out, &mut std::io::sink());
+        let _ = send.send(());
+    });
+    let _ = ended.recv_timeout(moment);
+    let _ = child.kill();
+    let status = child.wait().unwrap();
+    listening.join().unwrap();
+    status.code().is_none()
+}
+
+/// The files below a folder that are the same in every run, by their name there.
+fn files(below: &Path, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![below.to_path_buf()]);
+    while let Some(next) = open.pop() {
+        let Ok(listing) = fs::read_dir(&next) else { continue };
+        for entry in listing.flatten() {
+            let path: PathBuf = entry.path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(below).unwrap().to_string_lossy().into_owned();
+            if wanted(&name) {
+                found.insert(name, fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn passages(count: usize, filler: usize) -> String {
+    let filler = "x".repeat(filler);
+    let line = |i: usize| {
+        let text = format!("zoos w{} w{}", i % 97, i % 89);
+        json!({"_id": i.to_string(), "text": text, "metadata": {"filler": filler}}).to_string() + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+/// The whole lines of a file.
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
+}
+
+#[test]
+fn indexing() {
+    Job {
+        name: "indexing",
+        arguments: words(&["corpus", "add", "large.jsonl"]),
+        lay: &|desk| {
+            drop(desk.write("large.jsonl", passages(if long().is_some() { 12_000 } else { 3_000 }, 3_000)))
+        },
+        // A folder without an ending is a whole one.
+        kept: &|desk| {
+            let whole = desk.corpora().into_iter().filter(|path| path.is_dir() && path.extension().is_none());
+            whole.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        },
+        // The term index names its segments at random; what it finds is compared below.
+        end: &|desk| {
+            let mut end = files(&desk.data.join("corpora"), |name| {
+                !name.contains("terms-") && !name.ends_with(".lock") && !name.ends_with("about.json")
+            });
+            let found =
+                desk.json(&["search", "w5 w7", "--corpus", "large", "--lanes", "bm25"])["lanes"][0]["hits"]
+                    .to_string();
+            end.insert("found".into(), found.into_bytes());
+            end
+        },
+    }
+    .campaign();
+}
+
+#[test]
+fn embedding() {
+    Job {
+        name: "embedding",
+        arguments: words(&["search", "zoo", "--corpus", "some.jsonl", "--lanes", "minilm"]),
+        lay: &|desk| drop(desk.write("some.jsonl", passages(60, 1))),
+        kept: &|desk| {
+            // Rows that were written stay as they were.
+            let made = files(&desk.data.join("corpora"), |name| {
+                name.ends_with(".f32.part") || name.ends_with(".f32")
+            });
+            let rows = made
+                .values()
+                .flat_map(|bytes| bytes.chunks_exact(384 * 4))
+                .map(|row| format!("{:?}", &row[..64]));
+            rows.collect()
+        },
+        end: &|desk| {
+            files(&desk.data.join("corpora"), |name| name.ends_with(".f32") || name.ends_with(".part"))
+        },
+    }
+    .campaign();
+}
+
+#[test]
+fn evaluating() {
+    let questions = "{\"id\":\"q\",\"question\":\"Should zoos be banned?\"}\n{\"id\":\"r\",\"question\":\"Should cars be banned?\"}\n";
+    Job {
+        name: "evaluating",
+        arguments: words(&["eval", "berds", "--questions", "q.jsonl", "--lanes", "bm25", "--write", "runs"]),
+        lay: &|desk| drop(desk.write("q.jsonl", questions)),
+        // Verdicts that were made stay made.
+        kept: &|desk| verdicts(&desk.data),
+        end: &|desk| files(&desk.files.path().join("runs"), |_| true),
+    }
+    .campaign();
+}
+
+fn verdicts(data: &Path) -> Vec<String> {
+    let Ok(store) = rusqlite::Connection::open(data.join("verdicts.sqlite")) else { return Vec::new() };
+    let Ok(mut all) = store.prepare("select * from verdicts") else { return Vec::new() };
+    let columns = all.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        // When a verdict was last of use may change.
+        (0..columns.min(2))
+            .map(|at| row.get::<_, rusqlite::types::Value>(at).map(|value| format!("{value:?}")))
+            .collect::<Result<String, _>>()
+    };
+    all.query_map([], row).map(|rows| rows.flatten().collect()).unwrap_or_default()
+}
+
+/// Writes labels until it is killed, saying each one that is on the disk.
+#[test]
+fn an_annotator_that_is_killed() {
+    let Ok(path) = std::env::var("PARALLAX_ANNOTATES") else { return };
+    let mut journal = Journal::open(Path::new(&path), "anna").unwrap().journal;
+    for n in 0.. {
+        let view = View {
+            answers: BTreeMap::from([("Zoos should be banned.".to_owned(), n % 2 == 0)]),
+            ..View::default()
+        };
+        let act = Act {
+            question: "Q?".into(),
+            passage: format!("p{}", n % 7),
+            text: "h".into(),
+            view,
+            took: Some(n),
+        };
+        let entry = journal.append(act).unwrap();
+        println!("\nwritten {}", entry.id);
+    }
+}
+
+#[test]
+fn annotating() {
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("anna.jsonl");
+    let mut rng = SplitMix64::new(seed());
+    let (mut told, mut torn) = (Vec::new(), 0);
+    for kill in 0..kills() {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["an_annotator_that_is_killed", "--nocapture"])
+            .env("PARALLAX_ANNOTATES", &path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = child.stdout.take().unwrap();
+        let (send, heard) = mpsc::channel();
+        let listening = thread::spawn(move || {
+            let written = |line: String| line.strip_prefix("written ").map(str::to_owned);
+            BufReader::new(out)
+                .lines()
+                .map_while(Result::ok)
+                .filter_map(written)
+                .try_for_each(|id| send.send(id))
+        });
+        // After some labels, and then at some moment of the next ones.
+        let enough = rng.below(20);
+        let moment = Duration::from_micros(rng.below(20_000) as u64);
+        told.extend(heard.iter().take(enough));
+        let _ = heard.recv_timeout(moment).map(|id| told.push(id));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let _ = listening.join().unwrap();
+        told.extend(heard.try_iter());
+        let read = Read::file(&path).unwrap();
+        torn += usize::from(read.torn > 0);
+        assert_eq!(read.bad.len(), 0, "PARALLAX_SEED={}: kill {kill}", seed());
+        let there: std::collections::HashSet<&str> =
+            read.entries.iter().map(|entry| entry.id.as_str()).collect();
+        let lost: Vec<_> = told.iter().filter(|id| !there.contains(id.as_str())).collect();
+        assert!(lost.is_empty(), "PARALLAX_SEED={}: kill {kill} lost {lost:?}", seed());
+    }
+    tell(&format!(
+        "kills annotating: {} at random moments from seed {}; {} labels were told to be written and all are there; {torn} times half a line was left",
+        kills(),
+        seed(),
+        told.len()
+    ));
+}
+
+/// The explorer itself, killed while labels are set by key: it opens again, and the journal is whole.
+#[test]
+fn labelling_in_the_explorer() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut rng = SplitMix64::new(seed());
+    let mut labels = 0;
+    for kill in 0..kills().div_ceil(10) {
+        let mut screen = Screen::open_in(&["Should zoos be banned?", "--annotator", "anna"], &data);
+        screen.wait_for("MRecall");
+        screen.send(b"a");
+        for at in 0..1 + rng.below(6) {
+            screen.send(&["s", "o", "b", "0"][rng.below(4)].as_bytes().repeat(1 + at % 2));
+            assert!(matches!(screen.probe((120 + (at % 2) as u16, 37)), Answer::After(..)));
+        }
+        screen.send(b"sos");
+        screen.settle(Duration::from_micros(rng.below(30_000) as u64));
+        drop(screen);
+        let journals = files(&data, |name| name.ends_with("anna.jsonl"));
+        let now: usize =
+            journals.values().map(|bytes| Read::bytes(Path::new("anna.jsonl"), bytes).entries.len()).sum();
+        let bad: usize =
+            journals.values().map(|bytes| Read::bytes(Path::new("anna.jsonl"), bytes).bad.len()).sum();
+        assert!(
+            now >= labels && bad == 0,
+            "PARALLAX_SEED={}: kill {kill}: {labels} labels became {now}, {bad} bad",
+            seed()
+        );
+        labels = now;
+    }
+    assert!(labels > 0, "no label was written");
+    tell(&format!(
+        "kills labelling in the explorer: {} from seed {}, {labels} labels in a whole journal",
+        kills().div_ceil(10),
+        seed()
+    ));
+}
+
+/// Pages of the web, whose sites stay up while who asks is killed.
+#[test]
+fn gathering() {
+    use super::targets::served::{Server, success};
+    // A host is asked for one page a second at most, so each page has one of its own.
+    let many: Vec<Server> = (0..12).map(|_| Server::start()).collect();
+    for server in &many {
+        server.sends(|path| match path {
+            "/robots.txt" => {
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec()
+            }
+            page => {
+                success("text/plain", format!("The page {page} says that zoos should be banned.").as_bytes())
+            }
+        });
+    }
+    let list: String = many.iter().enumerate().map(|(n, server)| format!("{}/{n}\n", server.url)).collect();
+    let arguments =
+        ["corpus", "from-web", "Q?", "--provider", "urls:urls.txt", "--name", "q", "--allow-private"];
+    Job {
+        name: "gathering",
+        arguments: words(&arguments),
+        lay: &|desk| drop(desk.write("urls.txt", &list)),
+        kept: &|desk| lines(&desk.data.join("web/q/pages.jsonl")),
+        end: &|desk| {
+            files(&desk.data.join("web/q"), |name| name == "corpus.jsonl")
+                .into_iter()
+                .map(|(name, bytes)| {
+                    let text = String::from_utf8(bytes).unwrap();
+                    // When a page was fetched differs; what it said does not.
+                    let said = |line: &str| {
+                        serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].to_string() + "\n"
+                    };
+                    let mut all: Vec<String> = text.lines().map(said).collect();
+                    all.sort();
+                    (name, all.concat().into_bytes())
+                })
+                .collect()
+        },
+    }
+    .campaign();
+}

@@ -1,0 +1,238 @@
+//! The real program in a pseudo-terminal that is asked, again and again, whether it still answers.
+//!
+//! A probe is a change of size: the program clears the screen and draws it anew, after all that was sent before. The time until then
+//! is how long a person would have waited.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use tempfile::TempDir;
+
+use crate::program::program;
+
+/// What tells that a frame was drawn anew.
+const CLEARED: &[u8] = b"\x1b[2J";
+/// As much of the output is kept, for its end and for what is told when something broke.
+const KEPT: usize = 1 << 18;
+/// A program that says nothing for so long hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// So often it is looked whether it was put to sleep.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What became of a probe.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    /// It was answered after this time, of which the main thread waited so long for a core.
+    After(Duration, Duration),
+    /// The program has ended.
+    Ended,
+    /// Nothing came.
+    Hangs,
+}
+
+pub struct Screen {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    heard: Receiver<Vec<u8>>,
+    master: Box<dyn MasterPty + Send>,
+    tail: Vec<u8>,
+    pub size: (u16, u16),
+    before: String,
+    files: Option<TempDir>,
+}
+
+impl Screen {
+    pub fn open(arguments: &[&str]) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        let data = files.path().join("data");
+        let mut screen = Screen::open_in(arguments, &data);
+        screen.files = Some(files);
+        screen
+    }
+
+    /// With a folder of data that outlives it.
+    pub fn open_in(arguments: &[&str], data: &Path) -> Self {
+        fs::create_dir_all(data).unwrap();
+        let size = (120, 36);
+        let pty = native_pty_system().openpty(pixels(size)).unwrap();
+        let mut command = CommandBuilder::new(program());
+        command.args(arguments);
+        command.arg("--data-dir");
+        command.arg(data);
+        command.cwd(data);
+        command.env("TERM", "xterm-256color");
+        command.env("PARALLAX_CONFIG", crate::program::NO_CONFIG);
+        for name in ["NO_COLOR", "PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS"] {
+            command.env_remove(name);
+        }
+        let before = settings(pty.master.as_ref());
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let (send, heard) = mpsc::channel();
+        let mut output = pty.master.try_clone_reader().unwrap();
+        thread::spawn(move || {
+            let mut bytes = [0; 65_536];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                if send.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keys = pty.master.take_writer().unwrap();
+        let mut screen =
+            Screen { child, keys, heard, master: pty.master, tail: Vec::new(), size, before, files: None };
+        // Until the program listens, it does not hear of a change.
+        let answered = (0..600u16)
+            .any(|i| screen.answer((120 + i % 2, 36), Duration::from_millis(100)) != Answer::Hangs);
+        assert!(answered, "it does not begin: {}", screen.told());
+        screen
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// Sends keys; a program that has ended does not hear them.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.keys.write_all(bytes).and_then(|()| self.keys.flush());
+    }
+
+    /// Gives the terminal another size and waits for the frame.
+    pub fn probe(&mut self, size: (u16, u16)) -> Answer {
+        self.answer(size, HANGS)
+    }
+
+    fn answer(&mut self, size: (u16, u16), patience: Duration) -> Answer {
+        while let Ok(bytes) = self.heard.try_recv() {
+            self.take(&bytes);
+        }
+        let (id, mut came) = (self.id(), Vec::new());
+        let waited = run_delay(id);
+        let mut began = Instant::now();
+        self.size = size;
+        let _ = self.master.resize(pixels(size));
+        loop {
+            match self.heard.recv_timeout(patience.min(LOOK)) {
+                Ok(bytes) => {
+                    self.take(&bytes);
+                    came.extend(bytes);
+                    if came.windows(CLEARED.len()).any(|part| part == CLEARED) {
+                        return Answer::After(began.elapsed(), run_delay(id).saturating_sub(waited));
+                    }
+                    came.drain(..came.len().saturating_sub(CLEARED.len()));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Answer::Ended,
+                Err(RecvTimeoutError::Timeout) if began.elapsed() > patience => return Answer::Hangs,
+                // Ctrl-Z puts it to sleep, and there is no shell to wake it.
+                Err(RecvTimeoutError::Timeout) if is_stopped(id) => {
+                    let woken = Command::new("sh").args(["-c", &format!("kill -CONT {id}")]).status();
+                    assert!(woken.unwrap().success());
+                    began = Instant::now();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Waits until a text stands in what has come, wherever cursors were moved within it.
+    pub fn wait_for(&mut self, text: &str) {
+        while !String::from_utf8_lossy(&self.tail).contains(text) {
+            match self.heard.recv_timeout(HANGS) {
+                Ok(bytes) => self.take(&bytes),
+                Err(error) => panic!("{error}: no `{text}` in {}", self.told()),
+            }
+        }
+    }
+
+    /// Takes what comes until nothing more comes for `quiet`.
+    pub fn settle(&mut self, quiet: Duration) {
+        while let Ok(bytes) = self.heard.recv_timeout(quiet) {
+            self.take(&bytes);
+        }
+    }
+
+    /// Keeps the end of the output.
+    fn take(&mut self, bytes: &[u8]) {
+        if self.tail.len() + bytes.len() > 2 * KEPT {
+            self.tail.drain(..self.tail.len().saturating_sub(KEPT));
+        }
+        self.tail.extend_from_slice(bytes);
+    }
+
+    /// The end of the output, for people.
+    pub fn told(&self) -> String {
+        String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(3_000)..])
+            .escape_debug()
+            .to_string()
+    }
+
+    /// Waits for the end; what is wrong with it, if anything: a panic, a failure, a terminal that is not given back.
+    pub fn ended(mut self) -> Option<String> {
+        loop {
+            match self.heard.recv_timeout(HANGS) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill();
+                    return Some("it does not end".into());
+                }
+            }
+        }
+        let status = self.child.wait().unwrap();
+        let text = String::from_utf8_lossy(&self.tail);
+        let last = |sequence: &str| text.rfind(sequence);
+        if text.contains("panicked at") {
+            return Some(format!("it panicked: {}", self.told()));
+        }
+        if !status.success() {
+            return Some(format!("it ended with {status:?}: {}", self.told()));
+        }
+        for (on, off) in [
+            ("\u{1b}[?1049h", "\u{1b}[?1049l"),
+            ("\u{1b}[?25l", "\u{1b}[?25h"),
+            ("\u{1b}[?1000h", "\u{1b}[?1000l"),
+            ("\u{1b}[?2004h", "\u{1b}[?2004l"),
+        ] {
+            if last(off).is_none() || last(off) < last(on) {
+                return Some(format!("{off:?} was not sent at the end"));
+            }
+        }
+        let after = settings(self.master.as_ref());
+        (after != self.before)
+            .then(|| format!("the terminal was left as {after} and found as {}", self.before))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pixels((cols, rows): (u16, u16)) -> PtySize {
+    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
+}
+
+/// The settings of the terminal's line: raw or not, echo or not.
+fn settings(master: &(dyn MasterPty + Send)) -> String {
+    master.get_termios().map_or_else(String::new, |settings| format!("{settings:?}"))
+}
+
+fn is_stopped(id: u32) -> bool {
+    let told = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    told.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}
+
+/// How long the main thread of a process has waited for a core, where Linux tells.
+fn run_delay(id: u32) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{id}/task/{id}/schedstat")).unwrap_or_default();
+    Duration::from_nanos(told.split(' ').nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0))
+}
