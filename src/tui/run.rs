@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::style::force_color_output;
+use ratatui::layout::Rect;
 
 use super::app::{App, Screen};
 use super::config::{Mouse, watch};
@@ -131,7 +132,10 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                     }
                     Effect::Suspend => {
                         suspend(mouse)?;
-                        terminal.clear()?;
+                        // Everything is drawn anew. `clear` would ask the terminal where its cursor is, and the thread that listens
+                        // would have the answer.
+                        let area = terminal.size()?;
+                        terminal.resize(Rect::new(0, 0, area.width, area.height))?;
                     }
                     Effect::Quit => {
                         drop(guard);

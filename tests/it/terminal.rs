@@ -136,6 +136,25 @@ fn a_signal_to_end_gives_the_terminal_back_too() {
     terminal.ends_and_gives_the_terminal_back();
 }
 
+/// There is no shell here to wake it, so that is done by hand.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_was_put_to_sleep_draws_its_screen_again_when_it_is_woken() {
+    let mut terminal = Terminal::open(&[QUESTION]);
+    terminal.wait_for("MRecall@5");
+    let id = terminal.child.process_id().unwrap();
+    terminal.press("\u{1a}");
+    let state = || fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    while !state().rsplit(") ").next().unwrap().starts_with('T') {
+        thread::yield_now();
+    }
+    assert!(Command::new("sh").args(["-c", &format!("kill -CONT {id}")]).status().unwrap().success());
+    terminal.screen.process(b"\x1b[2J");
+    terminal.wait_for("MRecall@5");
+    terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
 #[test]
 fn a_corpus_that_cannot_be_opened_is_told_on_the_screen() {
     let mut terminal = Terminal::open(&["--corpus", "not-there.jsonl"]);

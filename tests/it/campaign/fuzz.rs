@@ -21,7 +21,7 @@ use super::{kept, long, seed, tell};
 type Run = fn(&[u8]);
 
 /// Inputs of a brief run, beside the seeds themselves.
-const BRIEF: usize = 150;
+const BRIEF: usize = 60;
 /// An input that takes longer is kept and counted, though it breaks nothing.
 const SLOW: Duration = Duration::from_secs(2);
 

@@ -136,7 +136,8 @@ fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
         "{\"id\":\"q\",\"question\":\"Should zoos be banned?\",\"perspectives\":[\"A.\",\"B.\"]}\n",
     );
     let mut most = 0;
-    for end in ["gz", "zst"] {
+    let ends: &[&str] = if long().is_some() { &["gz", "zst"] } else { &["zst"] };
+    for end in ends {
         zeros(&desk.files.path().join(format!("bomb.{end}")), bytes);
         let named = |name: &str| {
             let path = format!("{name}.{end}");
@@ -163,7 +164,7 @@ fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
         }
     }
     tell(&format!(
-        "hostile archives: {} MB of zeros as .gz and .zst, read in 8 ways, all refused; at most {most} MB",
+        "hostile archives: {} MB of zeros as {ends:?}, read in 8 ways, all refused; at most {most} MB",
         bytes >> 20
     ));
 }

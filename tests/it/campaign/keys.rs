@@ -16,7 +16,7 @@ use super::pty::{Answer, Screen};
 use super::{kept, long, seed, tell};
 
 /// Bursts of a brief run.
-const BRIEF: usize = 250;
+const BRIEF: usize = 120;
 /// A person notices more.
 const STALL: Duration = Duration::from_millis(100);
 /// Events that are told when something is broken.

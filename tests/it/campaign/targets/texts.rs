@@ -21,7 +21,7 @@ use super::{file, place, refused};
 
 fn corpus(name: &str, input: &[u8], format: Option<Format>) {
     let path = file(name, input);
-    let wanted = Wanted { format, segment: input.len() % 2 == 0, ..Wanted::default() };
+    let wanted = Wanted { format, segment: input.len().is_multiple_of(2), ..Wanted::default() };
     let Some(source) = refused(Source::wanted(&path, wanted)) else { return };
     let _ = refused(source.recognised());
     let library = place("data");
