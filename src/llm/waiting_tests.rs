@@ -96,7 +96,9 @@ fn a_stop_is_heeded_while_waiting_for_a_turn_and_before_anything_is_sent() {
     let begun = Instant::now();
     thread::scope(|scope| {
         let both = [scope.spawn(ask), scope.spawn(ask)];
-        assert!(both.into_iter().all(|one| one.join().unwrap() == Err(Stopped.into())));
+        for one in both {
+            assert_eq!(one.join().unwrap(), Err(Stopped.into()));
+        }
     });
     assert_eq!(ask(), Err(Stopped.into()));
     assert!(begun.elapsed() < SOON);
