@@ -10,6 +10,7 @@ import argparse
 import collections
 import csv
 import glob
+import gzip
 import json
 import os
 import random
@@ -642,6 +643,29 @@ def main():
             t = clean(" ".join(r["evidence"]))
             if r["label"] == "supported" and len(t.split()) <= 160 and negate(r["claim"]) and not sample_topic(r["claim"]):
                 group([(t, clean(r["claim"]), "supports"), (t, negate(clean(r["claim"])), "opposes")], "wice", "wice")
+
+    # contrast sets written for this: every passage with two forms of its question's statements and the pair on another point
+    wr = random.Random(a.seed + 1)
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "written.jsonl.gz")
+    if os.path.exists(path):
+        for i, q in enumerate(json.loads(l) for l in gzip.open(path, "rt", encoding="utf-8")):
+            where = "check" if i % 12 == 0 else "train"
+            forms = [(x, "side") for x in q["pairs"]] + [(q["other"], "other")]
+            forms = [(x, k) for x, k in forms if all(topic_ok(sentence(clean(s)), "written") for s in x)]
+            if not topic_ok(q["question"], "written"):
+                continue
+            for p in q["passages"]:
+                t = clean(p["text"])
+                if not text_ok(t, "written"):
+                    continue
+                for (x, y), k in forms:
+                    side = p[k]
+                    label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2,
+                             "-": ("neither",) * 2}[side]
+                    it = [(t, sentence(clean(s)), l) for s, l in zip((x, y), label)]
+                    wr.shuffle(it)
+                    group(it, "written" if k == "side" else "written-other", q["question"], 1.0, where,
+                          extra={"two": side, "row": f"w{i}"})
 
     with open(a.out + ".new", "w", encoding="utf-8") as f:
         for r in out:
