@@ -1,0 +1,202 @@
+//! The lanes, a passage in full, the statements, the keys.
+
+use super::*;
+
+#[test]
+fn the_lanes_side_by_side() {
+    looks("lanes-140x40", &asked(140, 40), COLOURED);
+}
+
+#[test]
+fn the_lanes_on_100_columns() {
+    looks("lanes-100x30", &asked(100, 30), COLOURED);
+}
+
+#[test]
+fn the_lanes_on_80_columns() {
+    looks("lanes-80x24", &asked(80, 24), COLOURED);
+}
+
+#[test]
+fn one_lane_on_40_columns() {
+    looks("lanes-40x12", &asked(40, 12), COLOURED);
+}
+
+#[test]
+fn the_end_of_the_help_can_be_reached_on_a_low_screen() {
+    for keys in ["G", "<End>", &"j".repeat(400), &"<PageDown>".repeat(40)] {
+        let mut app = after(asked(80, 24), &format!("?{keys}"));
+        let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+        assert!(text(&app).contains("leave at once"), "{}", text(&app));
+        press(&mut app, "k");
+        assert!(!text(&app).contains("leave at once"), "{}", text(&app));
+        press(&mut app, "g");
+        assert!(text(&app).contains("Marks"), "{}", text(&app));
+    }
+}
+
+#[test]
+fn foreign_scripts_and_escape_sequences_in_the_lanes() {
+    let app = foreign(140, 40);
+    looks("foreign", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(true);
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(!text.contains(['\u{202e}', '\u{202c}', '\u{200b}']));
+}
+
+#[test]
+fn foreign_scripts_and_escape_sequences_in_full() {
+    let mut app = foreign(60, 16);
+    press(&mut app, "<Enter>");
+    looks("foreign-read-cjk", &app, COLOURED);
+    press(&mut app, "nn");
+    looks("foreign-read-rtl", &app, COLOURED);
+    press(&mut app, "n");
+    looks("foreign-read-escapes", &app, COLOURED);
+}
+
+#[test]
+fn old_results_stay_dimmed_while_new_ones_are_on_the_way() {
+    looks("loading", &loading(140, 40), COLOURED);
+}
+
+#[test]
+fn a_failed_lane_shows_its_reason_and_a_waiting_one_what_it_waits_for() {
+    looks("failed-lane", &failed(140, 40), COLOURED);
+}
+
+#[test]
+fn a_failed_corpus_fills_the_screen_with_its_reason() {
+    looks("failed-corpus", &failed_corpus(80, 24), COLOURED);
+}
+
+#[test]
+fn a_corpus_on_its_way_shows_how_far_it_is() {
+    looks("opening", &opening(80, 24), COLOURED);
+}
+
+#[test]
+fn a_passage_in_full_with_ranks_verdicts_and_evidence() {
+    looks("read-100x30", &reading(100, 30), COLOURED);
+    looks("read-40x12", &reading(40, 12), COLOURED);
+    let mut app = asked(80, 24);
+    app.book.write(
+        PassageIx(0),
+        0,
+        Known { model: Some(Err(DetectError::Empty("passage"))), ..Known::default() },
+    );
+    press(&mut app, "<Enter>");
+    looks("read-failed-verdict", &app, COLOURED);
+}
+
+#[test]
+fn the_statements_being_edited() {
+    looks("statements", &editing(80, 24), COLOURED);
+}
+
+#[test]
+fn all_keys_and_marks() {
+    looks("help", &help(80, 240), COLOURED);
+}
+
+#[test]
+fn completions_lie_over_the_lanes() {
+    looks("typing", &typing(100, 30), COLOURED);
+}
+
+#[test]
+fn a_question_of_many_sides_has_letters() {
+    looks("many-sided", &many_sided(140, 40), COLOURED);
+    let mut app = many_sided(80, 24);
+    press(&mut app, "<Enter>");
+    looks("many-sided-read", &app, COLOURED);
+}
+
+#[test]
+fn a_question_without_statements_says_how_to_give_some() {
+    let mut app = without_statements(100, 30);
+    app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());
+    looks("without-statements", &app, COLOURED);
+}
+
+#[test]
+fn a_passage_being_labelled_with_its_evidence() {
+    looks("label-140x40", &labelling(140, 40), COLOURED);
+    looks("label-80x24", &labelling(80, 24), COLOURED);
+    looks("label-40x12", &labelling(40, 12), Theme::of(Look::Mono));
+}
+
+#[test]
+fn an_action_is_looked_for_over_the_lanes() {
+    looks("palette", &looking_for_an_action(80, 24), COLOURED);
+    draws_every_size(looking_for_an_action);
+}
+
+#[test]
+fn a_passage_is_drawn_in_every_size_also_at_its_end() {
+    draws_every_size(reading);
+    draws_every_size(|width, height| {
+        let mut app = reading(width, height);
+        press(&mut app, "G");
+        app
+    });
+}
+
+#[test]
+fn every_other_screen_is_drawn_in_every_size() {
+    let stages: [fn(u16, u16) -> App; 9] =
+        [editing, typing, loading, failed, failed_corpus, opening, help, without_statements, many_sided];
+    for stage in stages {
+        draws_every_size(stage);
+    }
+    draws_every_size(|width, height| {
+        let mut app = many_sided(width, height);
+        press(&mut app, "<Enter>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = editing(width, height);
+        press(&mut app, "<C-n>動物園は必要か、動物園は必要か、動物園は必要か。<C-n><C-n><C-n>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = help(width, height);
+        app.help_scroll = 40;
+        app.screen = Screen::Help;
+        app
+    });
+}
+
+#[test]
+fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
+    let keys: Vec<&str> = parallax::tui::keymap::TABLE
+        .iter()
+        .flat_map(|binding| binding.keys)
+        .copied()
+        .chain(["é", "動"])
+        .collect();
+    let tuned = |width, height| tuning(width, height, 0);
+    let stages: [fn(u16, u16) -> App; 12] = [
+        asked,
+        typing,
+        reading,
+        editing,
+        help,
+        many_sided,
+        failed_corpus,
+        switched,
+        tuned,
+        swaying,
+        comparing,
+        answering,
+    ];
+    for stage in stages {
+        for first in &keys {
+            let mut app = stage(40, 12);
+            for key in [first, &keys[0], first] {
+                press(&mut app, key);
+                frame(&app, COLOURED).unwrap();
+            }
+        }
+    }
+}

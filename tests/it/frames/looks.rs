@@ -1,0 +1,136 @@
+//! Themes, ASCII, layout, keys of one's own.
+
+use super::*;
+
+#[test]
+fn without_colours_weight_and_glyphs_remain() {
+    looks("mono", &asked(100, 30), Theme::of(Look::Mono));
+    let text = frame(&reading(100, 30), Theme::of(Look::Mono)).unwrap().dump(true);
+    assert!(text.contains("▲ Zoos should be"), "evidence has the mark of its side: {text}");
+    for colour in ["cyan", "magenta", "yellow", "green", "red", "blue"] {
+        let (_, legend) = text.rsplit_once("\n\n").unwrap();
+        assert!(!legend.contains(colour), "{legend}");
+    }
+}
+
+#[test]
+fn every_theme_has_its_own_look() {
+    for look in [Look::Light, Look::Dark, Look::Deuteranopia, Look::Mono] {
+        looks(&format!("theme-{}-80x24", look.name()), &switched(80, 24), Theme::of(look));
+    }
+    let sixteen = Theme { look: Look::Dark, depth: Depth::Sixteen };
+    looks("theme-dark-16-80x24", &switched(80, 24), sixteen);
+    let indexed = Theme { look: Look::Light, depth: Depth::Indexed };
+    looks("theme-light-256-80x24", &looking_for_an_action(80, 24), indexed);
+}
+
+#[test]
+fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
+    let mut app = asked(100, 30);
+    app.glyphs = Glyphs::Ascii;
+    looks("ascii", &app, COLOURED);
+    let mut app = switched(80, 24);
+    app.glyphs = Glyphs::Ascii;
+    looks("ascii-80x24", &app, COLOURED);
+    for stage in [
+        asked,
+        reading,
+        editing,
+        loading,
+        failed,
+        failed_corpus,
+        opening,
+        help,
+        without_statements,
+        many_sided,
+        switched,
+        |width, height| tuning(width, height, 0),
+        |width, height| tuning(width, height, 1),
+        |width, height| tuning(width, height, 2),
+        |width, height| tuning(width, height, 3),
+        swaying,
+        comparing,
+        biased,
+        biased_set,
+        answering,
+        stances,
+        labelling,
+        |width, height| after(labelling(width, height), "elv"),
+        |width, height| after(labelling(width, height), "tso what"),
+        |width, height| after(labelling(width, height), "g"),
+        |width, height| after(tuning(width, height, 0), "="),
+        typing,
+        looking_for_an_action,
+    ] {
+        for height in [40, 240] {
+            let mut app = stage(140, height);
+            app.glyphs = Glyphs::Ascii;
+            let text = frame(&app, COLOURED).unwrap().dump(false);
+            // A question of these stages is Japanese.
+            let own = |c: &char| ('\u{3000}'..='\u{ffef}').contains(c);
+            let other: String = text.chars().filter(|c| !c.is_ascii() && !own(c)).collect();
+            assert_eq!(other, "", "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_passages_own_characters_stay_in_ascii_too() {
+    let mut app = foreign(140, 40);
+    app.glyphs = Glyphs::Ascii;
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("動物園") && !text.contains('┌'), "{text}");
+    // What stands for control characters is not theirs.
+    assert!(!text.contains('␛') && !text.contains('\u{fffd}'), "{text}");
+    let greek = [("greek-1", "β and κ", "“The Δ of λ” – or ▲ for zoos… × ○")];
+    for keys in ["", "<Enter>"] {
+        let mut app = after(with_lists(empty(140, 40), &greek, stage::question()), keys);
+        app.glyphs = Glyphs::Ascii;
+        let text = frame(&app, COLOURED).unwrap().dump(false);
+        assert!(text.contains("β and κ") && text.contains("“The Δ of λ” – or ▲ for"), "{text}");
+    }
+}
+
+#[test]
+fn footer_help_palette_and_advice_name_the_keys_that_hold() {
+    let mut app = rebound(100, 60);
+    let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    let shown = text(&app);
+    for told in ["^o ask", "F1 keys", "press I to type them", "the configuration was read again"] {
+        assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    press(&mut app, ":edit");
+    assert!(text(&app).contains("^o     edit the question"), "{}", text(&app));
+    press(&mut app, "<Esc>?");
+    assert!(!text(&app).contains(" Keys "), "the old key orders nothing");
+    press(&mut app, "<F1>");
+    let shown = text(&app);
+    assert!(shown.contains("l Tab →") && shown.contains("F1    "), "{shown}");
+    // A long list of keys does not run into what they do.
+    let (config, _) = parallax::tui::config::read(
+        "[keys.lanes]\nread = ['<PageDown>', '<PageUp>', '<F2>']\n[keys]\npage-down = 'z'\npage-up = 'Z'\n",
+    );
+    update(&mut app, Msg::Configured(Ok(config)));
+    assert!(text(&app).contains("PageDown PageUp F2 read"), "{}", text(&app));
+}
+
+#[test]
+fn a_wrong_configuration_leaves_the_old_one_and_is_told() {
+    let mut app = rebound(100, 30);
+    let (_, all) = parallax::tui::config::read("theme = 'dim'\n");
+    let problems = parallax::tui::config::Problems { file: "config.toml".into(), all };
+    let keys = app.keys.clone();
+    update(&mut app, Msg::Configured(Err(problems)));
+    assert_eq!(app.keys, keys);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("config.toml:1:9: expected one of \"terminal\", \"light\""), "{text}");
+}
+
+#[test]
+fn a_layout_gives_lanes_more_room_and_passages_fewer_rows() {
+    let (config, _) = parallax::tui::config::read("[layout]\nlane-width = 70\npassage-rows = 1\n");
+    let mut app = asked(140, 40);
+    update(&mut app, Msg::Configured(Ok(config)));
+    app.notice = None;
+    looks("layout-140x40", &app, COLOURED);
+}

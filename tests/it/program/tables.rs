@@ -1,0 +1,179 @@
+//! `eval` and what it writes.
+
+use super::*;
+
+#[test]
+fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it() {
+    let desk = Desk::new();
+    let eval = |more: &[&str]| {
+        desk.run(&[&["eval", "berds", "--lanes", "bm25", "--label-source", "gold"], more].concat())
+    };
+    assert_eq!(eval(&["--fail-under", "bm25:MRecall@5>=0"]).code, Some(0));
+    let below = eval(&["--fail-under", "bm25:MRecall@5>=1.01"]);
+    assert_eq!(below.code, Some(1));
+    assert!(below.err.contains("below 1.01") && !below.out.is_empty(), "{}", below.err);
+    assert!(eval(&["--fail-under", "bm25:nDCG@5>=0"]).err.contains("no measure"));
+    let page = eval(&["--format", "html", "--plots", "plots"]).good();
+    assert!(
+        page.starts_with("<!DOCTYPE html>")
+            && page.contains("<svg")
+            && !page.contains("http-equiv=\"refresh")
+    );
+    let plots = fs::read_dir(desk.files.path().join("plots")).unwrap().count();
+    assert!(plots >= 3, "{plots}");
+    for format in ["md", "latex", "tsv", "text"] {
+        assert!(eval(&["--format", format]).good().contains("MRecall@5"), "{format}");
+    }
+}
+
+#[test]
+fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
+    let desk = Desk::new();
+    let corpus = tiny(&desk);
+    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let mut yes = String::from("id\tperspective\tlabel\n");
+    for id in fs::read_to_string(desk.files.path().join(&corpus)).unwrap().lines() {
+        let id: Value = serde_json::from_str(id).unwrap();
+        for side in ["Zoos should be banned.", "Zoos should not be banned."] {
+            yes.push_str(&format!("{}\t{side}\t1\n", id["_id"].as_str().unwrap()));
+        }
+    }
+    desk.write("yes.tsv", yes);
+    let eval = |more: &[&str]| {
+        let args =
+            ["eval", "coverage", "--corpus", &corpus, "--questions", "q.jsonl", "--lanes", "bm25", "-k", "1"];
+        desk.run(&[&args[..], &["--label-source", "model", "--format", "tsv"], more].concat()).good()
+    };
+    assert_eq!(eval(&[]), eval(&["--labels", "yes.tsv:complete"]));
+}
+
+#[test]
+fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
+    let desk = Desk::new();
+    let eval = [
+        "eval",
+        "berds",
+        "--lane",
+        "bm25",
+        "--lane",
+        "bm25+mmr@.5",
+        "--label-source",
+        "gold",
+        "--write",
+        "out",
+    ];
+    let table = desk.run(&[&eval[..], &["--format", "json", "-k", "5"]].concat()).good();
+    let table: Value = serde_json::from_str(&table).unwrap();
+    let out = desk.files.path().join("out");
+    let names = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.5"];
+    for (name, row) in names.iter().zip(table["rows"].as_array().unwrap()) {
+        // The run and the qrels give Prec back: a passage counts that supports any perspective.
+        let measured = desk.run(&[
+            "eval",
+            "trec",
+            "--qrels",
+            "out/labels.qrels",
+            "--run",
+            &format!("out/{name}.run"),
+            "--measures",
+            "P@5",
+            "--format",
+            "json",
+        ]);
+        let measured: Value = serde_json::from_str(&measured.good()).unwrap();
+        let (own, other) =
+            (&row["measures"]["Prec@5"]["mean"], &measured["rows"][0]["measures"]["P@5"]["mean"]);
+        assert!((own.as_f64().unwrap() - other.as_f64().unwrap()).abs() < 1e-9, "{name}: {own} {other}");
+        let lines = fs::read_to_string(out.join(format!("{name}.jsonl"))).unwrap();
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert_eq!(lines.lines().count(), 24);
+        assert_eq!(
+            first["ctxs"][0]["parallax-preds"].as_array().unwrap().len(),
+            first["perspectives"].as_array().unwrap().len()
+        );
+    }
+    assert!(fs::read_to_string(out.join("labels.div.qrels")).unwrap().lines().count() > 1_000);
+}
+
+#[test]
+fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other_judgements() {
+    let desk = Desk::new();
+    let eval = |names: &str| {
+        desk.run(&[
+            "eval",
+            "berds",
+            "--lanes",
+            "bm25",
+            "--label-source",
+            "gold",
+            "--format",
+            "json",
+            "--measures",
+            names,
+        ])
+    };
+    let table: Value =
+        serde_json::from_str(&eval("MRecall@5,Cover,alpha_nDCG@10,StRecall@5,Lean@5").good()).unwrap();
+    let measures = &table["rows"][0]["measures"];
+    let mean = |name: &str| measures[name]["mean"].as_f64().unwrap();
+    assert!(
+        (0.0..=1.0).contains(&mean("StRecall@5")) && mean("alpha_nDCG@10") <= 1.0 && mean("Cover") >= 1.0
+    );
+    assert_eq!(measures["Lean@5"]["n"], 20, "four questions have more than two sides");
+    eval("nDCG@10").bad(&["nDCG@10", "qrels"]);
+    eval("MRecal@5").bad(&["MRecall@5"]);
+}
+
+#[test]
+fn what_a_diversifier_chooses_does_not_depend_on_labels() {
+    let desk = Desk::new();
+    let corpus = tiny(&desk);
+    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let mut yes = String::from("id\tperspective\tlabel\n");
+    for side in ["Zoos should be banned.", "Zoos should not be banned."] {
+        yes.push_str(&format!("c\t{side}\t1\n"));
+    }
+    desk.write("yes.tsv", yes);
+    let order = |lane: &str, more: &[&str]| -> Vec<String> {
+        let args = [
+            "search",
+            QUESTION,
+            "--corpus",
+            &corpus,
+            "--questions",
+            "q.jsonl",
+            "--lane",
+            lane,
+            "--format",
+            "json",
+        ];
+        let found: Value = serde_json::from_str(&desk.run(&[&args[..], more].concat()).good()).unwrap();
+        let hits = found["lanes"][0]["hits"].as_array().unwrap();
+        hits.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for lane in ["bm25+xquad@1", "bm25+pm2@.5"] {
+        assert_eq!(
+            order(lane, &[]),
+            order(lane, &["--labels", "yes.tsv:complete", "--label-source", "gold"])
+        );
+        assert_ne!(order(lane, &[]), order("bm25", &[]), "{lane} chooses otherwise than the retriever");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_eval_ends_with_130_and_prints_no_table_and_the_same_command_then_does() {
+    let desk = Desk::new();
+    let args = ["eval", "berds", "--lanes", "minilm", "-k", "20"];
+    let mut child = desk.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("measuring") {
+        line.clear();
+        assert!(told.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(130), 0));
+    desk.run(&args).good();
+}
