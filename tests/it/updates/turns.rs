@@ -1,38 +1,6 @@
-//! Messages in, state and effects out.
+//! Turns, replies that are late, lanes that fail, passages that are opened.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use parallax::corpus::PassageIx;
-use parallax::detect::LabelSource;
-use parallax::engine::{Reach, Reply, Study, Turn};
-use parallax::pipeline::Judged;
-use parallax::question::By;
-use parallax::tui::app::{App, Corpus, LaneState, Screen};
-use parallax::tui::message::{Effect, Msg};
-use parallax::tui::update::update;
-use parallax::work::{Job, Progress};
-
-use crate::stage::{self, PASSAGES, QUESTION, asked, empty, press, ranking, said};
-
-fn tell(app: &mut App, reply: Reply) -> Vec<Effect> {
-    update(app, Msg::Engine(reply))
-}
-
-fn lane_ready(turn: u64, lane: usize, order: &[usize]) -> Reply {
-    let ranking = ranking(&PASSAGES, order, 1.0);
-    Reply::LaneReady { turn: Turn(turn), lane, ranking, took: Duration::from_millis(1) }
-}
-
-fn verdict(turn: u64, at: u32, perspective: usize, p: f32) -> Reply {
-    Reply::Verdict { turn: Turn(turn), judged: Judged { at: PassageIx(at), perspective, known: said(p) } }
-}
-
-/// The reach and the statements of the one plan that was ordered.
-fn started(effects: &[Effect]) -> (Turn, Reach, Vec<String>) {
-    let [Effect::Start { turn, plan, reach }] = effects else { panic!("no plan alone: {effects:?}") };
-    (*turn, *reach, plan.question.perspectives.clone())
-}
+use super::*;
 
 #[test]
 fn late_reply_is_dropped() {
@@ -92,37 +60,6 @@ fn a_pause_of_an_older_turn_does_nothing() {
 }
 
 #[test]
-fn a_key_that_only_moves_the_cursor_asks_nothing() {
-    let mut app = empty(140, 40);
-    press(&mut app, "zoos");
-    let turn = app.turn;
-    assert_eq!(press(&mut app, "<Left><Home>"), []);
-    assert_eq!(app.turn, turn);
-}
-
-#[test]
-fn enter_on_an_empty_line_tells_what_to_do() {
-    let mut app = empty(140, 40);
-    assert_eq!(
-        press(&mut app, "<Space><Enter>").iter().filter(|e| matches!(e, Effect::Start { .. })).count(),
-        0
-    );
-    assert!(app.typing);
-    assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("type a question first")));
-}
-
-#[test]
-fn enter_asks_all_lanes_and_a_question_of_the_set_brings_its_own_statements() {
-    let mut app = empty(140, 40);
-    press(&mut app, "should zoos be banned?");
-    let (turn, reach, statements) = started(&press(&mut app, "<Enter>"));
-    assert_eq!((turn, reach), (app.turn, Reach::All));
-    assert_eq!(statements, stage::question().perspectives);
-    assert_eq!(app.by, By::Given);
-    assert!(!app.typing && app.lanes.iter().all(|lane| lane.state == LaneState::Waiting));
-}
-
-#[test]
 fn a_question_asked_while_the_corpus_is_opened_starts_when_it_is_open() {
     let mut app = App::new(&stage::start(), stage::size(140, 40));
     assert!(press(&mut app, "Is tea good?<Enter>").iter().all(|e| matches!(e, Effect::WaitQuiet { .. })));
@@ -165,46 +102,6 @@ fn s_without_labels_tells_so_and_with_labels_goes_round() {
     }
     assert_eq!(seen, [LabelSource::Model, LabelSource::Gold, LabelSource::Auto]);
     assert_eq!(app.notice, None);
-}
-
-#[test]
-fn edited_statements_become_the_question_s_and_are_asked() {
-    let mut app = asked(140, 40);
-    let before = app.turn;
-    press(&mut app, "i");
-    assert_eq!(app.screen, Screen::Statements);
-    let (turn, reach, statements) = started(&press(&mut app, "<End><BS>, all of them.<Enter>"));
-    assert!(turn > before && reach == Reach::All);
-    assert_eq!(statements, ["Zoos should be banned, all of them.", "Zoos should not be banned."]);
-    assert_eq!(
-        (app.question.perspectives.clone(), app.by, app.screen),
-        (statements, By::User, Screen::Explore)
-    );
-    assert_eq!(app.book.known(PassageIx(0), 0), None, "verdicts on other statements do not count");
-}
-
-#[test]
-fn statements_left_as_they_were_ask_nothing_and_escape_forgets_the_edit() {
-    let mut app = asked(140, 40);
-    let turn = app.turn;
-    assert_eq!(press(&mut app, "i<Enter>ixyz<Esc>"), []);
-    assert_eq!((app.turn, app.question.clone(), app.screen), (turn, stage::question(), Screen::Explore));
-}
-
-#[test]
-fn a_third_statement_makes_the_question_many_sided_and_dropping_all_leaves_none() {
-    let mut app = asked(140, 40);
-    let (.., statements) = started(&press(&mut app, "i<C-n>Zoos should be free.<Enter>"));
-    assert_eq!((statements.len(), app.question.supports), (3, None));
-    let (.., statements) = started(&press(&mut app, "i<C-x><C-x><C-u><End><C-w><C-w><C-w><C-w><C-w><Enter>"));
-    assert_eq!((statements, app.by), (Vec::<String>::new(), By::None));
-}
-
-#[test]
-fn swapping_sides_keeps_the_statements_and_turns_the_supporting_one() {
-    let mut app = asked(140, 40);
-    let (.., statements) = started(&press(&mut app, "i<C-s><Enter>"));
-    assert_eq!((statements, app.question.supports), (stage::question().perspectives, Some(1)));
 }
 
 #[test]
@@ -281,15 +178,6 @@ fn a_corpus_that_cannot_be_opened_says_why_and_can_be_left() {
 }
 
 #[test]
-fn pasted_text_becomes_one_safe_line() {
-    let mut app = empty(140, 40);
-    update(&mut app, Msg::Pasted(" Should zoos\n\u{1b}[31mbe banned? ".into()));
-    assert!(!app.line.value().contains(['\n', '\u{1b}']));
-    assert!(app.line.value().starts_with("Should zoos "));
-    assert!(QUESTION.starts_with("Should zoos"));
-}
-
-#[test]
 fn going_to_the_last_passage_scrolls_the_list_and_back_again() {
     let mut app = asked(40, 12);
     press(&mut app, "G");
@@ -323,21 +211,6 @@ fn evidence_that_a_later_passage_cut_short_is_ordered_again_on_return() {
     assert_eq!(opened(press(&mut app, "p")), (0, 0), "it was looked for and none was found");
 }
 
-fn studied(effects: &[Effect]) -> Option<Study> {
-    match effects {
-        [Effect::Study(study)] => Some(study.clone()),
-        [] => None,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Answers why the open passage stands where it does.
-fn explained(app: &mut App) {
-    let (at, _) = app.open_passage().unwrap();
-    let (study, recipe) = (app.studies, app.lanes[app.lane].recipe.clone());
-    tell(app, Reply::Why { study, recipe, at, reasons: Ok(Vec::new()) });
-}
-
 #[test]
 fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
     let mut app = asked(140, 40);
@@ -349,59 +222,4 @@ fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
     let recipe = app.lanes[0].recipe.clone();
     tell(&mut app, Reply::Why { study, recipe, at: PassageIx(0), reasons: Ok(Vec::new()) });
     assert!(app.reading.evidence.is_empty() && app.reading.why.is_none());
-}
-
-#[test]
-fn who_types_while_the_corpus_is_opened_goes_on_typing() {
-    let mut app = App::new(&stage::start(), stage::size(140, 40));
-    press(&mut app, "Should a ");
-    tell(&mut app, Reply::Opened(Box::new(stage::opened())));
-    assert!(app.typing);
-    assert!(press(&mut app, "quiet").iter().all(|effect| *effect != Effect::Quit));
-    assert_eq!(app.line.value(), "Should a quiet");
-}
-
-#[test]
-fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
-    let mut app = asked(140, 40);
-    press(&mut app, "/<C-u>Should cats be banned?<Esc>");
-    press(&mut app, "+");
-    assert_eq!(app.plan().question.text, "Should cats be banned?");
-    assert_eq!(app.question.perspectives[0], "Cats should be banned.");
-}
-
-#[test]
-fn a_paste_without_end_is_cut_and_still_asked_and_can_be_taken_back() {
-    let mut app = asked(140, 40);
-    press(&mut app, "/<C-u>");
-    let effects = update(&mut app, Msg::Pasted("zoo ".repeat(1_000)));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::WaitQuiet { reach: Reach::All, .. })));
-    assert_eq!(app.line.value().chars().count(), 2_000);
-    press(&mut app, "<C-u>");
-    assert_eq!(app.line.value(), "");
-}
-
-#[test]
-fn an_action_is_found_by_its_words_and_done() {
-    let mut app = asked(140, 40);
-    press(&mut app, ":mmr none");
-    assert!(app.palette.is_some() && app.lanes.iter().all(|lane| !lane.recipe.to_string().contains("mmr")));
-    press(&mut app, "<Down><Up><Enter>");
-    assert!(app.palette.is_none());
-    assert!(app.lanes.iter().all(|lane| lane.recipe.to_string().contains("mmr")));
-}
-
-#[test]
-fn words_that_no_action_has_do_nothing_and_escape_changes_nothing() {
-    let mut app = asked(140, 40);
-    assert_eq!(press(&mut app, ":xyzzy<Enter>"), []);
-    assert!(app.palette.is_some());
-    assert_eq!(press(&mut app, "<Esc>q"), [Effect::Quit]);
-}
-
-#[test]
-fn an_action_is_looked_for_among_those_of_the_screen_it_was_called_from() {
-    let mut app = asked(140, 40);
-    press(&mut app, "<Enter>:next pass<Enter>");
-    assert_eq!((app.screen, app.lanes[0].selected), (Screen::Read, 1));
 }

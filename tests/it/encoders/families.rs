@@ -1,0 +1,168 @@
+//! Every family gives what Python gives.
+
+use super::*;
+
+#[test]
+fn contriever_pools_by_mean_and_compares_by_dot_product() {
+    let encoder = agrees("contriever", "@family=contriever", "passage", Role::Passage);
+    assert_eq!(encoder.similarity(), Similarity::Dot);
+}
+
+#[test]
+fn dpr_reads_questions_and_titled_passages_with_two_pickled_towers() {
+    // Its own configuration says what it is.
+    for options in ["", "@family=dpr"] {
+        let encoder = agrees("dpr", options, "query", Role::Query);
+        assert_eq!(encoder.similarity(), Similarity::Dot);
+        agrees("dpr", options, "passage", Role::Passage);
+    }
+}
+
+#[test]
+fn simcse_reads_the_pooler_if_supervised_and_the_first_token_if_not() {
+    agrees("simcse", "@family=simcse-sup", "supervised", Role::Passage);
+    agrees("simcse", "@family=simcse-unsup", "unsupervised", Role::Passage);
+}
+
+#[test]
+fn roberta_with_its_own_prompts_and_pairs_of_bytes() {
+    agrees("roberta", "", "query", Role::Query);
+    agrees("roberta", "", "passage", Role::Passage);
+}
+
+#[test]
+fn mpnet_with_distances_beyond_the_last_bucket() {
+    agrees("mpnet", "", "passage", Role::Passage);
+}
+
+#[test]
+fn distilbert_in_two_files_of_halves_pooled_by_the_greatest() {
+    let encoder = agrees("distilbert", "", "passage", Role::Passage);
+    assert_eq!(encoder.similarity(), Similarity::Dot);
+}
+
+#[test]
+fn instructor_leaves_its_instruction_out_of_the_mean_and_projects() {
+    for name in ["instructor", "instructor-gated"] {
+        agrees(name, "", "query", Role::Query);
+        agrees(name, "", "passage", Role::Passage);
+    }
+}
+
+#[test]
+fn a_vector_depends_on_nothing_that_runs_beside_it() {
+    let encoder = load(&fixture("mpnet"), "").unwrap();
+    let texts: Vec<String> = (0..24).map(|i| "the old zoo keeps wolves ".repeat(i)).collect();
+    let alone: Vec<Vec<f32>> =
+        texts.iter().map(|text| encoder.encode(text, Role::Passage).unwrap()).collect();
+    let pool = parallax::pipeline::model_threads().unwrap();
+    let beside = parallax::work::on_all(&pool, texts.len(), &parallax::work::Stop::never(), |i| {
+        encoder.encode(&texts[i], Role::Passage).unwrap()
+    });
+    assert_eq!(alone, beside);
+}
+
+#[test]
+fn a_prefix_of_one_s_own_takes_the_place_of_the_model_s_and_makes_other_vectors() {
+    let own = load(&fixture("roberta"), "").unwrap();
+    let given = load(&fixture("roberta"), "@query=zoo:%20").unwrap();
+    assert_ne!(own.key(), given.key());
+    let [a, b] = [&own, &given].map(|encoder| encoder.encode("wolves", Role::Query).unwrap());
+    assert_ne!(a, b);
+    let [a, b] = [&own, &given].map(|encoder| encoder.encode("wolves", Role::Passage).unwrap());
+    assert_eq!(a, b);
+}
+
+#[test]
+fn lanes_of_brought_encoders_rank_by_their_own_vectors_and_compare_as_their_cards_say() {
+    let data = tempfile::tempdir().unwrap();
+    let path = |name: &str| parallax::pipeline::recipe::escaped(&fixture(name).to_string_lossy());
+    let lanes: Vec<Recipe> = [
+        format!("path:{}@family=contriever", path("contriever")),
+        format!("path:{}", path("dpr")),
+        format!("path:{}", path("instructor")),
+    ]
+    .iter()
+    .map(|text| text.parse().unwrap())
+    .collect();
+    let setup = opened(data.path(), &lanes);
+    let question = Question {
+        text: "Should zoos be banned?".into(),
+        perspectives: vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()],
+        supports: Some(0),
+        ..Question::default()
+    };
+    let asked = Asked::plainly(&question);
+    let ranked =
+        |recipe: &Recipe| rank(&setup, recipe, asked, &mut Lists::default(), &Stop::never()).unwrap();
+    for recipe in &lanes {
+        assert_eq!(recipe.to_string().parse(), Ok(recipe.clone()));
+        let encoder = setup.encoder(recipe.model()).unwrap();
+        let asked = encoder.encode(&question.text, Role::Query).unwrap();
+        let list = ranked(recipe);
+        assert_eq!(list.len(), 5);
+        for hit in list.iter() {
+            let vector = encoder.passage(&hit.passage).unwrap();
+            let score: f32 = vector.iter().zip(&asked).map(|(a, b)| a * b).sum();
+            assert!(
+                (score - hit.score).abs() < 1e-2 * score.abs().max(1.0),
+                "{recipe}: {score} {}",
+                hit.score
+            );
+        }
+        assert!(list.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        // Projections are of directions: whatever the lengths, nothing leaves -1 to 1.
+        let projected = ranked(&format!("{recipe}+pap@2").parse().unwrap());
+        assert!(projected.iter().all(|hit| hit.score.abs() <= 1.001), "{recipe}");
+        let varied = ranked(&format!("{recipe}+mmr@.5").parse().unwrap());
+        let note = &varied.trace.notes[0];
+        assert!(note.contains(&recipe.base.name()), "{note}");
+        let why = why(&setup, &list, &question.text, list[0].at).unwrap();
+        assert!(
+            matches!(&why[0], Reason::Vectors { plain, .. } if (plain - list[0].score).abs() < 1e-2 * plain.abs())
+        );
+    }
+    let stored = fs::read_dir(setup_folder(data.path())).unwrap();
+    let stored: Vec<String> =
+        stored.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    for recipe in &lanes {
+        let key = setup.encoder(recipe.model()).unwrap().key().to_owned();
+        assert!(stored.iter().any(|name| name.starts_with(&key)), "{key}: {stored:?}");
+    }
+}
+
+#[test]
+fn the_models_command_lists_checks_and_refuses_to_go_online_when_told_so() {
+    let data = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let told = std::process::Command::new(env!("CARGO_BIN_EXE_parallax"))
+            .args(["--data-dir", &data.path().to_string_lossy(), "models"])
+            .args(args)
+            .env("HF_HUB_OFFLINE", "1")
+            .env("HF_TOKEN", "hf_secret")
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (told.status.code(), text(&told.stdout), text(&told.stderr))
+    };
+    let (code, out, _) = run(&["list"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("minilm\tcarried") && out.contains("\ncontriever\ton the hub\t440"), "{out}");
+    let (code, out, err) = run(&["check", "minilm"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("384 numbers, compared by cosine") && !out.contains("FAILED"), "{out}");
+    let folder = parallax::pipeline::recipe::escaped(&fixture("roberta").to_string_lossy());
+    let (_, out, _) = run(&["check", &format!("path:{folder}")]);
+    assert!(out.contains("reads the first token of at most 24 tokens; before questions `query: `"), "{out}");
+    for (args, words) in [
+        (["check", "contriever"], "parallax models get contriever"),
+        (["check", "bm25"], "no encoder"),
+        (["get", "contriever"], "HF_HUB_OFFLINE is set"),
+        (["get", "minilm"], "is there already"),
+        (["get", "hf:nobody"], "ORG/MODEL"),
+    ] {
+        let (code, out, err) = run(&args);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains(words) && !err.contains("hf_secret") && !err.contains("panicked"), "{err}");
+    }
+}

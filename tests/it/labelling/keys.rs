@@ -1,0 +1,199 @@
+//! What a key does, and what waits for the disk.
+
+use super::*;
+
+#[test]
+fn one_key_is_one_decision_on_every_statement() {
+    for (key, expected) in
+        [("s", [true, false]), ("o", [false, true]), ("b", [true, true]), ("0", [false; 2])]
+    {
+        let mut app = open(100, 30);
+        let act = act(&press(&mut app, key));
+        assert_eq!(answers(&act.view), expected.map(Some), "{key}");
+        assert_eq!(act.passage, shown(&app), "{key}");
+    }
+}
+
+#[test]
+fn the_key_echoes_at_once_and_the_next_passage_waits_for_the_disk() {
+    let mut app = open(100, 30);
+    let first = shown(&app);
+    let act = act(&press(&mut app, "s"));
+    assert_eq!((shown(&app), answers(&app.labelling.draft)), (first.clone(), vec![Some(true), Some(false)]));
+    written(&mut app, act);
+    assert_ne!(shown(&app), first);
+    assert_eq!(app.labelling.pace.done, 1);
+}
+
+#[test]
+fn keys_pressed_ahead_of_the_disk_are_decisions_on_the_passages_that_follow() {
+    let mut app = open(100, 30);
+    let mut act = act(&press(&mut app, "so0"));
+    let mut passages = Vec::new();
+    loop {
+        passages.push((act.passage.clone(), answers(&act.view)));
+        match written(&mut app, act).as_slice() {
+            [Effect::Label(Labelling::Write(next))] => act = next.clone(),
+            _ => break,
+        }
+    }
+    let said: Vec<_> = passages.iter().map(|(_, answers)| answers.clone()).collect();
+    assert_eq!(said, [[Some(true), Some(false)], [Some(false), Some(true)], [Some(false); 2]]);
+    let mut ids: Vec<_> = passages.into_iter().map(|(id, _)| id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
+
+#[test]
+fn a_full_disk_leaves_the_passage_on_screen_and_says_so() {
+    let mut app = open(100, 30);
+    let first = shown(&app);
+    press(&mut app, "so");
+    let effects = tell(&mut app, Reply::Labelled(Err("not written down: no space left".into())));
+    assert_eq!((shown(&app), effects), (first, Vec::new()));
+    assert!(app.notice.as_deref().unwrap().contains("no space"));
+    assert_eq!(app.labelling.pace.done, 0);
+    act(&press(&mut app, "s"));
+}
+
+#[test]
+fn measures_on_the_lanes_follow_the_label_at_once() {
+    let mut app = open(100, 30);
+    let before = app.figures(&app.lanes[0]).unwrap();
+    for _ in 0..8 {
+        let act = act(&press(&mut app, "0"));
+        written(&mut app, act);
+    }
+    let after = app.figures(&app.lanes[0]).unwrap();
+    assert!(before.prec > 0.0);
+    assert_eq!(after.prec, 0.0, "all that was found by the model is overruled");
+}
+
+#[test]
+fn perspectives_of_many_are_chosen_by_number_and_kept_with_enter() {
+    let mut app = many_sided(100, 30);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |_| {});
+    assert_eq!(press(&mut app, "s"), [], "there is no side to choose");
+    assert!(app.notice.as_deref().unwrap().contains("the keys before its perspectives"));
+    let act = act(&press(&mut app, "133<Enter>"));
+    let yes: Vec<&str> =
+        act.view.answers.iter().filter(|(_, yes)| **yes).map(|(text, _)| text.as_str()).collect();
+    assert_eq!(yes, ["Zoos should be banned."]);
+    assert_eq!(act.view.answers.len(), 7);
+}
+
+#[test]
+fn evidence_is_marked_with_the_keyboard_and_goes_with_the_label() {
+    let mut app = open(100, 30);
+    press(&mut app, "evll<Enter>");
+    let text = &app.labelling.item().unwrap().passage.text;
+    let words: Vec<&str> = text.split(' ').take(3).collect();
+    let words = words.join(" ");
+    let act = act(&press(&mut app, "s"));
+    assert_eq!(act.view.evidence.get(SIDES[0]), Some(&words));
+    assert_eq!(act.view.evidence.get(SIDES[1]), None);
+}
+
+#[test]
+fn a_remark_is_typed_and_kept_beside_the_label() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "s"));
+    let id = first.passage.clone();
+    written(&mut app, first);
+    press(&mut app, "h");
+    assert_eq!(shown(&app), id);
+    let act = act(&press(&mut app, "tso what?<Enter>"));
+    assert_eq!(act.view.note.as_deref(), Some("so what?"));
+    assert_eq!(answers(&act.view), [Some(true), Some(false)]);
+    assert_eq!(press(&mut open(100, 30), "txyz<Esc>"), []);
+}
+
+#[test]
+fn what_was_skipped_comes_again_when_all_else_is_labelled() {
+    let mut app = open(100, 30);
+    let first = shown(&app);
+    let mut act_now = act(&press(&mut app, "<Space>"));
+    assert!(act_now.view.skipped && act_now.view.answers.is_empty());
+    for _ in 1..app.labelling.queue.len() {
+        written(&mut app, act_now);
+        assert_ne!(shown(&app), first);
+        act_now = act(&press(&mut app, "0"));
+    }
+    written(&mut app, act_now);
+    assert_eq!(shown(&app), first);
+    let last = act(&press(&mut app, "s"));
+    assert!(!last.view.skipped);
+    written(&mut app, last);
+    assert!(app.notice.as_deref().unwrap().contains("are labelled"), "{:?}", app.notice);
+}
+
+#[test]
+fn undo_shows_the_passage_whose_label_it_took_back() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "s"));
+    let id = first.passage.clone();
+    written(&mut app, first.clone());
+    assert_ne!(shown(&app), id);
+    assert_eq!(press(&mut app, "u"), [Effect::Label(Labelling::Undo)]);
+    written(&mut app, Act { view: View::default(), ..first });
+    assert_eq!((shown(&app), app.labelling.pace.done), (id, 0));
+    assert_eq!(press(&mut app, "<C-r>"), [Effect::Label(Labelling::Redo)]);
+    tell(&mut app, Reply::Labelled(Ok(None)));
+    assert!(app.notice.is_some());
+}
+
+#[test]
+fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
+    let mut app = open(100, 30);
+    press(&mut app, "<Tab>");
+    assert_eq!(app.labelling.order, Order::Uncertain);
+    let count = app.labelling.queue.len();
+    let number = app.labelling.number;
+    for item in 0..count {
+        let p = if item == 5 { 0.5 } else { 0.99 };
+        tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(p), Some(0.01)] });
+    }
+    assert_eq!(
+        (shown(&app).as_str(), app.labelling.queue[1]),
+        ("zoos-01", 5),
+        "the next one, not the one on screen"
+    );
+    tell(&mut app, Reply::Weighed { number: number - 1, item: 0, probabilities: vec![Some(0.5)] });
+    assert_eq!(
+        app.labelling.weighed[0],
+        Some(vec![Some(0.99), Some(0.01)]),
+        "an earlier survey says nothing"
+    );
+}
+
+#[test]
+fn a_remark_typed_ahead_of_the_disk_is_a_remark_and_no_label() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "stso<Enter>"));
+    let effects = written(&mut app, first);
+    let second = act(&effects);
+    assert_eq!((second.view.note.as_deref(), second.view.answers.len()), (Some("so"), 0));
+}
+
+#[test]
+fn leaving_waits_for_the_labels_that_were_pressed_before_it() {
+    let mut app = open(100, 30);
+    let first = act(&press(&mut app, "so<Esc>"));
+    let second = act(&written(&mut app, first));
+    assert_eq!(app.screen, Screen::Annotate);
+    written(&mut app, second);
+    assert_eq!((app.screen, app.labelling.pace.done), (Screen::Explore, 2));
+}
+
+#[test]
+fn the_passage_on_screen_stays_when_the_order_by_doubt_is_known() {
+    let mut app = open(100, 30);
+    press(&mut app, "<Tab>tso");
+    let (shown_before, number) = (shown(&app), app.labelling.number);
+    for item in 0..app.labelling.queue.len() {
+        tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(0.5), Some(0.01)] });
+    }
+    assert_eq!(shown(&app), shown_before);
+    assert_eq!(app.labelling.typed.as_ref().unwrap().value(), "so");
+}

@@ -1,0 +1,138 @@
+//! The question line, the statements, pastes, finding an action.
+
+use super::*;
+
+#[test]
+fn a_key_that_only_moves_the_cursor_asks_nothing() {
+    let mut app = empty(140, 40);
+    press(&mut app, "zoos");
+    let turn = app.turn;
+    assert_eq!(press(&mut app, "<Left><Home>"), []);
+    assert_eq!(app.turn, turn);
+}
+
+#[test]
+fn enter_on_an_empty_line_tells_what_to_do() {
+    let mut app = empty(140, 40);
+    assert_eq!(
+        press(&mut app, "<Space><Enter>").iter().filter(|e| matches!(e, Effect::Start { .. })).count(),
+        0
+    );
+    assert!(app.typing);
+    assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("type a question first")));
+}
+
+#[test]
+fn enter_asks_all_lanes_and_a_question_of_the_set_brings_its_own_statements() {
+    let mut app = empty(140, 40);
+    press(&mut app, "should zoos be banned?");
+    let (turn, reach, statements) = started(&press(&mut app, "<Enter>"));
+    assert_eq!((turn, reach), (app.turn, Reach::All));
+    assert_eq!(statements, stage::question().perspectives);
+    assert_eq!(app.by, By::Given);
+    assert!(!app.typing && app.lanes.iter().all(|lane| lane.state == LaneState::Waiting));
+}
+
+#[test]
+fn edited_statements_become_the_question_s_and_are_asked() {
+    let mut app = asked(140, 40);
+    let before = app.turn;
+    press(&mut app, "i");
+    assert_eq!(app.screen, Screen::Statements);
+    let (turn, reach, statements) = started(&press(&mut app, "<End><BS>, all of them.<Enter>"));
+    assert!(turn > before && reach == Reach::All);
+    assert_eq!(statements, ["Zoos should be banned, all of them.", "Zoos should not be banned."]);
+    assert_eq!(
+        (app.question.perspectives.clone(), app.by, app.screen),
+        (statements, By::User, Screen::Explore)
+    );
+    assert_eq!(app.book.known(PassageIx(0), 0), None, "verdicts on other statements do not count");
+}
+
+#[test]
+fn statements_left_as_they_were_ask_nothing_and_escape_forgets_the_edit() {
+    let mut app = asked(140, 40);
+    let turn = app.turn;
+    assert_eq!(press(&mut app, "i<Enter>ixyz<Esc>"), []);
+    assert_eq!((app.turn, app.question.clone(), app.screen), (turn, stage::question(), Screen::Explore));
+}
+
+#[test]
+fn a_third_statement_makes_the_question_many_sided_and_dropping_all_leaves_none() {
+    let mut app = asked(140, 40);
+    let (.., statements) = started(&press(&mut app, "i<C-n>Zoos should be free.<Enter>"));
+    assert_eq!((statements.len(), app.question.supports), (3, None));
+    let (.., statements) = started(&press(&mut app, "i<C-x><C-x><C-u><End><C-w><C-w><C-w><C-w><C-w><Enter>"));
+    assert_eq!((statements, app.by), (Vec::<String>::new(), By::None));
+}
+
+#[test]
+fn swapping_sides_keeps_the_statements_and_turns_the_supporting_one() {
+    let mut app = asked(140, 40);
+    let (.., statements) = started(&press(&mut app, "i<C-s><Enter>"));
+    assert_eq!((statements, app.question.supports), (stage::question().perspectives, Some(1)));
+}
+
+#[test]
+fn pasted_text_becomes_one_safe_line() {
+    let mut app = empty(140, 40);
+    update(&mut app, Msg::Pasted(" Should zoos\n\u{1b}[31mbe banned? ".into()));
+    assert!(!app.line.value().contains(['\n', '\u{1b}']));
+    assert!(app.line.value().starts_with("Should zoos "));
+    assert!(QUESTION.starts_with("Should zoos"));
+}
+
+#[test]
+fn who_types_while_the_corpus_is_opened_goes_on_typing() {
+    let mut app = App::new(&stage::start(), stage::size(140, 40));
+    press(&mut app, "Should a ");
+    tell(&mut app, Reply::Opened(Box::new(stage::opened())));
+    assert!(app.typing);
+    assert!(press(&mut app, "quiet").iter().all(|effect| *effect != Effect::Quit));
+    assert_eq!(app.line.value(), "Should a quiet");
+}
+
+#[test]
+fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>Should cats be banned?<Esc>");
+    press(&mut app, "+");
+    assert_eq!(app.plan().question.text, "Should cats be banned?");
+    assert_eq!(app.question.perspectives[0], "Cats should be banned.");
+}
+
+#[test]
+fn a_paste_without_end_is_cut_and_still_asked_and_can_be_taken_back() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>");
+    let effects = update(&mut app, Msg::Pasted("zoo ".repeat(1_000)));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::WaitQuiet { reach: Reach::All, .. })));
+    assert_eq!(app.line.value().chars().count(), 2_000);
+    press(&mut app, "<C-u>");
+    assert_eq!(app.line.value(), "");
+}
+
+#[test]
+fn an_action_is_found_by_its_words_and_done() {
+    let mut app = asked(140, 40);
+    press(&mut app, ":mmr none");
+    assert!(app.palette.is_some() && app.lanes.iter().all(|lane| !lane.recipe.to_string().contains("mmr")));
+    press(&mut app, "<Down><Up><Enter>");
+    assert!(app.palette.is_none());
+    assert!(app.lanes.iter().all(|lane| lane.recipe.to_string().contains("mmr")));
+}
+
+#[test]
+fn words_that_no_action_has_do_nothing_and_escape_changes_nothing() {
+    let mut app = asked(140, 40);
+    assert_eq!(press(&mut app, ":xyzzy<Enter>"), []);
+    assert!(app.palette.is_some());
+    assert_eq!(press(&mut app, "<Esc>q"), [Effect::Quit]);
+}
+
+#[test]
+fn an_action_is_looked_for_among_those_of_the_screen_it_was_called_from() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Enter>:next pass<Enter>");
+    assert_eq!((app.screen, app.lanes[0].selected), (Screen::Read, 1));
+}
