@@ -9,6 +9,7 @@ use tui_input::backend::crossterm::EventHandler;
 use super::super::app::{App, Corpus, LaneState, Reading};
 use super::super::keymap::Action;
 use super::super::message::Effect;
+use super::pasting::LONGEST;
 use crate::engine::{Reach, Turn};
 use crate::pipeline::Book;
 use crate::question::{By, Question, statements};
@@ -19,8 +20,6 @@ const SHORT: Duration = Duration::from_millis(60);
 const LONG: Duration = Duration::from_millis(300);
 /// Completions that are offered at once.
 const OFFERED: usize = 8;
-/// No question is longer; what is pasted beyond is not taken.
-const LONGEST: usize = 2_000;
 
 /// An action in the question line.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {

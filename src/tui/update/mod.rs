@@ -9,6 +9,7 @@ mod lanes;
 mod marking;
 mod moving;
 pub mod palette;
+mod pasting;
 mod reading;
 mod replaying;
 mod replies;
@@ -47,7 +48,7 @@ fn heard(app: &mut App, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Key(key) => press(app, key),
         Msg::Mouse(mouse) => point(app, mouse),
-        Msg::Pasted(text) => paste(app, &text),
+        Msg::Pasted(text) => pasting::paste(app, &text),
         Msg::Resized(size) => {
             app.size = size;
             moving::keep_in_view(app);
@@ -193,26 +194,6 @@ fn scroll_help(app: &mut App, action: Action) {
         }
     };
     app.help_scroll = at.min(last);
-}
-
-fn paste(app: &mut App, text: &str) -> Vec<Effect> {
-    let text = crate::report::safe::line(text.trim());
-    let key = |c| KeyEvent::from(crossterm::event::KeyCode::Char(c));
-    match context(app) {
-        Context::Question => {
-            let before = app.line.value().to_owned();
-            for c in text.chars() {
-                asking::edit(app, key(c));
-            }
-            if app.line.value() == before { Vec::new() } else { asking::changed(app) }
-        }
-        Context::Filter => text.chars().flat_map(|c| moving::edit_filter(app, key(c))).collect(),
-        Context::Statements => text.chars().flat_map(|c| statements::edit(app, key(c))).collect(),
-        Context::Note => text.chars().flat_map(|c| labelling::edit(app, key(c))).collect(),
-        Context::Palette => text.chars().flat_map(|c| palette::edit(app, key(c))).collect(),
-        Context::Toward => text.chars().flat_map(|c| tuning::edit(app, key(c))).collect(),
-        _ => Vec::new(),
-    }
 }
 
 fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {

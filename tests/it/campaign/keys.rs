@@ -19,6 +19,8 @@ use super::{kept, long, seed, tell};
 const BRIEF: usize = 120;
 /// A person notices more.
 const STALL: Duration = Duration::from_millis(100);
+/// Sizes of which a frame may still be on its way.
+const SIZES: usize = 6;
 /// Events that are told when something is broken.
 const TOLD: usize = 80;
 
@@ -103,13 +105,16 @@ struct Monkey {
     table: Vec<Vec<u8>>,
     counts: Counts,
     last: VecDeque<String>,
+    /// The last sizes, the newest first.
+    sizes: VecDeque<(u16, u16)>,
 }
 
 impl Monkey {
     fn new(seed: u64) -> Self {
         let all = TABLE.iter().flat_map(|binding| binding.keys).filter(|key| !["q", "<C-c>"].contains(key));
         let table = all.map(|key| sent(key)).collect();
-        Monkey { rng: SplitMix64::new(seed), table, counts: Counts::default(), last: VecDeque::new() }
+        let (last, sizes) = (VecDeque::new(), VecDeque::new());
+        Monkey { rng: SplitMix64::new(seed), table, counts: Counts::default(), last, sizes }
     }
 
     fn event(&mut self, (width, height): (u16, u16)) -> Vec<u8> {
@@ -162,7 +167,12 @@ impl Monkey {
             _ => (100 + self.rng.below(60), 30 + self.rng.below(20)),
         };
         let size = (size.0 as u16, size.1 as u16);
-        if size == was { (was.0 + 1, was.1) } else { size }
+        // A size that a late frame may still be of would not be drawn anew.
+        let recent = |size: &(u16, u16)| *size == was || self.sizes.contains(size);
+        let size = (0..).map(|i| (size.0 + i, size.1)).find(|size| !recent(size)).unwrap_or(size);
+        self.sizes.push_front(size);
+        self.sizes.truncate(SIZES);
+        size
     }
 
     /// A burst of events and a probe. Whether the program goes on.
