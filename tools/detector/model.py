@@ -1,9 +1,13 @@
-"""The cross-encoder: a BERT encoder (MiniLM) written out plainly, with a three-class head.
+"""The cross-encoder: a BERT (MiniLM) or MPNet encoder written out plainly, with a three-class head.
 
+Which of the two is said by `model_type` in the base folder's config.json. MPNet adds to every attention score a learned
+number for the distance of the two tokens, counts positions from 2, and has no token types: it gets a type embedding
+that starts at nothing, so that it too can tell the passage from the statement.
 Only ordinary operations are used, so that the exported ONNX graph has nothing fused or custom in it.
 Classes: 0 supports, 1 opposes, 2 neither.
 """
 import json
+import math
 import os
 
 import torch
@@ -36,6 +40,16 @@ class Layer(nn.Module):
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
 
+def distances(l, buckets, device):
+    """For every pair of positions the bucket of their distance: near ones apart, far ones by logarithm, each side its own."""
+    at = torch.arange(l, device=device)
+    d = at[:, None] - at[None, :]
+    half = buckets // 2
+    exact = half // 2
+    far = exact + (torch.log(d.abs().clamp(min=1).float() / exact) / math.log(128 / exact) * (half - exact)).long()
+    return (d < 0).long() * half + torch.where(d.abs() < exact, d.abs(), far.clamp(max=half - 1))
+
+
 class Encoder(nn.Module):
     """The part with the encoder's own weights; what is asked of it is a head on its hidden states."""
 
@@ -45,7 +59,10 @@ class Encoder(nn.Module):
         self.cfg = cfg
         self.word = nn.Embedding(cfg["vocab_size"], d)
         self.pos = nn.Embedding(cfg["max_position_embeddings"], d)
-        self.typ = nn.Embedding(cfg["type_vocab_size"], d)
+        mpnet = cfg["model_type"] == "mpnet"
+        self.typ = nn.Embedding(2 if mpnet else cfg["type_vocab_size"], d)
+        self.first = cfg["pad_token_id"] + 1 if mpnet else 0
+        self.rel = nn.Embedding(cfg["relative_attention_num_buckets"], cfg["num_attention_heads"]) if mpnet else None
         self.ln = nn.LayerNorm(d, eps)
         self.drop = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
@@ -55,10 +72,13 @@ class Encoder(nn.Module):
 
     def hidden(self, input_ids, attention_mask, token_type_ids):
         l = input_ids.shape[1]
-        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[:l]
+        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[self.first:self.first + l]
         x = self.drop(self.ln(x))
         mask = attention_mask.to(x.dtype)
         bias = (1.0 - mask)[:, None, None, :] * -1e4
+        if self.rel is not None:
+            near = self.rel(distances(l, self.rel.num_embeddings, x.device)).permute(2, 0, 1)
+            bias = bias + near[None].to(x.dtype)
         for layer in self.layers:
             x = layer(x, bias, self.plain)
         return x
@@ -83,22 +103,32 @@ class Detector(Encoder):
         return self.head(self.drop(h))
 
 
+def names_of(cfg):
+    """The checkpoint's name of every part of the encoder."""
+    e, mpnet = "embeddings.", cfg["model_type"] == "mpnet"
+    names = {"word": e + "word_embeddings", "pos": e + "position_embeddings", "ln": e + "LayerNorm"}
+    names |= {"rel": "encoder.relative_attention_bias"} if mpnet else {"typ": e + "token_type_embeddings"}
+    for i in range(cfg["num_hidden_layers"]):
+        p, a = f"layers.{i}.", f"encoder.layer.{i}."
+        names |= {p + "up": a + "intermediate.dense", p + "down": a + "output.dense", p + "ln2": a + "output.LayerNorm"}
+        if mpnet:
+            names |= {p + x: a + "attention.attn." + x for x in "qkvo"} | {p + "ln1": a + "attention.LayerNorm"}
+        else:
+            names |= {p + x[0]: a + "attention.self." + x for x in ("query", "key", "value")}
+            names |= {p + "o": a + "attention.output.dense", p + "ln1": a + "attention.output.LayerNorm"}
+    return names
+
+
 def from_base(folder, dropout=0.1, seed=0, kind=Detector):
-    """A model with the encoder's weights from a BERT folder (config.json, model.safetensors) and a new head."""
+    """A model with the encoder's weights from a BERT or MPNet folder (config.json, model.safetensors) and a new head."""
     torch.manual_seed(seed)
     cfg = json.load(open(os.path.join(folder, "config.json")))
     m = kind(cfg, dropout)
     w = load_file(os.path.join(folder, "model.safetensors"))
-    w = {k[5:] if k.startswith("bert.") else k: v for k, v in w.items()}
-    e = "embeddings."
-    names = {"word": e + "word_embeddings", "pos": e + "position_embeddings", "typ": e + "token_type_embeddings",
-             "ln": e + "LayerNorm"}
-    for i in range(cfg["num_hidden_layers"]):
-        p, a = f"layers.{i}.", f"encoder.layer.{i}."
-        names.update({p + "q": a + "attention.self.query", p + "k": a + "attention.self.key",
-                      p + "v": a + "attention.self.value", p + "o": a + "attention.output.dense",
-                      p + "ln1": a + "attention.output.LayerNorm", p + "up": a + "intermediate.dense",
-                      p + "down": a + "output.dense", p + "ln2": a + "output.LayerNorm"})
+    w = {k.split(".", 1)[1] if k.startswith(("bert.", "mpnet.")) else k: v.float() for k, v in w.items()}
+    names = names_of(cfg)
+    if "typ" not in names:
+        nn.init.zeros_(m.typ.weight)
     own = m.state_dict()
     for k in own:
         base, part = k.rsplit(".", 1)
@@ -115,13 +145,29 @@ def load(path, base, kind=Detector):
     return m.eval()
 
 
+def marks(tok):
+    """What stands before, between and after the two texts, as the encoder knows it."""
+    if tok.token_to_id("<s>") is not None:
+        start, end = tok.token_to_id("<s>"), tok.token_to_id("</s>")
+        return [start], [end, end], [end]
+    start, end = tok.token_to_id("[CLS]"), tok.token_to_id("[SEP]")
+    return [start], [end], [end]
+
+
+def pair(p, s, marks, max_tokens):
+    """The tokens of the pair and how many belong to the passage; the passage is cut, the statement is kept (to 64 tokens)."""
+    before, between, after = marks
+    s = s[:64]
+    p = p[:max_tokens - len(before) - len(between) - len(after) - len(s)]
+    first = before + p + between
+    return first + s + after, len(first)
+
+
 def encode(tok, passage, statement, max_tokens):
-    """[CLS] passage [SEP] statement [SEP]; the passage is cut, the statement is kept (to 64 tokens)."""
-    p = tok.encode(passage, add_special_tokens=False).ids
-    s = tok.encode(statement, add_special_tokens=False).ids[:64]
-    p = p[:max_tokens - 3 - len(s)]
-    ids = [101] + p + [102] + s + [102]
-    return ids, [0] * (len(p) + 2) + [1] * (len(s) + 1)
+    """[CLS] passage [SEP] statement [SEP] and the token types."""
+    p, s = (tok.encode(x, add_special_tokens=False).ids for x in (passage, statement))
+    ids, cut = pair(p, s, marks(tok), max_tokens)
+    return ids, [0] * cut + [1] * (len(ids) - cut)
 
 
 def tokenizer(base):
