@@ -1,4 +1,5 @@
 """Reading prepared pairs, probabilities, thresholds."""
+import gzip
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ CLASSES = ["supports", "opposes", "neither"]
 
 
 def read(path):
-    with open(path, encoding="utf-8") as f:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
         return [json.loads(l) for l in f]
 
 

@@ -2,24 +2,29 @@
 
 Stage 1 (polarity: short texts, each with a statement and its opposite):
   python train.py --stage 1 --base BASE --data pairs.jsonl --out RUN1 --minutes 35
-Stage 2 (the task: labels at natural prevalence, with some of stage 1 mixed in):
+Stage 2 (the task: labels at natural prevalence, contrast sets, with some of stage 1 mixed in):
   python train.py --stage 2 --base BASE --data pairs.jsonl --init RUN1/last.pt --out RUN2 --minutes 40
+Both, one after the other, in RUN/stage1 and RUN/stage2:
+  python train.py --stage both --base BASE --data pairs.jsonl --out RUN --minutes 8 --device cuda
 
 --minutes sets the length by training time (the learning rate follows it); --steps sets it by steps, which repeats
-exactly with the same seed. A run that was killed goes on from its last checkpoint with the same command.
+exactly with the same seed on a CPU; --epochs ends a stage before its time. A run that was killed goes on from its last
+checkpoint with the same command. `last.pt` and `best.pt` hold the averaged weights under `model`.
 """
 import argparse
+import copy
 import json
 import os
-import random
 import time
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from sklearn.metrics import roc_auc_score
 
 import common
 import model as M
+import packed
 
 # share of the groups drawn from each source
 STAGE = {
@@ -27,234 +32,259 @@ STAGE = {
         "kpa-other": .03, "iam": .08, "iam-silent": .02, "rfd": .07, "rfd-other": .02, "arguana": .10,
         "arguana-other": .02, "arguana-point": .02, "debate": .10, "debate-other": .02, "debate-point": .03,
         "debate-point-other": .02, "mnli": .10, "snli": .02, "sick": .02, "healthver": .03, "climate-fever": .02},
-    2: {"labels": .70, "rfd": .06, "arguana": .06, "debate": .06, "argq": .02, "argq-long": .02, "perspectrum": .02,
-        "debate-point": .015, "arguana-point": .01, "mnli": .02, "healthver": .01, "climate-fever": .01,
-        "debate-other": .005, "iam": .01},
+    2: {"labels": .26, "written": .42, "written-other": .10, "rfd": .04, "arguana": .04, "debate": .04,
+        "argq": .02, "argq-long": .01, "perspectrum": .02, "debate-point": .01, "arguana-point": .01, "mnli": .01, "healthver": .01,
+        "climate-fever": .01},
 }
 
 
-def stream(groups, shares, seed):
-    """Groups without end: every source shuffled, gone through, shuffled again."""
-    rng = random.Random(seed)
-    names = [s for s in shares if groups.get(s)]
-    w = [shares[s] for s in names]
-    bag = {s: [] for s in names}
-    while True:
-        s = rng.choices(names, w)[0]
-        if not bag[s]:
-            bag[s] = list(range(len(groups[s])))
-            rng.shuffle(bag[s])
-        g = groups[s][bag[s].pop()]
-        if s == "labels" and g[0]["two"] == "-":
-            g = [rng.choice(g)]     # silent for both: one of the two is enough, its weight is doubled below
-            g = [dict(g[0], weight=g[0]["weight"] * 2)]
-        yield g
+def sides(b, label):
+    """Where in the batch a supporting and an opposing row of one group stand."""
+    pro, con, k = [], [], 0
+    for g, _ in b:
+        if len(g) == 2 and {label[g[0]], label[g[1]]} == {0, 1}:
+            first = label[g[0]] == 0
+            pro.append(k if first else k + 1)
+            con.append(k + 1 if first else k)
+        k += len(g)
+    return pro, con
 
 
-def batches(it, seed, tokens, most, mega=40):
-    rng = random.Random(seed + 1)
-    while True:
-        pool, n = [], 0
-        while n < mega * tokens:
-            g = next(it)
-            pool.append(g)
-            n += sum(len(r["enc"][0]) for r in g)
-        pool.sort(key=lambda g: max(len(r["enc"][0]) for r in g) + rng.random() * 6)
-        out, cur, width = [], [], 0
-        for g in pool:
-            wid = max(len(r["enc"][0]) for r in g)
-            k = sum(len(x) for x in cur) + len(g)
-            if cur and (k * max(width, wid) > tokens * 1.05 or k > most):
-                out.append(cur)
-                cur, width = [], 0
-            cur.append(g)
-            width = max(width, wid)
-        out.append(cur)
-        rng.shuffle(out)
-        yield from out
-
-
-def loss_of(z, rows, pairs, a):
-    y = torch.tensor([common.CLASSES.index(r["label"]) for r in rows])
-    w = torch.tensor([r["weight"] for r in rows])
-    ce = F.cross_entropy(z, y, reduction="none", label_smoothing=a.smooth)
-    loss = (ce * w).sum() / w.sum()
-    lp = F.log_softmax(z, -1)
-    i = [p for p in pairs if {rows[p[0]]["label"], rows[p[1]]["label"]} == {"supports", "opposes"}]
-    tie = torch.zeros(())
-    if i:
-        pro = torch.tensor([p[0] if rows[p[0]]["label"] == "supports" else p[1] for p in i])
-        con = torch.tensor([p[1] if rows[p[0]]["label"] == "supports" else p[0] for p in i])
+def loss_of(z, y, weight, pro, con, a, soft=None):
+    """Cross-entropy, the tie of a statement to its opposite and, with a teacher, the distance to what it says (`soft`)."""
+    known = weight * (y >= 0)
+    ce = F.cross_entropy(z, y.clamp(min=0), reduction="none", label_smoothing=a.smooth)
+    ce = (ce * known).sum() / known.sum().clamp(min=1e-6)
+    tie = torch.zeros((), device=z.device)
+    loss = ce
+    if pro:
+        pro, con = torch.tensor([pro, con]).to(z.device)
+        lp = F.log_softmax(z, -1)
         tie = F.softplus(a.margin - (lp[pro, 0] - lp[con, 0])).mean()
         mirror = ((lp[pro].exp() - lp[con].exp()[:, [1, 0, 2]]) ** 2).sum(-1).mean()
         loss = loss + a.tie * tie + a.mirror * mirror
-    return loss, float(ce.detach().mean()), float(tie.detach())
+    if soft is not None:
+        t = a.temperature
+        kl = F.kl_div(F.log_softmax(z / t, -1), F.softmax(soft / t, -1), reduction="none").sum(-1)
+        loss = (1 - a.soft) * loss + a.soft * t * t * (kl * weight).sum() / weight.sum()
+    return loss, ce.detach(), tie.detach()
 
 
-@torch.no_grad()
-def score(m, rows, batch=24):
-    m.eval()
-    o = sorted(range(len(rows)), key=lambda i: len(rows[i]["enc"][0]))
-    z = np.zeros((len(rows), 3), dtype=np.float32)
-    for i in range(0, len(o), batch):
-        k = o[i:i + batch]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            z[k] = m(*M.collate([rows[j]["enc"] for j in k])).float().numpy()
-    m.train()
-    return z
+def report(m, dev, data, w):
+    """On the development questions; `written`: the right side of two on contrast sets that do not train."""
+    p = common.softmax(packed.score(m, data, range(len(dev)), w))[:, 0]
+    out = {}
+    for split, mark in (("dev", ""), ("check", "written_")):
+        i = [k for k, r in enumerate(dev) if r["split"] == split]
+        if i:
+            y = np.array([dev[k]["label"] == "supports" for k in i]).astype(int)
+            th, f = common.best_threshold(y, p[i])
+            out |= {mark + "auc": round(float(roc_auc_score(y, p[i])), 4), mark + "f1": round(f, 4),
+                    mark + "right_side": right_side([dev[k] for k in i], p[i])}
+    return out | {"cosine": round(float(w.detach()), 2)}
 
 
-def report(m, dev):
-    z = score(m, dev)
-    p = common.softmax(z)[:, 0]
-    y = np.array([r["label"] == "supports" for r in dev]).astype(int)
-    from sklearn.metrics import roc_auc_score
+def value(x):
+    """What the best checkpoint has most of. The written sets have more sides than the labels, so they help to see the side."""
+    return x["auc"] + x["f1"] + x["right_side"] + 0.5 * x.get("written_right_side", 0.0)
+
+
+def right_side(rows, p):
     by = {}
-    for i, r in enumerate(dev):
-        by.setdefault(r["row"], []).append(i)
-    ok = [p[i] > p[j] if dev[i]["label"] == "supports" else p[j] > p[i]
-          for i, j in by.values() if dev[i]["two"] in ("A", "B")]
-    th, f = common.best_threshold(y, p)
-    return {"auc": round(float(roc_auc_score(y, p)), 4), "f1": round(f, 4), "th": round(float(th), 3),
-            "right_side": round(float(np.mean(ok)), 4)}
+    for i, r in enumerate(rows):
+        by.setdefault(r["group"], []).append(i)
+    ok = [p[i] > p[j] if rows[i]["label"] == "supports" else p[j] > p[i]
+          for i, j in (g for g in by.values() if len(g) == 2) if rows[i]["two"] in ("A", "B")]
+    return round(float(np.mean(ok)), 4)
 
 
-def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("--stage", type=int, required=True)
-    ap.add_argument("--base", required=True)
-    ap.add_argument("--data", required=True)
-    ap.add_argument("--out", required=True)
-    ap.add_argument("--init")
+def source(r):
+    return "labels" if r["source"].startswith("labels") else r["source"]
+
+
+def select(rows, shares):
+    """The rows that train, and those that the training is watched with."""
+    train = [r for r in rows if r["split"] == "train" and source(r) in shares]
+    dev = [r for r in rows if r["split"] == "dev" and source(r) == "labels"
+           or r["split"] == "check" and r["source"] == "written"]
+    return train, dev
+
+
+def write(x, path):
+    torch.save(x, path + ".new")
+    os.replace(path + ".new", path)
+
+
+def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, soft=None):
+    """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`."""
+    os.makedirs(out, exist_ok=True)
+    last, kind = os.path.join(out, "last.pt"), torch.device(a.device).type
+    print(out, json.dumps({s: len(g) for s, g in groups.items()}), flush=True)
+    # these learn little from so few texts, and a gradient for them costs much
+    m.word.weight.requires_grad_(False)
+    if m.rel is not None:
+        m.rel.weight.requires_grad_(False)
+    m.to(a.device).train()
+    w = torch.nn.Parameter(torch.tensor(0.0 if a.no_cosine else 5.0, device=a.device), requires_grad=not a.no_cosine)
+    own = [(n, p) for n, p in m.named_parameters() if p.requires_grad]
+    head = [p for n, p in own if n.startswith(("pool", "head"))]
+    dec = [p for n, p in own if p.dim() > 1 and not n.startswith(("pool", "head"))]
+    rest = [p for n, p in own if p.dim() <= 1 and not n.startswith(("pool", "head"))]
+    opt = torch.optim.AdamW([{"params": dec, "weight_decay": 0.01, "k": 1.0}, {"params": rest, "weight_decay": 0.0, "k": 1.0},
+                             {"params": head, "weight_decay": 0.01, "k": a.head_lr},
+                             {"params": [w], "weight_decay": 0.0, "k": 30.0}], lr=lr, betas=(0.9, 0.98), fused=True)
+    mean = copy.deepcopy(m).eval().requires_grad_(False)
+    step, drawn, seen, spent, log = 0, 0, 0, 0.0, []
+    if os.path.exists(last):
+        s = torch.load(last, map_location="cpu", weights_only=False)
+        m.load_state_dict(s["raw"])
+        mean.load_state_dict(s["model"])
+        opt.load_state_dict(s["opt"])
+        w.data.fill_(s["cosine"])
+        step, drawn, seen, spent, log = s["step"], s["drawn"], s["seen"], s["spent"], s["log"]
+        torch.set_rng_state(s["rng"])
+        print("going on from step", step, flush=True)
+        if s["finished"]:
+            return mean
+    before, after = [p for _, p in own], [dict(mean.named_parameters())[n] for n, _ in own]
+    it = packed.batches(packed.stream(groups, shares, a.seed), data.n, a.seed, a.tokens, a.most)
+    for _ in range(step):
+        next(it)
+
+    def save(finished=False):
+        write({"model": mean.state_dict(), "raw": m.state_dict(), "opt": opt.state_dict(), "cosine": float(w.detach()),
+               "step": step, "drawn": drawn, "seen": seen, "spent": spent, "log": log, "rng": torch.get_rng_state(),
+               "args": vars(a), "finished": finished}, last)
+
+    def look():
+        log.append({"step": step, "seen": seen, "spent": round(spent), **report(mean, dev, dev_data, w)})
+        print(json.dumps(log[-1]), flush=True)
+        if value(log[-1]) >= max(value(x) for x in log):
+            write({"model": mean.state_dict(), "cosine": float(w.detach()), "step": step, "dev": log[-1]},
+                  os.path.join(out, "best.pt"))
+
+    saved = looked = spent
+    t, sums, n = time.time(), torch.zeros(2, device=a.device), 0
+    while True:
+        done = max(step / a.steps if a.steps else 0.0, spent / (a.minutes * 60) if a.minutes else 0.0,
+                   drawn / (a.epochs * epoch) if a.epochs else 0.0)
+        if done >= 1:
+            break
+        for g in opt.param_groups:
+            g["lr"] = lr * min(1.0, done / 0.05 + 0.02) * max(0.02, 1 - done) * g["k"]
+        b = next(it)
+        idx = np.array([i for g, _ in b for i in g])
+        factor = torch.tensor([f for g, f in b for _ in g]).to(a.device)
+        i, *x = data.rows(idx)
+        with torch.autocast(kind, dtype=torch.bfloat16):
+            z = m(*x)
+        z = packed.joined(z.float(), data.cos[i], w)
+        loss, ce, tie = loss_of(z, data.y[i], data.weight[i] * factor, *sides(b, data.label), a,
+                                None if soft is None else soft[i])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(before, 1.0)
+        opt.step()
+        opt.zero_grad()
+        step, drawn, seen, n = step + 1, drawn + len(b), seen + len(idx), n + 1
+        torch._foreach_lerp_(after, [p.detach() for p in before], 1 - min(a.average, step / (10 + step)))
+        sums += torch.stack([ce, tie])
+        if step % 50 == 0:      # reading a number makes the CPU wait for the GPU, so seldom
+            ce, tie = (sums / n).tolist()
+            print(f"step {step} seen {seen} spent {spent:.0f}s done {done:.3f} ce {ce:.4f} tie {tie:.4f} "
+                  f"pairs/s {seen / max(spent, 1e-3):.1f}", flush=True)
+            sums, n = torch.zeros(2, device=a.device), 0
+        now = time.time()
+        spent, t = spent + now - t, now
+        if spent - saved > a.save_every:
+            save()
+            saved = spent
+        if spent - looked > a.eval_every:
+            look()
+            looked = spent
+        t = now if a.device != "cpu" else time.time()       # on a GPU, the time is what is short: looking counts too
+    look()
+    save(True)
+    print("finished", flush=True)
+    return mean
+
+
+def options(ap):
+    for name in ("--base", "--data", "--out"):
+        ap.add_argument(name, required=True)
     ap.add_argument("--minutes", type=float, default=0)
     ap.add_argument("--steps", type=int, default=0)
+    ap.add_argument("--epochs", type=float, default=0, help="of all groups in stage 1, of the labels in stage 2")
     ap.add_argument("--seed", type=int, default=7)
     ap.add_argument("--lr", type=float)
     ap.add_argument("--head-lr", type=float, default=3.0, help="the head's learning rate, as a multiple")
-    ap.add_argument("--tokens", type=int, default=2400, help="a batch")
-    ap.add_argument("--most", type=int, default=48, help="sequences in a batch")
+    ap.add_argument("--tokens", type=int, help="a batch; 2400 on a CPU, 16384 on a GPU")
+    ap.add_argument("--most", type=int, help="sequences in a batch; 48 on a CPU, 256 on a GPU")
     ap.add_argument("--max-tokens", type=int, default=192)
     ap.add_argument("--tie", type=float, default=1.0)
     ap.add_argument("--margin", type=float, default=1.0)
     ap.add_argument("--mirror", type=float, default=0.3)
     ap.add_argument("--smooth", type=float, default=0.03)
-    ap.add_argument("--save-every", type=float, default=180)
-    ap.add_argument("--eval-every", type=float, default=300)
+    ap.add_argument("--average", type=float, default=0.995, help="how much of the averaged weights stays at a step")
+    ap.add_argument("--no-cosine", action="store_true", help="the model must know the topic by itself (a teacher)")
+    ap.add_argument("--save-every", type=float, help="seconds; 180 on a CPU, 60 on a GPU")
+    ap.add_argument("--eval-every", type=float, help="seconds; 600 on a CPU, 30 on a GPU")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--device", default="cpu")
+    ap.add_argument("--limit", type=int, default=0, help="only so many groups of a source and so many dev rows: a trial")
+
+
+def start(ap):
     a = ap.parse_args()
-    lr = a.lr or {1: 1.5e-4, 2: 8e-5}[a.stage]
+    gpu = a.device != "cpu"
+    for name, cpu, cuda in (("tokens", 2400, 16384), ("most", 48, 256), ("save_every", 180, 60), ("eval_every", 600, 30)):
+        if getattr(a, name) is None:
+            setattr(a, name, cuda if gpu else cpu)
     torch.set_num_threads(a.threads)
+    torch.set_float32_matmul_precision("high")
     torch.manual_seed(a.seed)
-    os.makedirs(a.out, exist_ok=True)
-    tok = M.tokenizer(a.base)
-    shares = STAGE[a.stage]
-    rows, dev = [], []
-    for r in common.read(a.data):
-        lab = r["source"].startswith("labels")
-        if lab and r["split"] == "dev":
-            dev.append(r)
-        elif r["split"] == "train" and (lab and "labels" in shares or r["source"] in shares):
-            r["src"] = "labels" if lab else r["source"]
-            rows.append(r)
-    for r in rows + dev:
-        r["enc"] = M.encode(tok, r["passage"], r["statement"], a.max_tokens)
-    by = {}
-    for r in rows:
-        by.setdefault(r["group"], []).append(r)
-    groups = {}
-    for g in by.values():
-        groups.setdefault(g[0]["src"], []).append(g)
-    print(json.dumps({s: len(g) for s, g in groups.items()}), flush=True)
+    return a
 
-    m = M.from_base(a.base, seed=a.seed)
-    if a.init:
-        w = torch.load(a.init, map_location="cpu", weights_only=False)["model"]
-        own = m.state_dict()
-        m.load_state_dict({k: w[k] if k in w and w[k].shape == v.shape else v for k, v in own.items()})
-    m.word.weight.requires_grad_(False)
-    m.to(a.device)
-    head = [p for n, p in m.named_parameters() if n.startswith(("pool", "head"))]
-    dec = [p for n, p in m.named_parameters() if p.requires_grad and p.dim() > 1 and not n.startswith(("pool", "head"))]
-    rest = [p for n, p in m.named_parameters() if p.requires_grad and p.dim() <= 1 and not n.startswith(("pool", "head"))]
-    opt = torch.optim.AdamW([{"params": dec, "weight_decay": 0.01, "k": 1.0}, {"params": rest, "weight_decay": 0.0, "k": 1.0},
-                             {"params": head, "weight_decay": 0.01, "k": a.head_lr}], lr=lr, betas=(0.9, 0.98), fused=True)
-    step, spent, seen, log = 0, 0.0, 0, []
-    last = os.path.join(a.out, "last.pt")
-    if os.path.exists(last):
-        s = torch.load(last, map_location="cpu", weights_only=False)
-        m.load_state_dict(s["model"])
-        opt.load_state_dict(s["opt"])
-        step, spent, seen, log = s["step"], s["spent"], s["seen"], s["log"]
-        torch.set_rng_state(s["rng"])
-        print("going on from step", step, flush=True)
-    it = batches(stream(groups, shares, a.seed * 100 + a.stage), a.seed, a.tokens, a.most)
-    for _ in range(step):
-        next(it)
 
-    def save():
-        torch.save({"model": m.state_dict(), "opt": opt.state_dict(), "step": step, "spent": spent, "seen": seen,
-                    "log": log, "rng": torch.get_rng_state(), "args": vars(a)}, last + ".new")
-        os.replace(last + ".new", last)
+def trial(train, dev, limit):
+    """A small part of everything, to see that it runs."""
+    if not limit:
+        return train, dev
+    kept, count = {}, {}
+    for r in train:
+        if r["group"] not in kept:
+            count[source(r)] = count.get(source(r), 0) + 1
+            kept[r["group"]] = count[source(r)] <= limit
+    dev = [r for s in ("dev", "check") for r in [x for x in dev if x["split"] == s][:2 * limit]]
+    return [r for r in train if kept[r["group"]]], dev
 
-    def keep_best():
-        """best.pt: the best development figures so far (AUC, F1 and right side, summed)."""
-        def value(x):
-            return x["auc"] + x["f1"] + x["right_side"]
-        if value(log[-1]) >= max(value(x) for x in log):
-            torch.save({"model": m.state_dict(), "step": step, "dev": log[-1]}, os.path.join(a.out, "best.pt.new"))
-            os.replace(os.path.join(a.out, "best.pt.new"), os.path.join(a.out, "best.pt"))
 
-    m.train()
-    saved = ev = spent
-    t = time.time()
-    avg = [0.0, 0.0, 0]
-    budget = a.minutes * 60
-    while True:
-        done = step / a.steps if a.steps else spent / budget
-        if done >= 1:
-            break
-        scale = min(1.0, done / 0.05 + 0.02) * max(0.02, 1 - done) ** 1.0
-        for g in opt.param_groups:
-            g["lr"] = lr * scale * g["k"]
-        b = next(it)
-        rs, pairs = [], []
-        for g in b:
-            if len(g) == 2:
-                pairs.append((len(rs), len(rs) + 1))
-            rs += g
-        ids, mask, typ = (x.to(a.device) for x in M.collate([r["enc"] for r in rs]))
-        with torch.autocast(a.device, dtype=torch.bfloat16):
-            z = m(ids, mask, typ)
-        loss, ce, tie = loss_of(z.float().cpu(), rs, pairs, a)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(dec + rest + head, 1.0)
-        opt.step()
-        opt.zero_grad()
-        step += 1
-        seen += len(rs)
-        avg = [avg[0] + ce, avg[1] + tie, avg[2] + 1]
-        now = time.time()
-        spent += now - t
-        t = now
-        if step % 50 == 0:
-            print(f"step {step} seen {seen} spent {spent:.0f}s done {done:.3f} ce {avg[0]/avg[2]:.4f} "
-                  f"tie {avg[1]/avg[2]:.4f} seqs/s {seen/spent:.1f}", flush=True)
-            avg = [0.0, 0.0, 0]
-        if spent - saved > a.save_every:
-            save()
-            saved = spent
-        if spent - ev > a.eval_every:
-            log.append({"step": step, "spent": round(spent), **report(m, dev)})
-            print(json.dumps(log[-1]), flush=True)
-            keep_best()
-            ev = spent
-            t = time.time()
-    log.append({"step": step, "spent": round(spent), "seen": seen, **report(m, dev)})
-    print(json.dumps(log[-1]), flush=True)
-    save()
-    keep_best()
-    print("finished", flush=True)
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--stage", choices=["1", "2", "both"], required=True)
+    ap.add_argument("--init")
+    ap.add_argument("--first", type=float, default=0.6, help="stage 1's part of the minutes (and of the steps), with both")
+    options(ap)
+    a = start(ap)
+    rows, tok, total = common.read(a.data), M.tokenizer(a.base), (a.minutes, a.steps)
+    for stage in ([1, 2] if a.stage == "both" else [int(a.stage)]):
+        out, init = a.out, a.init
+        if a.stage == "both":
+            out = os.path.join(a.out, f"stage{stage}")
+            init = a.init if stage == 1 else os.path.join(a.out, "stage1", "last.pt")
+            part = a.first if stage == 1 else 1 - a.first
+            a.minutes, a.steps = total[0] * part, round(total[1] * part)
+        shares = STAGE[stage]
+        train, dev = trial(*select(rows, shares), a.limit)
+        m = M.from_base(a.base, seed=a.seed)
+        if init:
+            old, own = torch.load(init, map_location="cpu", weights_only=False)["model"], m.state_dict()
+            m.load_state_dict({k: old[k] if k in old and old[k].shape == v.shape else v for k, v in own.items()})
+        groups = packed.groups_of(train, source)
+        known = {s: shares[s] for s in groups}
+        epoch = len(groups["labels"]) * sum(known.values()) / known["labels"] if stage == 2 else sum(map(len, groups.values()))
+        lr = (a.lr or {384: 1.5e-4}.get(m.cfg["hidden_size"], 4e-5)) * (1 if stage == 1 else 0.5)
+        fit(m, packed.Packed(train, tok, a.max_tokens, a.device), groups, shares, dev,
+            packed.Packed(dev, tok, a.max_tokens, a.device), a, out, lr, epoch)
 
 
 if __name__ == "__main__":
