@@ -1,0 +1,103 @@
+"""Carries weights and pairs to a machine without a network, in parts, and a trained model back.
+
+python pack.py weights --base BASE --out FOLDER [--bits 16|8] [--part-mib 53]   a base encoder as FOLDER/weights.001 ...
+python pack.py unpack  --from FOLDER --out BASE                                 and back: config, tokenizer, f32 weights
+python pack.py pairs   --data pairs.jsonl --out pairs.jsonl.gz                  read as it is by every step
+python pack.py trained --checkpoint best.pt --base BASE --out FOLDER            a trained model in f16, without the base's words
+python pack.py restore --from FOLDER --base BASE --out best.pt
+python pack.py split   --file FILE --out FOLDER                                 any file in parts; `cat FILE.0*` joins them
+
+--bits 8 keeps every row of a matrix in 8 bits with a scale of its own: half the size, and a starting point that training moves
+away from anyway.
+"""
+import argparse
+import glob
+import gzip
+import hashlib
+import os
+import shutil
+
+import torch
+from safetensors.torch import load, load_file, save, save_file
+
+import model as M
+
+SCALE = "::scale"
+
+
+def smaller(w, bits):
+    out = {}
+    for k, v in w.items():
+        if bits == 8 and v.dim() == 2 and v.numel() > 1 << 16:
+            scale = v.abs().amax(1, keepdim=True).clamp(min=1e-8) / 127
+            out[k], out[k + SCALE] = (v / scale).round().to(torch.int8), scale.float()
+        else:
+            out[k] = v.half()
+    return {k: v.contiguous() for k, v in out.items()}
+
+
+def larger(w):
+    return {k: (v.float() * w[k + SCALE] if k + SCALE in w else v.float()).contiguous()
+            for k, v in w.items() if not k.endswith(SCALE)}
+
+
+def split(data, folder, name, mib):
+    """Parts of a size, and the sum that says whether all came through."""
+    os.makedirs(folder, exist_ok=True)
+    for old in glob.glob(os.path.join(folder, name + ".*")):
+        os.remove(old)
+    size = int(mib * (1 << 20))
+    for n, i in enumerate(range(0, len(data), size), 1):
+        with open(os.path.join(folder, f"{name}.{n:03d}"), "wb") as f:
+            f.write(data[i:i + size])
+        print(os.path.join(folder, f"{name}.{n:03d}"), len(data[i:i + size]))
+    with open(os.path.join(folder, name + ".sha256"), "w") as f:
+        f.write(hashlib.sha256(data).hexdigest() + "\n")
+
+
+def join(folder, name):
+    data = b"".join(open(p, "rb").read() for p in sorted(glob.glob(os.path.join(folder, name + ".[0-9]*"))))
+    if hashlib.sha256(data).hexdigest() != open(os.path.join(folder, name + ".sha256")).read().strip():
+        raise SystemExit(f"{folder}: the parts of {name} do not add up; is one missing?")
+    return data
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "split"])
+    for name in ("--base", "--data", "--checkpoint", "--file", "--out"):
+        ap.add_argument(name)
+    ap.add_argument("--from", dest="source")
+    ap.add_argument("--bits", type=int, default=16, choices=[8, 16])
+    ap.add_argument("--part-mib", type=float, default=53)
+    a = ap.parse_args()
+    if a.what == "weights":
+        w = load_file(os.path.join(a.base, "model.safetensors"))
+        w = {k: v for k, v in w.items() if v.is_floating_point() and "pooler" not in k}
+        split(save(smaller(w, a.bits)), a.out, "weights", a.part_mib)
+        for f in ("config.json", "tokenizer.json"):
+            shutil.copy(os.path.join(a.base, f), os.path.join(a.out, f))
+    elif a.what == "unpack":
+        w = larger(load(join(a.source, "weights")))
+        os.makedirs(a.out, exist_ok=True)
+        for f in ("config.json", "tokenizer.json"):
+            shutil.copy(os.path.join(a.source, f), os.path.join(a.out, f))
+        save_file(w, os.path.join(a.out, "model.safetensors.new"))
+        os.replace(os.path.join(a.out, "model.safetensors.new"), os.path.join(a.out, "model.safetensors"))
+    elif a.what == "pairs":
+        with open(a.data, "rb") as f, gzip.GzipFile(a.out + ".new", "wb", 9, mtime=0) as g:
+            shutil.copyfileobj(f, g, 1 << 20)
+        os.replace(a.out + ".new", a.out)
+    elif a.what == "trained":
+        w = torch.load(a.checkpoint, map_location="cpu", weights_only=False)["model"]
+        # the words do not train, so they are the base's own
+        split(save(smaller({k: v for k, v in w.items() if k != "word.weight"}, 16)), a.out, "trained", a.part_mib)
+    elif a.what == "restore":
+        w = larger(load(join(a.source, "trained")))
+        torch.save({"model": w | {"word.weight": M.from_base(a.base).word.weight.detach()}}, a.out)
+    else:
+        split(open(a.file, "rb").read(), a.out, os.path.basename(a.file), a.part_mib)
+
+
+if __name__ == "__main__":
+    main()
