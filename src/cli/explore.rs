@@ -1,6 +1,7 @@
 //! `parallax [explore]`: opens the terminal interface.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -48,9 +49,11 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
 
 /// The same, with what was asked before; where neither a question nor lanes are named, the last ones are taken up.
 fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
-    let corpus = start.opening.corpus.as_ref();
-    let named = corpus.map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
-    let corpus = named.map_or_else(|| "sample".into(), |path| path.display().to_string());
+    let whole = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
+    // Where no corpus is named, what finished runs carry is one.
+    let runs: Vec<String> = start.opening.runs.iter().map(|run| whole(&run.path)).collect();
+    let runs = (!runs.is_empty()).then(|| runs.join(" "));
+    let corpus = start.opening.corpus.as_ref().map(whole).or(runs).unwrap_or_else(|| "sample".into());
     let kept = Kept::read(start.opening.data_dir.join(ASKED), corpus);
     let free =
         start.question.is_empty() && start.perspectives.is_empty() && common.recipes_given().is_empty();

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Kept {
     /// Reads what is kept. Where there is no file yet, that is nothing.
     pub fn read(path: PathBuf, corpus: String) -> Self {
         let mut kept = Kept { path, corpus, asked: Vec::new(), told: None };
-        let text = match end_of(&kept.path) {
+        let text = match shortened(&kept.path).and_then(|()| end_of(&kept.path)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return kept,
             Err(error) => {
@@ -68,18 +68,20 @@ impl Kept {
         kept
     }
 
-    /// What was asked last of the corpus that is open, with the lanes that can be read.
+    /// What was asked last of the corpus that is open, with its lanes; without those of finished runs, whose files belong to the
+    /// folder where they were named.
     pub fn last(&self) -> Option<(String, Vec<Recipe>)> {
         let asked = self.asked.iter().rev().find(|asked| asked.corpus == self.corpus)?;
-        let lanes: Vec<Recipe> = asked.lanes.iter().filter_map(|lane| lane.parse().ok()).collect();
+        let lanes = asked.lanes.iter().filter_map(|lane| lane.parse::<Recipe>().ok());
+        let lanes: Vec<Recipe> = lanes.filter(|lane| lane.run().is_none()).collect();
         (!lanes.is_empty()).then(|| (asked.question.clone(), lanes))
     }
 
     /// Keeps what it is sent, on a thread of its own. `failed` is told why something could not be kept, once.
-    pub fn keeper(&self, failed: impl Fn(String) + Send + 'static) -> Sender<Asked> {
+    pub fn keeper(&self, failed: impl Fn(String) + Send + 'static) -> Keeper {
         let (send, receive) = mpsc::channel::<Asked>();
         let (path, mut last) = (self.path.clone(), self.asked.last().cloned());
-        thread::spawn(move || {
+        let thread = thread::spawn(move || {
             for asked in receive {
                 if last.as_ref() == Some(&asked) {
                     continue;
@@ -90,7 +92,7 @@ impl Kept {
                 last = Some(asked);
             }
         });
-        send
+        Keeper { send: Some(send), thread: Some(thread) }
     }
 
     /// What is asked now, once it is no longer being typed.
@@ -99,6 +101,41 @@ impl Kept {
         let question = app.question.text.clone();
         (!app.typing && !question.is_empty()).then(|| Asked { corpus: self.corpus.clone(), question, lanes })
     }
+}
+
+/// The thread that keeps questions. Dropped, it keeps what it was sent and ends.
+pub struct Keeper {
+    send: Option<Sender<Asked>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Has a question kept. One that gave up has told so, and keeps nothing more.
+    pub fn keep(&self, asked: Asked) {
+        if let Some(send) = &self.send {
+            let _ = send.send(asked);
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.send = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Of a file that has become long, only what is read stays.
+fn shortened(path: &Path) -> io::Result<()> {
+    if path.metadata()?.len() <= 4 * RECALLED {
+        return Ok(());
+    }
+    let beside = path.with_extension("jsonl.new");
+    let mut file = File::create(&beside)?;
+    file.write_all(end_of(path)?.as_bytes()).and_then(|()| file.sync_all())?;
+    std::fs::rename(beside, path)
 }
 
 /// The last lines of a file.
@@ -230,6 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn lanes_of_finished_runs_are_not_taken_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("asked.jsonl");
+        append(&path, &Asked { lanes: vec!["run:dl19.json".into(), "minilm".into()], ..asked("one?") }).unwrap();
+        let (_, lanes) = read(&path).last().unwrap();
+        assert_eq!(lanes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["minilm"]);
+        append(&path, &Asked { lanes: vec!["run:dl19.json".into()], ..asked("two?") }).unwrap();
+        assert_eq!(read(&path).last(), None);
+    }
+
+    #[test]
+    fn what_was_sent_is_kept_before_the_keeper_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("asked.jsonl");
+        let keeper = read(&path).keeper(|why| panic!("{why}"));
+        keeper.keep(asked("one?"));
+        drop(keeper);
+        assert_eq!(read(&path).asked, [asked("one?")]);
+    }
+
+    #[test]
     fn half_a_line_is_passed_over_and_the_next_one_takes_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("asked.jsonl");
@@ -255,14 +313,15 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_file_the_end_is_read() {
+    fn of_a_long_file_the_end_is_read_and_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("asked.jsonl");
         let line = serde_json::to_string(&asked(&"long ".repeat(100))).unwrap() + "\n";
-        std::fs::write(&path, line.repeat(1_000)).unwrap();
+        std::fs::write(&path, line.repeat(3_000)).unwrap();
         append(&path, &asked("the last?")).unwrap();
         let kept = read(&path);
         assert!((100..1_000).contains(&kept.asked.len()) && kept.told.is_none(), "{:?}", kept.told);
+        assert!(path.metadata().unwrap().len() <= RECALLED);
         assert_eq!(kept.last().unwrap().0, "the last?");
     }
 
@@ -272,7 +331,7 @@ mod tests {
         std::fs::write(folder.path().join("file"), "").unwrap();
         let (tell, told) = mpsc::channel();
         let keep = read(&folder.path().join("file/asked.jsonl")).keeper(move |why| tell.send(why).unwrap());
-        keep.send(asked("one?")).unwrap();
+        keep.keep(asked("one?"));
         assert!(told.recv().unwrap().starts_with("questions are not kept: "));
     }
 

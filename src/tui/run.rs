@@ -69,8 +69,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
             && let Some(asked) = kept.now(&app)
         {
             kept_since = app.turn;
-            // A keeper that gave up has told so.
-            let _ = keeper.send(asked);
+            keeper.keep(asked);
         }
         if let Some(writing) = &mut recorder
             && let Err(error) = writing.look(&app, Instant::now())
@@ -139,6 +138,12 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                     }
                     Effect::Quit => {
                         drop(guard);
+                        if let Some((kept, keeper)) = &keep
+                            && kept_since != app.turn
+                            && let Some(asked) = kept.now(&app)
+                        {
+                            keeper.keep(asked);
+                        }
                         drop(engine);
                         return Ok(());
                     }
