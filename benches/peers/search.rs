@@ -45,7 +45,7 @@ pub fn search(page: &mut Page, opening: &Opening, mut peer: Option<&mut Peer>) -
     let asked: Vec<String> =
         setup.questions.iter().flat_map(|question| question.perspectives.clone()).collect();
     let title = format!(
-        "{} questions over the {} passages of {}: milliseconds a question, first {K}",
+        "{} statements over the {} passages of {}: milliseconds a search, first {K}",
         asked.len(),
         setup.corpus.len(),
         setup.corpus.name

@@ -270,7 +270,8 @@ mod tests {
     fn lanes_of_finished_runs_are_not_taken_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("asked.jsonl");
-        append(&path, &Asked { lanes: vec!["run:dl19.json".into(), "minilm".into()], ..asked("one?") }).unwrap();
+        append(&path, &Asked { lanes: vec!["run:dl19.json".into(), "minilm".into()], ..asked("one?") })
+            .unwrap();
         let (_, lanes) = read(&path).last().unwrap();
         assert_eq!(lanes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["minilm"]);
         append(&path, &Asked { lanes: vec!["run:dl19.json".into()], ..asked("two?") }).unwrap();
