@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -18,11 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
-    keys: Box<dyn Write + Send>,
+    keys: Arc<Mutex<Box<dyn Write + Send>>>,
     heard: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     raw: Vec<u8>,
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
     data: TempDir,
 }
 
@@ -68,9 +69,9 @@ impl Terminal {
                 }
             }
         });
-        let keys = pty.master.take_writer().unwrap();
+        let keys = Arc::new(Mutex::new(pty.master.take_writer().unwrap()));
         let screen = vt100::Parser::new(NonZero::new(40).unwrap(), NonZero::new(140).unwrap(), 0);
-        Terminal { child, keys, heard, screen, raw: Vec::new(), _master: pty.master, data }
+        Terminal { child, keys, heard, screen, raw: Vec::new(), master: pty.master, data }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -88,9 +89,14 @@ impl Terminal {
         }
     }
 
+    fn resize(&self, rows: u16, cols: u16) {
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
+        let mut writer = self.keys.lock().unwrap();
+        writer.write_all(keys.as_bytes()).unwrap();
+        writer.flush().unwrap();
     }
 
     /// Waits for the end and checks that the terminal was given back.
@@ -257,5 +263,32 @@ fn a_copied_recipe_goes_to_the_terminals_own_clipboard() {
     let told = String::from_utf8_lossy(&terminal.raw).into_owned();
     assert!(told.contains("\u{1b}]52;c;Ym0yNU"), "no OSC 52");
     terminal.press("q");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn input_that_comes_with_new_sizes_is_all_read_however_much_it_is() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("type a question");
+    // More than the terminal holds: whoever writes waits until it is read.
+    let keys = Arc::clone(&terminal.keys);
+    let writing = thread::spawn(move || {
+        for _ in 0..60 {
+            let mut keys = keys.lock().unwrap();
+            keys.write_all("x\u{8}".repeat(2_000).as_bytes()).unwrap();
+        }
+        keys.lock().unwrap().write_all(b"read to the end").unwrap();
+    });
+    for round in 0..400u16 {
+        terminal.resize(40, 140 + round % 3);
+        if writing.is_finished() {
+            break;
+        }
+        thread::yield_now();
+    }
+    terminal.resize(40, 140);
+    terminal.wait_for("read to the end");
+    writing.join().unwrap();
+    terminal.press("\u{3}");
     terminal.ends_and_gives_the_terminal_back();
 }
