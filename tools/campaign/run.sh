@@ -5,7 +5,7 @@
 #   tools/campaign/run.sh keys [SECONDS]            random keys, mouse, pastes and sizes
 #   tools/campaign/run.sh kills [KILLS A JOB]       kills at random moments
 #   tools/campaign/run.sh memory [SECONDS]          hours of use, without the waiting
-#   tools/campaign/run.sh hostile                   archives of 10 GB, models, passages
+#   tools/campaign/run.sh hostile                   archives of 10 GB, models, passages; or one: hostile::archives
 #   tools/campaign/run.sh servers                   servers that mean harm
 #
 # PARALLAX_SEED=N repeats a run, or begins another. What broke something lies in target/campaign. The counts are printed at the end.
@@ -20,7 +20,8 @@ case $part in
     *) default=1 ;;
 esac
 
-cargo build --release --all-features
+# Parsers and clients are tried within the test itself.
+[[ $part == fuzz* || $part == servers* ]] || cargo build --release --all-features
 cargo test --all-features --test it --no-run
 PARALLAX_PROGRAM=$PWD/target/release/parallax
 PARALLAX_CAMPAIGN=${2:-$default}

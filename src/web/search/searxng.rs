@@ -36,8 +36,10 @@ impl Searxng {
             .append_pair("pageno", &(number + 1).to_string());
         let ask = Ask { headers: &[("accept", "application/json")], ..Ask::of(url.as_str()) };
         let answer = self.0.ask(&ask, stop, &|refusal| self.refused(refusal))?;
-        let Some(results) = answer.get("results") else {
-            return Err(WebError::Search(format!("{base} sent JSON without `results`; is it a SearXNG?")));
+        let Some(results) = answer.get("results").filter(|results| results.is_array()) else {
+            return Err(WebError::Search(format!(
+                "{base} sent JSON without a list of `results`; is it a SearXNG?"
+            )));
         };
         let urls = texts(results, "url");
         let silent = answer.get("unresponsive_engines").map(engines).unwrap_or_default();

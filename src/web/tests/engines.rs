@@ -52,6 +52,7 @@ fn each_way_in_which_searxng_fails_says_what_to_do() {
         (html("500 Error"), &["look into its log"]),
         (html("302 Found"), &["points elsewhere"]),
         (json("[1]"), &["is it a SearXNG"]),
+        (json(r#"{"results":7}"#), &["without a list of `results`"]),
         (json("{\"results\""), &["no answer of a SearXNG"]),
         (json(silent), &["google (CAPTCHA), bing (timeout)"]),
     ] {

@@ -1,4 +1,5 @@
-//! Every parser, with inputs that are almost right: none may panic, hang, or take memory that the input does not justify.
+//! Every parser, with inputs that are almost right: none may panic, or take more than a minute. A long run takes memory away too, so
+//! that one that asks for gigabytes ends the process.
 //!
 //! Owns how long a target is tried and what is told of it. A brief run tries the same inputs every time; a long one takes as many as
 //! its seconds allow. An input that breaks something is kept, with the command that tries it again. It is written down before it is
@@ -6,8 +7,11 @@
 
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use parallax::annotate::{Act, Entry, View};
@@ -24,6 +28,8 @@ type Run = fn(&[u8]);
 const BRIEF: usize = 60;
 /// An input that takes longer is kept and counted, though it breaks nothing.
 const SLOW: Duration = Duration::from_secs(2);
+/// An input that takes longer hangs, which ends the process.
+const HANGS: Duration = Duration::from_secs(60);
 
 fn fuzz(name: &str, run: Run, seeds: &[Vec<u8>]) {
     let mut rng = SplitMix64::new(seed());
@@ -53,18 +59,37 @@ fn attempt(name: &str, run: Run, input: &[u8]) -> Duration {
     let place = kept(&format!("{name}-tried"));
     fs::write(&place, input).unwrap();
     let began = Instant::now();
+    let ended = watched(name, &place);
     if catch_unwind(AssertUnwindSafe(|| run(input))).is_err() {
         let broken = kept(&format!("{name}-broken"));
         fs::write(&broken, input).unwrap();
-        let again = format!(
-            "PARALLAX_INPUT={} cargo test --all-features --test it an_input_that_was_kept",
-            broken.display()
-        );
-        panic!("{name} does not bear an input of {} bytes; to try it again:\n{again}", input.len());
+        panic!("{name} does not bear an input of {} bytes; {}", input.len(), again(&broken));
     }
+    drop(ended);
     let took = began.elapsed();
     let _ = fs::remove_file(place);
     took
+}
+
+fn again(input: &Path) -> String {
+    let input = input.display();
+    format!(
+        "to try it again:\nPARALLAX_INPUT={input} cargo test --all-features --test it an_input_that_was_kept"
+    )
+}
+
+/// Ends the process if what is returned still lives after a minute: a thread that hangs cannot be ended alone.
+fn watched(name: &str, input: &Path) -> mpsc::Sender<()> {
+    let (send, ended) = mpsc::channel();
+    let told = format!("{name} hangs; {}", again(input));
+    thread::spawn(move || {
+        if ended.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
+            // Not by a macro: what those print is held back until the test has ended.
+            let _ = writeln!(std::io::stderr(), "{told}");
+            std::process::abort();
+        }
+    });
+    send
 }
 
 /// The file's name begins with its target's.
@@ -76,6 +101,7 @@ fn an_input_that_was_kept_is_tried_again() {
     let fitting = ALL.iter().filter(|(target, _)| name.starts_with(target));
     let (_, run) =
         fitting.max_by_key(|(target, _)| target.len()).expect("a file whose name begins with a target's");
+    let _ended = watched(&name, path);
     run(&fs::read(path).unwrap());
 }
 

@@ -1,28 +1,41 @@
-//! Files that somebody made to do harm: passages that a terminal would obey, lines and archives without end, models that claim more than
-//! they are. Each is given to the real program, whose memory is watched.
+//! Files that somebody made to do harm: passages that a terminal would obey, lines and archives without end. Each is given to the real
+//! program, whose memory and time are watched. Models that do harm are in `models`.
+
+mod models;
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
 use super::peak::ran;
-use super::targets::{root, seeds};
 use super::{long, tell};
 use crate::program::{Desk, Told};
 
 /// A program that holds more MB than this for any of these files has not noticed what they are.
 const MOST: u64 = 1_600;
+/// How long a command may take. All passages in earnest take models minutes.
+const PATIENCE: Duration = Duration::from_secs(1_200);
 
 /// Runs a command to its end; what it said, and the most MB that it held.
-fn told(desk: &Desk, arguments: &[&str]) -> (Told, u64) {
-    let (output, most) = ran(&mut desk.command(arguments));
+pub fn told(desk: &Desk, arguments: &[&str]) -> (Told, u64) {
+    told_within(desk, arguments, PATIENCE)
+}
+
+/// The same in another time.
+pub fn told_within(desk: &Desk, arguments: &[&str], patience: Duration) -> (Told, u64) {
+    let (output, most) = ran(&mut desk.command(arguments), patience);
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     let told = Told { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
-    assert!(told.code.is_some(), "{arguments:?} was ended by a signal: {}", told.err);
+    assert!(
+        told.code.is_some(),
+        "{arguments:?} was ended by a signal, or killed after {patience:?}: {}",
+        told.err
+    );
     assert!(!told.err.contains("panicked"), "{arguments:?}: {}", told.err);
     assert!(
         !has_controls(&told.out) && !has_controls(&told.err),
@@ -167,135 +180,4 @@ fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
         "hostile archives: {} MB of zeros as {ends:?}, read in 8 ways, all refused; at most {most} MB",
         bytes >> 20
     ));
-}
-
-/// A copy of a model of the fixtures with something else in the place of one file.
-fn model(desk: &Desk, fixture: &str, name: &str, bytes: &[u8]) -> String {
-    let to = desk.files.path().join(format!("{}-{}", fixture.replace('/', "-"), name));
-    fs::create_dir_all(&to).unwrap();
-    for entry in fs::read_dir(root("tests/fixtures").join(fixture))
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.path().is_file())
-    {
-        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-    fs::write(to.join(name), bytes).unwrap();
-    to.to_str().unwrap().to_owned()
-}
-
-fn tensors(head: &str, length: u64) -> Vec<u8> {
-    [&length.to_le_bytes()[..], head.as_bytes(), &[0; 64]].concat()
-}
-
-/// The fixture's file as JSON, changed.
-fn changed(path: &str, change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
-    let mut value = serde_json::from_slice(&seeds(&[path], &[])[0]).unwrap();
-    change(&mut value);
-    value.to_string().into_bytes()
-}
-
-#[test]
-fn models_that_claim_what_cannot_be_are_refused() {
-    let desk = Desk::new();
-    let encoder = "encoders/contriever";
-    let config = "tests/fixtures/encoders/contriever/config.json";
-    let tokenizer = "tests/fixtures/encoders/contriever/tokenizer.json";
-    let huge =
-        r#"{"w":{"dtype":"F32","shape":[4294967295,4294967295],"data_offsets":[0,18446744073709551615]}}"#;
-    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-    let pattern = |pattern: &str| {
-        let pattern = pattern.to_owned();
-        changed(tokenizer, move |value| {
-            value["pre_tokenizer"] = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
-        })
-    };
-    let cases: Vec<(&str, &str, Vec<u8>)> = vec![
-        ("a header of 2^63 bytes", "model.safetensors", tensors("{}", 1 << 63)),
-        ("a tensor of 2^64 numbers", "model.safetensors", tensors(huge, huge.len() as u64)),
-        ("a header nested without end", "model.safetensors", tensors(&deep, deep.len() as u64)),
-        ("no bytes at all", "model.safetensors", Vec::new()),
-        (
-            "10^9 layers",
-            "config.json",
-            changed(config, |value| value["num_hidden_layers"] = 1_000_000_000.into()),
-        ),
-        (
-            "a width of 2^62",
-            "config.json",
-            changed(config, |value| value["hidden_size"] = (1u64 << 62).into()),
-        ),
-        ("no heads", "config.json", changed(config, |value| value["num_attention_heads"] = 0.into())),
-        (
-            "places without end",
-            "config.json",
-            changed(config, |value| value["max_position_embeddings"] = u64::MAX.into()),
-        ),
-        ("a configuration nested without end", "config.json", deep.clone().into_bytes()),
-        (
-            "a pattern that grows without end",
-            "tokenizer.json",
-            pattern("((((((((x{1,99}){1,99}){1,99}){1,99}){1,99}){1,99}){1,99})"),
-        ),
-        ("a pattern that is none", "tokenizer.json", pattern("(((")),
-        ("a tokenizer nested without end", "tokenizer.json", deep.into_bytes()),
-    ];
-    let (mut most, count) = (0, cases.len());
-    for (what, name, bytes) in cases {
-        let at = format!("path:{}", model(&desk, encoder, name, &bytes));
-        let (refused, held) = told(&desk, &["search", "Should zoos be banned?", "--lanes", &at]);
-        let words = format!("{}{}", refused.out, refused.err);
-        assert!(words.contains(name), "{what}: it is not said that {name} is wrong: {words}");
-        most = most.max(held);
-    }
-    let gguf = |counts: [u64; 2]| {
-        [&b"GGUF"[..], &3u32.to_le_bytes(), &counts[0].to_le_bytes(), &counts[1].to_le_bytes(), &[0; 64]]
-            .concat()
-    };
-    let files = [
-        ("tensors.gguf", gguf([1 << 63, 1])),
-        ("keys.gguf", gguf([1, 1 << 63])),
-        ("both.gguf", gguf([u64::MAX, u64::MAX])),
-    ];
-    if cfg!(feature = "local-llm") {
-        for (name, bytes) in &files {
-            desk.write(name, bytes);
-            let (refused, held) =
-                told(&desk, &["search", "zoos", "--lanes", "bm25", "--llm", &format!("gguf:{name}")]);
-            refused.bad(&[name]);
-            most = most.max(held);
-        }
-    }
-    for (what, name, bytes) in [
-        ("garbage", "reader.onnx", b"\x08\x08garbage".repeat(1_000)),
-        ("a card that is none", "reader.json", b"{\"name\":".to_vec()),
-    ] {
-        let at = format!("path:{}", model(&desk, "readers/words", name, &bytes));
-        let (refused, held) = told(&desk, &["search", "zoos", "--lanes", "bm25", "--reader", &at]);
-        assert!(
-            format!("{}{}", refused.out, refused.err).contains(name),
-            "{what}: {}{}",
-            refused.out,
-            refused.err
-        );
-        most = most.max(held);
-    }
-    tell(&format!(
-        "hostile models: {} refused with their file's name; at most {most} MB",
-        count + files.len() + 2
-    ));
-}
-
-/// A pattern that takes for ever on the wrong text must not take the program with it.
-#[test]
-fn a_tokenizer_whose_pattern_never_ends_is_given_up() {
-    let desk = Desk::new();
-    let bytes = changed("tests/fixtures/encoders/contriever/tokenizer.json", |value| {
-        value["pre_tokenizer"] = json!({"type": "Split", "pattern": {"Regex": "^(?=(a|aa|b+)+$)(?!x)z"}, "behavior": "Isolated", "invert": false});
-    });
-    let at = format!("path:{}", model(&desk, "encoders/contriever", "tokenizer.json", &bytes));
-    desk.write("c.jsonl", json!({"_id": "a", "text": "a".repeat(3_000) + "!"}).to_string());
-    let (refused, most) =
-        told(&desk, &["search", &("a".repeat(3_000) + "!"), "--corpus", "c.jsonl", "--lanes", &at]);
-    tell(&format!("hostile pattern: ended with {:?}, at most {most} MB", refused.code));
 }
