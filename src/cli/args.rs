@@ -99,9 +99,17 @@ pub struct Common {
     /// Plain ASCII instead of geometric marks.
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// The names of what was typed, and neither taken from the environment nor the default.
+    #[arg(skip)]
+    pub typed: Vec<String>,
 }
 
 impl Common {
+    /// Whether an option was typed, by the name of its field.
+    pub fn is_typed(&self, name: &str) -> bool {
+        self.typed.iter().any(|typed| typed == name)
+    }
+
     /// What to open.
     pub fn opening(&self) -> Opening {
         let home = directories::ProjectDirs::from("", "", "parallax");
@@ -295,7 +303,8 @@ pub struct Detect {
 /// `parallax demo`
 #[derive(Debug, clap::Args)]
 pub struct Demo {
-    /// A session, as `R` in the explorer records it. It opens what it was recorded with.
+    /// A session, as `R` in the explorer records it. It opens what it was recorded with, so that the options that say what to open are
+    /// refused. Where it asks an engine or a language model, name the same --lane, or --detector llm, and --llm.
     pub file: Option<PathBuf>,
     /// How many times as fast as it was.
     #[arg(long, default_value_t = 1.0, value_parser = pace, value_name = "TIMES")]

@@ -24,7 +24,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 pub use args::Args;
 use args::Command;
@@ -34,7 +35,7 @@ use crate::report::safe::line;
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match parsed() {
         Ok(args) => args,
         Err(mut error) => {
             hide(&mut error);
@@ -54,6 +55,25 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The command line, with what of it was typed.
+fn parsed() -> Result<Args, clap::Error> {
+    let matches = Args::command().try_get_matches()?;
+    let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))?;
+    args.common.typed = typed(&matches);
+    Ok(args)
+}
+
+/// The names of the options that were typed, before the command or after it.
+fn typed(matches: &ArgMatches) -> Vec<String> {
+    let below = std::iter::successors(Some(matches), |above| above.subcommand().map(|(_, below)| below));
+    let named = |all: &ArgMatches| {
+        let ids = all.ids().map(|id| id.as_str());
+        let typed = ids.filter(|id| all.value_source(id) == Some(ValueSource::CommandLine));
+        typed.map(str::to_owned).collect::<Vec<_>>()
+    };
+    below.flat_map(named).collect()
 }
 
 /// The command line is repeated where it is wrong, and the address of an engine may hold a password.

@@ -1,6 +1,7 @@
 //! Sessions: recorded, read, played, filmed; the carried tour; the pictures of the pages.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use parallax::tui::session::{self, Replay, Session};
 use parallax::tui::update::update;
 use parallax::tui::{Start, film};
 
-use crate::program::Desk;
+use crate::program::{Desk, told as told_by};
 use crate::stage::{self, asked, press};
 
 const HEAD: &str = r#"{"parallax-session":1,"size":"100x30","label-source":"gold","lanes":["bm25"],"k":5}"#;
@@ -147,6 +148,55 @@ fn a_session_becomes_a_moving_picture_and_what_is_none_is_refused() {
     desk.run(&["demo", "--speed", "0"]).bad(&["0.125 to 64"]);
     desk.write("b.session.jsonl", format!("{HEAD}\n{{\"after\":1,\"keys\":\"<Entr>\"}}\n"));
     desk.run(&["demo", "b.session.jsonl"]).bad(&["b.session.jsonl:2: expected", "<Entr>"]);
+}
+
+#[test]
+fn a_session_asks_no_machine_and_no_language_model_that_was_not_named_beside_it() {
+    let (desk, server) = (Desk::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    server.set_nonblocking(true).unwrap();
+    let remote = format!("os:http://{}/arguments", server.local_addr().unwrap());
+    let acts = r#"{"after":1,"keys":"Should zoos be banned?<Enter>"}"#;
+    desk.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", &remote)));
+    const PLAY: [&str; 4] = ["demo", "a.jsonl", "--out", "a.svg"];
+    let told = desk.run(&PLAY);
+    told.bad(&["a.jsonl:1: expected lanes that ask no other machine, found `os:", "name the same lane too"]);
+    desk.run(&[&PLAY[..], &["--lane", "os:http://127.0.0.1:1/a"]].concat()).bad(&["has no such lane"]);
+    let none = server.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+
+    let llm = format!("{}\n{acts}\n", HEAD.replace("\"k\":5", "\"k\":5,\"detector\":\"llm\""));
+    desk.write("a.jsonl", llm);
+    let told = desk.run(&PLAY);
+    told.bad(&["a.jsonl:1: expected a detector that asks no language model", "--detector llm"]);
+
+    // What the environment names is asked nothing, though the lane would like to.
+    desk.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", "bm25+csqe")));
+    let address = format!("http://{}/v1", server.local_addr().unwrap());
+    let mut command = desk.command(&PLAY);
+    command.env("PARALLAX_LLM", &address).env("PARALLAX_LLM_MODEL", "m").env("PARALLAX_LLM_KEY", "hush");
+    told_by(&mut command).good();
+    let none = server.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+}
+
+#[test]
+fn what_a_session_says_itself_is_refused_beside_it() {
+    let desk = Desk::new();
+    desk.write("a.jsonl", format!("{HEAD}\n"));
+    let play = |more: &[&str]| desk.run(&[&["demo", "a.jsonl", "--out", "a.svg"], more].concat());
+    for (option, value) in [
+        ("--corpus", "a.jsonl"),
+        ("--questions", "a.jsonl"),
+        ("--labels", "a.jsonl"),
+        ("--label-source", "gold"),
+        ("--perspective", "Zoos are good."),
+        ("-k", "7"),
+    ] {
+        play(&[option, value]).bad(&[option, "opens what it was recorded with"]);
+    }
+    play(&["--lanes", "minilm"]).bad(&["--lane minilm: a.jsonl has no such lane"]);
+    play(&["--detector", "llm"]).bad(&["--detector llm: a.jsonl was recorded with carried"]);
+    play(&["--lane", "bm25", "--detector", "carried"]).good();
 }
 
 #[test]
