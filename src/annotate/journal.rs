@@ -81,6 +81,22 @@ impl Journal {
             }
             Err(error) => Err(format!("{} can only be read here: {error}", path.display())),
         };
+        Journal::with(path, by, lock)
+    }
+
+    /// Opens it only to be looked at: nothing is locked, made or written.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn show(path: &Path, by: &str) -> Result<Opened, JournalError> {
+        if !is_name(by) {
+            return Err(JournalError::Name(by.into()));
+        }
+        let why = "it was opened only to be looked at; leave it and open it again to label";
+        Journal::with(path, by, Err(why.into()))
+    }
+
+    fn with(path: &Path, by: &str, lock: Result<Lock, String>) -> Result<Opened, JournalError> {
         let mut journal = Journal {
             path: path.into(),
             by: by.into(),

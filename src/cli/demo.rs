@@ -14,6 +14,8 @@ use crate::detect::{Choice, LabelSource};
 use crate::input::excerpt;
 use crate::pipeline::Recipe;
 use crate::tui;
+use crate::tui::export::film::Film;
+use crate::tui::export::write_film;
 use crate::tui::session::{self, Head};
 use crate::tui::theme::{Depth, Look};
 
@@ -30,7 +32,10 @@ pub fn run(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
     let start = |depth| explore::start(&common, std::slice::from_ref(&session.head.question), depth);
     if let Some(path) = &args.out {
         let patience = Duration::from_secs(args.timeout);
-        return save(&tui::film(start(Depth::Millions)?, &session, session.head.size, patience)?, path);
+        let mut film = Film::default();
+        tui::film(start(Depth::Millions)?, &session, patience, |frame, lasts| film.take(frame, lasts))?;
+        write_film(path, film)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(
@@ -38,11 +43,6 @@ pub fn run(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
         );
     }
     tui::run(start(explore::depth())?, Some((&session, args.speed)))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn save(shots: &[tui::Shot], path: &Path) -> anyhow::Result<ExitCode> {
-    tui::save_film(shots, path)?;
     Ok(ExitCode::SUCCESS)
 }
 

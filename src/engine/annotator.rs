@@ -1,10 +1,12 @@
 //! The thread that keeps an annotator's journal: every act is on the disk before it is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 use super::{Reply, Shared, Tell};
-use crate::annotate::{Act, Decision, Entry, History, Item, Journal, Order, Project, journals};
+use crate::annotate::{
+    Act, Decision, Entry, History, Item, Journal, JournalError, Opened, Order, Project, journals,
+};
 use crate::corpus::PassageIx;
 use crate::pipeline::Setup;
 use crate::question::Question;
@@ -14,6 +16,8 @@ use crate::question::Question;
 pub enum Labelling {
     /// Open it, for these passages of these questions, unless a project says which.
     Open(Vec<Item>, Vec<Question>),
+    /// The same, only to be looked at: nothing is locked, made or written.
+    Show(Vec<Item>, Vec<Question>),
     /// Write an act down.
     Write(Act),
     /// Restore what stood before the last act.
@@ -72,12 +76,13 @@ pub fn annotator(shared: &Shared, orders: &Receiver<Labelling>, tell: &Tell) {
         let done = match (order, &mut open) {
             (Labelling::Open(items, questions), _) => {
                 // The lock of the journal before is given back first.
-                open = None;
-                let desk = desk(setup, items, questions).map(|(journal, desk)| {
-                    open = Some((journal, desk.questions.clone()));
-                    Box::new(desk)
-                });
-                tell(Reply::Desk(desk));
+                drop(open.take());
+                open = laid(desk(setup, items, questions, Journal::open), tell);
+                continue;
+            }
+            (Labelling::Show(items, questions), _) => {
+                drop(open.take());
+                open = laid(desk(setup, items, questions, Journal::show), tell);
                 continue;
             }
             (_, None) => continue,
@@ -93,8 +98,23 @@ pub fn annotator(shared: &Shared, orders: &Receiver<Labelling>, tell: &Tell) {
     }
 }
 
+/// Tells of the desk, and keeps what is written on.
+fn laid(desk: Result<(Journal, Desk), String>, tell: &Tell) -> Option<(Journal, Vec<Question>)> {
+    let mut open = None;
+    tell(Reply::Desk(desk.map(|(journal, desk)| {
+        open = Some((journal, desk.questions.clone()));
+        Box::new(desk)
+    })));
+    open
+}
+
 /// Opens the journal, and finds out what is to be labelled.
-fn desk(setup: &Setup, items: Vec<Item>, questions: Vec<Question>) -> Result<(Journal, Desk), String> {
+fn desk(
+    setup: &Setup,
+    items: Vec<Item>,
+    questions: Vec<Question>,
+    open: impl FnOnce(&Path, &str) -> Result<Opened, JournalError>,
+) -> Result<(Journal, Desk), String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let by = setup.annotator.clone();
     let mut desk = Desk { by: by.clone(), items, questions, ..Desk::default() };
@@ -118,7 +138,7 @@ fn desk(setup: &Setup, items: Vec<Item>, questions: Vec<Question>) -> Result<(Jo
         Some(file) if !file.is_dir() => file.clone(),
         named => Project::journal(named.as_deref().unwrap_or(&setup.journals), &by),
     };
-    let opened = Journal::open(&desk.journal, &by).map_err(|error| said(&error))?;
+    let opened = open(&desk.journal, &by).map_err(|error| said(&error))?;
     desk.notes.extend(opened.read.told(&desk.journal));
     desk.read_only = opened.journal.read_only().map(str::to_owned);
     desk.history = opened.journal.history().clone();

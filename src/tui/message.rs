@@ -52,8 +52,8 @@ pub enum Msg {
 /// What became of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recording {
-    /// It goes into this file.
-    Began(String),
+    /// It goes into this file; these options are not in it.
+    Began(String, Vec<&'static str>),
     /// It is in this file.
     Ended(String),
     /// It cannot go on, for this reason.

@@ -34,7 +34,7 @@ use crate::pipeline::{Opening, Recipe};
 use config::{Config, Source};
 pub use dump::Dump;
 use kept::Kept;
-pub use play::{PlayError, Shot, film, frame, play, save_film};
+pub use play::{PlayError, film, frame, play};
 pub use run::run;
 use theme::{Depth, Theme};
 

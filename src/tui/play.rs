@@ -1,7 +1,6 @@
 //! The shell around the interface without a terminal: a key script in, a frame out. The clock is virtual: pauses end as soon
 //! as the script waits.
 
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,6 @@ use ratatui::backend::TestBackend;
 use super::app::App;
 use super::draw::draw;
 use super::dump::Dump;
-use super::export::{self, ExportError};
 use super::message::{Effect, Msg};
 use super::run::{carry_out, teller};
 use super::script::Step;
@@ -42,51 +40,45 @@ struct Player {
     ended: bool,
 }
 
-/// A frame, and how long it stands.
-#[derive(Clone, Debug)]
-pub struct Shot {
-    /// What is seen.
-    pub frame: Dump,
-    /// For how long.
-    pub lasts: Duration,
-}
-
-/// Plays a session and takes a picture wherever something changes. Its times are those of the session: work takes as long as it
-/// took there, whatever it takes here.
+/// Plays a session and shows a frame wherever something changes, with how long it stands. Its times are those of the session: work
+/// takes as long as it took there, whatever it takes here.
 ///
 /// # Errors
 /// See [`PlayError`].
-pub fn film(start: Start, session: &Session, size: Size, patience: Duration) -> Result<Vec<Shot>, PlayError> {
+pub fn film(
+    start: Start,
+    session: &Session,
+    patience: Duration,
+    mut show: impl FnMut(&Dump, Duration),
+) -> Result<(), PlayError> {
     let theme = start.theme();
-    let mut player = Player::begin(start, size);
+    let mut player = Player::begin(start, session.head.size);
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
-    player.app.replay = Some(Replay::filmed(session, &mut player.app.keys));
-    let mut shots: Vec<Shot> = Vec::new();
+    Replay::filmed(session).onto(&mut player.app);
+    let mut stands: Option<(Dump, Duration)> = None;
     while let Some(replay) = &player.app.replay {
         match replay.left(settled(&player.app)) {
             Some(lasts) => {
                 let frame = frame(&player.app, theme)?;
-                match shots.last_mut() {
-                    Some(last) if last.frame == frame => last.lasts += lasts,
+                match &mut stands {
+                    Some((last, so_far)) if *last == frame => *so_far += lasts,
                     _ if lasts.is_zero() => {}
-                    _ => shots.push(Shot { frame, lasts }),
+                    _ => {
+                        if let Some((frame, lasts)) = stands.replace((frame, lasts)) {
+                            show(&frame, lasts);
+                        }
+                    }
                 }
                 player.take(Msg::Passed(lasts));
             }
             None => player.settle(late).ok_or(PlayError::Late(patience))?,
         }
     }
-    Ok(shots)
-}
-
-/// Saves what was filmed as one moving picture, an SVG.
-///
-/// # Errors
-/// See [`ExportError`].
-pub fn save_film(shots: &[Shot], path: &Path) -> Result<(), ExportError> {
-    let frames: Vec<_> = shots.iter().map(|shot| (shot.frame.buffer(), shot.lasts)).collect();
-    export::write_film(path, &frames)
+    if let Some((frame, lasts)) = stands {
+        show(&frame, lasts);
+    }
+    Ok(())
 }
 
 /// Plays a script and draws the last frame.

@@ -17,7 +17,7 @@ use super::config::{Mouse, watch};
 use super::draw::draw;
 use super::guard::{self, Guard};
 use super::message::{Effect, Msg, Recording};
-use super::session::{Recorder, Replay, Session};
+use super::session::{Recorder, Replay, Session, unrecorded};
 use super::settled::settled;
 use super::update::update;
 use super::{Dump, Size, Start, play};
@@ -55,7 +55,9 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
     force_color_output(true);
     let area = terminal.size()?;
     let mut app = App::new(&start, Size { width: area.width, height: area.height });
-    app.replay = session.map(|(session, pace)| Replay::begin(session, pace, &mut app.keys));
+    if let Some((session, pace)) = session {
+        Replay::begin(session, pace).onto(&mut app);
+    }
     let mut recorder: Option<Recorder> = None;
     let mut before = Instant::now();
     let mut quiet: Vec<Quiet> = Vec::new();
@@ -118,10 +120,13 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                         update(&mut app, Msg::Saved(saved));
                     }
                     Effect::Record => {
-                        let began = Recorder::begin(&start, &app, Instant::now());
-                        let told = began.map(|began| recorder.insert(began).name.clone());
-                        let told =
-                            told.map_or_else(|error| Recording::Failed(error.to_string()), Recording::Began);
+                        let told = match Recorder::begin(Path::new(""), &start, &app, Instant::now()) {
+                            Ok(began) => {
+                                let name = recorder.insert(began).name.clone();
+                                Recording::Began(name, unrecorded(&start, &app))
+                            }
+                            Err(error) => Recording::Failed(error.to_string()),
+                        };
                         update(&mut app, Msg::Recorded(told));
                     }
                     Effect::StopRecording => {

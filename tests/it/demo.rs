@@ -3,11 +3,13 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parallax::engine::Labelling;
 use parallax::tui::app::{App, Screen};
 use parallax::tui::message::{Effect, Msg, Recording};
-use parallax::tui::session::{self, Replay, Session};
+use parallax::tui::script::{self, Step};
+use parallax::tui::session::{self, Recorder, Replay, Session};
 use parallax::tui::update::update;
 use parallax::tui::{Start, film};
 
@@ -25,7 +27,7 @@ fn session(acts: &str) -> Session {
 
 fn playing(acts: &str) -> App {
     let mut app = asked(100, 30);
-    app.replay = Some(Replay::begin(&session(acts), 1.0, &mut app.keys));
+    Replay::begin(&session(acts), 1.0).onto(&mut app);
     app
 }
 
@@ -78,12 +80,91 @@ fn a_replay_leaves_no_files_ends_nothing_and_clicks_nothing_in_another_size() {
 }
 
 #[test]
+fn the_program_sleeps_in_a_replay_too_and_nothing_is_played_meanwhile() {
+    let mut app = playing("{\"after\":100,\"keys\":\"?\"}");
+    assert_eq!(press(&mut app, "<C-z>"), [Effect::Suspend]);
+    pass(&mut app, 60_000);
+    assert!(app.screen == Screen::Explore && app.replay.is_some());
+}
+
+#[test]
+fn a_replay_only_looks_at_what_was_labelled() {
+    let mut app = playing("{\"after\":1,\"keys\":\"a\"}\n{\"after\":9,\"keys\":\"?\"}");
+    let effects = pass(&mut app, 1);
+    assert!(matches!(effects[..], [Effect::Label(Labelling::Show(..))]), "{effects:?}");
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "a");
+    assert!(matches!(effects[..], [Effect::Label(Labelling::Open(..))]), "{effects:?}");
+}
+
+/// What is seen, without what is told in passing.
+fn seen(app: &App) -> String {
+    let app = App { notice: None, ..app.clone() };
+    parallax::tui::frame(&app, stage::start().theme()).unwrap().dump(true)
+}
+
+/// Records in a folder and gives the file, with an act at its end that never comes.
+fn recorded(folder: &Path, app: &App, acts: &[(u64, Msg)]) -> Session {
+    let mut now = Instant::now();
+    let mut recorder = Recorder::begin(folder, &stage::start(), app, now).unwrap();
+    for (hours, msg) in acts {
+        now += Duration::from_secs(hours * 3600);
+        recorder.take(msg, now).unwrap();
+    }
+    let file = folder.join(&recorder.name);
+    let mut text = fs::read_to_string(&file).unwrap();
+    text += "{\"after\":86400000,\"keys\":\"?\"}\n";
+    fs::write(&file, text).unwrap();
+    session::read(&file).unwrap()
+}
+
+#[test]
+fn a_recording_that_begins_under_a_filter_with_lanes_moved_and_dragged_plays_the_same_frame() {
+    let plain = asked(140, 24);
+    let mut app = asked(140, 24);
+    app.layout.passage_rows = 2;
+    press(&mut app, "fzoos <lt><BS><BS><Enter>ljjjl=jjj=kh");
+    app.lanes[0].width = 1400;
+    app.lanes[1].width = 600;
+    press(&mut app, "=");
+    let now = seen(&app);
+    assert!(now.contains("filter: zoos") && now != seen(&plain), "{now}");
+    let folder = tempfile::tempdir().unwrap();
+    let session = recorded(folder.path(), &app, &[]);
+    let mut again = plain;
+    Replay::filmed(&session).onto(&mut again);
+    pass(&mut again, 1);
+    assert_eq!(seen(&again), now);
+    assert_eq!((again.together, again.lane), (app.together, app.lane));
+    let places = |app: &App| app.lanes.iter().map(|lane| (lane.selected, lane.top)).collect::<Vec<_>>();
+    assert_eq!(places(&again), places(&app));
+}
+
+#[test]
+fn a_pause_of_days_is_recorded_as_one_of_a_day_which_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [Step::Key(key)] = script::parse("j").unwrap()[..] else { panic!("no key") };
+    let session = recorded(folder.path(), &asked(100, 30), &[(50, Msg::Key(key))]);
+    assert!(session.acts.iter().any(|(after, _)| after.as_secs() == 24 * 3600));
+}
+
+#[test]
+fn what_a_recording_does_not_hold_is_told_by_the_names_of_the_options() {
+    let mut start = stage::start();
+    let app = asked(100, 30);
+    assert!(session::unrecorded(&start, &app).is_empty());
+    start.opening.llm = Some(("http://localhost:1/v1".into(), "m".into()));
+    start.opening.reader = Some("reader".into());
+    assert_eq!(session::unrecorded(&start, &app), ["--llm", "--reader"]);
+}
+
+#[test]
 fn r_records_in_the_lanes_and_the_same_key_ends_it_anywhere() {
     let mut app = asked(100, 30);
     assert_eq!(press(&mut app, "R"), [Effect::Record]);
-    update(&mut app, Msg::Recorded(Recording::Began("parallax-1.session.jsonl".into())));
+    update(&mut app, Msg::Recorded(Recording::Began("parallax-1.session.jsonl".into(), vec!["--llm"])));
     let shown = parallax::tui::frame(&app, stage::start().theme()).unwrap().dump(false);
-    assert!(shown.contains("● recording"), "{shown}");
+    assert!(shown.contains("● recording") && shown.contains("to play it, name again: --llm"), "{shown}");
     press(&mut app, "<Enter>");
     assert!(press(&mut app, "R").contains(&Effect::StopRecording));
     update(&mut app, Msg::Recorded(Recording::Ended("parallax-1.session.jsonl".into())));
@@ -117,8 +198,8 @@ fn the_tour_plays_to_its_end_and_shows_what_it_says() {
     start.lanes = tour.head.lanes.iter().map(|lane| lane.parse().unwrap()).collect();
     start.source = parallax::detect::LabelSource::Gold;
     let start = Start { k: usize::from(tour.head.k), ..start };
-    let shots = film(start, &tour, tour.head.size, Duration::from_secs(1800)).unwrap();
-    let frames: Vec<String> = shots.iter().map(|shot| shot.frame.dump(false)).collect();
+    let mut frames: Vec<String> = Vec::new();
+    film(start, &tour, Duration::from_secs(1800), |frame, _| frames.push(frame.dump(false))).unwrap();
     for (words, all) in CLAIMS {
         let said: Vec<&String> = frames.iter().filter(|frame| frame.contains(words)).collect();
         let last = said.last().unwrap_or_else(|| panic!("`{words}` is never said"));

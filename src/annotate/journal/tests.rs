@@ -191,3 +191,13 @@ fn two_handles_on_one_journal_never_write_both() {
     read.entries.into_iter().for_each(|entry| assert!(history.take(entry)));
     assert!(history.conflicts().is_empty());
 }
+
+#[test]
+fn a_journal_that_is_only_looked_at_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journals").join("anna.jsonl");
+    let mut journal = Journal::show(&path, "anna").unwrap().journal;
+    assert!(journal.read_only().is_some_and(|why| why.contains("open it again to label")));
+    assert!(journal.undo().is_ok_and(|undone| undone.is_none()));
+    assert!(!folder.path().join("journals").exists());
+}

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use ratatui::buffer::Buffer;
-
+use super::super::dump::Dump;
 use super::grid::rows;
 use super::palette::Rgb;
 use super::shapes::{HIGH, WIDE};
@@ -21,49 +20,76 @@ struct Strip {
     changes: Vec<(f64, usize)>,
 }
 
-/// A self-contained SVG that shows each frame for its time and begins anew. A viewer that does not move it, or is asked not to,
-/// shows the frame that stands longest.
-pub fn film(frames: &[(&Buffer, Duration)], title: &str) -> String {
-    let columns = frames.iter().map(|(buffer, _)| buffer.area.width).max().unwrap_or(0);
-    let high = frames.iter().map(|(buffer, _)| buffer.area.height).max().unwrap_or(0);
-    let ground = frames.first().map_or(Rgb(0, 0, 0), |(buffer, _)| ground(buffer));
-    let mut drawn: HashMap<String, usize> = HashMap::new();
-    let mut strips: Vec<Strip> = (0..high).map(|_| Strip::default()).collect();
-    let mut now = 0.0;
-    for (buffer, lasts) in frames {
+/// A moving picture that grows by a frame at a time. It holds every row that was seen once, and no frame, so that a long session in
+/// a large terminal does not fill the memory.
+#[derive(Default)]
+pub struct Film {
+    /// Every row that was seen, drawn, with its number.
+    drawn: HashMap<String, usize>,
+    strips: Vec<Strip>,
+    columns: u16,
+    ground: Option<Rgb>,
+    /// Where it ends, in seconds.
+    end: f64,
+    /// When the frame that stands longest begins, and for how long it stands.
+    still: (f64, Duration),
+}
+
+impl Film {
+    /// The next frame, and how long it stands.
+    pub fn take(&mut self, frame: &Dump, lasts: Duration) {
+        let buffer = frame.buffer();
+        let ground = *self.ground.get_or_insert_with(|| ground(buffer));
         let rows = rows(buffer);
-        for (i, strip) in strips.iter_mut().enumerate() {
+        self.columns = self.columns.max(buffer.area.width);
+        while self.strips.len() < rows.len() {
+            let mut strip = Strip::default();
+            // Earlier frames had nothing there.
+            if self.end > 0.0 {
+                strip.show(0.0, self.number(String::new()));
+            }
+            self.strips.push(strip);
+        }
+        for i in 0..self.strips.len() {
             let mut picture = Picture::on(ground);
             if let Some(row) = rows.get(i) {
                 picture.row(row, 0.0);
             }
-            let next = drawn.len();
-            strip.show(now, *drawn.entry(picture.markup()).or_insert(next));
+            let row = self.number(picture.markup());
+            self.strips[i].show(self.end, row);
         }
-        now += lasts.as_secs_f64();
+        if lasts > self.still.1 {
+            self.still = (self.end, lasts);
+        }
+        self.end += lasts.as_secs_f64();
     }
-    let (still, _) = frames
-        .iter()
-        .fold((0.0, (0.0, Duration::ZERO)), |(at, longest), (_, lasts)| {
-            let longest = if *lasts > longest.1 { (at, *lasts) } else { longest };
-            (at + lasts.as_secs_f64(), longest)
-        })
-        .1;
-    let far = f32::from(columns) * WIDE + 2.0 * MARGIN;
-    let mut style =
-        String::from("<style>\n@media(prefers-reduced-motion:reduce){g{animation:none!important}}\n");
-    let mut body = String::new();
-    for (i, strip) in strips.iter().enumerate() {
-        strip.write(i, (still, now), far, &mut style, &mut body);
+
+    fn number(&mut self, drawn: String) -> usize {
+        let next = self.drawn.len();
+        *self.drawn.entry(drawn).or_insert(next)
     }
-    style.push_str("</style>\n<defs>\n");
-    let mut all: Vec<_> = drawn.into_iter().filter(|(markup, _)| !markup.is_empty()).collect();
-    all.sort_by_key(|(_, number)| *number);
-    for (markup, number) in all {
-        let _ = writeln!(style, "<g id=\"{number}\">{}</g>", markup.trim_end());
+
+    /// A self-contained SVG that shows each frame for its time and begins anew. A viewer that does not move it, or is asked not to,
+    /// shows the frame that stands longest.
+    pub fn svg(self, title: &str) -> String {
+        let ground = self.ground.unwrap_or(Rgb(0, 0, 0));
+        let high = self.strips.len() as u16;
+        let far = f32::from(self.columns) * WIDE + 2.0 * MARGIN;
+        let mut style =
+            String::from("<style>\n@media(prefers-reduced-motion:reduce){g{animation:none!important}}\n");
+        let mut body = String::new();
+        for (i, strip) in self.strips.iter().enumerate() {
+            strip.write(i, (self.still.0, self.end), far, &mut style, &mut body);
+        }
+        style.push_str("</style>\n<defs>\n");
+        let mut all: Vec<_> = self.drawn.into_iter().filter(|(markup, _)| !markup.is_empty()).collect();
+        all.sort_by_key(|(_, number)| *number);
+        for (markup, number) in all {
+            let _ = writeln!(style, "<g id=\"{number}\">{}</g>", markup.trim_end());
+        }
+        style.push_str("</defs>\n");
+        beginning((self.columns, high), ground, title, &style) + &body + "</g>\n</svg>\n"
     }
-    style.push_str("</defs>\n");
-    beginning((columns, high), ground, title, &style) + &body + "</g>\n</svg>\n"
 }
 
 impl Strip {
@@ -103,12 +129,23 @@ impl Strip {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::Buffer;
     use resvg::usvg::roxmltree::Document;
 
     use super::*;
 
     fn second(n: u64) -> Duration {
         Duration::from_secs(n)
+    }
+
+    fn film(frames: &[(&Buffer, Duration)], title: &str) -> String {
+        of(frames).svg(title)
+    }
+
+    fn of(frames: &[(&Buffer, Duration)]) -> Film {
+        let mut film = Film::default();
+        frames.iter().for_each(|(frame, lasts)| film.take(&Dump::of((*frame).clone()), *lasts));
+        film
     }
 
     fn frames<const N: usize>(texts: [[&str; 2]; N]) -> Vec<Buffer> {
@@ -139,6 +176,17 @@ mod tests {
             film.contains("<use href=\"#1\" x=\"-60\" y=\"30\"/><use href=\"#2\" x=\"0\" y=\"30\"/>"),
             "{film}"
         );
+    }
+
+    #[test]
+    fn what_is_held_grows_with_what_was_never_seen_before_and_not_with_the_frames() {
+        let all = frames([["same", "one"], ["same", "two"]]);
+        let long: Vec<_> = (0..1000).map(|i| (&all[i % 2], second(1))).collect();
+        let film = of(&long);
+        assert_eq!(film.drawn.len(), 3);
+        let held: Vec<_> =
+            film.strips.iter().map(|strip| (strip.pieces.len(), strip.changes.len())).collect();
+        assert_eq!(held, [(1, 1), (2, 1000)]);
     }
 
     #[test]

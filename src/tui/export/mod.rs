@@ -10,9 +10,10 @@ pub mod svg;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ratatui::buffer::Buffer;
+
+use film::Film;
 
 /// Sharp on screens with two pixels to a point, and in print.
 const SCALE: f32 = 2.0;
@@ -49,17 +50,17 @@ pub enum ExportError {
     Picture(String),
 }
 
-/// Saves frames as one moving picture at `path`, which ends with `.svg`. The file appears whole or not at all; one that was there
+/// Saves a moving picture at `path`, which ends with `.svg`. The file appears whole or not at all; one that was there
 /// is replaced.
 ///
 /// # Errors
 /// The ending is another, or the file cannot be written.
-pub fn write_film(path: &Path, frames: &[(&Buffer, Duration)]) -> Result<(), ExportError> {
+pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
     if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg")) {
         return Err(ExportError::Moving(path.into()));
     }
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
-    put(path, film::film(frames, &title).as_bytes())
+    put(path, film.svg(&title).as_bytes())
 }
 
 /// Saves the frame at `path`, in the format that its ending names. The file appears whole or not at all; one that was

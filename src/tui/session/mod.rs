@@ -26,11 +26,14 @@ use super::Size;
 use super::script::Step;
 
 pub use read::{read, tour};
-pub use record::Recorder;
+pub use record::{Recorder, unrecorded};
 pub use replay::Replay;
 
 /// The version of the format.
 const VERSION: u32 = 1;
+
+/// No pause has more milliseconds, so that a slip of the pen is no endless wait.
+const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
 /// With what a session opens. What is absent is the default, and the theme that of whoever watches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,7 +72,10 @@ pub struct Head {
     /// Its statements, where they were the user's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub perspectives: Vec<String>,
-    /// A configuration with the keys that held, where they were not the usual ones.
+    /// How wide the lanes were, 1000 for one that nobody dragged, where a border was dragged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub widths: Vec<u32>,
+    /// A configuration with the keys and the layout that held, where they were not the usual ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }

@@ -1,12 +1,13 @@
 //! A session from its file. Every line that is wrong is told, and nothing is played of a file that holds one.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::{Act, Head, Line, Session, VERSION};
+use super::{Act, Head, LONGEST, Line, Session, VERSION};
 use crate::assets::TOUR;
 use crate::detect::{Choice, LabelSource};
 use crate::input::{InputError, Lines};
@@ -15,8 +16,8 @@ use crate::tui::config;
 use crate::tui::script::{self, Step};
 use crate::tui::theme::Look;
 
-/// No pause is longer, so that a slip of the pen is no endless wait.
-const LONGEST: u64 = 24 * 60 * 60 * 1000;
+/// What a lane that was dragged may have, where one that was not has 1000.
+const WIDTHS: RangeInclusive<u32> = 1..=10_000;
 
 /// Reads a file.
 ///
@@ -73,6 +74,11 @@ fn head(text: &str) -> Result<Head, String> {
     }
     if head.lanes.is_empty() || !(1..=100).contains(&head.k) {
         return Err("at least one of \"lanes\", and a \"k\" from 1 to 100".into());
+    }
+    let widths = &head.widths;
+    if !widths.is_empty() && (widths.len() != head.lanes.len() || !widths.iter().all(|w| WIDTHS.contains(w)))
+    {
+        return Err("as many \"widths\" as \"lanes\", each from 1 to 10000".into());
     }
     LabelSource::from_str(&head.label_source, false)
         .map_err(|_| "auto, model, gold or human as \"label-source\"".to_owned())?;

@@ -2,14 +2,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Head, Line, VERSION};
+use ratatui::layout::Rect;
+
+use super::{Head, LONGEST, Line, VERSION};
+use crate::detect::Choice;
 use crate::question::By;
-use crate::tui::app::{App, Corpus};
+use crate::tui::app::{App, Corpus, Lane};
 use crate::tui::config::Config;
-use crate::tui::keymap::{self, Action, Context, Keymap};
+use crate::tui::keymap::{self, Action, Context};
+use crate::tui::layout::{LanePanes, arrange};
 use crate::tui::message::Msg;
 use crate::tui::settled::settled;
 use crate::tui::{Start, script};
@@ -19,7 +23,7 @@ const TRIED: u32 = 10_000;
 
 /// A session that is being written.
 pub struct Recorder {
-    /// The file, in the present folder.
+    /// The file, in its folder.
     pub name: String,
     file: File,
     last: Instant,
@@ -31,9 +35,9 @@ impl Recorder {
     /// Begins a file with the lanes as they stand.
     ///
     /// # Errors
-    /// No file can be written to in the present folder.
-    pub fn begin(start: &Start, app: &App, now: Instant) -> io::Result<Recorder> {
-        let (name, file) = free()?;
+    /// No file can be written to in the folder.
+    pub fn begin(folder: &Path, start: &Start, app: &App, now: Instant) -> io::Result<Recorder> {
+        let (name, file) = free(folder)?;
         let mut recorder = Recorder { name, file, last: now, settled: true };
         let head = serde_json::to_string(&Head::of(start, app))?;
         recorder.write(head)?;
@@ -77,7 +81,9 @@ impl Recorder {
     fn act(&mut self, now: Instant, line: Line) -> io::Result<()> {
         let passed: Duration = now.saturating_duration_since(self.last);
         self.last = now;
-        self.line(Line { after: u64::try_from(passed.as_millis()).unwrap_or(u64::MAX), ..line })
+        // Nobody wants to watch how somebody else was away for days, and no file with a longer pause is read.
+        let after = u64::try_from(passed.as_millis()).unwrap_or(LONGEST).min(LONGEST);
+        self.line(Line { after, ..line })
     }
 
     fn line(&mut self, line: Line) -> io::Result<()> {
@@ -93,10 +99,10 @@ impl Recorder {
 }
 
 /// The first `parallax-N.session.jsonl` that is free.
-fn free() -> io::Result<(String, File)> {
+fn free(folder: &Path) -> io::Result<(String, File)> {
     for n in 1..TRIED {
         let name = format!("parallax-{n}.session.jsonl");
-        match OpenOptions::new().append(true).create_new(true).open(PathBuf::from(&name)) {
+        match OpenOptions::new().append(true).create_new(true).open(folder.join(&name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => return opened.map(|file| (name, file)),
         }
@@ -104,26 +110,67 @@ fn free() -> io::Result<(String, File)> {
     Err(io::Error::other("thousands of sessions stand in this folder; move them elsewhere"))
 }
 
-/// The keys that bring the cursor from where a session begins to where it stands.
+/// The options without which a session that begins now plays something else, and which no session may name for whoever plays it.
+pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
+    let opening = &start.opening;
+    let remote = app.lanes.iter().any(|lane| lane.recipe.base.remote().is_some());
+    let all = [
+        ("--lane (of an engine)", remote),
+        ("--detector llm", opening.detector == Choice::Llm),
+        ("--detector-threshold", opening.threshold.is_some()),
+        ("--llm", opening.llm.is_some()),
+        ("--replies", opening.replies.is_some()),
+        ("--answers", opening.answers.is_some()),
+        ("--reader", opening.reader.is_some()),
+        ("--journal", !opening.journals.is_empty()),
+    ];
+    all.into_iter().filter(|(_, named)| *named).map(|(option, _)| option).collect()
+}
+
+/// The keys that bring filter, marks and cursor from where a session begins to where they stand.
 fn there(app: &App) -> String {
     let key = |context, action| {
         let mut here = app.keys.of_place(context);
         let bound = here.find(|bound| bound.line.action == action);
         bound.and_then(|bound| bound.keys.first()).cloned().unwrap_or_default()
     };
-    let line_open = app.line.value().is_empty() && !app.typing;
-    let leave = if line_open { key(Context::Question, Action::Back) } else { String::new() };
-    let lanes = key(Context::Lanes, Action::NextLane).repeat(app.lane);
-    let marked = app.lanes.get(app.lane).map_or(0, |lane| lane.selected);
-    leave + &lanes + &key(Context::Lanes, Action::Down).repeat(marked)
+    let mut keys = String::new();
+    if app.line.value().is_empty() && !app.typing {
+        keys += &key(Context::Question, Action::Back);
+    }
+    let (words, typing) = (app.filter.line.value(), app.filter.typing);
+    if typing || !words.is_empty() {
+        keys += &key(Context::Lanes, Action::Filter);
+        keys += &words.replace('<', "<lt>");
+        keys += &if typing { String::new() } else { key(Context::Filter, Action::KeepFilter) };
+    }
+    let rows = arrange(Rect::new(0, 0, app.size.width, app.size.height), app);
+    let rows = rows.lanes.first().map_or(1, LanePanes::shown).max(1);
+    let marks = app.lanes.iter().map(|lane| (app.shown(lane), lane.selected, lane.top));
+    let marks = marks.map(|(shown, mark, top)| {
+        let at = shown.iter().position(|place| *place == mark).unwrap_or(0);
+        // Past the mark and back, where it does not stand at the bottom of what is seen.
+        let past = if top == 0 { 0 } else { (top + rows).min(shown.len()).saturating_sub(at + 1) };
+        let down = key(Context::Lanes, Action::Down).repeat(at + past);
+        down + &key(Context::Lanes, Action::Up).repeat(past)
+    });
+    let marks: Vec<String> = marks.collect();
+    let last = marks.iter().rposition(|moves| !moves.is_empty()).unwrap_or(0).max(app.lane);
+    let next = key(Context::Lanes, Action::NextLane);
+    keys += &marks.iter().take(last + 1).map(String::as_str).collect::<Vec<_>>().join(&next);
+    keys += &key(Context::Lanes, Action::PreviousLane).repeat(last - app.lane);
+    if app.together {
+        keys += &key(Context::Lanes, Action::Together);
+    }
+    keys
 }
 
 impl Head {
     /// What a session that begins now opens with.
     fn of(start: &Start, app: &App) -> Head {
         let opening = &start.opening;
-        let usual = *app.keys == Keymap::default();
-        let keys = || Config { keys: app.keys.clone(), ..Config::default() }.to_string();
+        let held = Config { keys: app.keys.clone(), layout: app.layout, ..Config::default() };
+        let dragged = app.lanes.iter().any(|lane| lane.width != Lane::WIDTH);
         let detector = Some(opening.detector.to_string()).filter(|name| name != "carried");
         Head {
             version: VERSION,
@@ -139,7 +186,8 @@ impl Head {
             k: u16::try_from(app.k).unwrap_or(u16::MAX),
             question: app.question.text.clone(),
             perspectives: own_statements(app),
-            config: (!usual).then(keys),
+            widths: app.lanes.iter().filter(|_| dragged).map(|lane| lane.width).collect(),
+            config: (held != Config::default()).then(|| held.to_string()),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::{Act, Session};
 use crate::tui::Size;
-use crate::tui::config;
+use crate::tui::app::App;
+use crate::tui::config::{self, Layout};
 use crate::tui::keymap::Keymap;
 use crate::tui::script::Step;
 
@@ -33,14 +34,18 @@ pub struct Replay {
     pub filmed: bool,
     /// The size of the terminal in which it was recorded.
     pub size: Size,
-    /// The keys of whoever watches, which hold again at the end.
-    pub own: Arc<Keymap>,
+    /// The keys of the session; once it is played those of whoever watches, which hold again at the end.
+    pub keys: Arc<Keymap>,
+    /// Likewise, how much room there is for what.
+    pub layout: Layout,
+    /// How wide its lanes were, where their borders were dragged.
+    widths: Vec<u32>,
 }
 
 impl Replay {
-    /// Begins; the session's keys take the place of those that hold.
-    pub fn begin(session: &Session, pace: f64, keys: &mut Arc<Keymap>) -> Self {
-        let its = session.head.config.as_deref().map(|text| config::read(text).0.keys).unwrap_or_default();
+    /// From the beginning.
+    pub fn begin(session: &Session, pace: f64) -> Self {
+        let its = session.head.config.as_deref().map(|text| config::read(text).0).unwrap_or_default();
         let says = |(_, act): &(Duration, Act)| match act {
             Act::Say(words) => Some(words.clone()),
             _ => None,
@@ -55,13 +60,30 @@ impl Replay {
             pace: pace.clamp(PACES.0, PACES.1),
             filmed: false,
             size: session.head.size,
-            own: mem::replace(keys, its),
+            keys: its.keys,
+            layout: its.layout,
+            widths: session.head.widths.clone(),
         }
     }
 
     /// The same, without anybody who watches.
-    pub fn filmed(session: &Session, keys: &mut Arc<Keymap>) -> Self {
-        Replay { filmed: true, ..Replay::begin(session, 1.0, keys) }
+    pub fn filmed(session: &Session) -> Self {
+        Replay { filmed: true, ..Replay::begin(session, 1.0) }
+    }
+
+    /// Plays it there: with its own keys, and with its own room for everything.
+    pub fn onto(mut self, app: &mut App) {
+        self.exchange(app);
+        for (lane, width) in app.lanes.iter_mut().zip(&self.widths) {
+            lane.width = *width;
+        }
+        app.replay = Some(self);
+    }
+
+    /// The keys and the layout that held before hold again.
+    pub fn exchange(&mut self, app: &mut App) {
+        mem::swap(&mut self.keys, &mut app.keys);
+        mem::swap(&mut self.layout, &mut app.layout);
     }
 
     /// How many acts there are.

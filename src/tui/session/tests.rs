@@ -59,6 +59,8 @@ fn a_first_line_that_is_none_is_told_and_nothing_after_it_is_looked_at() {
         ("bm25", "bm52", "a recipe"),
         ("[\"bm25\",\"minilm+mmr@.75\"]", "[]", "at least one of \"lanes\""),
         ("\"k\":5", "\"k\":0", "a \"k\" from 1 to 100"),
+        ("\"k\":5", "\"k\":5,\"widths\":[1000]", "as many \"widths\""),
+        ("\"k\":5", "\"k\":5,\"widths\":[1000,0]", "from 1 to 10000"),
         ("\"k\":5", "\"k\":5,\"theme\":\"pink\"", "deuteranopia"),
         ("\"k\":5", "\"k\":5,\"config\":\"[keys\"", "a configuration"),
         ("\"k\":5", "\"k\":5,\"speed\":2", "unknown field"),
@@ -74,8 +76,7 @@ fn a_first_line_that_is_none_is_told_and_nothing_after_it_is_looked_at() {
 #[test]
 fn the_carried_tour_is_a_session_whose_words_fit_a_small_terminal() {
     let tour = tour().unwrap();
-    let mut keys = std::sync::Arc::default();
-    let replay = Replay::begin(&tour, 1.0, &mut keys);
+    let replay = Replay::begin(&tour, 1.0);
     assert!(replay.captions.len() > 20);
     for words in replay.captions.iter() {
         let rows = crate::tui::wrap::wrap(words, 38, 9).len();
@@ -91,8 +92,7 @@ fn a_pause_is_as_long_as_the_pace_makes_it_and_a_wait_ends_when_all_has_come() {
     let text = format!(
         "{HEAD}\n{{\"after\":100,\"keys\":\"a\"}}\n{{\"after\":50,\"keys\":\"<Wait>\"}}\n{{\"after\":80,\"keys\":\"b\"}}"
     );
-    let mut keys = std::sync::Arc::default();
-    let mut replay = Replay::begin(&reading(&text).unwrap(), 2.0, &mut keys);
+    let mut replay = Replay::begin(&reading(&text).unwrap(), 2.0);
     assert_eq!(replay.due(true), None);
     replay.pass(ms(49));
     assert_eq!(replay.due(true), None);

@@ -26,7 +26,11 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     super::asking::read_line(app);
     app.screen = Screen::Annotate;
     app.labelling = Labelling::default();
-    vec![Effect::Label(engine::Labelling::Open(pool(app), vec![app.question.clone()]))]
+    let (items, questions) = (pool(app), vec![app.question.clone()]);
+    // A replay leaves nothing behind, a lock neither.
+    let shown = app.replay.is_some();
+    let order = if shown { engine::Labelling::Show } else { engine::Labelling::Open };
+    vec![Effect::Label(order(items, questions))]
 }
 
 /// What the lanes bring up for the present question.

@@ -81,10 +81,13 @@ fn heard(app: &mut App, msg: Msg) -> Vec<Effect> {
 fn configured(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
-            (app.glyphs, app.layout) = (config.glyphs, config.layout);
-            // A session is played with its own keys.
-            let keys = app.replay.as_mut().map_or(&mut app.keys, |replay| &mut replay.own);
-            *keys = config.keys;
+            app.glyphs = config.glyphs;
+            // A session is played with its own keys and layout.
+            let (keys, layout) = match &mut app.replay {
+                Some(replay) => (&mut replay.keys, &mut replay.layout),
+                None => (&mut app.keys, &mut app.layout),
+            };
+            (*keys, *layout) = (config.keys, config.layout);
             moving::keep_in_view(app);
             "the configuration was read again".into()
         }

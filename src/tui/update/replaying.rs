@@ -97,6 +97,11 @@ pub fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let Some(replay) = &mut app.replay else { return Vec::new() };
     match key.code {
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return vec![Effect::Quit],
+        // While the program sleeps, nothing is played.
+        KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            replay.paused = true;
+            return vec![Effect::Suspend];
+        }
         KeyCode::Esc | KeyCode::Char('q') => end(app, "You have left the replay"),
         KeyCode::Char(' ') => replay.paused = !replay.paused,
         KeyCode::Right => replay.hurry(true),
@@ -113,8 +118,8 @@ pub fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 
 /// The keys are the user's own again.
 fn end(app: &mut App, how: &str) {
-    let Some(replay) = app.replay.take() else { return };
-    app.keys = replay.own;
+    let Some(mut replay) = app.replay.take() else { return };
+    replay.exchange(app);
     if !replay.filmed {
         app.notice = Some(format!("{how}: now the keys are yours."));
     }
@@ -135,8 +140,12 @@ pub fn record(app: &mut App) -> Vec<Effect> {
 /// What became of a recording.
 pub fn recorded(app: &mut App, what: Recording) {
     let (recording, notice) = match what {
-        Recording::Began(name) => {
-            let notice = format!("Recording in {name}; the same key ends it.");
+        Recording::Began(name, apart) => {
+            // What has to be known comes first: a line of a small terminal has no room for both.
+            let notice = match apart.join(", ") {
+                all if all.is_empty() => format!("Recording in {name}; the same key ends it."),
+                all => format!("Recording in {name}; to play it, name again: {all}"),
+            };
             (Some(name), notice)
         }
         Recording::Ended(name) => (None, format!("Recorded in {name}; to play it: parallax demo {name}")),
