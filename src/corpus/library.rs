@@ -7,6 +7,7 @@
 //! DATA/corpora/FINGERPRINT.lock        held while something below that folder is built; holds the number of that process
 //! ```
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -259,5 +260,47 @@ pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let beside = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = File::create(&beside)?;
     file.write_all(bytes).and_then(|()| file.sync_all())?;
-    fs::rename(beside, path)
+    fs::rename(beside, path)?;
+    sweep(path);
+    Ok(())
+}
+
+/// Files beside a place that killed processes have left. Writing one takes milliseconds; a minute later nobody does.
+fn sweep(path: &Path) {
+    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem().and_then(OsStr::to_str)) else {
+        return;
+    };
+    let old = |file: &Path| {
+        let age = file.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
+        age.is_some_and(|age| age > Duration::from_secs(60))
+    };
+    for file in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".new"));
+        if number.is_some_and(|number| number.parse::<u32>().is_ok()) && old(&file) {
+            // It takes no place that anybody looks at.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn what_killed_processes_left_beside_a_file_goes_when_it_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(120);
+        for (name, at) in [("about.7.new", old), ("about.8.new", SystemTime::now()), ("about.x.new", old)] {
+            File::create(folder.path().join(name)).unwrap().set_modified(at).unwrap();
+        }
+        replace(&folder.path().join("about.json"), b"{}").unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["about.8.new", "about.json", "about.x.new"]);
+    }
 }
