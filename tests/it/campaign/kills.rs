@@ -325,6 +325,7 @@ fn labelling_in_the_explorer() {
         let mut screen = Screen::open_in(&["Should zoos be banned?", "--annotator", "anna"], &data);
         screen.wait_for("MRecall");
         screen.send(b"a");
+        screen.wait_for("labelled");
         // Each size once: one of which a late frame is still on its way gets no answer.
         for at in 0..1 + rng.below(6) {
             screen.send(&["s", "o", "b", "0"][rng.below(4)].as_bytes().repeat(1 + at % 2));
