@@ -121,18 +121,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         End,
     }
     let folder = tempfile::tempdir()?;
-    let start = Start {
-        opening: opening(folder.path()),
-        lanes: Recipe::defaults(),
-        k: 5,
-        source: LabelSource::Model,
-        question: QUESTION.into(),
-        perspectives: Vec::new(),
-        kept: None,
-        config: Config::default(),
-        config_from: Source::default(),
-        depth: Depth::Millions,
-    };
+    let start = asked(folder.path(), QUESTION);
     let (send, receive) = mpsc::channel();
     let replies = send.clone();
     let engine = Engine::start(
@@ -202,22 +191,27 @@ fn carry_out(engine: &Engine, effect: Effect) {
     }
 }
 
-/// From the press of a switch on the MiniLM lane to the next frame, and to the frame with the lane's new order; every verdict of
-/// the question is there.
-fn toggles() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let start = Start {
-        opening: opening(folder.path()),
+/// The explorer on the sample with a question.
+fn asked(folder: &Path, question: &str) -> Start {
+    Start {
+        opening: opening(folder),
         lanes: Recipe::defaults(),
         k: 5,
         source: LabelSource::Model,
-        question: String::new(),
+        question: question.into(),
         perspectives: Vec::new(),
         kept: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
-    };
+    }
+}
+
+/// From the press of a switch on the MiniLM lane to the next frame, and to the frame with the lane's new order; every verdict of
+/// the question is there.
+fn toggles() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let start = asked(folder.path(), "");
     let (send, receive) = mpsc::channel();
     let tell: parallax::engine::Tell = std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
     let engine = Engine::start(start.opening.clone(), &tell);
