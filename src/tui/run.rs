@@ -16,6 +16,7 @@ use super::app::{App, Screen};
 use super::config::{Mouse, watch};
 use super::draw::draw;
 use super::guard::{self, Guard};
+use super::kept::{Keeper, Kept};
 use super::message::{Effect, Msg, Recording};
 use super::session::{Recorder, Replay, Session, unrecorded};
 use super::settled::settled;
@@ -66,13 +67,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
     let mut kept_since = app.turn;
     loop {
         terminal.draw(|frame| draw(&app, theme, frame))?;
-        if let Some((kept, keeper)) = &keep
-            && kept_since != app.turn
-            && let Some(asked) = kept.now(&app)
-        {
-            kept_since = app.turn;
-            keeper.keep(asked);
-        }
+        keep_asked(keep.as_ref(), &mut kept_since, &app);
         if let Some(writing) = &mut recorder
             && let Err(error) = writing.look(&app, Instant::now())
         {
@@ -143,12 +138,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                     }
                     Effect::Quit => {
                         drop(guard);
-                        if let Some((kept, keeper)) = &keep
-                            && kept_since != app.turn
-                            && let Some(asked) = kept.now(&app)
-                        {
-                            keeper.keep(asked);
-                        }
+                        keep_asked(keep.as_ref(), &mut kept_since, &app);
                         drop(engine);
                         return Ok(());
                     }
@@ -163,6 +153,17 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                 update(&mut app, Msg::Recorded(Recording::Failed(error.to_string())));
             }
         }
+    }
+}
+
+/// Has what is asked kept, once a turn.
+fn keep_asked(keep: Option<&(&Kept, Keeper)>, since: &mut Turn, app: &App) {
+    if let Some((kept, keeper)) = keep
+        && *since != app.turn
+        && let Some(asked) = kept.now(app)
+    {
+        *since = app.turn;
+        keeper.keep(asked);
     }
 }
 
