@@ -1,7 +1,7 @@
 //! The terminal: taken at the start, given back on every way out.
 
 use std::io::{self, Stdout};
-use std::panic;
+use std::{panic, process, thread};
 
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -15,6 +15,9 @@ use super::config::Mouse;
 use crate::caught::is_caught;
 use crate::encode::graph::on_a_graphs_thread;
 
+/// The status that Rust gives a program whose main thread panicked.
+const PANICKED: i32 = 101;
+
 /// Gives the terminal back when dropped.
 pub struct Guard;
 
@@ -24,7 +27,7 @@ impl Guard {
     /// # Errors
     /// The terminal cannot be set up.
     pub fn take(mouse: Mouse) -> io::Result<(Guard, Terminal<CrosstermBackend<Stdout>>)> {
-        let hook = panic::take_hook();
+        let (hook, main) = (panic::take_hook(), thread::current().id());
         panic::set_hook(Box::new(move |panic| {
             // What is caught where it was asked for, on its own threads or this one, is told as an error.
             if on_a_graphs_thread() || is_caught() {
@@ -32,6 +35,10 @@ impl Guard {
             }
             restore();
             hook(panic);
+            // Without one of its threads the program would go on deaf, on a screen that is no longer its own.
+            if thread::current().id() != main {
+                process::exit(PANICKED);
+            }
         }));
         let guard = Guard;
         enter(mouse)?;

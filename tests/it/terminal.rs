@@ -292,3 +292,14 @@ fn input_that_comes_with_new_sizes_is_all_read_however_much_it_is() {
     terminal.press("\u{3}");
     terminal.ends_and_gives_the_terminal_back();
 }
+
+#[test]
+fn a_mouse_that_is_nowhere_is_passed_over_and_what_is_typed_after_it_is_heard() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("type a question");
+    terminal.press("\u{1b}[M \u{1}\u{1}\u{1b}[<0;0;0M\u{1b}[<0;0M\u{1b}[0;0;0M");
+    terminal.press(QUESTION);
+    terminal.wait_for(QUESTION);
+    terminal.press("\u{3}");
+    terminal.ends_and_gives_the_terminal_back();
+}
