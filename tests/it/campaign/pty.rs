@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,9 @@ pub enum Answer {
 
 pub struct Screen {
     child: Box<dyn Child + Send + Sync>,
-    keys: Box<dyn Write + Send>,
+    /// Written by a thread: a program that sleeps reads nothing, and whoever waits for that could not wake it.
+    keys: Sender<Vec<u8>>,
+    written: Receiver<()>,
     heard: Receiver<Vec<u8>>,
     master: Box<dyn MasterPty + Send>,
     tail: Vec<u8>,
@@ -85,9 +87,19 @@ impl Screen {
                 }
             }
         });
-        let keys = pty.master.take_writer().unwrap();
-        let mut screen =
-            Screen { child, keys, heard, master: pty.master, tail: Vec::new(), size, before, files: None };
+        let mut writer = pty.master.take_writer().unwrap();
+        let (keys, typed) = mpsc::channel::<Vec<u8>>();
+        let (done, written) = mpsc::channel();
+        thread::spawn(move || {
+            for bytes in typed {
+                let wrote = writer.write_all(&bytes).and_then(|()| writer.flush());
+                if wrote.is_err() || done.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        let (master, tail) = (pty.master, Vec::new());
+        let mut screen = Screen { child, keys, written, heard, master, tail, size, before, files: None };
         // Until the program listens, it does not hear of a change.
         let answered = (0..600u16)
             .any(|i| screen.answer((120 + i % 2, 36), Duration::from_millis(100)) != Answer::Hangs);
@@ -101,12 +113,27 @@ impl Screen {
 
     /// Sends keys; a program that has ended does not hear them.
     pub fn send(&mut self, bytes: &[u8]) {
-        let _ = self.keys.write_all(bytes).and_then(|()| self.keys.flush());
+        let _ = self.keys.send(bytes.to_vec());
+        let began = Instant::now();
+        while self.written.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && began.elapsed() < HANGS {
+            self.wake();
+        }
     }
 
     /// Gives the terminal another size and waits for the frame.
     pub fn probe(&mut self, size: (u16, u16)) -> Answer {
         self.answer(size, HANGS)
+    }
+
+    /// Ctrl-Z puts it to sleep, and there is no shell to wake it. Whether it slept.
+    fn wake(&self) -> bool {
+        let id = self.id();
+        let sleeps = is_stopped(id);
+        if sleeps {
+            let woken = Command::new("sh").args(["-c", &format!("kill -CONT {id}")]).status();
+            assert!(woken.unwrap().success());
+        }
+        sleeps
     }
 
     fn answer(&mut self, size: (u16, u16), patience: Duration) -> Answer {
@@ -130,12 +157,7 @@ impl Screen {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Answer::Ended,
                 Err(RecvTimeoutError::Timeout) if began.elapsed() > patience => return Answer::Hangs,
-                // Ctrl-Z puts it to sleep, and there is no shell to wake it.
-                Err(RecvTimeoutError::Timeout) if is_stopped(id) => {
-                    let woken = Command::new("sh").args(["-c", &format!("kill -CONT {id}")]).status();
-                    assert!(woken.unwrap().success());
-                    began = Instant::now();
-                }
+                Err(RecvTimeoutError::Timeout) if self.wake() => began = Instant::now(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
