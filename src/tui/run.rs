@@ -137,6 +137,8 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                         terminal.resize(Rect::new(0, 0, area.width, area.height))?;
                     }
                     Effect::Quit => {
+                        // It shows the cursor as it goes, which a terminal that was given back could hold up: Ctrl-S stops it.
+                        drop(terminal);
                         drop(guard);
                         keep_asked(keep.as_ref(), &mut kept_since, &app);
                         drop(engine);

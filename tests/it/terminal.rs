@@ -303,3 +303,16 @@ fn a_mouse_that_is_nowhere_is_passed_over_and_what_is_typed_after_it_is_heard() 
     terminal.press("\u{3}");
     terminal.ends_and_gives_the_terminal_back();
 }
+
+#[test]
+fn nothing_is_written_to_a_terminal_that_was_given_back() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("type a question");
+    terminal.press("\u{3}");
+    while let Ok(bytes) = terminal.heard.recv_timeout(PATIENCE) {
+        terminal.take(&bytes);
+    }
+    let told = String::from_utf8_lossy(&terminal.raw).into_owned();
+    // The cursor is shown last by whoever gives the terminal back.
+    assert!(told.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &told[told.len().saturating_sub(80)..]);
+}
