@@ -140,6 +140,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                         // It shows the cursor as it goes, which a terminal that was given back could hold up: Ctrl-S stops it.
                         drop(terminal);
                         drop(guard);
+                        drop(messages);
                         keep_asked(keep.as_ref(), &mut kept_since, &app);
                         drop(engine);
                         return Ok(());
@@ -277,7 +278,8 @@ fn signals(send: Sender<Msg>) -> io::Result<()> {
                 SIGCONT | SIGWINCH => Msg::Resized(Size { width: 0, height: 0 }),
                 _ => Msg::Terminated,
             };
-            if send.send(msg).is_err() {
+            // Nobody listens any more: the program is leaving, and what still runs is not to outlast a second wish to end.
+            if send.send(msg).is_err() && signal_hook::low_level::emulate_default_handler(signal).is_err() {
                 return;
             }
         }

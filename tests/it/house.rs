@@ -1,5 +1,6 @@
 //! The rules of the house, read from the sources.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -171,4 +172,23 @@ fn every_link_between_the_pages_leads_to_a_file() {
             }
         }
     }
+}
+
+#[test]
+fn the_table_of_tests_names_every_file_of_tests_and_no_other() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let tests = page.split("\n## ").find(|part| part.starts_with("Tests")).unwrap();
+    let named =
+        tests.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).map(str::to_owned);
+    let named: BTreeSet<String> = named.collect();
+    // They set the scene, or hold what the tests compare with.
+    let others = ["main.rs", "stage.rs", "server.rs", "snapshots/"];
+    let found: BTreeSet<String> = fs::read_dir(root().join("tests/it"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.path().is_dir()))
+        .map(|(name, folder)| if folder { format!("{name}/") } else { name })
+        .filter(|name| !others.contains(&name.as_str()))
+        .collect();
+    assert_eq!(named, found);
 }

@@ -5,6 +5,8 @@ PARALLAX_DATA=DATA python prepare.py --out pairs.jsonl [--seed 7]
 DATA is the folder that holds detector-training/, arguments-pro-con/, contentious-wiki/. The result is for the
 *clean* model: rows marked pro_con_test or wiki_test, statements of those two test sets and texts that are gold in
 arguments-pro-con are left out. Every row on a topic of the carried sample is left out of training.
+
+One file, though a long one: one reader a set, each a few lines, between the rules of leaving out that all of them go through.
 """
 import argparse
 import collections
