@@ -250,6 +250,7 @@ type Run = Box<dyn FnOnce(&Shared, &Tell) + Send>;
 pub struct Engine {
     shared: Arc<Shared>,
     labels: Option<Sender<Labelling>>,
+    annotator: Option<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -285,7 +286,8 @@ impl Engine {
         start("surveyor", Box::new(work::surveyor));
         let (labels, orders) = mpsc::channel();
         start("annotator", Box::new(move |shared, tell| annotator::annotator(shared, &orders, tell)));
-        Engine { shared, labels: Some(labels), threads }
+        let annotator = threads.pop();
+        Engine { shared, labels: Some(labels), annotator, threads }
     }
 
     /// Carries out `plan` in place of any earlier one.
@@ -321,6 +323,15 @@ impl Engine {
     pub fn stop_survey(&self, number: u64) {
         self.shared.surveying.store(number, Ordering::Relaxed);
     }
+
+    /// Waits until what was ordered of labels is written down; no more is taken after it.
+    pub fn write_down(&mut self) {
+        self.labels = None;
+        if let Some(annotator) = self.annotator.take() {
+            // A thread that panicked has been told of by the panic hook.
+            let _ = annotator.join();
+        }
+    }
 }
 
 impl Drop for Engine {
@@ -336,10 +347,8 @@ impl Drop for Engine {
         shared.embed.close();
         shared.studies.close();
         shared.surveys.close();
-        // What was ordered before is written down before the thread ends.
-        self.labels = None;
+        self.write_down();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has been told of by the panic hook.
             let _ = thread.join();
         }
     }

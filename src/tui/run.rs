@@ -50,7 +50,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
         let failed = move |why| drop(failed.send(Msg::Saved(Err(why))));
         (kept, kept.keeper(failed))
     });
-    let engine = Engine::start(start.opening.clone(), &teller(send));
+    let mut engine = Engine::start(start.opening.clone(), &teller(send));
     let mut theme = start.theme();
     // Whether there are colours was decided with the theme, by the same NO_COLOR among others.
     force_color_output(true);
@@ -140,8 +140,11 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
                         // It shows the cursor as it goes, which a terminal that was given back could hold up: Ctrl-S stops it.
                         drop(terminal);
                         drop(guard);
-                        drop(messages);
                         keep_asked(keep.as_ref(), &mut kept_since, &app);
+                        drop(keep);
+                        engine.write_down();
+                        // All that is to be kept is kept: from now on a signal ends it at once.
+                        drop(messages);
                         drop(engine);
                         return Ok(());
                     }

@@ -153,7 +153,8 @@ impl Monkey {
             }
             _ => {
                 self.counts.keys += 1;
-                vec![rng.next_u64() as u8 & 0x7f].into_iter().filter(|byte| *byte != 3).collect()
+                // Ctrl-C has its own odds; Ctrl-\ would kill what has just left the screen to the shell.
+                vec![rng.next_u64() as u8 & 0x7f].into_iter().filter(|byte| ![3, 28].contains(byte)).collect()
             }
         }
     }
