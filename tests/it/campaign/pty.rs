@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -163,14 +164,23 @@ impl Screen {
         }
     }
 
-    /// Waits until a text stands in what has come, wherever cursors were moved within it.
+    /// Waits until a text stands on the screen.
     pub fn wait_for(&mut self, text: &str) {
-        while !String::from_utf8_lossy(&self.tail).contains(text) {
+        while !self.shows(text) {
             match self.heard.recv_timeout(HANGS) {
                 Ok(bytes) => self.take(&bytes),
                 Err(error) => panic!("{error}: no `{text}` in {}", self.told()),
             }
         }
+    }
+
+    /// A frame is sent as what differs from the one before, so that a word may come in pieces.
+    fn shows(&self, text: &str) -> bool {
+        let clear = self.tail.windows(CLEARED.len()).rposition(|part| part == CLEARED).unwrap_or(0);
+        let (cols, rows) = (NonZero::new(self.size.0).unwrap(), NonZero::new(self.size.1).unwrap());
+        let mut screen = vt100::Parser::new(rows, cols, 0);
+        screen.process(&self.tail[clear..]);
+        screen.screen().contents().contains(text)
     }
 
     /// Takes what comes until nothing more comes for `quiet`.
