@@ -22,7 +22,7 @@ mod runs;
 mod setup;
 mod shelves;
 mod strip;
-mod sway;
+pub mod sway;
 mod sweep;
 mod trace;
 mod why;

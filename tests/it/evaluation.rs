@@ -167,3 +167,25 @@ fn search_names_measures_too_and_refuses_those_of_several_rankings() {
     refused(search("Shift@5"), &["eval sycophancy"]);
     refused(search("nDCG@10"), &["eval trec"]);
 }
+
+#[test]
+fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
+    let desk = TempDir::new().unwrap();
+    let eval = |lane: &str, format: &str| {
+        let plan = ["eval", "sycophancy", "--label-source", "gold", "--lane", lane, "--format", format];
+        good(command(desk.path(), "data", &plan).output().unwrap())
+    };
+    // The sample's recorded replies are to the questions as they stand, and not to their statements.
+    let lane = "bm25@k1=0.9,b=0.4+perspectives";
+    for told in [eval("bm25+perspectives", "text"), eval("bm25+perspectives", "json")] {
+        for line in [
+            format!("{lane} neutral: perspectives, recorded replies of claude (20 questions)"),
+            format!("{lane} as-1, as-2: perspectives, own statements (no model) (20 questions)"),
+            format!("{lane}: the wordings were not expanded alike"),
+        ] {
+            assert!(told.contains(&line), "no `{line}` in {told}");
+        }
+    }
+    let alike = eval("bm25+rm3", "text");
+    assert!(alike.contains("+rm3: RM3 (20 questions)") && !alike.contains("not expanded alike"), "{alike}");
+}

@@ -53,7 +53,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let shift = |lane: usize, k: usize| {
             let recipe = &lanes.recipes[lane];
             let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
-            swayed.map(|swayed| swayed.shift())
+            swayed.map(|swayed| {
+                writers.take_swayed(recipe, question, &swayed);
+                swayed.shift()
+            })
         };
         if !lanes.stop.is_set() {
             gathered.take(&plan, &answered, &oracles, shift)?;
@@ -61,7 +64,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        writers.take(&plan.lanes, &answered);
+        writers.take(&plan, &answered);
         if args.write.is_some() {
             found.take(&plan, &answered);
         }

@@ -35,7 +35,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         for (failed, (list, _)) in failed.iter_mut().zip(&answered.lanes) {
             failed.extend(list.as_ref().err().map(|error| (question.id.clone(), error.to_string())));
         }

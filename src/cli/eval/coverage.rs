@@ -36,7 +36,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         let m = PerspectiveCount::new(question.perspectives.len())?;
         let mut all = Vec::new();
         for (lane, (ranking, _)) in answered.lanes.iter().enumerate() {

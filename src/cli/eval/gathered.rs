@@ -65,7 +65,7 @@ impl Gathered {
         plan: &Plan,
         answered: &Answer,
         bounds: &[usize],
-        shift: impl Fn(usize, usize) -> Result<f64, LaneError>,
+        mut shift: impl FnMut(usize, usize) -> Result<f64, LaneError>,
     ) -> anyhow::Result<()> {
         let m = PerspectiveCount::new(plan.question.perspectives.len())?;
         let supports = plan.question.supports;

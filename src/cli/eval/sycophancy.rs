@@ -1,9 +1,7 @@
 //! `eval sycophancy`: Figure 3 of Chen and Choi. Every lane asked neutrally, as the supporting statement and as the opposing one.
 
-use std::collections::BTreeSet;
-
 use super::super::args::{Common, Eval};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Said};
 use super::sets::seed;
 use super::{Values, cells, under};
 use crate::detect::LabelSource;
@@ -11,11 +9,10 @@ use crate::measure::PerspectiveCount;
 use crate::measure::lean::{SideShares, pool, side_shares};
 use crate::measure::significance::{DRAWS, bootstrap_interval};
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread};
+use crate::pipeline::sway::WORDINGS;
 use crate::pipeline::{Ranked, Swayed, sway};
 use crate::question::Question;
 use crate::report::table::{Cell, Row, Table};
-
-const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
 
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
@@ -24,7 +21,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| question.supports.is_some()).collect();
-    let (maxima, mut notes) = (lanes.maxima()?, BTreeSet::new());
+    let (maxima, mut said) = (lanes.maxima()?, Said::default());
     let mut rows = Vec::new();
     let total = measured.len() * lanes.recipes.len();
     for recipe in &lanes.recipes {
@@ -43,7 +40,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             }
             let (own, shift) = match swayed {
                 Ok(swayed) => {
-                    notes.extend(swayed.note.iter().map(|note| format!("{recipe}: {note}")));
+                    said.take_swayed(recipe, question, &swayed);
                     for ranked in swayed.lists.iter().flat_map(|list| list.iter().take(k)) {
                         of += 1usize;
                         judged += usize::from(swayed.book.support(ranked.at).is_some());
@@ -102,7 +99,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "Δ = (p − n)/p over all questions pooled; – where no passage supports".into(),
         ]
         .into_iter()
-        .chain(notes)
+        .chain(said.notes())
         .chain(lanes.caution()?)
         .collect(),
         provenance: lanes.provenance()?,

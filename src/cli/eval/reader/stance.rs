@@ -43,7 +43,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         for (lane, (ranking, _)) in answered.lanes.iter().enumerate() {
             let top: Vec<_> = match ranking {
                 Ok(list) => list.iter().take(k).map(|ranked| ranked.at).collect(),
