@@ -36,7 +36,7 @@ pub use figures::{Doubt, Figures, FirstRank};
 pub use indexed::index_terms;
 pub use judge::{Judged, MANY, Pair, deeper, judge, top_pairs};
 pub use plan::Plan;
-pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank};
+pub use rank::{Asked, LaneError, List, Lists, Ranked, Ranking, rank, timed};
 pub use reading::readers;
 pub use recipe::Recipe;
 pub use runs::{Placed, RunError, Runs};
