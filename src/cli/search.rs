@@ -56,6 +56,11 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         lanes.push(LaneResult { recipe: recipe.clone(), ranking, plain, named, took_ms });
     }
     let book = answered.book;
+    // Where there is no statement nothing was judged.
+    let caution = match plan.question.perspectives.is_empty() {
+        true => None,
+        false => setup.warned(plan.source, std::slice::from_ref(&plan.question))?,
+    };
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult {
@@ -63,6 +68,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         corpus,
         detector: detector.key(),
         fitted_on: detector.fitted_on(),
+        caution,
         lanes,
         book,
     };

@@ -189,3 +189,23 @@ fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
     let alike = eval("bm25+rm3", "text");
     assert!(alike.contains("+rm3: RM3 (20 questions)") && !alike.contains("not expanded alike"), "{alike}");
 }
+
+#[test]
+fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_gold_labels_are() {
+    let desk = TempDir::new().unwrap();
+    sets(desk.path());
+    let run = |plan: &[&str]| good(command(desk.path(), "data", plan).output().unwrap());
+    let (hint, gold) = ("the model's verdicts are experimental", "--label-source gold");
+    let search = ["search", "Should zoos be banned?", "--lanes", "bm25"];
+    let told = run(&search);
+    let line = told.lines().find(|line| line.contains(hint)).unwrap();
+    assert!(line.contains(gold) && told.find(hint) < told.find("MRecall@5"), "{told}");
+    assert!(!run(&[&search[..], &["--label-source", "gold"]].concat()).contains(hint));
+    let own = run(&["search", "Should bread be free?", "--lanes", "bm25"]);
+    assert!(own.contains(hint) && !own.contains(gold), "no label is of this question: {own}");
+    assert!(!run(&["search", "bread", "--lanes", "bm25"]).contains(hint), "nothing was judged");
+    let table = run(&["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25"]);
+    let below = table.lines().nth(2).unwrap();
+    assert!(below.contains(hint), "{table}");
+    assert_eq!(table.matches(hint).count(), 1);
+}

@@ -86,7 +86,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} questions of two; 1 is the supporting side"
     ));
     notes.extend(writers.notes());
-    notes.extend(lanes.caution()?);
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
@@ -96,6 +95,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         provenance: lanes.provenance()?,
         ..Table::default()
     };
@@ -111,6 +111,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             columns: stops.iter().map(ToString::to_string).collect(),
             rows: gathered.rows(names, means, over),
             k: None,
+            caution: None,
             ..table.clone()
         });
     }

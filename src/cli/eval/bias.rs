@@ -69,7 +69,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         ),
     ];
     notes.extend(said.notes());
-    notes.extend(lanes.caution()?);
     if field.is_none() {
         notes.push(offered(&fields));
     }
@@ -81,6 +80,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: questions.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes,
         provenance: lanes.provenance()?,
         ..Table::default()

@@ -49,29 +49,14 @@ impl Lanes {
         Ok(Lanes { setup, recipes, source, meter, stop })
     }
 
-    /// Which labels counted: without a label file and without labels by hand, the most trusted are the model's.
+    /// Which labels counted.
     pub fn label_source(&self) -> String {
-        let labelled = self.setup.labels.is_some() || self.setup.has_human();
-        let source = match self.source {
-            LabelSource::Auto if !labelled => LabelSource::Model,
-            source => source,
-        };
-        source.to_string()
+        self.setup.counted(self.source).to_string()
     }
 
     /// What a reader must know of figures that rest on the model.
     pub fn caution(&self) -> anyhow::Result<Option<String>> {
-        let said = self.setup.caution()?;
-        let by_model = match (self.label_source().as_str(), said.as_deref()) {
-            ("model", Some("experimental")) => {
-                Some("the model's verdicts are experimental: read the figures as hints".to_owned())
-            }
-            ("auto", Some("experimental")) => {
-                Some("where there is no label the model's verdicts count, which are experimental".to_owned())
-            }
-            ("model" | "auto", Some(name)) => Some(format!("the model's verdicts are those of {name}")),
-            _ => None,
-        };
+        let by_model = self.setup.warned(self.source, &self.setup.questions)?;
         let fitted = self.setup.fitted().map(Fitted::told);
         let told: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.told()).collect();
         Ok((!told.is_empty()).then(|| told.join(" · ")))

@@ -122,6 +122,7 @@ fn average(sets: &[&Table]) -> anyhow::Result<Table> {
         questions: sets.iter().map(|set| set.questions).sum(),
         k: first.k,
         label_source: labels.join(", "),
+        caution: first.caution.clone(),
         notes: vec![format!(
             "mean of the means of {}; – where a set has none; the intervals draw the questions of every set anew",
             names.join(", ")

@@ -93,6 +93,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes: [
             "as-1, as-2: the query is the supporting or the opposing statement; lean = p − n; shift = lean as-1 − lean as-2"
                 .into(),
@@ -100,7 +101,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         ]
         .into_iter()
         .chain(said.notes())
-        .chain(lanes.caution()?)
         .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()
