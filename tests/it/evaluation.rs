@@ -209,3 +209,21 @@ fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_g
     assert!(below.contains(hint), "{table}");
     assert_eq!(table.matches(hint).count(), 1);
 }
+
+#[test]
+fn a_lanes_intervals_do_not_depend_on_the_lanes_beside_it() {
+    let desk = TempDir::new().unwrap();
+    sets(desk.path());
+    let of_bm25 = |lanes: &str| {
+        let plan =
+            ["eval", "berds", "--questions", "few.jsonl", "-k", "3", "--format", "json", "--lanes", lanes];
+        let table = json(&good(command(desk.path(), "data", &plan).output().unwrap()));
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with("bm25")).unwrap()["measures"].clone()
+    };
+    let alone = of_bm25("bm25");
+    assert!(alone["Prec@3"].get("doubt").is_some(), "{alone}");
+    for lanes in ["minilm,bm25", "bm25,hybrid,minilm"] {
+        assert_eq!(of_bm25(lanes), alone, "{lanes}");
+    }
+}

@@ -108,15 +108,21 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
 }
 
 /// Adds a question with the verdicts of all three lists drawn, a passage's once; whether any verdict is the model's.
-fn doubt(replicates: &mut Replicates, at: usize, swayed: &Swayed, question: &Question, k: usize) -> bool {
+fn doubt<'a>(
+    replicates: &mut Replicates,
+    at: usize,
+    swayed: &'a Swayed,
+    question: &Question,
+    k: usize,
+) -> bool {
     let (book, Ok(m)) = (&swayed.book, PerspectiveCount::new(2)) else { return false };
     let (mut passages, mut rows) = (Vec::new(), Vec::new());
     let tops = swayed.lists.each_ref().map(|list| {
-        let place = |ranked: &Ranked| match passages.iter().position(|known| *known == ranked.at) {
+        let place = |ranked: &'a Ranked| match passages.iter().position(|known| *known == ranked.at) {
             Some(place) => place,
             None => {
                 passages.push(ranked.at);
-                rows.push(book.probabilities(ranked.at));
+                rows.push((ranked.passage.id.as_str(), book.probabilities(ranked.at)));
                 rows.len() - 1
             }
         };
