@@ -264,7 +264,8 @@ pub enum Format {
 #[derive(Debug, clap::Args)]
 pub struct Search {
     /// The question.
-    pub question: String,
+    #[arg(required = true)]
+    pub question: Vec<String>,
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,

@@ -20,7 +20,8 @@ use crate::work::Stop;
 /// # Errors
 /// Something could not be opened, or the question is empty.
 pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
-    if args.question.trim().is_empty() {
+    let asked = args.question.join(" ");
+    if asked.trim().is_empty() {
         bail!("the question is empty; try: parallax search \"Should zoos be banned?\"");
     }
     let measures = args
@@ -36,7 +37,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     if let Some(reason) = setup.lacks(common.source()) {
         bail!("{reason}");
     }
-    let question = question(&args.question, &common.perspectives, &setup.questions);
+    let question = question(&asked, &common.perspectives, &setup.questions);
     let lanes = args.switches.applied(common.recipes())?;
     let plan = Plan { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &plan, &meter)?;
