@@ -290,7 +290,8 @@ pub struct StatementsArgs {
 /// `parallax detect`
 #[derive(Debug, clap::Args)]
 pub struct Detect {
-    /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`.
+    /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`; without `id` the pairs are
+    /// numbered from 1.
     #[arg(long, value_name = "FILE")]
     pub pairs: PathBuf,
     /// Compare with another detector, named as --detector names one: how far the two agree, and the pairs, disagreements first.
