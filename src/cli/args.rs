@@ -264,7 +264,8 @@ pub enum Format {
 #[derive(Debug, clap::Args)]
 pub struct Search {
     /// The question.
-    pub question: String,
+    #[arg(required = true)]
+    pub question: Vec<String>,
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,
@@ -289,7 +290,8 @@ pub struct StatementsArgs {
 /// `parallax detect`
 #[derive(Debug, clap::Args)]
 pub struct Detect {
-    /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`.
+    /// A TSV with a header naming at least `document` and `perspective`, perhaps `id`, `title` and `label`; without `id` the pairs are
+    /// numbered from 1.
     #[arg(long, value_name = "FILE")]
     pub pairs: PathBuf,
     /// Compare with another detector, named as --detector names one: how far the two agree, and the pairs, disagreements first.

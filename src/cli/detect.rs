@@ -96,7 +96,7 @@ pub(super) fn labelled(
 fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     let mut columns: Option<[Option<usize>; 5]> = None;
     let mut pairs = Vec::new();
-    lines(path, |number, line| {
+    lines(path, |_, line| {
         let fields: Vec<&str> = line.split('\t').collect();
         let Some([document, perspective, id, title, label]) = columns else {
             let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
@@ -127,7 +127,9 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
             Some(_) => return Err("a label of 1 or 0, or none".into()),
         };
         let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
-        pairs.push(Pair { id: field(id).unwrap_or_else(|| number.to_string()), passage, statement, label });
+        // Pairs without an id are numbered as they come, the header not among them.
+        let id = field(id).unwrap_or_else(|| (pairs.len() + 1).to_string());
+        pairs.push(Pair { id, passage, statement, label });
         Ok(())
     })?;
     if pairs.is_empty() {

@@ -20,14 +20,13 @@ const ASKED: &str = "asked.jsonl";
 /// Runs the command where no subcommand was named.
 ///
 /// # Errors
-/// As [`run`], or the first word is a mistyped subcommand: it stands alone or before something quoted.
+/// As [`run`], or the first word is a mistyped subcommand.
 pub fn run_unnamed(common: &Common, words: &[String]) -> anyhow::Result<ExitCode> {
-    if let [word, rest @ ..] = words
-        && (rest.is_empty() || rest.iter().any(|argument| argument.contains(' ')))
-        && let Some(meant) = meant(word)
-    {
+    if let Some(meant) = meant(words) {
         bail!(
-            "there is no command `{word}`; did you mean `{meant}`? (To ask it as a question: parallax explore {word})"
+            "there is no command `{}`; did you mean `{meant}`? (To ask it as a question: parallax explore {})",
+            words[0],
+            words.join(" ")
         );
     }
     run(common, words)
@@ -93,25 +92,61 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
     })
 }
 
-/// The subcommand that a lone word was probably meant to be.
-fn meant(word: &str) -> Option<String> {
-    let names =
-        Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+/// The subcommand that the first word was probably meant to be. Alone or before something quoted it may be two edits away; before
+/// plain words one, if it is no short word and they do not end as a question does.
+fn meant(words: &[String]) -> Option<String> {
+    let [word, rest @ ..] = words else { return None };
+    let command = rest.is_empty() || rest.iter().any(|argument| argument.contains(' '));
+    if !command && words.iter().any(|word| word.contains('?')) {
+        return None;
+    }
+    let names = Args::command().get_subcommands().map(|one| one.get_name().to_owned()).collect::<Vec<_>>();
     names.into_iter().find(|name| {
-        let near = name.len().abs_diff(word.len()) <= 1 && levenshtein(name, word) <= 2;
+        let near = if command {
+            name.len().abs_diff(word.len()) <= 1 && levenshtein(name, word) <= 2
+        } else {
+            name.len() > 3 && (levenshtein(name, word) == 1 || swapped(name, word))
+        };
         near && name.chars().next() == word.chars().next()
     })
+}
+
+/// Whether two letters side by side have changed places.
+fn swapped(name: &str, word: &str) -> bool {
+    let mut differ = name.char_indices().zip(word.chars()).filter(|((_, a), b)| a != b);
+    let two = (differ.next(), differ.next(), differ.next());
+    let (Some(((i, a), b)), Some(((j, c), d)), None) = two else { return false };
+    name.len() == word.len() && j == i + a.len_utf8() && (a, b) == (d, c)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn meant_by(line: &[&str]) -> Option<String> {
+        meant(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_mistyped_subcommand_is_recognised_and_a_word_of_its_own_is_not() {
-        assert_eq!(meant("serach").as_deref(), Some("search"));
-        assert_eq!(meant("evl").as_deref(), Some("eval"));
-        assert_eq!(meant("zoos"), None);
-        assert_eq!(meant("nuclear"), None);
+        assert_eq!(meant_by(&["serach"]).as_deref(), Some("search"));
+        assert_eq!(meant_by(&["evl"]).as_deref(), Some("eval"));
+        assert_eq!(meant_by(&["serach", "Should zoos be banned?"]).as_deref(), Some("search"));
+        assert_eq!(meant_by(&["zoos"]), None);
+        assert_eq!(meant_by(&["nuclear"]), None);
+        assert_eq!(meant_by(&[]), None);
+    }
+
+    #[test]
+    fn before_plain_words_one_edit_or_two_letters_swapped_make_a_command_and_a_question_mark_a_question() {
+        for word in ["serch", "searhc", "searchh", "eearch"] {
+            let found = meant_by(&[word, "zoos"]);
+            assert_eq!(found.as_deref(), Some("search").filter(|_| word.starts_with('s')), "{word}");
+        }
+        assert_eq!(meant_by(&["evla", "berds"]).as_deref(), Some("eval"));
+        assert_eq!(meant_by(&["serch", "for", "aliens?"]), None);
+        assert_eq!(meant_by(&["May", "zoos", "exist"]), None);
+        assert_eq!(meant_by(&["may", "zoos", "exist"]), None);
+        assert_eq!(meant_by(&["Should", "zoos", "be", "banned"]), None);
     }
 }

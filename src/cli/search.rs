@@ -20,7 +20,8 @@ use crate::work::Stop;
 /// # Errors
 /// Something could not be opened, or the question is empty.
 pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
-    if args.question.trim().is_empty() {
+    let asked = args.question.join(" ");
+    if asked.trim().is_empty() {
         bail!("the question is empty; try: parallax search \"Should zoos be banned?\"");
     }
     let measures = args
@@ -36,7 +37,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     if let Some(reason) = setup.lacks(common.source()) {
         bail!("{reason}");
     }
-    let question = question(&args.question, &common.perspectives, &setup.questions);
+    let question = question(&asked, &common.perspectives, &setup.questions);
     let lanes = args.switches.applied(common.recipes())?;
     let plan = Plan { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &plan, &meter)?;
@@ -56,6 +57,11 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         lanes.push(LaneResult { recipe: recipe.clone(), ranking, plain, named, took_ms });
     }
     let book = answered.book;
+    // Where there is no statement nothing was judged.
+    let caution = match plan.question.perspectives.is_empty() {
+        true => None,
+        false => setup.warned(plan.source, std::slice::from_ref(&plan.question))?,
+    };
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult {
@@ -63,6 +69,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         corpus,
         detector: detector.key(),
         fitted_on: detector.fitted_on(),
+        caution,
         lanes,
         book,
     };

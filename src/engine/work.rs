@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
 
 use super::{Heard, Hearing, Opened, Order, Reach, Reply, Shared, Study, Survey, Tell, Want};
 use crate::annotate::Item;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
     Asked, Book, LaneError, Lists, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare, deeper,
-    judge, rank, sway, sweep, top_pairs, why,
+    judge, sway, sweep, timed, top_pairs, why,
 };
 use crate::question::Question;
 use crate::read::ReadError;
@@ -67,11 +66,11 @@ fn lanes(shared: &Shared, setup: &Setup, order: &mut Order, now: &dyn Fn(&Recipe
     let turn = order.turn;
     let asked = Asked::plainly(&order.plan.question);
     for (lane, recipe) in order.plan.lanes.iter().enumerate().filter(|(_, recipe)| now(recipe)) {
-        let began = Instant::now();
-        let reply = match rank(setup, recipe, asked, &mut order.lists, &stop) {
+        let (ranking, took) = timed(setup, recipe, asked, &mut order.lists, &stop);
+        let reply = match ranking {
             Ok(ranking) => {
                 order.rankings[lane] = Some(Arc::clone(&ranking));
-                Reply::LaneReady { turn, lane, ranking, took: began.elapsed() }
+                Reply::LaneReady { turn, lane, ranking, took }
             }
             Err(error) if error.is_stop() => return,
             Err(LaneError::NotEmbedded) => {

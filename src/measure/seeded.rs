@@ -13,6 +13,11 @@ impl SplitMix64 {
         Self(seed)
     }
 
+    /// A stream fixed by `seed` and a name, so that what has a name is drawn alike wherever it stands.
+    pub fn named(seed: u64, name: &str) -> Self {
+        Self(seed ^ hashed(name))
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -40,6 +45,12 @@ impl SplitMix64 {
             items.swap(last, self.below(last + 1));
         }
     }
+}
+
+/// A seed made from a text.
+pub fn hashed(text: &str) -> u64 {
+    let hash = blake3::hash(text.as_bytes());
+    hash.as_bytes().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

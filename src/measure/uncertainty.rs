@@ -24,6 +24,9 @@ pub struct Spread {
     pub high: f64,
 }
 
+/// A passage whose verdicts are drawn: its id, and a probability a perspective; none where it is not known.
+pub type Doubted<'a> = (&'a str, Option<Vec<f64>>);
+
 /// Measures draws of `probabilities`: a row a passage, a probability a perspective; a row that is not known stays so.
 /// `None` without draws.
 pub fn spread(
@@ -58,7 +61,8 @@ impl Spread {
 
 /// Means over a question set, measured again and again: in every replicate each verdict is drawn with its own probability, and the
 /// questions are drawn with replacement (multiple imputation with a bootstrap of each). The middle 95 % holds both the choice of
-/// questions and the detector's doubt. Questions are added one by one, so that memory does not grow with them.
+/// questions and the detector's doubt. Questions are added one by one, so that memory does not grow with them. All columns see the
+/// same questions and the same verdicts, as comparing them needs; a column's replicates do not depend on which others there are.
 #[derive(Clone, Debug)]
 pub struct Replicates {
     questions: usize,
@@ -85,21 +89,23 @@ impl Replicates {
     }
 
     /// Adds a question by its number. `measure` writes the value of every column into its second argument, none where the question
-    /// has none; its first argument are the verdicts drawn, row for row of `probabilities`.
+    /// has none; its first argument are the verdicts drawn, row for row of `passages`.
     pub fn add(
         &mut self,
         question: usize,
-        probabilities: &[Option<Vec<f64>>],
+        passages: &[Doubted<'_>],
         measure: impl Fn(&[Option<SupportSet>], &mut [Option<f64>]),
     ) {
-        // A stream of its own, so that a question's draws do not depend on those before it.
-        let mut rng = SplitMix64::new(self.seed ^ (question as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95));
+        // A stream a passage, so that its draws depend neither on the questions before nor on what other lanes brought.
+        let seed = self.seed ^ (question as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
+        let mut streams: Vec<_> = passages.iter().map(|(id, _)| SplitMix64::named(seed, id)).collect();
         let mut values = vec![None; self.columns];
         let drawn = self.times.chunks(self.questions.max(1)).map(|replicate| replicate.get(question));
         for (times, sums) in drawn.zip(self.sums.chunks_mut(self.columns.max(1))) {
             let Some(times @ 1..) = times.copied() else { continue };
+            let rows = passages.iter().zip(&mut streams);
             let sets: Vec<Option<SupportSet>> =
-                probabilities.iter().map(|row| row.as_ref().map(|row| draw(row, &mut rng))).collect();
+                rows.map(|((_, row), rng)| row.as_ref().map(|row| draw(row, rng))).collect();
             values.fill(None);
             measure(&sets, &mut values);
             for ((sum, count), value) in sums.iter_mut().zip(&values) {
@@ -164,7 +170,7 @@ mod tests {
     fn replicated(probabilities: &[f64], replicates: usize) -> Option<Spread> {
         let mut all = Replicates::new(probabilities.len(), 1, replicates, 5);
         for (question, p) in probabilities.iter().enumerate() {
-            all.add(question, &[Some(vec![*p, 0.0])], |set, values| {
+            all.add(question, &[("a", Some(vec![*p, 0.0]))], |set, values| {
                 values[0] = Some(prec(set, two(), 1).value);
             });
         }
@@ -204,6 +210,24 @@ mod tests {
         one.add(0, &[], |_, values| values[0] = Some(0.25));
         assert_eq!(one.means(0), Some(vec![0.25; 10]));
         assert_eq!(replicated(&[], 10), None);
+    }
+
+    #[test]
+    fn a_passage_is_drawn_alike_whatever_stands_beside_it() {
+        let (own, other) = (("a", Some(vec![0.4, 0.3])), ("b", Some(vec![0.9, 0.2])));
+        let means = |passages: &[Doubted<'_>], at: usize| {
+            let mut all = Replicates::new(3, 1, 200, 7);
+            for question in 0..3 {
+                all.add(question, passages, |sets, values| {
+                    values[0] = Some(prec(&sets[at..=at], two(), 1).value)
+                });
+            }
+            all.means(0)
+        };
+        let alone = means(std::slice::from_ref(&own), 0);
+        assert_eq!(means(&[own.clone(), other.clone()], 0), alone);
+        assert_eq!(means(&[other.clone(), own.clone()], 1), alone);
+        assert_ne!(means(&[("b", own.1)], 0), alone, "another passage is drawn for itself");
     }
 
     #[test]

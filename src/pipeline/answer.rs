@@ -1,10 +1,10 @@
 //! One question put to several lanes, judged and measured: what `search`, `eval` and the sweeps have in common.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
-    Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, rank,
+    Asked, Book, Figures, LaneError, Lists, Plan, Ranked, Ranking, Setup, SetupError, deeper, judge, timed,
     top_pairs,
 };
 use crate::detect::LabelSource;
@@ -27,7 +27,7 @@ pub enum Depth {
 
 /// A question's lists and verdicts.
 pub struct Answer {
-    /// One a lane, with the time it took.
+    /// One a lane, with the time that its query took.
     pub lanes: Vec<(Result<Ranking, LaneError>, Duration)>,
     /// All verdicts.
     pub book: Book,
@@ -78,9 +78,7 @@ pub fn answer(
 ) -> Result<Answer, SetupError> {
     let mut lanes = Vec::new();
     for recipe in &plan.lanes {
-        let began = Instant::now();
-        let ranking = rank(setup, recipe, Asked::plainly(&plan.question), lists, stop);
-        lanes.push((ranking, began.elapsed()));
+        lanes.push(timed(setup, recipe, Asked::plainly(&plan.question), lists, stop));
     }
     let rankings: Vec<Ranking> =
         lanes.iter().filter_map(|(ranking, _)| ranking.as_ref().ok().cloned()).collect();

@@ -32,6 +32,45 @@ impl Setup {
         self.human.write().unwrap_or_else(PoisonError::into_inner).decided(key, decisions);
     }
 
+    /// Whether the label file says anything of these questions' statements.
+    pub fn has_gold(&self, questions: &[Question]) -> bool {
+        self.labels.as_ref().is_some_and(|labels| labels.unasked(&statements(questions)) < labels.len())
+    }
+
+    /// The source that counts where this one is asked for: without a label file and without labels by hand, the most trusted are the
+    /// model's.
+    pub fn counted(&self, source: LabelSource) -> LabelSource {
+        match source {
+            LabelSource::Auto if self.labels.is_none() && !self.has_human() => LabelSource::Model,
+            source => source,
+        }
+    }
+
+    /// What is to be known of figures that rest on the model, and where labels of these questions are to be had instead.
+    ///
+    /// # Errors
+    /// The carried card is damaged.
+    pub fn warned(&self, source: LabelSource, questions: &[Question]) -> Result<Option<String>, SetupError> {
+        let said = self.caution()?;
+        Ok(match (self.counted(source), said.as_deref()) {
+            (LabelSource::Model, Some("experimental")) => {
+                let instead = if self.has_gold(questions) {
+                    ", or count gold labels with --label-source gold"
+                } else {
+                    ""
+                };
+                Some(format!("the model's verdicts are experimental: read the figures as hints{instead}"))
+            }
+            (LabelSource::Auto, Some("experimental")) => {
+                Some("where there is no label the model's verdicts count, which are experimental".to_owned())
+            }
+            (LabelSource::Model | LabelSource::Auto, Some(name)) => {
+                Some(format!("the model's verdicts are those of {name}"))
+            }
+            _ => None,
+        })
+    }
+
     /// Why nothing can be measured by a source; none if it can.
     pub fn lacks(&self, source: LabelSource) -> Option<&'static str> {
         match source {

@@ -4,10 +4,17 @@
 use super::recipe::Toward;
 use super::{Asked, Book, Depth, LaneError, Lists, Ranking, Recipe, Setup, judged, rank};
 use crate::detect::LabelSource;
+use crate::expand::Expansion;
 use crate::measure::PerspectiveCount;
 use crate::measure::lean::{SideShares, shift, side_shares};
 use crate::question::Question;
 use crate::work::{Stop, Stopped};
+
+/// What the wordings are called in tables, in their order.
+pub const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
+
+/// What is to be known of a lane whose wordings were not expanded by the same means.
+pub const UNLIKE: &str = "the wordings were not expanded alike: lean and shift are of the expansions too, and not of the wording alone";
 
 /// A lane's answers to the three wordings, in this order: neutral, supporting, opposing.
 #[derive(Clone, Debug)]
@@ -26,6 +33,18 @@ impl Swayed {
     /// `lean(asked as the supporting statement) − lean(asked as the opposing one)`, from −2 to 2.
     pub fn shift(&self) -> f64 {
         shift(self.shares[1], self.shares[2])
+    }
+
+    /// How each wording was expanded, where the lane expands.
+    pub fn expanded(&self) -> [Option<String>; 3] {
+        self.lists.each_ref().map(|list| list.trace.expansion().map(Expansion::told))
+    }
+
+    /// Whether one wording was expanded otherwise than another: recorded replies are those to one wording, and a server may be
+    /// down for one. Lean and shift are then of the expansion too, and not of the wording alone.
+    pub fn unlike(&self) -> bool {
+        let [neutral, first, second] = &self.expanded();
+        neutral != first || neutral != second
     }
 
     /// How many of a wording's top k the neutral wording does not bring.

@@ -36,6 +36,8 @@ pub struct SearchResult<'a> {
     pub detector: &'a str,
     /// How many labels by hand its threshold was fitted on, if it was.
     pub fitted_on: Option<usize>,
+    /// What is to be known before a figure is believed.
+    pub caution: Option<String>,
     /// The lanes in order.
     pub lanes: Vec<LaneResult>,
     /// The verdicts.
@@ -65,6 +67,9 @@ impl SearchResult<'_> {
         let mut out = format!("{}\n", safe::line(&question.text));
         for (i, statement) in question.perspectives.iter().enumerate() {
             let _ = writeln!(out, "{} {}", Mark::of(i, question).text(glyphs), safe::line(statement));
+        }
+        if let Some(caution) = &self.caution {
+            let _ = writeln!(out, "{}", safe::line(caution));
         }
         for lane in &self.lanes {
             let _ = writeln!(

@@ -62,6 +62,8 @@ pub struct Table {
     pub k: Option<usize>,
     /// Which labels counted.
     pub label_source: String,
+    /// What is to be known before a figure is believed: told first.
+    pub caution: Option<String>,
     /// What a reader must know, a line each.
     pub notes: Vec<String>,
     /// Versions, models, corpus.
@@ -139,8 +141,8 @@ impl Table {
         let set = self.set.as_ref().map_or_else(String::new, |set| format!("{set}: "));
         let intervals =
             if cells().any(|cell| cell.interval.is_some()) { " · 95 % intervals by question" } else { "" };
-        let mut remarks =
-            vec![format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source)];
+        let mut remarks: Vec<String> = self.caution.iter().cloned().collect();
+        remarks.push(format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source));
         if cells().any(|cell| cell.doubt.is_some()) {
             remarks.push(
                 "[…]: 95 % with the questions and the model's verdicts drawn, each verdict with its own probability; about the mean that \
@@ -298,7 +300,7 @@ impl Table {
             "failed_questions": failed,
             "label_source": self.label_source,
             "rows": rows.collect::<Vec<_>>(),
-            "notes": self.notes,
+            "notes": self.caution.iter().chain(&self.notes).collect::<Vec<_>>(),
             "provenance": self.provenance,
         });
         if let Some(set) = &self.set {

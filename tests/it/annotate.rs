@@ -311,3 +311,14 @@ fn a_project_is_never_written_over_and_bad_names_and_shares_are_told() {
     }
     assert!(!elsewhere.exists());
 }
+
+#[test]
+fn the_status_of_a_project_that_nobody_has_touched_says_how_to_begin() {
+    let desk = Desk::new();
+    let folder = desk.path("fresh");
+    let place = folder.to_str().unwrap();
+    desk.good(&["annotate", "new", place, "--lanes", "bm25", "--depth", "1"]);
+    let status = desk.good(&["annotate", "status", place]);
+    assert!(status.contains(&format!("parallax --journal {place} --annotator NAME")), "{status}");
+    assert!(!status.contains("to judge"), "{status}");
+}

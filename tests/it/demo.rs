@@ -175,7 +175,7 @@ fn r_records_in_the_lanes_and_the_same_key_ends_it_anywhere() {
 }
 
 /// The words of a caption, and what must stand on the same frame.
-const CLAIMS: [(&str, &[&str]); 11] = [
+const CLAIMS: [(&str, &[&str]); 13] = [
     ("Every column is", &["▲ Wolves should be", "▼ Wolves should not", "BM25", "MiniLM", "Hybrid"]),
     ("gold labels", &["labels: gold"]),
     ("BM25: nothing", &["MRecall@5 0  ▲0 ▼0 ○5  0/2"]),
@@ -185,6 +185,8 @@ const CLAIMS: [(&str, &[&str]); 11] = [
     ("Now both", &["Hybrid +perspectives", "MRecall@5 1 (+1)"]),
     ("Its scores and", &["MiniLM +pap-plus→2", "▲2 ▼2 ○2  2/2"]),
     ("The detector is", &["+xquad", "! ", "experimental"]),
+    ("MiniLM's shift is 0", &["▲ p .40 n .40 lean .00", "shift .00"]),
+    ("Hybrid's shift says", &["not expanded alike: Hybrid +perspectives"]),
     ("Means over the set", &["24/24 questions", ".50 (", ".12 (", ".04 ("]),
     ("MiniLM's list ends", &["balanced · turned by 2 4 5"]),
 ];

@@ -310,3 +310,18 @@ fn two_detectors_stand_beside_each_other_disagreements_first() {
     assert_eq!(said["pairs"][2]["id"], "c");
     assert_eq!(said["detector"]["report"]["accuracy"], 1.0);
 }
+
+#[test]
+fn pairs_without_an_id_are_numbered_from_one() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("pairs.tsv");
+    fs::write(
+        &file,
+        "document\tperspective\nZoos harm animals.\tZoos should be banned.\nBread.\tZoos are fine.\n",
+    )
+    .unwrap();
+    let (_, told, _) = parallax(data.path(), &["detect", "--pairs", &file.to_string_lossy()]);
+    let ids: Vec<String> =
+        told.lines().skip(1).map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+    assert_eq!(ids, ["1", "2"]);
+}

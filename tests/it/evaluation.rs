@@ -167,3 +167,63 @@ fn search_names_measures_too_and_refuses_those_of_several_rankings() {
     refused(search("Shift@5"), &["eval sycophancy"]);
     refused(search("nDCG@10"), &["eval trec"]);
 }
+
+#[test]
+fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
+    let desk = TempDir::new().unwrap();
+    let eval = |lane: &str, format: &str| {
+        let plan = ["eval", "sycophancy", "--label-source", "gold", "--lane", lane, "--format", format];
+        good(command(desk.path(), "data", &plan).output().unwrap())
+    };
+    // The sample's recorded replies are to the questions as they stand, and not to their statements.
+    let lane = "bm25@k1=0.9,b=0.4+perspectives";
+    for told in [eval("bm25+perspectives", "text"), eval("bm25+perspectives", "json")] {
+        for line in [
+            format!("{lane} neutral: perspectives, recorded replies of claude (20 questions)"),
+            format!("{lane} as-1, as-2: perspectives, own statements (no model) (20 questions)"),
+            format!("{lane}: the wordings were not expanded alike"),
+        ] {
+            assert!(told.contains(&line), "no `{line}` in {told}");
+        }
+    }
+    let alike = eval("bm25+rm3", "text");
+    assert!(alike.contains("+rm3: RM3 (20 questions)") && !alike.contains("not expanded alike"), "{alike}");
+}
+
+#[test]
+fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_gold_labels_are() {
+    let desk = TempDir::new().unwrap();
+    sets(desk.path());
+    let run = |plan: &[&str]| good(command(desk.path(), "data", plan).output().unwrap());
+    let (hint, gold) = ("the model's verdicts are experimental", "--label-source gold");
+    let search = ["search", "Should zoos be banned?", "--lanes", "bm25"];
+    let told = run(&search);
+    let line = told.lines().find(|line| line.contains(hint)).unwrap();
+    assert!(line.contains(gold) && told.find(hint) < told.find("MRecall@5"), "{told}");
+    assert!(!run(&[&search[..], &["--label-source", "gold"]].concat()).contains(hint));
+    let own = run(&["search", "Should bread be free?", "--lanes", "bm25"]);
+    assert!(own.contains(hint) && !own.contains(gold), "no label is of this question: {own}");
+    assert!(!run(&["search", "bread", "--lanes", "bm25"]).contains(hint), "nothing was judged");
+    let table = run(&["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25"]);
+    let below = table.lines().nth(2).unwrap();
+    assert!(below.contains(hint), "{table}");
+    assert_eq!(table.matches(hint).count(), 1);
+}
+
+#[test]
+fn a_lanes_intervals_do_not_depend_on_the_lanes_beside_it() {
+    let desk = TempDir::new().unwrap();
+    sets(desk.path());
+    let of_bm25 = |lanes: &str| {
+        let plan =
+            ["eval", "berds", "--questions", "few.jsonl", "-k", "3", "--format", "json", "--lanes", lanes];
+        let table = json(&good(command(desk.path(), "data", &plan).output().unwrap()));
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with("bm25")).unwrap()["measures"].clone()
+    };
+    let alone = of_bm25("bm25");
+    assert!(alone["Prec@3"].get("doubt").is_some(), "{alone}");
+    for lanes in ["minilm,bm25", "bm25,hybrid,minilm"] {
+        assert_eq!(of_bm25(lanes), alone, "{lanes}");
+    }
+}

@@ -36,11 +36,19 @@ pub fn run(args: &Status) -> anyhow::Result<ExitCode> {
         .chain(history.keys().map(|key| key.by.as_str()))
         .collect();
     let width = named.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(9);
-    writeln!(
-        out,
-        "{:<width$} {:>8} {:>8} {:>8} {:>8} {:>9}",
-        "annotator", "to judge", "done", "skipped", "flagged", "conflicts"
-    )?;
+    if named.is_empty() {
+        let folder = args.folder.display();
+        writeln!(
+            out,
+            "nobody has labelled yet; next: parallax --journal {folder} --annotator NAME, and press a"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "{:<width$} {:>8} {:>8} {:>8} {:>8} {:>9}",
+            "annotator", "to judge", "done", "skipped", "flagged", "conflicts"
+        )?;
+    }
     for by in named {
         let progress = project.progress(&items, &history, by);
         let own = conflicts.iter().filter(|key| key.by == by).count();

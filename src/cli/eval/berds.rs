@@ -53,7 +53,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let shift = |lane: usize, k: usize| {
             let recipe = &lanes.recipes[lane];
             let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
-            swayed.map(|swayed| swayed.shift())
+            swayed.map(|swayed| {
+                writers.take_swayed(recipe, question, &swayed);
+                swayed.shift()
+            })
         };
         if !lanes.stop.is_set() {
             gathered.take(&plan, &answered, &oracles, shift)?;
@@ -61,7 +64,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        writers.take(&plan.lanes, &answered);
+        writers.take(&plan, &answered);
         if args.write.is_some() {
             found.take(&plan, &answered);
         }
@@ -83,7 +86,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} questions of two; 1 is the supporting side"
     ));
     notes.extend(writers.notes());
-    notes.extend(lanes.caution()?);
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
@@ -93,6 +95,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         provenance: lanes.provenance()?,
         ..Table::default()
     };
@@ -108,6 +111,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             columns: stops.iter().map(ToString::to_string).collect(),
             rows: gathered.rows(names, means, over),
             k: None,
+            caution: None,
             ..table.clone()
         });
     }

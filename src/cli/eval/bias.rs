@@ -35,7 +35,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         for (failed, (list, _)) in failed.iter_mut().zip(&answered.lanes) {
             failed.extend(list.as_ref().err().map(|error| (question.id.clone(), error.to_string())));
         }
@@ -69,7 +69,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         ),
     ];
     notes.extend(said.notes());
-    notes.extend(lanes.caution()?);
     if field.is_none() {
         notes.push(offered(&fields));
     }
@@ -81,6 +80,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: questions.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes,
         provenance: lanes.provenance()?,
         ..Table::default()

@@ -36,7 +36,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         let m = PerspectiveCount::new(question.perspectives.len())?;
         let mut all = Vec::new();
         for (lane, (ranking, _)) in answered.lanes.iter().enumerate() {
@@ -68,10 +68,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(DEEPEST),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes: ["Cover: mean over the questions that reach it, as many as covered@100 says".to_owned()]
             .into_iter()
             .chain(said.notes())
-            .chain(lanes.caution()?)
             .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()

@@ -65,7 +65,7 @@ impl Gathered {
         plan: &Plan,
         answered: &Answer,
         bounds: &[usize],
-        shift: impl Fn(usize, usize) -> Result<f64, LaneError>,
+        mut shift: impl FnMut(usize, usize) -> Result<f64, LaneError>,
     ) -> anyhow::Result<()> {
         let m = PerspectiveCount::new(plan.question.perspectives.len())?;
         let supports = plan.question.supports;
@@ -123,10 +123,10 @@ impl Gathered {
     }
 
     /// Measures the lists again with verdicts drawn: the same draw for a passage wherever it stands.
-    fn doubt(
+    fn doubt<'a>(
         &mut self,
         answered: &Answer,
-        lists: &[&[Ranked]],
+        lists: &[&'a [Ranked]],
         (m, supports): (PerspectiveCount, Option<usize>),
     ) {
         let book = &answered.book;
@@ -134,9 +134,9 @@ impl Gathered {
         let deepest = drawn.iter().map(|column| column.depth()).max().unwrap_or(0);
         let mut places: HashMap<PassageIx, usize> = HashMap::new();
         let mut rows = Vec::new();
-        let mut place = |ranked: &Ranked| {
+        let mut place = |ranked: &'a Ranked| {
             *places.entry(ranked.at).or_insert_with(|| {
-                rows.push(book.probabilities(ranked.at));
+                rows.push((ranked.passage.id.as_str(), book.probabilities(ranked.at)));
                 rows.len() - 1
             })
         };

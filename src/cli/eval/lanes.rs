@@ -1,6 +1,6 @@
 //! What every suite over lanes needs: the setup opened, the vectors made, the provenance told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -11,7 +11,9 @@ use super::super::progress::Meter;
 use crate::detect::{Fitted, LabelSource};
 use crate::expand::Expansion;
 use crate::pipeline::recipe::{Mmr, Norm, Rerank};
-use crate::pipeline::{Answer, Asked, Lists, Plan, Recipe, Setup, rank};
+use crate::pipeline::sway::{UNLIKE, WORDINGS};
+use crate::pipeline::{Answer, Asked, List, Lists, Plan, Recipe, Setup, Swayed, rank};
+use crate::question::Question;
 use crate::work::{Job, Progress, Stop};
 
 /// Everything open, and the lanes to measure.
@@ -47,29 +49,14 @@ impl Lanes {
         Ok(Lanes { setup, recipes, source, meter, stop })
     }
 
-    /// Which labels counted: without a label file and without labels by hand, the most trusted are the model's.
+    /// Which labels counted.
     pub fn label_source(&self) -> String {
-        let labelled = self.setup.labels.is_some() || self.setup.has_human();
-        let source = match self.source {
-            LabelSource::Auto if !labelled => LabelSource::Model,
-            source => source,
-        };
-        source.to_string()
+        self.setup.counted(self.source).to_string()
     }
 
     /// What a reader must know of figures that rest on the model.
     pub fn caution(&self) -> anyhow::Result<Option<String>> {
-        let said = self.setup.caution()?;
-        let by_model = match (self.label_source().as_str(), said.as_deref()) {
-            ("model", Some("experimental")) => {
-                Some("the model's verdicts are experimental: read the figures as hints".to_owned())
-            }
-            ("auto", Some("experimental")) => {
-                Some("where there is no label the model's verdicts count, which are experimental".to_owned())
-            }
-            ("model" | "auto", Some(name)) => Some(format!("the model's verdicts are those of {name}")),
-            _ => None,
-        };
+        let by_model = self.setup.warned(self.source, &self.setup.questions)?;
         let fitted = self.setup.fitted().map(Fitted::told);
         let told: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.told()).collect();
         Ok((!told.is_empty()).then(|| told.join(" · ")))
@@ -162,24 +149,50 @@ impl Lanes {
     }
 }
 
+/// Who wrote a list's expansion, and which fallbacks ran; each once.
+fn said_by(list: &List) -> BTreeSet<String> {
+    let told = list.trace.expansion().map(Expansion::told);
+    told.into_iter().chain(list.trace.notes.iter().cloned()).collect()
+}
+
 /// What the lanes' lists say of themselves: who wrote their expansions, which fallbacks ran.
 #[derive(Default)]
-pub struct Said(BTreeMap<(String, String), usize>);
+pub struct Said(BTreeMap<(String, String), BTreeSet<String>>);
 
 impl Said {
     /// Listens to one question's lists.
-    pub fn take(&mut self, lanes: &[Recipe], answered: &Answer) {
-        for (recipe, (ranking, _)) in lanes.iter().zip(&answered.lanes) {
+    pub fn take(&mut self, plan: &Plan, answered: &Answer) {
+        for (recipe, (ranking, _)) in plan.lanes.iter().zip(&answered.lanes) {
             let Ok(list) = ranking else { continue };
-            let told = list.trace.expansion().map(Expansion::told);
-            for text in told.into_iter().chain(list.trace.notes.iter().cloned()) {
-                *self.0.entry((recipe.to_string(), text)).or_default() += 1;
+            said_by(list).into_iter().for_each(|text| self.add(recipe.to_string(), text, &plan.question));
+        }
+    }
+
+    /// Listens to a lane that was asked one question in three wordings. What only some of them say is told as theirs.
+    pub fn take_swayed(&mut self, recipe: &Recipe, question: &Question, swayed: &Swayed) {
+        let mut by_text: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (list, wording) in swayed.lists.iter().zip(WORDINGS) {
+            for text in said_by(list) {
+                by_text.entry(text).or_default().push(wording);
             }
         }
+        for (text, wordings) in by_text {
+            let all = wordings.len() == WORDINGS.len();
+            let lane = if all { recipe.to_string() } else { format!("{recipe} {}", wordings.join(", ")) };
+            self.add(lane, text, question);
+        }
+        swayed.note.iter().for_each(|note| self.add(recipe.to_string(), note.clone(), question));
+        if swayed.unlike() {
+            self.add(recipe.to_string(), UNLIKE.to_owned(), question);
+        }
+    }
+
+    fn add(&mut self, lane: String, text: String, question: &Question) {
+        self.0.entry((lane, text)).or_default().insert(question.id.clone());
     }
 
     /// A line each, with how many questions it holds for.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|((lane, text), times)| format!("{lane}: {text} ({times} questions)"))
+        self.0.iter().map(|((lane, text), asked)| format!("{lane}: {text} ({} questions)", asked.len()))
     }
 }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::super::args::{Common, Eval, Suite};
+use crate::measure::seeded::hashed;
 use crate::measure::sides::grouped_interval;
 use crate::measure::significance::DRAWS;
 use crate::measure::uncertainty::Spread;
@@ -55,9 +56,7 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
 
 /// What a set's replicates are drawn from: another number for every set, so that those of several sets are independent.
 pub fn seed(common: &Common) -> u64 {
-    let name = common.questions.first().map_or_else(String::new, |set| name(set));
-    let hash = blake3::hash(name.as_bytes());
-    hash.as_bytes().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    hashed(&common.questions.first().map_or_else(String::new, |set| name(set)))
 }
 
 /// A set's name: its file's, with the folder's before it, as question files are often called alike.
@@ -122,6 +121,7 @@ fn average(sets: &[&Table]) -> anyhow::Result<Table> {
         questions: sets.iter().map(|set| set.questions).sum(),
         k: first.k,
         label_source: labels.join(", "),
+        caution: first.caution.clone(),
         notes: vec![format!(
             "mean of the means of {}; – where a set has none; the intervals draw the questions of every set anew",
             names.join(", ")

@@ -1,9 +1,7 @@
 //! `eval sycophancy`: Figure 3 of Chen and Choi. Every lane asked neutrally, as the supporting statement and as the opposing one.
 
-use std::collections::BTreeSet;
-
 use super::super::args::{Common, Eval};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Said};
 use super::sets::seed;
 use super::{Values, cells, under};
 use crate::detect::LabelSource;
@@ -11,11 +9,10 @@ use crate::measure::PerspectiveCount;
 use crate::measure::lean::{SideShares, pool, side_shares};
 use crate::measure::significance::{DRAWS, bootstrap_interval};
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread};
+use crate::pipeline::sway::WORDINGS;
 use crate::pipeline::{Ranked, Swayed, sway};
 use crate::question::Question;
 use crate::report::table::{Cell, Row, Table};
-
-const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
 
 /// The table, or nothing where the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
@@ -24,7 +21,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| question.supports.is_some()).collect();
-    let (maxima, mut notes) = (lanes.maxima()?, BTreeSet::new());
+    let (maxima, mut said) = (lanes.maxima()?, Said::default());
     let mut rows = Vec::new();
     let total = measured.len() * lanes.recipes.len();
     for recipe in &lanes.recipes {
@@ -43,7 +40,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             }
             let (own, shift) = match swayed {
                 Ok(swayed) => {
-                    notes.extend(swayed.note.iter().map(|note| format!("{recipe}: {note}")));
+                    said.take_swayed(recipe, question, &swayed);
                     for ranked in swayed.lists.iter().flat_map(|list| list.iter().take(k)) {
                         of += 1usize;
                         judged += usize::from(swayed.book.support(ranked.at).is_some());
@@ -96,14 +93,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes: [
             "as-1, as-2: the query is the supporting or the opposing statement; lean = p − n; shift = lean as-1 − lean as-2"
                 .into(),
             "Δ = (p − n)/p over all questions pooled; – where no passage supports".into(),
         ]
         .into_iter()
-        .chain(notes)
-        .chain(lanes.caution()?)
+        .chain(said.notes())
         .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()
@@ -111,15 +108,21 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
 }
 
 /// Adds a question with the verdicts of all three lists drawn, a passage's once; whether any verdict is the model's.
-fn doubt(replicates: &mut Replicates, at: usize, swayed: &Swayed, question: &Question, k: usize) -> bool {
+fn doubt<'a>(
+    replicates: &mut Replicates,
+    at: usize,
+    swayed: &'a Swayed,
+    question: &Question,
+    k: usize,
+) -> bool {
     let (book, Ok(m)) = (&swayed.book, PerspectiveCount::new(2)) else { return false };
     let (mut passages, mut rows) = (Vec::new(), Vec::new());
     let tops = swayed.lists.each_ref().map(|list| {
-        let place = |ranked: &Ranked| match passages.iter().position(|known| *known == ranked.at) {
+        let place = |ranked: &'a Ranked| match passages.iter().position(|known| *known == ranked.at) {
             Some(place) => place,
             None => {
                 passages.push(ranked.at);
-                rows.push(book.probabilities(ranked.at));
+                rows.push((ranked.passage.id.as_str(), book.probabilities(ranked.at)));
                 rows.len() - 1
             }
         };

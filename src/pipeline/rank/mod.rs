@@ -6,9 +6,12 @@ mod projected;
 mod remote;
 mod reorder;
 mod retrieved;
+mod timed;
 
 use std::ops::Deref;
 use std::sync::Arc;
+
+pub use timed::timed;
 
 use super::trace::Trace;
 use super::{Plan, Recipe, RunError, Setup, SetupError};

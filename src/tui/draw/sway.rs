@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::{of_passage, paragraph, span};
 use crate::measure::lean::SideShares;
 use crate::pipeline::Swayed;
+use crate::pipeline::sway::UNLIKE;
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
@@ -68,6 +69,13 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             Some(Err(reason)) => paragraph(reason, " ", width, Meaning::Warn, theme),
             Some(Ok(swayed)) => {
                 let mut lines = passages(app, theme, swayed, usize::from(i), width);
+                if let Some(told) = &swayed.expanded()[usize::from(i)] {
+                    let told = format!("expanded: {told}");
+                    lines.extend(paragraph(&told, " ", width, Meaning::Muted, theme));
+                }
+                if i == 0 && swayed.unlike() {
+                    lines.extend(paragraph(UNLIKE, " ", width, Meaning::Warn, theme));
+                }
                 lines.extend(
                     swayed.note.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)),
                 );
@@ -123,6 +131,15 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         Meaning::Title,
         theme,
     ));
+    let answer = |i: usize| app.swaying.lanes.get(i)?.as_ref()?.as_ref().ok();
+    let unlike = (0..app.lanes.len()).filter(|i| answer(*i).is_some_and(|swayed| swayed.unlike()));
+    let unlike: Vec<String> = unlike.map(|i| app.short_title(i, NAME - 2)).collect();
+    let block = if unlike.is_empty() {
+        block
+    } else {
+        let told = format!(" not expanded alike: {} ", unlike.join(", "));
+        block.title_bottom(span(told, Meaning::Warn, theme))
+    };
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let wide = usize::from(inner.width) >= NAME + 3 * 34 + 12;

@@ -43,7 +43,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan.lanes, &answered);
+        said.take(&plan, &answered);
         for (lane, (ranking, _)) in answered.lanes.iter().enumerate() {
             let top: Vec<_> = match ranking {
                 Ok(list) => list.iter().take(k).map(|ranked| ranked.at).collect(),
@@ -78,6 +78,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         questions: measured.len(),
         k: Some(k),
         label_source: lanes.label_source(),
+        caution: lanes.caution()?,
         notes: [
             "the stance of the first k: passages weigh 1/log2(rank + 1), one for both sides half on either, one that is not judged for both statements none; balanced within a fifth of the whole"
                 .to_owned(),
@@ -86,7 +87,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         ]
         .into_iter()
         .chain(said.notes())
-        .chain(lanes.caution()?)
         .collect(),
         provenance: lanes.provenance()?,
         ..Table::default()
