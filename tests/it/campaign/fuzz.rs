@@ -200,7 +200,6 @@ targets! {
     models::gguf: seeds(&["tests/fixtures/llm/llama.gguf", "tests/fixtures/llm/pieces.gguf", "tests/fixtures/llm/qwen3.gguf"], &[]);
     models::fid_weights: seeds(&["tests/fixtures/fid/plain/model.safetensors"], &[]);
     models::fid_config: seeds(&["tests/fixtures/fid/plain/config.json", "tests/fixtures/fid/gated/tokenizer.json"], &[]);
-    models::reader_graph: seeds(&["tests/fixtures/readers/words/reader.onnx", "tests/fixtures/readers/logits.onnx"], &[]);
     models::reader_card: seeds(&["tests/fixtures/readers/words/reader.json"], &[]);
     served::chat_stream: seeds(&[], &[CHAT]);
     served::chat_answer: seeds(&[], &[CHATTED, ONCE, REFUSED]);
@@ -212,6 +211,7 @@ targets! {
     served::robots: seeds(&[], &["User-agent: *\nDisallow: /private\nAllow: /page$\nCrawl-delay: 0\nSitemap: /x\n"]);
     texts::packed_zst: zst();
     labels::journal: acts();
+    models::reader_graph: graphs();
     models::vectors_npy: npy();
     models::vectors_safetensors: tensor();
     models::weights_pickle: seeds(&PICKLES, &[]);
@@ -225,6 +225,17 @@ const PICKLES: [&str; 2] = [
 fn zst() -> Vec<Vec<u8>> {
     let texts = ["a line\nand another\n".repeat(50), String::new()];
     texts.map(|text| zstd::encode_all(text.as_bytes(), 3).unwrap()).into()
+}
+
+/// Graphs; those of the fixtures have neither metadata nor packed numbers.
+fn graphs() -> Vec<Vec<u8>> {
+    let mut seeds =
+        seeds(&["tests/fixtures/readers/words/reader.onnx", "tests/fixtures/readers/logits.onnx"], &[]);
+    // An entry of metadata with its name and value.
+    seeds.push([&seeds[0][..], b"\x72\x08\x0a\x02by\x12\x02us"].concat());
+    // A graph with a tensor of the numbers 3 and 128.
+    seeds.push(b"\x3a\x09\x2a\x07\x10\x07\x3a\x03\x03\x80\x01".to_vec());
+    seeds
 }
 
 /// A journal as acts write it.
