@@ -1,4 +1,5 @@
-//! `parallax demo`: plays a recorded session in the explorer, or the carried tour; or saves it as a moving picture.
+//! `parallax demo`: plays a recorded session in the explorer, or the carried tour; or saves it as a moving picture. What was asked is not
+//! kept for the next time; a corpus that the session names is imported and embedded like any other.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;

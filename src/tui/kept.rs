@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
+use crate::corpus::library::replace;
 use crate::pipeline::Recipe;
 
 /// Of a longer file, only the end is read.
@@ -129,13 +130,23 @@ impl Drop for Keeper {
 
 /// Of a file that has become long, only what is read stays.
 fn shortened(path: &Path) -> io::Result<()> {
-    if path.metadata()?.len() <= 4 * RECALLED {
+    let long = || path.metadata().map(|about| about.len() > 4 * RECALLED);
+    if !long()? {
         return Ok(());
     }
-    let beside = path.with_extension("jsonl.new");
-    let mut file = File::create(&beside)?;
-    file.write_all(end_of(path)?.as_bytes()).and_then(|()| file.sync_all())?;
-    std::fs::rename(beside, path)
+    let _alone = alone(path)?;
+    // Another explorer may have done it meanwhile.
+    if long()? { replace(path, end_of(path)?.as_bytes()) } else { Ok(()) }
+}
+
+/// Waits until no other explorer writes. The file itself cannot be locked: who waited for that might then append to one that was
+/// replaced.
+fn alone(path: &Path) -> io::Result<File> {
+    let lock = File::create(path.with_extension("lock"))?;
+    match lock.lock() {
+        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(lock),
+    }
 }
 
 /// The last lines of a file.
@@ -155,11 +166,8 @@ fn append(path: &Path, asked: &Asked) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
+    let _alone = alone(path)?;
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    match file.lock() {
-        Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-        _ => {}
-    }
     let len = file.seek(SeekFrom::End(0))?;
     let from = len.saturating_sub(RECALLED);
     file.seek(SeekFrom::Start(from))?;
@@ -324,6 +332,26 @@ mod tests {
         assert!((100..1_000).contains(&kept.asked.len()) && kept.told.is_none(), "{:?}", kept.told);
         assert!(path.metadata().unwrap().len() <= RECALLED);
         assert_eq!(kept.last().unwrap().0, "the last?");
+    }
+
+    #[test]
+    fn what_another_explorer_appends_while_a_long_file_is_shortened_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("asked.jsonl");
+        let line = serde_json::to_string(&asked(&"long ".repeat(100))).unwrap() + "\n";
+        std::fs::write(&path, line.repeat(3_000)).unwrap();
+        thread::scope(|scope| {
+            for n in 0..8 {
+                let path = &path;
+                scope.spawn(move || append(path, &asked(&format!("the question {n}?"))).unwrap());
+                scope.spawn(move || read(path));
+            }
+        });
+        let kept = read(&path);
+        let ours = kept.asked.iter().filter(|asked| asked.question.starts_with("the question")).count();
+        assert_eq!((ours, kept.told), (8, None));
+        let names = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
+        assert!(names.into_iter().all(|name| name == "asked.jsonl" || name == "asked.lock"));
     }
 
     #[test]

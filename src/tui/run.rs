@@ -38,6 +38,8 @@ type Quiet = (Instant, Turn, Reach);
 pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
     let (send, messages) = mpsc::channel();
     let mut mouse = start.config.mouse;
+    // Before the terminal is taken: a long session takes its time.
+    let replay = session.map(|(session, pace)| Replay::begin(session, pace));
     let (guard, mut terminal) = Guard::take(mouse)?;
     listen(send.clone());
     signals(send.clone())?;
@@ -56,8 +58,8 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<()> {
     force_color_output(true);
     let area = terminal.size()?;
     let mut app = App::new(&start, Size { width: area.width, height: area.height });
-    if let Some((session, pace)) = session {
-        Replay::begin(session, pace).onto(&mut app);
+    if let Some(replay) = replay {
+        replay.onto(&mut app);
     }
     let mut recorder: Option<Recorder> = None;
     let mut before = Instant::now();

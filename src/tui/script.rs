@@ -52,7 +52,7 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     while let Some(first) = rest.chars().next() {
         if first == '<' {
             let wrong = || ScriptError { at: rest.chars().take(20).collect() };
-            let (name, after) = rest[1..].split_once('>').ok_or_else(wrong)?;
+            let (name, after) = bracketed(&rest[1..]).ok_or_else(wrong)?;
             steps.push(named(name).ok_or_else(wrong)?);
             rest = after;
         } else {
@@ -63,7 +63,20 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     Ok(steps)
 }
 
+/// What stands before the `>` that closes, and what comes after it; `C->>` closes at its second one.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    match text.strip_prefix("C->>") {
+        Some(after) => Some(("C->", after)),
+        None => text.split_once('>'),
+    }
+}
+
 fn named(name: &str) -> Option<Step> {
+    if let Some(letter) = name.strip_prefix("C-") {
+        let mut letters = letter.chars();
+        let (letter, None) = (letters.next()?, letters.next()) else { return None };
+        return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
+    }
     if let Some(size) = name.strip_prefix("Resize:") {
         return size.parse().ok().map(Step::Resize);
     }
@@ -72,11 +85,6 @@ fn named(name: &str) -> Option<Step> {
         let (x, y) = place.split_once(',')?;
         let (column, row) = (x.trim().parse().ok()?, y.trim().parse().ok()?);
         return Some(Step::Mouse(MouseEvent { kind: *kind, column, row, modifiers: KeyModifiers::NONE }));
-    }
-    if let Some(letter) = name.strip_prefix("C-") {
-        let mut letters = letter.chars();
-        let (letter, None) = (letters.next()?, letters.next()) else { return None };
-        return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
     }
     if let Some(number) = name.strip_prefix('F').and_then(|number| number.parse().ok()) {
         let key = KeyEvent::new(KeyCode::F(number), KeyModifiers::NONE);

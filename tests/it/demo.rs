@@ -3,10 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parallax::engine::Labelling;
+use parallax::engine::{Labelling, Reply};
 use parallax::tui::app::{App, Screen};
+use parallax::tui::config;
 use parallax::tui::message::{Effect, Msg, Recording};
 use parallax::tui::script::{self, Step};
 use parallax::tui::session::{self, Recorder, Replay, Session};
@@ -141,11 +143,47 @@ fn a_recording_that_begins_under_a_filter_with_lanes_moved_and_dragged_plays_the
 }
 
 #[test]
+fn a_recording_that_begins_with_words_beside_passages_brings_them_up_again() {
+    let counted = || Msg::Engine(Reply::Fields(Arc::new(stage::fields())));
+    let plain = asked(140, 30);
+    let mut app = plain.clone();
+    press(&mut app, "b");
+    update(&mut app, counted());
+    press(&mut app, "<Tab><Enter>jj");
+    let now = seen(&app);
+    assert!(app.biasing.on_lanes == Some(1) && now != seen(&plain), "{now}");
+    let folder = tempfile::tempdir().unwrap();
+    let session = recorded(folder.path(), &app, &[]);
+    let mut again = plain;
+    Replay::filmed(&session).onto(&mut again);
+    pass(&mut again, 1);
+    assert_eq!(again.screen, Screen::Bias, "the fields are waited for");
+    update(&mut again, counted());
+    pass(&mut again, 1);
+    assert_eq!((seen(&again), again.biasing.on_lanes), (now, Some(1)));
+}
+
+#[test]
 fn a_pause_of_days_is_recorded_as_one_of_a_day_which_can_be_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let [Step::Key(key)] = script::parse("j").unwrap()[..] else { panic!("no key") };
     let session = recorded(folder.path(), &asked(100, 30), &[(50, Msg::Key(key))]);
     assert!(session.acts.iter().any(|(after, _)| after.as_secs() == 24 * 3600));
+}
+
+#[test]
+fn other_keys_or_another_layout_end_a_recording_and_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut app, now) = (asked(100, 30), Instant::now());
+    let mut recorder = Recorder::begin(folder.path(), &stage::start(), &app, now).unwrap();
+    let read = |text: &str| Msg::Configured(Ok(config::read(text).0));
+    recorder.take(&read("glyphs = 'ascii'"), now).unwrap();
+    for text in ["[keys]\nhelp = '<C-g>'", "[layout]\npassage-rows = 2"] {
+        let error = recorder.take(&read(text), now).unwrap_err();
+        update(&mut app, Msg::Recorded(Recording::Failed(error.to_string())));
+        let told = app.notice.clone().unwrap();
+        assert!(told.contains("keys or layout have changed; parallax-1.session.jsonl holds"), "{told}");
+    }
 }
 
 #[test]

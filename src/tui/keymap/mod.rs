@@ -48,7 +48,8 @@ pub fn name(key: &KeyEvent) -> Option<String> {
         KeyCode::End => "End",
         KeyCode::PageUp => "PageUp",
         KeyCode::PageDown => "PageDown",
-        KeyCode::F(n) => return Some(format!("<F{n}>")),
+        // Scripts know no others.
+        KeyCode::F(n @ 1..=12) => return Some(format!("<F{n}>")),
         _ => return None,
     };
     Some(format!("<{special}>"))
@@ -95,6 +96,44 @@ pub fn shown(key: &str, ascii: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_is_read_as_the_key_that_has_it() {
+        let letters = ('\0'..'\u{3000}').chain(['動', '🦍', '\u{10ffff}']).map(KeyCode::Char);
+        let functions = (0..=u8::MAX).map(KeyCode::F);
+        let others = [
+            KeyCode::Backspace,
+            KeyCode::Enter,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::Tab,
+            KeyCode::BackTab,
+            KeyCode::Delete,
+            KeyCode::Insert,
+            KeyCode::Null,
+            KeyCode::Esc,
+            KeyCode::CapsLock,
+            KeyCode::Menu,
+        ];
+        let mut named = 0;
+        for code in letters.chain(functions).chain(others) {
+            for modifiers in KeyModifiers::all().iter().chain([KeyModifiers::NONE]) {
+                let Some(text) = name(&KeyEvent::new(code, modifiers)) else { continue };
+                let script =
+                    crate::tui::script::parse(&text).unwrap_or_else(|error| panic!("{code:?}: {error}"));
+                let [crate::tui::script::Step::Key(read)] = script[..] else { panic!("{code:?}: {text}") };
+                assert_eq!(name(&read), Some(text));
+                named += 1;
+            }
+        }
+        assert!(named > 10_000, "{named}");
+    }
 
     #[test]
     fn a_key_is_read_in_one_notation_and_what_terminals_send_alike_is_one_key() {

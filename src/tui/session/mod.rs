@@ -35,6 +35,12 @@ const VERSION: u32 = 1;
 /// No pause has more milliseconds, so that a slip of the pen is no endless wait.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
+/// Most acts of a session: a key a second for more than a day. They are held in memory.
+const ACTS: usize = 100_000;
+
+/// Most bytes of a session's lines.
+const BYTES: usize = 8 << 20;
+
 /// With what a session opens. What is absent is the default, and the theme that of whoever watches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::{Act, Head, LONGEST, Line, Session, VERSION};
+use super::{ACTS, Act, BYTES, Head, LONGEST, Line, Session, VERSION};
 use crate::assets::TOUR;
 use crate::detect::{Choice, LabelSource};
 use crate::input::{InputError, Lines};
@@ -37,16 +37,19 @@ pub fn tour() -> Result<Session, InputError> {
 }
 
 fn of(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
-    let (mut first, mut acts) = (None, Vec::new());
+    let (mut first, mut acts, mut bytes) = (None, Vec::new(), 0);
     while let Some(line) = lines.next_line()? {
+        bytes += line.text.len();
+        let full = bytes > BYTES;
         let wrong = match &first {
-            None => head(line.text).map(|read| first = Some(read)).err(),
-            Some(_) => act(line.text).map(|read| acts.extend(read)).err(),
+            _ if full => Err(too_long()),
+            None => head(line.text).map(|read| first = Some(read)),
+            Some(_) => act(line.text, &mut acts),
         };
-        if let Some(expected) = wrong {
+        if let Err(expected) = wrong {
             lines.bad(expected);
-            // Without it the other lines say nothing.
-            if first.is_none() {
+            // Without the first the other lines say nothing; beyond what a session may have nothing is read.
+            if first.is_none() || full || acts.len() > ACTS {
                 break;
             }
         }
@@ -96,8 +99,16 @@ fn head(text: &str) -> Result<Head, String> {
     }
 }
 
-/// Any other line.
-fn act(text: &str) -> Result<Vec<(Duration, Act)>, String> {
+/// A packed file of a few kilobytes may hold acts for gigabytes of memory.
+fn too_long() -> String {
+    format!(
+        "a session of at most {ACTS} acts, each key one, in lines of {} MB together; split it",
+        BYTES >> 20
+    )
+}
+
+/// Any other line: what was done is appended, at most one act more than a session may have.
+fn act(text: &str, acts: &mut Vec<(Duration, Act)>) -> Result<(), String> {
     let an_act = "an act, such as {\"after\":250,\"keys\":\"m\"}, with \"keys\", \"pasted\" or \"say\"";
     let line: Line = serde_json::from_str(text).map_err(|error| format!("{an_act} ({error})"))?;
     if line.after > LONGEST {
@@ -110,10 +121,12 @@ fn act(text: &str) -> Result<Vec<(Duration, Act)>, String> {
             // Of several keys each comes after the pause; a wait takes as long as it takes.
             let alone = steps.len() == 1;
             let pause = |step: &Step| if *step == Step::Wait && !alone { Duration::ZERO } else { after };
-            Ok(steps.into_iter().map(|step| (pause(&step), Act::Step(step))).collect())
+            let room = (ACTS + 1).saturating_sub(acts.len());
+            acts.extend(steps.into_iter().take(room).map(|step| (pause(&step), Act::Step(step))));
         }
-        (None, Some(text), None) => Ok(vec![(after, Act::Paste(text))]),
-        (None, None, Some(words)) => Ok(vec![(after, Act::Say(words))]),
-        _ => Err(an_act.into()),
+        (None, Some(text), None) => acts.push((after, Act::Paste(text))),
+        (None, None, Some(words)) => acts.push((after, Act::Say(words))),
+        _ => return Err(an_act.into()),
     }
+    if acts.len() > ACTS { Err(too_long()) } else { Ok(()) }
 }

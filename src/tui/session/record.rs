@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::layout::Rect;
@@ -11,8 +12,8 @@ use super::{Head, LONGEST, Line, VERSION};
 use crate::detect::Choice;
 use crate::question::By;
 use crate::tui::app::{App, Corpus, Lane};
-use crate::tui::config::Config;
-use crate::tui::keymap::{self, Action, Context};
+use crate::tui::config::{Config, Layout};
+use crate::tui::keymap::{self, Action, Context, Keymap};
 use crate::tui::layout::{LanePanes, arrange};
 use crate::tui::message::Msg;
 use crate::tui::settled::settled;
@@ -29,6 +30,8 @@ pub struct Recorder {
     last: Instant,
     /// Whether all had come when it was last looked.
     settled: bool,
+    /// The keys and the layout that its first line tells of.
+    held: (Arc<Keymap>, Layout),
 }
 
 impl Recorder {
@@ -38,7 +41,8 @@ impl Recorder {
     /// No file can be written to in the folder.
     pub fn begin(folder: &Path, start: &Start, app: &App, now: Instant) -> io::Result<Recorder> {
         let (name, file) = free(folder)?;
-        let mut recorder = Recorder { name, file, last: now, settled: true };
+        let held = (app.keys.clone(), app.layout);
+        let mut recorder = Recorder { name, file, last: now, settled: true, held };
         let head = serde_json::to_string(&Head::of(start, app))?;
         recorder.write(head)?;
         let keys = format!("<Wait>{}", there(app));
@@ -58,10 +62,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes down what a person did; other messages are none of its business.
+    /// Writes down what a person did; of other messages, one alone is its business.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or other keys or another layout hold now: the rest would be played with those of the first line.
     pub fn take(&mut self, msg: &Msg, now: Instant) -> io::Result<()> {
         let keys = match msg {
             Msg::Key(key) => keymap::name(key),
@@ -69,6 +73,12 @@ impl Recorder {
             Msg::Resized(size) => Some(format!("<Resize:{}x{}>", size.width, size.height)),
             Msg::Pasted(text) => {
                 return self.act(now, Line { pasted: Some(text.clone()), ..Line::default() });
+            }
+            Msg::Configured(Ok(config)) if (&config.keys, &config.layout) != (&self.held.0, &self.held.1) => {
+                let name = &self.name;
+                return Err(io::Error::other(format!(
+                    "keys or layout have changed; {name} holds what was before"
+                )));
             }
             _ => None,
         };
@@ -127,7 +137,7 @@ pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
     all.into_iter().filter(|(_, named)| *named).map(|(option, _)| option).collect()
 }
 
-/// The keys that bring filter, marks and cursor from where a session begins to where they stand.
+/// The keys that bring what stands beside passages, filter, marks and cursor from where a session begins to where they stand.
 fn there(app: &App) -> String {
     let key = |context, action| {
         let mut here = app.keys.of_place(context);
@@ -137,6 +147,11 @@ fn there(app: &App) -> String {
     let mut keys = String::new();
     if app.line.value().is_empty() && !app.typing {
         keys += &key(Context::Question, Action::Back);
+    }
+    if let Some(at) = app.biasing.on_lanes.filter(|_| !app.question.text.is_empty()) {
+        // The fields are counted first.
+        keys += &(key(Context::Lanes, Action::Bias) + "<Wait>");
+        keys += &(key(Context::Bias, Action::NextField).repeat(at) + &key(Context::Bias, Action::OnLanes));
     }
     let (words, typing) = (app.filter.line.value(), app.filter.typing);
     if typing || !words.is_empty() {

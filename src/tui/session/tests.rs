@@ -49,6 +49,20 @@ fn every_wrong_line_is_told_with_its_number_and_what_was_expected() {
 }
 
 #[test]
+fn a_session_of_more_acts_or_bytes_than_are_held_is_refused_where_it_becomes_too_long() {
+    let keys = |n: usize| format!("{{\"after\":0,\"keys\":\"{}\"}}", "j".repeat(n));
+    let fits = reading(&[HEAD, &keys(ACTS - 1), &keys(1)].join("\n")).unwrap();
+    assert_eq!(fits.acts.len(), ACTS);
+    for (wrong, line) in
+        [([keys(ACTS), keys(1)], 3), ([keys(4 * ACTS), keys(1)], 2), ([keys(1), keys(BYTES)], 3)]
+    {
+        let error = reading(&[HEAD, &wrong[0], &wrong[1], "nonsense"].join("\n")).unwrap_err();
+        assert!(error.contains(&format!(":{line}: expected a session of at most {ACTS} acts")), "{error}");
+        assert!(!error.contains("nonsense") && error.len() < 1_000, "{}", error.len());
+    }
+}
+
+#[test]
 fn a_first_line_that_is_none_is_told_and_nothing_after_it_is_looked_at() {
     let wrong = |from: &str, to: &str| reading(&format!("{}\n{{}}", HEAD.replace(from, to))).unwrap_err();
     for (from, to, told) in [

@@ -1,5 +1,6 @@
 //! A session that is played, and one that is recorded. While one is played, its acts are heard and the keys of whoever watches
-//! steer it; it leaves nothing behind: no labels, no files, nothing on the clipboard.
+//! steer it; it leaves no labels, pictures or recordings, and nothing on the clipboard. What the engine keeps in the data folder of any
+//! corpus that is opened (passages, indices, vectors, verdicts), it keeps here too.
 
 use std::time::Duration;
 

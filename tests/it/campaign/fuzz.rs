@@ -138,6 +138,11 @@ const PROJECT: &str = r#"{"v":1,"corpus":"c","fingerprint":"f","questions":[{"id
     "lanes":["bm25"],"depth":3,"order":"ranks","seed":1,"blind":false,"annotators":[],"overlap":0.0}"#;
 const CONFIG: &str =
     "theme = 'dark'\nglyphs = 'ascii'\nmouse = false\n[keys]\nhelp = '<C-g>'\nquit = ['q', '<C-c>']\n";
+const SESSION: &str = "{\"parallax-session\":1,\"size\":\"100x30\",\"label-source\":\"auto\",\"lanes\":[\"bm25\",\"minilm\"],\"k\":5,\
+    \"widths\":[1000,700],\"perspectives\":[\"A.\",\"B.\"],\"config\":\"glyphs = 'ascii'\"}\n{\"after\":7,\"pasted\":\"<m>\"}\n\
+    {\"after\":0,\"keys\":\"j<C-a><Resize:80x24><Click:3,7><Wait>\"}\n";
+const ASKED: &str = "{\"corpus\":\"zoos\",\"question\":\"Should zoos be banned?\",\"lanes\":[\"bm25\",\"minilm+mmr\"]}\n\
+    {\"corpus\":\"wiki\",\"question\":\"Is tea better?\",\"lanes\":[\"run:a.json\"]}\n";
 const HTML: &str = "<!doctype html><html lang=en><head><title>On cages</title><style>p{}</style></head><body><nav><a href=/>x</a></nav>\
     <article><h1>On cages</h1><p>Zoos should be banned, it says here, at some length, with commas.</p><table><tr><td>1</table>\
     <ul><li>a<li>b</ul><p>More &amp; more &#x1F98D; text.<script>x()</script></p></article></body></html>";
@@ -175,6 +180,7 @@ targets! {
     texts::rank_llm: seeds(&[], &[RANKED]);
     texts::config: seeds(&[], &[CONFIG]);
     texts::key_script: seeds(&[], &["zoos<Enter>j<Resize:80x24><Click:3,7><Wait><C-a><lt>x<Esc>"]);
+    texts::session: seeds(&["assets/tour.session.jsonl"], &[SESSION]);
     texts::recipe: seeds(&[], &["bm25@k1=0.9,b=0.4", "hybrid+mmr=0.5+csqe", "path:models/x@query=q: +pap", "run:a.trec", "os:http://h/x@by=bm25"]);
     texts::measure_name: seeds(&[], &["MRecall@5", "nDCG@10", "alpha-nDCG@20(alpha=0.5)", "P@3", "RBO(p=0.9)"]);
     texts::safe_text: seeds(&[], &["a\u{1b}[31mred\u{7}\n\tb\u{202e}c\u{9b}", "動物園 👩\u{200d}🚀 e\u{301}", "\u{1b}]52;c;eA==\u{7}\u{1b}P1$r\u{1b}\\"]);
@@ -184,6 +190,7 @@ targets! {
     labels::reading_files: seeds(&[], &[READING, "{\"question\":\"Who?\",\"answers\":[\"A\"],\"ctxs\":[{\"text\":\"x\"}]}\n"]);
     labels::recorded_answers: seeds(&[], &["{\"question\":\"Q?\",\"k\":1,\"answer\":\"a\"}\n{\"question\":\"Q?\",\"k\":1,\"passages\":[\"p\"],\"answer\":\"b\"}\n"]);
     labels::recorded_replies: seeds(&["sample_data/replies.jsonl"], &[]);
+    labels::asked: seeds(&[], &[ASKED]);
     labels::project: seeds(&[], &[PROJECT, "{\"question\":\"Q?\",\"passage\":{\"id\":\"p\",\"title\":\"\",\"text\":\"x\"},\"ranks\":{},\"judges\":[]}\n"]);
     labels::labels_tsv: seeds(&["sample_data/labels.tsv"], &["question\tid\tdocument\tperspective\tlabel\tannotator\nzoos\tzoos-01\tx\tZoos should be banned.\t1\tanna\n"]);
     labels::labels_qrels: seeds(&[], &["zoos 1 zoos-01 1\nzoos 2 zoos-02 0\n"]);
@@ -200,7 +207,6 @@ targets! {
     models::gguf: seeds(&["tests/fixtures/llm/llama.gguf", "tests/fixtures/llm/pieces.gguf", "tests/fixtures/llm/qwen3.gguf"], &[]);
     models::fid_weights: seeds(&["tests/fixtures/fid/plain/model.safetensors"], &[]);
     models::fid_config: seeds(&["tests/fixtures/fid/plain/config.json", "tests/fixtures/fid/gated/tokenizer.json"], &[]);
-    models::reader_graph: seeds(&["tests/fixtures/readers/words/reader.onnx", "tests/fixtures/readers/logits.onnx"], &[]);
     models::reader_card: seeds(&["tests/fixtures/readers/words/reader.json"], &[]);
     served::chat_stream: seeds(&[], &[CHAT]);
     served::chat_answer: seeds(&[], &[CHATTED, ONCE, REFUSED]);
@@ -212,6 +218,7 @@ targets! {
     served::robots: seeds(&[], &["User-agent: *\nDisallow: /private\nAllow: /page$\nCrawl-delay: 0\nSitemap: /x\n"]);
     texts::packed_zst: zst();
     labels::journal: acts();
+    models::reader_graph: graphs();
     models::vectors_npy: npy();
     models::vectors_safetensors: tensor();
     models::weights_pickle: seeds(&PICKLES, &[]);
@@ -225,6 +232,17 @@ const PICKLES: [&str; 2] = [
 fn zst() -> Vec<Vec<u8>> {
     let texts = ["a line\nand another\n".repeat(50), String::new()];
     texts.map(|text| zstd::encode_all(text.as_bytes(), 3).unwrap()).into()
+}
+
+/// Graphs; those of the fixtures have neither metadata nor packed numbers.
+fn graphs() -> Vec<Vec<u8>> {
+    let mut seeds =
+        seeds(&["tests/fixtures/readers/words/reader.onnx", "tests/fixtures/readers/logits.onnx"], &[]);
+    // An entry of metadata with its name and value.
+    seeds.push([&seeds[0][..], b"\x72\x08\x0a\x02by\x12\x02us"].concat());
+    // A graph with a tensor of the numbers 3 and 128.
+    seeds.push(b"\x3a\x09\x2a\x07\x10\x07\x3a\x03\x03\x80\x01".to_vec());
+    seeds
 }
 
 /// A journal as acts write it.

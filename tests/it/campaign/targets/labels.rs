@@ -10,6 +10,7 @@ use parallax::llm::Recorded;
 use parallax::question::{Question, set};
 use parallax::read::Answers;
 use parallax::read::files;
+use parallax::tui::kept::Kept;
 use parallax::web::Store;
 
 use super::{file, place, refused, root};
@@ -76,6 +77,13 @@ pub fn journal(input: &[u8]) {
             std::fs::remove_file(kept.path()).unwrap();
         }
     }
+}
+
+/// Questions asked before. Whatever the file, the program begins.
+pub fn asked(input: &[u8]) {
+    let kept = Kept::read(file("asked.jsonl", input), "zoos".into());
+    let _ = kept.last();
+    refused::<(), _>(kept.told.map_or(Ok(()), Err));
 }
 
 pub fn project(input: &[u8]) {

@@ -14,6 +14,7 @@ use parallax::measure::trec::{
 use parallax::pipeline::Recipe;
 use parallax::question::{pir, set, statements as stated};
 use parallax::report::safe;
+use parallax::tui::session::{self, Replay};
 use parallax::tui::{config as settings, script};
 use parallax::work::Stop;
 
@@ -148,6 +149,13 @@ pub fn config(input: &[u8]) {
 
 pub fn key_script(input: &[u8]) {
     let _ = refused(script::parse(&String::from_utf8_lossy(input)));
+}
+
+/// A session that is read can be played.
+pub fn session(input: &[u8]) {
+    if let Some(session) = refused(session::read(&file("a.session.jsonl", input))) {
+        assert_eq!(Replay::begin(&session, 1.0).count(), session.acts.len());
+    }
 }
 
 /// A recipe that is read is written as one that is read as the same.
