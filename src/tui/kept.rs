@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::app::App;
 use crate::corpus::library::replace;
+use crate::input::{excerpt, tame};
 use crate::pipeline::Recipe;
 
 /// Of a longer file, only the end is read.
@@ -60,8 +61,9 @@ impl Kept {
                 Err(error) => {
                     let path = kept.path.display();
                     kept.told = Some(format!(
-                        "{path}: expected a question as {{\"corpus\", \"question\", \"lanes\"}}, found `{}` ({error}); delete the line",
-                        line.chars().take(40).collect::<String>()
+                        "{path}: expected a question as {{\"corpus\", \"question\", \"lanes\"}}, found {} ({}); delete the line",
+                        excerpt(line),
+                        tame(&error.to_string())
                     ));
                 }
             }

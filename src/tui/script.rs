@@ -1,9 +1,10 @@
 //! Keys as text, written as Vim writes them: `zoos<Enter>j<Resize:80x24><Click:3,7><Wait>`. What a mouse does beside clicking is
 //! written alike: `<Drag:3,7>`, `<Release:3,7>`, `<WheelUp:3,7>`, `<WheelDown:3,7>`.
+//! What is held with a key stands before its name: `<C-Left>`, `<A-BS>`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::Size;
+use super::{Size, keymap};
 
 /// One step of a key script.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,19 +64,54 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     Ok(steps)
 }
 
+/// Keys that are held with another one, as a name has them before its own. Several stand in this order.
+const HELD: [(&str, KeyModifiers); 3] =
+    [("A-", KeyModifiers::ALT), ("C-", KeyModifiers::CONTROL), ("S-", KeyModifiers::SHIFT)];
+
+/// A key as a script has it, with what is held; none for what has no name there.
+pub fn key(key: &KeyEvent) -> Option<String> {
+    let plain = keymap::name(&KeyEvent::new(key.code, KeyModifiers::NONE))?;
+    let held = match key.code {
+        KeyCode::Tab | KeyCode::BackTab => key.modifiers - KeyModifiers::SHIFT,
+        // Of a letter alone it is a part.
+        KeyCode::Char(_) if (key.modifiers - KeyModifiers::SHIFT).is_empty() => KeyModifiers::NONE,
+        _ => key.modifiers,
+    };
+    let names: String = HELD.iter().filter(|(_, one)| held.contains(*one)).map(|(name, _)| *name).collect();
+    if names.is_empty() {
+        return Some(plain);
+    }
+    let inner = plain.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or(&plain);
+    Some(format!("<{names}{inner}>"))
+}
+
 /// What stands before the `>` that closes, and what comes after it; `C->>` closes at its second one.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
-    match text.strip_prefix("C->>") {
-        Some(after) => Some(("C->", after)),
-        None => text.split_once('>'),
+    let first = text.find('>')?;
+    let closes = if without_held(&text[..=first]).1 == ">" && text[first + 1..].starts_with('>') {
+        first + 1
+    } else {
+        first
+    };
+    Some((&text[..closes], &text[closes + 1..]))
+}
+
+/// What is held, and the rest of the name.
+fn without_held(mut name: &str) -> (KeyModifiers, &str) {
+    let mut held = KeyModifiers::NONE;
+    for (prefix, one) in HELD {
+        if let Some(rest) = name.strip_prefix(prefix).filter(|rest| !rest.is_empty()) {
+            (held, name) = (held | one, rest);
+        }
     }
+    (held, name)
 }
 
 fn named(name: &str) -> Option<Step> {
-    if let Some(letter) = name.strip_prefix("C-") {
-        let mut letters = letter.chars();
-        let (letter, None) = (letters.next()?, letters.next()) else { return None };
-        return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
+    let (held, rest) = without_held(name);
+    let mut letters = rest.chars();
+    if let (false, Some(letter), None) = (held.is_empty(), letters.next(), letters.next()) {
+        return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), held)));
     }
     if let Some(size) = name.strip_prefix("Resize:") {
         return size.parse().ok().map(Step::Resize);
@@ -86,18 +122,18 @@ fn named(name: &str) -> Option<Step> {
         let (column, row) = (x.trim().parse().ok()?, y.trim().parse().ok()?);
         return Some(Step::Mouse(MouseEvent { kind: *kind, column, row, modifiers: KeyModifiers::NONE }));
     }
-    if let Some(number) = name.strip_prefix('F').and_then(|number| number.parse().ok()) {
-        let key = KeyEvent::new(KeyCode::F(number), KeyModifiers::NONE);
+    if let Some(number) = rest.strip_prefix('F').and_then(|number| number.parse().ok()) {
+        let key = KeyEvent::new(KeyCode::F(number), held);
         return (1..=12).contains(&number).then_some(Step::Key(key));
     }
-    let code = match name {
-        "Wait" => return Some(Step::Wait),
+    let code = match rest {
+        "Wait" if held.is_empty() => return Some(Step::Wait),
         "Space" => KeyCode::Char(' '),
         "lt" => KeyCode::Char('<'),
         "Enter" | "CR" => KeyCode::Enter,
         "Esc" => KeyCode::Esc,
+        "Tab" if held.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
         "Tab" => KeyCode::Tab,
-        "S-Tab" => return Some(Step::Key(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT))),
         "BS" => KeyCode::Backspace,
         "Del" => KeyCode::Delete,
         "Up" => KeyCode::Up,
@@ -110,11 +146,14 @@ fn named(name: &str) -> Option<Step> {
         "PageDown" => KeyCode::PageDown,
         _ => return None,
     };
-    Some(Step::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+    Some(Step::Key(KeyEvent::new(code, held)))
 }
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::Event;
+    use tui_input::backend::crossterm::to_input_request;
+
     use super::*;
 
     #[test]
@@ -140,9 +179,43 @@ mod tests {
         Step::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))
     }
 
+    /// What is ordered and what is edited: these alone hear a key.
+    #[test]
+    fn a_key_is_heard_as_it_was_written_whatever_is_held_with_it() {
+        use KeyCode::*;
+        let letters = ('\0'..'\u{180}').chain(['動', '🦍']).map(Char);
+        let others =
+            [Backspace, Enter, Left, Right, Home, End, Tab, BackTab, Delete, Insert, Esc, F(5), F(13)];
+        for code in letters.chain(others) {
+            for held in (0..8).map(|bits| HELD.iter().enumerate().filter(move |(n, _)| bits >> n & 1 == 1)) {
+                let pressed = KeyEvent::new(code, held.map(|(_, (_, one))| *one).collect());
+                let Some(text) = key(&pressed) else { continue };
+                let script =
+                    parse(&format!("{text}>")).unwrap_or_else(|error| panic!("{pressed:?}: {error}"));
+                let [Step::Key(read), Step::Key(_)] = script[..] else { panic!("{pressed:?}: {text}") };
+                let edits = |key| to_input_request(&Event::Key(key));
+                assert_eq!(keymap::name(&read), keymap::name(&pressed), "{text}");
+                assert_eq!(edits(read), edits(pressed), "{text}");
+            }
+        }
+        assert_eq!(key(&KeyEvent::new(Left, KeyModifiers::CONTROL)).as_deref(), Some("<C-Left>"));
+        assert_eq!(key(&KeyEvent::new(Char('>'), KeyModifiers::ALT)).as_deref(), Some("<A->>"));
+    }
+
     #[test]
     fn what_is_no_key_is_told() {
-        for script in ["<Entr>", "ab<", "<C-ab>", "<Resize:0x0>", "<Click:1>", "<Stroke:1,2>", "<F13>"] {
+        for script in [
+            "<Entr>",
+            "ab<",
+            "<C-ab>",
+            "<C-Wait>",
+            "<C->",
+            "<x>",
+            "<Resize:0x0>",
+            "<Click:1>",
+            "<Stroke:1,2>",
+            "<F13>",
+        ] {
             assert!(parse(script).is_err(), "{script}");
         }
     }

@@ -82,6 +82,16 @@ fn a_replay_leaves_no_files_ends_nothing_and_clicks_nothing_in_another_size() {
 }
 
 #[test]
+fn many_acts_without_a_pause_are_done_in_several_frames() {
+    let mut app = playing(&format!("{{\"after\":0,\"keys\":\"{}\"}}", "j".repeat(600)));
+    let done = |app: &App| app.replay.as_ref().map(|replay| replay.done);
+    for so_far in [Some(256), Some(512), None] {
+        pass(&mut app, 0);
+        assert_eq!(done(&app), so_far);
+    }
+}
+
+#[test]
 fn the_program_sleeps_in_a_replay_too_and_nothing_is_played_meanwhile() {
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}");
     assert_eq!(press(&mut app, "<C-z>"), [Effect::Suspend]);

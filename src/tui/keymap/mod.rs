@@ -73,8 +73,12 @@ pub fn written(text: &str) -> Option<String> {
     })
 }
 
-/// Whether a terminal can send the key: with control, letters and the space alone have a byte of their own.
+/// Whether a terminal can send the key as one of its own: with control, letters and the space alone have a byte.
 fn arrives(key: &KeyEvent) -> bool {
+    let more = key.modifiers - KeyModifiers::CONTROL;
+    if !more.is_empty() && key.code != KeyCode::BackTab {
+        return false;
+    }
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     !control || matches!(key.code, KeyCode::Char(c) if c.is_ascii_alphabetic() || c == ' ')
 }
@@ -146,8 +150,21 @@ mod tests {
         assert_eq!(read(" ").as_deref(), Some("<Space>"));
         assert_eq!(read("<C- >").as_deref(), Some("<C- >"));
         assert_eq!(read("<C-[>").as_deref(), Some("<Esc>"));
-        for text in ["", "gg", "\u{7f}", "ctrl-x", "<Wait>", "<Click:1,2>", "<F0>", "<C-1>", "<C-/>", "<C-ä>"]
-        {
+        for text in [
+            "",
+            "gg",
+            "\u{7f}",
+            "ctrl-x",
+            "<Wait>",
+            "<Click:1,2>",
+            "<F0>",
+            "<C-1>",
+            "<C-/>",
+            "<C-ä>",
+            "<C-Left>",
+            "<A-x>",
+            "<S-F5>",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

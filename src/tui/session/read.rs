@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{ACTS, Act, BYTES, Head, LONGEST, Line, Session, VERSION};
 use crate::assets::TOUR;
 use crate::detect::{Choice, LabelSource};
-use crate::input::{InputError, Lines};
+use crate::input::{InputError, Lines, tame};
 use crate::pipeline::Recipe;
 use crate::tui::config;
 use crate::tui::script::{self, Step};
@@ -47,7 +47,8 @@ fn of(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
             Some(_) => act(line.text, &mut acts),
         };
         if let Err(expected) = wrong {
-            lines.bad(expected);
+            // A parser repeats what it found, however long that is.
+            lines.bad(tame(&expected));
             // Without the first the other lines say nothing; beyond what a session may have nothing is read.
             if first.is_none() || full || acts.len() > ACTS {
                 break;

@@ -13,7 +13,7 @@ use crate::detect::Choice;
 use crate::question::By;
 use crate::tui::app::{App, Corpus, Lane};
 use crate::tui::config::{Config, Layout};
-use crate::tui::keymap::{self, Action, Context, Keymap};
+use crate::tui::keymap::{Action, Context, Keymap};
 use crate::tui::layout::{LanePanes, arrange};
 use crate::tui::message::Msg;
 use crate::tui::settled::settled;
@@ -68,7 +68,7 @@ impl Recorder {
     /// The file cannot be written, or other keys or another layout hold now: the rest would be played with those of the first line.
     pub fn take(&mut self, msg: &Msg, now: Instant) -> io::Result<()> {
         let keys = match msg {
-            Msg::Key(key) => keymap::name(key),
+            Msg::Key(key) => script::key(key),
             Msg::Mouse(mouse) => script::written(mouse),
             Msg::Resized(size) => Some(format!("<Resize:{}x{}>", size.width, size.height)),
             Msg::Pasted(text) => {

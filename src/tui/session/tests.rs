@@ -45,6 +45,8 @@ fn every_wrong_line_is_told_with_its_number_and_what_was_expected() {
     for line in 2..=8 {
         assert!(error.contains(&format!("a.session.jsonl:{line}: expected ")), "{line}: {error}");
     }
+    let long = reading(&format!("{HEAD}\n{{\"after\":1,\"{}\":2}}", "x".repeat(300_000))).unwrap_err();
+    assert!(long.contains(":2: expected an act") && long.len() < 1_000, "{}", long.len());
     assert!(error.contains("<Entr>") && error.contains("at most a day"), "{error}");
 }
 

@@ -14,13 +14,16 @@ use super::super::settled::settled;
 use super::heard;
 use crate::engine::Labelling;
 
-/// Time has passed: does all that was to be done by now.
+/// Acts done before the next frame, so that whoever watches is heard in a session without pauses.
+const BURST: usize = 256;
+
+/// Time has passed: does what was to be done by now; the rest of very much in the next frames.
 pub fn pass(app: &mut App, time: Duration) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(replay) = &mut app.replay {
         replay.pass(time);
     }
-    loop {
+    for _ in 0..BURST {
         let all_here = settled(app);
         let Some(replay) = &mut app.replay else { break };
         if replay.ended() {
