@@ -4,7 +4,7 @@ mod answer;
 mod bias;
 mod compare;
 mod figures;
-mod footer;
+pub mod footer;
 mod header;
 pub mod help;
 mod label;
