@@ -82,3 +82,49 @@ fn a_notice_is_wrapped_where_it_does_not_fit_one_line() {
     assert_eq!(text.lines().filter(|line| line.contains("much")).count(), 3);
     assert!(text.contains("muc…"), "{text}");
 }
+
+#[test]
+fn a_passage_on_which_no_label_counts_carries_no_exclamation_mark() {
+    let mut app = asked(140, 40);
+    let known = Known { model: Some(Ok(0.9)), gold: Some(false), human: None };
+    app.book.write(PassageIx(0), 0, known);
+    app.book.source = LabelSource::Gold;
+    assert!(words(&app).contains('!'));
+    app.book.source = LabelSource::Human;
+    assert!(!words(&app).contains('!'));
+}
+
+#[test]
+fn a_lane_says_what_its_query_was_expanded_with_before_it_says_why() {
+    let mut app = asked(140, 40);
+    let mut list = List::clone(&app.lanes[0].ranking);
+    let note = "claude: no reply to this prompt was recorded";
+    let expansion = Expansion {
+        kind: Kind::Keqe,
+        form: Form::KeqeStatements,
+        queries: Queries::Each(vec![QUESTION.into()]),
+        added: Vec::new(),
+        notes: vec![note.into()],
+        tokens: None,
+    };
+    list.trace.steps.push(Step::Expand(Arc::new(expansion)));
+    list.trace.note(note.into());
+    app.lanes[0].ranking = Arc::new(list);
+    assert!(words(&app).contains("KEQE, own statements (no model)"), "{}", words(&app));
+}
+
+#[test]
+fn whoever_labels_by_hand_is_told_which_labels_count_instead() {
+    for (source, told) in [
+        (LabelSource::Model, Some("the model's verdicts count here, not your labels: s changes it")),
+        (LabelSource::Gold, Some("gold labels count here, not your labels: s changes it")),
+        (LabelSource::Auto, None),
+    ] {
+        let mut app = crate::labelling::open(80, 24);
+        app.book.source = source;
+        app.labelling.pace.done = 1;
+        app.notice = None;
+        press(&mut app, "<Esc>");
+        assert_eq!(app.notice.as_deref(), told);
+    }
+}
