@@ -11,6 +11,7 @@ mod label;
 mod lane;
 mod paint;
 mod palette;
+mod plot;
 pub mod read;
 pub mod replay;
 mod statements;

@@ -84,6 +84,59 @@ fn a_notice_is_wrapped_where_it_does_not_fit_one_line() {
 }
 
 #[test]
+fn every_key_is_told_in_full() {
+    let app = help(40, 800);
+    let told = words(&app);
+    for bound in app.keys.lines() {
+        let help = bound.line.help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let elsewhere = bound.line.context == parallax::tui::keymap::Context::Filter;
+        assert!(elsewhere || told.contains(&help), "{help}");
+    }
+}
+
+#[test]
+fn the_lane_with_the_cursor_is_whole_on_the_instruments() {
+    let mut app = comparing(40, 12);
+    for name in ["BM25", "MiniLM", "Hybrid"] {
+        let text = frame(&app, COLOURED).unwrap().dump(false);
+        let below = text.rsplit("MRecall").next().unwrap();
+        let figures = below.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{text}"));
+        let prec = figures.rsplit_once(')').unwrap().1;
+        assert!(prec.contains('.'), "{figures}");
+        press(&mut app, "<Tab>");
+    }
+    let mut app = swaying(40, 12);
+    let neutral = row(&app, "○.00");
+    assert!(neutral.contains("BM25") && neutral.contains("○.00  ▲+.20 ▼-.60 shift +.80"), "{neutral}");
+    press(&mut app, "<Tab><Tab>");
+    assert!(words(&app).rsplit("shift").next().unwrap().contains("Hybrid"), "{}", words(&app));
+}
+
+#[test]
+fn a_comparison_that_has_ended_has_its_means_and_not_those_so_far() {
+    let mut app = comparing(140, 36);
+    assert!(words(&app).contains("means so far at k 5"));
+    let one = app.comparing.questions[0].clone();
+    app.comparing.questions[2] = one;
+    assert!(words(&app).contains("means at k 5"));
+}
+
+#[test]
+fn forms_have_whole_figures_and_there_is_no_box_without_a_curve() {
+    let app = tuning(40, 12, 0);
+    assert!(words(&app).contains("MRecall@5 Prec@5"), "{}", words(&app));
+    assert!(words(&app).contains("diversify"));
+    // The lane's list has a note, which is shown.
+    assert!(words(&app).contains("2 of 4 replies are used"));
+    let mut app = tuning(40, 12, 0);
+    let mut list = List::clone(&app.lanes[1].ranking);
+    list.trace = Trace::default();
+    app.lanes[1].ranking = Arc::new(list);
+    assert!(!words(&app).contains("against"), "{}", words(&app));
+    assert_eq!(frame(&app, COLOURED).unwrap().dump(false).matches('┌').count(), 1);
+}
+
+#[test]
 fn a_passage_on_which_no_label_counts_carries_no_exclamation_mark() {
     let mut app = asked(140, 40);
     let known = Known { model: Some(Ok(0.9)), gold: Some(false), human: None };
@@ -111,6 +164,13 @@ fn a_lane_says_what_its_query_was_expanded_with_before_it_says_why() {
     list.trace.note(note.into());
     app.lanes[0].ranking = Arc::new(list);
     assert!(words(&app).contains("KEQE, own statements (no model)"), "{}", words(&app));
+}
+
+#[test]
+fn a_lane_of_terms_says_that_it_has_no_vectors_to_project() {
+    let mut app = asked(140, 40);
+    press(&mut app, "t<Tab><Tab>");
+    assert!(words(&app).contains("BM25 has none"), "{}", words(&app));
 }
 
 #[test]
