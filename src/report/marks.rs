@@ -59,14 +59,15 @@ impl Mark {
                 if shapes {
                     '▲'
                 } else {
-                    '+'
+                    // No sign of a number, as one often follows.
+                    'Y'
                 }
             }
             Mark::Oppose => {
                 if shapes {
                     '▼'
                 } else {
-                    '-'
+                    'N'
                 }
             }
             Mark::Other(i) => {
@@ -155,5 +156,13 @@ mod tests {
         assert_eq!(Mark::of(1, &question(2, Some(0))).text(Glyphs::Shapes), "▼");
         assert_eq!(Mark::of(1, &question(3, None)).text(Glyphs::Shapes), "●B");
         assert_eq!(Mark::of(27, &question(42, None)).text(Glyphs::Ascii), "#B2");
+    }
+
+    #[test]
+    fn no_mark_of_a_side_reads_as_the_sign_of_the_number_after_it() {
+        for mark in [Mark::Support, Mark::Oppose, Mark::None, Mark::Several] {
+            let text = format!("{}{}", mark.text(Glyphs::Ascii), share(0.8));
+            assert!(text.parse::<f64>().is_err(), "{text}");
+        }
     }
 }

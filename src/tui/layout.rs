@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
-use super::draw::replay;
+use super::draw::{footer, replay};
 
 /// Lanes that are shown side by side at most.
 const MOST: u16 = 6;
@@ -63,7 +63,10 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let words = app.replay.as_ref().map_or(0, |replay| replay::rows(replay, area.width));
     let caption = if area.height >= 8 { take_bottom(&mut rest, words) } else { Rect::ZERO };
     let telling = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
-    let status = if telling && rest.height > 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
+    // Four rows are left to the body.
+    let rows =
+        if telling { footer::rows(app, area.width).max(1).min(rest.height.saturating_sub(4)) } else { 0 };
+    let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
     let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MOST.min(count));

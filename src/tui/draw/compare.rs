@@ -2,14 +2,13 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+use ratatui::widgets::{Block, Paragraph};
 
-use super::span;
+use super::{plot, span};
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
 use crate::pipeline::{Compared, covered_sides};
-use crate::report::marks::{Glyphs, Mark, share};
+use crate::report::marks::{Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Order};
 use crate::tui::theme::{Meaning, Theme};
@@ -17,6 +16,8 @@ use crate::tui::wrap::{columns_of, fit};
 
 /// Columns of one lane in the table.
 const LANE: usize = 13;
+/// Columns that stay empty at the right of a column, and so may lie beyond the frame.
+const GAP: usize = 5;
 /// Draws behind intervals and tests on screen; `eval` takes more.
 const DRAWS: usize = 400;
 
@@ -48,6 +49,7 @@ fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         Order::Worst => "worst of the lane with the cursor first",
     };
     let title = format!(" {done}/{all} questions · {order} · MRecall, Prec, passages a side ");
+    let title = fit(&title, usize::from(area.width).saturating_sub(2));
     let block =
         Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);
@@ -114,11 +116,11 @@ fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> 
 /// Means with intervals, sides covered, and how each lane differs from the one with the cursor.
 fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let k = app.k;
-    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
-        format!(" means so far at k {k} · overlap and p with the lane with the cursor "),
-        Meaning::Title,
-        theme,
-    ));
+    let so_far = if app.comparing.questions.iter().all(Option::is_some) { "" } else { " so far" };
+    let title = format!(" means{so_far} at k {k} · overlap and p with the lane with the cursor ");
+    let title = fit(&title, usize::from(area.width).saturating_sub(2));
+    let block =
+        Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let compared = known(app);
@@ -138,15 +140,27 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let place = tested.iter().position(|(tested, _)| *tested == lane)?;
         corrected.get(place).copied()
     };
-    let head = format!(
-        "  {:<18}{:<15}{:<5}{:<24}{:<11}{}",
-        "", "MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"
-    );
+    // Columns that have no room are left out, the last ones first; none is cut.
+    let width = usize::from(inner.width);
+    let named = width.saturating_sub(2 + 15 + 5).clamp(8, 18);
+    let rest = [15, 5, 24, 11, 8].into_iter().scan(2 + named, |used, columns| {
+        *used += columns;
+        Some((columns, *used <= width + GAP))
+    });
+    let rest: Vec<usize> = rest.filter(|(_, fits)| *fits).map(|(columns, _)| columns).collect();
+    let joined = |cells: [&str; 5]| -> String {
+        rest.iter().zip(cells).map(|(columns, cell)| format!("{cell:<columns$}")).collect()
+    };
+    let head = joined(["MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"]);
+    let head = format!("  {:named$}{head}", "");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
-    for i in 0..app.lanes.len() {
+    // The lane with the cursor is always among those that are shown.
+    let shown = usize::from(inner.height).saturating_sub(1).max(1);
+    let first = (app.lane + 1).saturating_sub(shown);
+    for i in (0..app.lanes.len()).skip(first).take(shown) {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = app.short_title(i, 17);
-        let pad = " ".repeat(18 - columns_of(&name));
+        let name = app.short_title(i, named - 1);
+        let pad = " ".repeat(named - columns_of(&name));
         let both = values(i);
         let recalls: Vec<f64> = both.iter().map(|value| value.0).collect();
         let recall = bootstrap_interval(&recalls, 0.95, DRAWS, 0).map_or_else(
@@ -177,7 +191,7 @@ fn lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         lines.push(Line::from(vec![
             Span::raw("  "),
             span(name, meaning, theme),
-            Span::raw(format!("{pad}{recall:<15}{prec:<5}{:<24}{overlap:<11}{p}", sides(&compared, i))),
+            Span::raw(pad + &joined([&recall, &prec, &sides(&compared, i), &overlap, &p])),
         ]));
     }
     frame.render_widget(Paragraph::new(lines), inner);
@@ -196,12 +210,8 @@ fn sides(compared: &[&Compared], lane: usize) -> String {
 
 /// MRecall of every lane over k.
 fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    // The names stand above the curves, where they hide none.
     let mut title = vec![span(" MRecall over k ", Meaning::Title, theme)];
-    title.extend((0..app.lanes.len()).map(|i| {
-        let name = format!(" {} {} ", i + 1, app.short_title(i, 14));
-        span(name, Meaning::Side(Mark::Other(i)), theme)
-    }));
+    title.extend(plot::legend((0..app.lanes.len()).map(|i| app.short_title(i, 14)), theme));
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -218,28 +228,6 @@ fn curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             (1..=app.k).map(mean).collect()
         })
         .collect();
-    let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    // The number of its lane stands on every curve, each at a k of its own, for curves may end in one point.
-    let ends = lines.iter().enumerate().filter_map(|(i, points)| {
-        let point = points.iter().rev().nth(i % points.len().max(1))?;
-        let digit = char::from_digit(i as u32 + 1, 10)?;
-        Some((i, Marker::Custom(digit), GraphType::Scatter, std::slice::from_ref(point)))
-    });
-    let curves = lines.iter().enumerate().map(|(i, points)| (i, marker, GraphType::Line, &points[..]));
-    let datasets = curves.chain(ends).map(|(i, marker, kind, points)| {
-        let style = theme.style(Meaning::Side(Mark::Other(i)));
-        Dataset::default().marker(marker).graph_type(kind).style(style).data(points)
-    });
-    let muted = theme.style(Meaning::Muted);
-    let deepest = app.k.max(2) as f64;
-    let chart = Chart::new(datasets.collect())
-        .legend_position(None)
-        .x_axis(
-            Axis::default()
-                .bounds([1.0, deepest])
-                .labels(["1".to_owned(), format!("k {}", app.k)])
-                .style(muted),
-        )
-        .y_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".5", "1"]).style(muted));
-    frame.render_widget(chart, inner);
+    let ends = (1.0, app.k.max(2) as f64);
+    plot::draw(app, theme, &lines, (ends, vec!["1".into(), format!("k {}", app.k)]), inner, frame);
 }

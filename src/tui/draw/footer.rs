@@ -1,36 +1,64 @@
 //! The bottom lines: progress, notices, and the keys of the present place.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use ratatui::Frame;
+use ratatui::layout::Rect;
 use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
 use super::{replay, span};
+use crate::detect::LabelSource;
+use crate::pipeline::recipe::Switch;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, Screen};
-use crate::tui::keymap::shown;
+use crate::tui::keymap::{Action, shown};
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::update::context;
-use crate::tui::wrap::fit;
+use crate::tui::wrap::{fit, wrap};
 
-/// Draws both lines.
+/// Rows of a notice at most.
+const MOST: usize = 3;
+
+/// Draws all of them.
 pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     let (text, meaning) = match &app.notice {
         Some(notice) => (safe::line(notice), Meaning::Warn),
         None if app.filtered() => (filter(app, panes, frame), Meaning::Key),
         None => (jobs(app), Meaning::Muted),
     };
-    let text = fit(&text, usize::from(panes.status.width).saturating_sub(1));
-    frame.render_widget(span(format!(" {text}"), meaning, theme), panes.status);
+    status(&text, meaning, theme, panes.status, frame);
     let width = usize::from(panes.footer.width);
     let line = match &app.replay {
         Some(playing) if !playing.filmed => replay::keys(playing, app, theme, width),
         _ => keys(app, theme, width),
     };
     frame.render_widget(line, panes.footer);
+}
+
+/// Rows that a notice or the progress of jobs needs.
+pub fn rows(app: &App, width: u16) -> u16 {
+    let text = match &app.notice {
+        Some(notice) => safe::line(notice),
+        None if app.filtered() => return 1,
+        None => jobs(app),
+    };
+    wrap(&text, usize::from(width).saturating_sub(1), MOST).len() as u16
+}
+
+/// The text in as many rows as it was given; where these are too few, the last one ends in `…`.
+fn status(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let (width, height) = (usize::from(area.width).saturating_sub(1), usize::from(area.height));
+    let rows = wrap(text, width, height);
+    let line = |(i, row): (usize, Range<usize>)| {
+        let text = if i + 1 == height { fit(&text[row.start..], width) } else { text[row].to_owned() };
+        Line::from(span(format!(" {text}"), meaning, theme))
+    };
+    frame.render_widget(Paragraph::new(rows.into_iter().enumerate().map(line).collect::<Vec<_>>()), area);
 }
 
 /// The words that passages must hold, and how many of every lane do.
@@ -58,25 +86,51 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let mark = if app.recording.is_some() { " ● recording  " } else { " " };
     let meaning = if app.recording.is_some() { Meaning::Warn } else { Meaning::Text };
     let mut spans = vec![span(mark, meaning, theme)];
-    let said = match &app.corpus {
-        Corpus::Open(opened) => opened.detector.as_deref(),
-        _ => None,
-    };
-    // Who labels needs the keys more.
-    let said = said.filter(|_| app.book.perspectives > 0 && app.screen != Screen::Annotate);
-    let warning = said.map_or_else(String::new, |said| fit(&format!(" verdicts: {} ", safe::line(said)), 40));
-    let mut columns = mark.width() + warning.width();
-    for bound in app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty()) {
-        let short = bound.line.short;
-        let Some(key) = bound.keys.first().filter(|_| told.insert(bound.line.action)) else { continue };
+    let keys = app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty());
+    let keys = keys.filter_map(|bound| {
+        let key = bound.keys.first().filter(|_| told.insert(bound.line.action))?;
         let key = shown(key, app.glyphs == Glyphs::Ascii);
-        columns += key.width() + short.width() + 3;
-        if columns > width {
-            break;
+        let columns = key.width() + bound.line.short.width() + 3;
+        Some((bound.line, key, columns))
+    });
+    let keys: Vec<_> = keys.collect();
+    let forms = caution(app);
+    // By what is said of the verdicts, the first key and the one that shows all are never pushed out.
+    let help = keys.iter().position(|(line, ..)| line.action == Action::Help).filter(|_| !forms.is_empty());
+    let columns_at =
+        |place: Option<usize>| place.and_then(|i| keys.get(i)).map_or(0, |(.., columns)| *columns);
+    let kept = columns_at(Some(0)) + columns_at(help.filter(|place| *place > 0));
+    let room = width.saturating_sub(mark.width() + kept);
+    let warning = forms.iter().find(|form| form.width() <= room).cloned();
+    let warning = warning.unwrap_or_else(|| forms.last().map_or_else(String::new, |form| fit(form, room)));
+    let mut columns = mark.width() + warning.width() + columns_at(help);
+    let mut full = false;
+    for (place, (line, key, wide)) in keys.iter().enumerate() {
+        if help != Some(place) {
+            full |= columns + wide > width;
+            if full {
+                continue;
+            }
+            columns += wide;
         }
-        spans.push(span(key, Meaning::Key, theme));
-        spans.push(span(format!(" {short}  "), Meaning::Muted, theme));
+        spans.push(span(key.clone(), Meaning::Key, theme));
+        spans.push(span(format!(" {}  ", line.short), Meaning::Muted, theme));
     }
     spans.push(span(warning, Meaning::Warn, theme));
     Line::from(spans)
+}
+
+/// What is to be said of the model's verdicts where they count, the longest form first: what to do about it, if there are labels.
+fn caution(app: &App) -> Vec<String> {
+    let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
+    // Diversifiers see the verdicts whatever counts. Who labels needs the keys more.
+    let chosen_by = |lane: &Lane| lane.recipe.switches.is_on(Switch::Diversify);
+    let count = !app.book.source.is_labels() || app.lanes.iter().any(chosen_by);
+    let shown = count && app.book.perspectives > 0 && app.screen != Screen::Annotate;
+    let Some(said) = opened.detector.as_deref().filter(|_| shown).map(safe::line) else { return Vec::new() };
+    let key = app.key(context(app), Action::NextLabelSource);
+    let gold = app.book.source == LabelSource::Model && opened.labelled && !key.is_empty();
+    let long = gold.then(|| format!(" verdicts: {}, {key}: gold ", fit(&said, 28)));
+    let short = [fit(&format!(" verdicts: {said} "), 40), format!(" {said} ")];
+    long.into_iter().chain(short).collect()
 }

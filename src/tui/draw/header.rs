@@ -18,6 +18,9 @@ use crate::tui::wrap::fit;
 
 const NAME: &str = " parallax  ";
 
+/// Columns from which on a question that was asked is cut rather than what its figures rest on.
+const NARROWEST: usize = 32;
+
 /// Draws question and statements.
 pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     question(app, theme, panes.question, frame);
@@ -30,7 +33,9 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let value = safe::line(app.line.value());
     // What is said of the corpus gives way before the question does.
     let fits = |about: &String| name.width() + value.width().max(24) + 3 + about.width() <= room;
-    let about = about(app).into_iter().find(fits).unwrap_or_default();
+    let forms = about(app);
+    let least = forms.last().filter(|_| !app.typing && room >= NARROWEST).cloned();
+    let about = forms.iter().find(|about| fits(about)).cloned().or(least).unwrap_or_default();
     let width = room.saturating_sub(name.width() + about.width() + 2);
     let cursor = safe::line(&app.line.value().chars().take(app.line.cursor()).collect::<String>()).width();
     let skipped = if app.typing { cursor.saturating_sub(width.saturating_sub(1)) } else { 0 };
@@ -63,14 +68,18 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-/// What is searched and how, the longest form first.
+/// What is searched and how, the longest form first. Which labels count is in each: all figures hang on it.
 fn about(app: &App) -> [String; 3] {
     let (k, source) = (app.k, app.book.source);
     let corpus = match &app.corpus {
         Corpus::Open(opened) => format!("{} · {} passages   ", safe::line(&opened.corpus), opened.passages),
         _ => String::new(),
     };
-    [format!("{corpus}k {k}   labels: {source} "), format!("k {k}   labels: {source} "), format!("k {k} ")]
+    [
+        format!("{corpus}k {k}   labels: {source} "),
+        format!("k {k}   labels: {source} "),
+        format!("k {k} · {source} "),
+    ]
 }
 
 fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {

@@ -115,14 +115,21 @@ fn standing(app: &App, lane: &Lane) -> String {
     }
 }
 
-/// A warning about the lane's list, else whose words its query was expanded with.
+/// A warning about the lane's list, else whose words its query was expanded with. Where an expansion warns, what ran stands first:
+/// the rest may not fit.
 fn said(lane: &Lane) -> Option<(String, Meaning)> {
     if lane.state != LaneState::Ready {
         return None;
     }
     let trace = &lane.ranking.trace;
-    let note = trace.notes.first().map(|note| (note.clone(), Meaning::Warn));
-    note.or_else(|| trace.expansion().map(|expansion| (expansion.told(), Meaning::Muted)))
+    let expansion = trace.expansion();
+    match (trace.notes.first(), expansion) {
+        (Some(note), Some(expansion)) if expansion.notes.contains(note) => {
+            Some((format!("{}: {note}", expansion.form), Meaning::Warn))
+        }
+        (Some(note), _) => Some((note.clone(), Meaning::Warn)),
+        (None, expansion) => Some((expansion?.told(), Meaning::Muted)),
+    }
 }
 
 /// Where the marked passage of the focused lane stands in this one.
@@ -180,7 +187,10 @@ fn head(
     let mark = app.mark(ranked.at);
     let p = (0..app.book.perspectives).filter_map(|i| app.book.verdict(ranked.at, i)?.p).reduce(f32::max);
     let p = p.map_or_else(String::new, |p| share(f64::from(p)));
+    // Where no label counts, as of those by hand on a passage without, nothing disagrees with it.
+    let counts = |i: &usize| app.book.verdict(ranked.at, *i).is_some();
     let disputed = (0..app.book.perspectives)
+        .filter(counts)
         .any(|i| app.book.known(ranked.at, i).is_some_and(|known| known.disagrees(app.book.threshold)));
     let score = format!("{}{}", moved(lane, i, ranked), lane.recipe.score(ranked.score));
     let glyph = mark.text(app.glyphs);

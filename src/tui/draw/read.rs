@@ -17,7 +17,12 @@ use crate::retrieve::analysis::terms;
 use crate::tui::app::App;
 use crate::tui::layout::{arrange, reading_text};
 use crate::tui::theme::{Look, Meaning, Theme};
-use crate::tui::wrap::{fit, wrap};
+use crate::tui::wrap::{columns_of, fit, wrap};
+
+/// Columns of a mark before its verdict.
+const MARK: usize = 4;
+/// Columns of a statement that are worth showing.
+const STATEMENT: usize = 8;
 
 /// A range of a text, and what it means.
 pub type Highlight = (Range<usize>, Meaning);
@@ -46,6 +51,12 @@ fn content(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: usi
     }
     lines.extend(rows.into_iter().map(|row| styled(&text, row, &marks, theme)));
     lines.push(Line::default());
+    let by_model = |i| app.book.known(at, i).is_some_and(|known| matches!(known.model, Some(Ok(_))));
+    if (0..app.book.perspectives).any(by_model) {
+        let told = format!("The model's verdict is a yes from {} on.", share(f64::from(app.book.threshold)));
+        lines.extend(paragraph(&told, "", width, Meaning::Muted, theme));
+        lines.push(Line::default());
+    }
     lines.extend(why(app, theme, at, width));
     lines
 }
@@ -88,12 +99,10 @@ pub fn shown_lines(app: &App) -> usize {
 
 fn text_area(app: &App) -> Rect {
     let body = arrange(Rect::new(0, 0, app.size.width, app.size.height), app).body;
-    // Title, ranks, origin, a blank line on either side, and a line a statement.
-    reading_text(body, heading_rows(app))
-}
-
-fn heading_rows(app: &App) -> u16 {
-    5 + app.book.perspectives as u16
+    let rows = app.open_passage().map_or(0, |(at, passage)| {
+        heading(app, Theme::of(Look::Mono), at, &passage, reading_text(body, 0).width).len()
+    });
+    reading_text(body, rows as u16)
 }
 
 fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16) -> Vec<Line<'static>> {
@@ -119,23 +128,33 @@ fn heading(app: &App, theme: Theme, at: PassageIx, passage: &Passage, width: u16
     lines.push(Line::default());
     for (i, statement) in app.question.perspectives.iter().enumerate() {
         let mark = Mark::of(i, &app.question);
-        let verdict = verdict(app, at, i);
-        let room = width.saturating_sub(verdict.chars().count() + 4);
-        lines.push(Line::from(vec![
-            span(format!("{:<3} ", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            span(verdict, Meaning::Title, theme),
-            span(fit(&safe::line(statement), room), Meaning::Text, theme),
-        ]));
+        // A verdict is never cut: without its last words it may say the opposite.
+        let verdict = safe::line(&verdict(app, at, i));
+        let rows = wrap(&verdict, width.saturating_sub(MARK), usize::MAX);
+        let last = rows.len().saturating_sub(1);
+        for (row, range) in rows.into_iter().enumerate() {
+            let glyph = if row == 0 { mark.text(app.glyphs) } else { String::new() };
+            let text = &verdict[range];
+            let mut spans = vec![
+                span(format!("{glyph:<MARK$}"), Meaning::Side(mark), theme),
+                span(text.to_owned(), Meaning::Title, theme),
+            ];
+            let room = width.saturating_sub(MARK + columns_of(text) + 2);
+            if row == last && room >= STATEMENT {
+                let statement = fit(&safe::line(statement), room);
+                spans.extend([Span::raw("  "), span(statement, Meaning::Text, theme)]);
+            }
+            lines.push(Line::from(spans));
+        }
     }
     lines.push(Line::default());
-    lines.truncate(usize::from(heading_rows(app)));
     lines
 }
 
-/// `supports  .94 (model)`, and what the others say where they say otherwise.
+/// `supports .94 (model)`, and what the others say where they say otherwise.
 fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
-    let Some(known) = app.book.known(at, perspective) else { return "not judged yet   ".into() };
-    let text = match app.book.verdict(at, perspective) {
+    let Some(known) = app.book.known(at, perspective) else { return "not judged yet".into() };
+    match app.book.verdict(at, perspective) {
         None => match &known.model {
             Some(Err(DetectError::Empty(what))) => format!("no verdict: the {what} is empty"),
             Some(Err(error)) => format!("no verdict: {error}"),
@@ -152,8 +171,8 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
             let mut other = String::new();
             for (name, label) in [("human", known.human), ("gold", known.gold)] {
                 match label.filter(|label| *label != verdict.supports) {
-                    Some(true) => other += &format!(", {name}: supports"),
-                    Some(false) => other += &format!(", {name}: does not"),
+                    Some(true) => other += &format!(", {name}: yes"),
+                    Some(false) => other += &format!(", {name}: no"),
                     None => {}
                 }
             }
@@ -164,8 +183,7 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
             }
             format!("{says}{p} ({by}{other})")
         }
-    };
-    format!("{text}  ")
+    }
 }
 
 /// The safe text with the marks of its evidence, and in it the ranges of evidence sentences and terms of the question.

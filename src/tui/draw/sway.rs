@@ -18,6 +18,9 @@ use crate::tui::wrap::{columns_of, fit};
 /// Columns of a lane's name in the table.
 const NAME: usize = 24;
 
+/// Columns of the shift, and of the frame's inside that stay free.
+const SHIFT: usize = 12;
+
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     // The table of all lanes stands below, as tall as it needs to be.
@@ -126,8 +129,12 @@ fn passages(app: &App, theme: Theme, swayed: &Swayed, wording: usize, width: usi
 
 /// `p .60 n .20 lean +.40 Δ .67` for each wording of every lane, and the shift.
 fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let said_above = match area.width {
+        ..74 => " lean: asked, as either side; shift ",
+        _ => " lean when asked neutrally, as either side, and the shift between them ",
+    };
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
-        " lean when asked neutrally, as either side, and the shift between them ",
+        said_above,
         Meaning::Title,
         theme,
     ));
@@ -142,11 +149,20 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     };
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let wide = usize::from(inner.width) >= NAME + 3 * 34 + 12;
-    let lines = (0..app.lanes.len()).map(|i| {
+    let width = usize::from(inner.width);
+    // Of a lane's name less is shown before a figure is cut.
+    let (name_width, form) = match width {
+        _ if width >= NAME + 3 * 34 + SHIFT => (NAME, Form::All),
+        _ if width >= NAME + 3 * 9 + SHIFT => (NAME, Form::Lean),
+        _ => (width.saturating_sub(3 * 6 + SHIFT - 2).clamp(4, NAME), Form::Close),
+    };
+    // The lane with the cursor is always among those that are shown.
+    let fits = usize::from(inner.height).max(1);
+    let first = (app.lane + 1).saturating_sub(fits);
+    let lines = (first..app.lanes.len().min(first + fits)).map(|i| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = app.short_title(i, NAME - 2);
-        let pad = " ".repeat(NAME.saturating_sub(columns_of(&name) + 1));
+        let name = app.short_title(i, name_width - 2);
+        let pad = " ".repeat(name_width.saturating_sub(columns_of(&name) + 1));
         let mut spans = vec![Span::raw(" "), span(name, meaning, theme), Span::raw(pad)];
         match app.swaying.lanes.get(i).and_then(Option::as_ref) {
             None => spans.push(span("…", Meaning::Muted, theme)),
@@ -154,8 +170,8 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             Some(Ok(swayed)) => {
                 for (wording, shares) in swayed.shares.iter().enumerate() {
                     let mark = [Mark::None, Mark::Support, Mark::Oppose][wording];
-                    spans.push(span(format!("{} ", mark.glyph(app.glyphs)), Meaning::Side(mark), theme));
-                    spans.push(Span::raw(said(*shares, wide)));
+                    spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
+                    spans.push(Span::raw(said(*shares, form)));
                 }
                 spans.push(span(format!("shift {}", signed(swayed.shift()).trim()), Meaning::Title, theme));
             }
@@ -165,11 +181,24 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-fn said(shares: SideShares, wide: bool) -> String {
+/// What is said of a wording.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Everything.
+    All,
+    /// The lean alone, with a gap after its mark.
+    Lean,
+    /// The lean alone, as narrow as it can be.
+    Close,
+}
+
+fn said(shares: SideShares, form: Form) -> String {
     let lean = signed(shares.lean()).trim().to_owned();
-    if !wide {
-        return format!("{lean:<7}");
+    match form {
+        Form::Close => return format!("{lean:<5}"),
+        Form::Lean => return format!(" {lean:<7}"),
+        Form::All => {}
     }
     let delta = shares.delta().map_or_else(|| "–".into(), |delta| signed(delta).trim().to_owned());
-    format!("{:<32}", format!("p {} n {} lean {lean} Δ {delta}", share(shares.p), share(shares.n)))
+    format!(" {:<32}", format!("p {} n {} lean {lean} Δ {delta}", share(shares.p), share(shares.n)))
 }

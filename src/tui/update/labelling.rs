@@ -117,8 +117,14 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Back if labelling.guide => labelling.guide = false,
         Action::Back => {
             let effects = leave(app);
-            if app.labelling.pace.done > 0 && app.book.source == LabelSource::Model {
-                app.notice = Some("the model's verdicts count here, not your labels: s changes it".into());
+            let counting = match app.book.source {
+                LabelSource::Model => Some("the model's verdicts"),
+                LabelSource::Gold => Some("gold labels"),
+                LabelSource::Auto | LabelSource::Human => None,
+            };
+            if let Some(counting) = counting.filter(|_| app.labelling.pace.done > 0) {
+                let key = app.key(Context::Lanes, Action::NextLabelSource);
+                app.notice = Some(format!("{counting} count here, not your labels: {key} changes it"));
             }
             return effects;
         }

@@ -96,7 +96,7 @@ fn the_statements_being_edited() {
 
 #[test]
 fn all_keys_and_marks() {
-    looks("help", &help(80, 240), COLOURED);
+    looks("help", &help(80, 260), COLOURED);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod instruments;
 mod lanes;
 mod looks;
+mod narrow;
 mod sizes;
 
 use std::sync::Arc;

@@ -2,32 +2,45 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Paragraph};
+use ratatui::widgets::{Block, Paragraph};
 
-use super::super::{paragraph, span};
+use super::super::{paragraph, plot, span};
 use super::inspector::lines;
 use crate::pipeline::recipe::{Mmr, Rerank, Switch};
 use crate::pipeline::{List, Projected, Step};
-use crate::report::marks::{Glyphs, Mark, share, signed};
+use crate::report::marks::{Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::theme::{Meaning, Theme};
+
+/// Rows of a curve at least.
+const CURVE: u16 = 7;
+
+/// Whether there would be anything in a box of that size: a curve needs room, words can be scrolled.
+pub fn has_something(app: &App, area: Rect) -> bool {
+    let Some(lane) = app.lanes.get(app.lane) else { return false };
+    let told = !lane.ranking.trace.notes.is_empty() || matches!(lane.state, LaneState::Failed(..));
+    app.tuning.switch != Switch::Mmr || told || area.height >= CURVE + 2
+}
 
 /// Draws the right side.
 pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(lane) = app.lanes.get(app.lane) else { return };
     let title = match app.tuning.switch {
-        Switch::Mmr => " MRecall and Prec against λ (off = 1) ",
+        Switch::Mmr => " against λ (off = 1) ",
         Switch::Expand => " what was added ",
         Switch::Project => " passages between the poles ",
         Switch::Diversify => " what it was chosen for ",
     };
-    let block =
-        Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
+    let mut title = vec![span(title, Meaning::Title, theme)];
+    if app.tuning.switch == Switch::Mmr {
+        let names = ["MRecall", "Prec"].map(|name| format!("{name}@{}", app.k));
+        title.splice(0..0, plot::legend(names.into_iter(), theme));
+    }
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    if app.tuning.switch == Switch::Mmr && inner.height > 6 {
+    if app.tuning.switch == Switch::Mmr && inner.height >= CURVE {
         return curve(app, theme, inner, frame);
     }
     let width = usize::from(inner.width);
@@ -39,7 +52,9 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         },
         (LaneState::Ready, Switch::Project) => match lane.ranking.trace.projected() {
             Some(projected) => geometry(app, theme, lane, projected, width),
-            None => off("The query is not projected.", width, theme),
+            None => {
+                off(lane.recipe.base.unprojected().unwrap_or("The query is not projected."), width, theme)
+            }
         },
         (LaneState::Ready, Switch::Diversify) => chosen(app, theme, &lane.ranking, width),
         (LaneState::Ready, Switch::Mmr) => notes(&lane.ranking, width, theme),
@@ -79,25 +94,10 @@ fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         .get(app.lane)
         .map_or_else(Vec::new, |lane| notes(&lane.ranking, usize::from(area.width), theme));
     let below = (notes.len() as u16).min(area.height / 3);
-    let plot = Rect { height: area.height - below, ..area };
-    frame.render_widget(Paragraph::new(notes), Rect { y: plot.bottom(), height: below, ..area });
-    let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    let names = [format!("MRecall@{}", app.k), format!("Prec@{}", app.k)];
-    let meanings = [Meaning::Side(Mark::Support), Meaning::Side(Mark::Several)];
-    let lines = points.iter().zip(names).zip(meanings).map(|((points, name), meaning)| {
-        Dataset::default()
-            .name(name)
-            .marker(marker)
-            .graph_type(GraphType::Line)
-            .style(theme.style(meaning))
-            .data(points)
-    });
-    let muted = theme.style(Meaning::Muted);
-    let chart = Chart::new(lines.collect())
-        .legend_position(Some(LegendPosition::BottomRight))
-        .x_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".25", ".5", ".75", "λ 1"]).style(muted))
-        .y_axis(Axis::default().bounds([0.0, 1.0]).labels(["0", ".5", "1"]).style(muted));
-    frame.render_widget(chart, plot);
+    let above = Rect { height: area.height - below, ..area };
+    frame.render_widget(Paragraph::new(notes), Rect { y: above.bottom(), height: below, ..area });
+    let labels = ["0", ".25", ".5", ".75", "λ 1"].map(str::to_owned).to_vec();
+    plot::draw(app, theme, &points, ((0.0, 1.0), labels), above, frame);
 }
 
 /// The first passages on the axis between the two poles, before the projection and after it.

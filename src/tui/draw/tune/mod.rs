@@ -20,18 +20,24 @@ use crate::tui::wrap::{columns_of, fit};
 
 /// Columns of a form's name.
 const NAME: usize = 17;
+/// The same where the shares of the sides have no room.
+const NAME_NARROW: usize = 12;
 /// Columns of the table of forms.
 const TABLE: u16 = 60;
+/// Columns below which the switches have short names.
+const NARROW: u16 = 60;
 
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let tabs = Rect { height: body.height.min(1), ..body };
-    frame.render_widget(names(app, theme), tabs);
+    frame.render_widget(names(app, theme, tabs.width), tabs);
     let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
     // Where both do not fit side by side, what the form did stands below.
     let beside = rest.width >= TABLE + 30;
     let rows = (app.tuning.forms.len() as u16 + 3).min(rest.height);
-    let (table, did) = if beside {
+    let (table, did) = if !beside && !did::has_something(app, Rect { height: rest.height / 2, ..rest }) {
+        (rest, Rect::ZERO)
+    } else if beside {
         let right = Rect { x: rest.x + TABLE, width: rest.width - TABLE, ..rest };
         (Rect { width: TABLE, ..rest }, right)
     } else {
@@ -39,10 +45,12 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
         (Rect { height: rows, ..rest }, Rect { y: rest.y + rows, height: rest.height - rows, ..rest })
     };
     forms(app, theme, table, frame);
-    did::draw(app, theme, did, frame);
+    if !did.is_empty() {
+        did::draw(app, theme, did, frame);
+    }
 }
 
-fn names(app: &App, theme: Theme) -> Line<'static> {
+fn names(app: &App, theme: Theme, width: u16) -> Line<'static> {
     if let Some(typed) = &app.tuning.typed {
         return Line::from(vec![
             span(" project toward: ", Meaning::Title, theme),
@@ -54,15 +62,18 @@ fn names(app: &App, theme: Theme) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     for switch in SWITCHES {
         let meaning = if switch == app.tuning.switch { Meaning::Selected } else { Meaning::Muted };
-        spans.extend([span(format!(" {} ", name(switch)), meaning, theme), Span::raw(" ")]);
+        spans.extend([span(format!(" {} ", name(switch, width < NARROW)), meaning, theme), Span::raw(" ")]);
     }
     spans.push(span(format!("  {}", safe::line(&lane)), Meaning::Title, theme));
     Line::from(spans)
 }
 
-fn name(switch: Switch) -> &'static str {
+fn name(switch: Switch, narrow: bool) -> &'static str {
     match switch {
         Switch::Mmr => "MMR",
+        Switch::Expand if narrow => "expand",
+        Switch::Project if narrow => "project",
+        Switch::Diversify if narrow => "diversify",
         Switch::Expand => "expansion",
         Switch::Project => "projection",
         Switch::Diversify => "diversifier",
@@ -83,13 +94,17 @@ fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let (recall, prec) = (format!("MRecall@{}", app.k), format!("Prec@{}", app.k));
     let shares = "share of each";
     let questions = if tuning.over_set { "of" } else { "" };
-    let head = format!("   {:<NAME$}{recall:<12}{prec:<9}{shares:<15}{questions}", "");
+    let narrow = inner.width < TABLE - 2;
+    let head = match narrow {
+        true => format!("   {:<NAME_NARROW$}{recall:<11}{prec:<8}{questions}", ""),
+        false => format!("   {:<NAME$}{recall:<12}{prec:<9}{shares:<15}{questions}", ""),
+    };
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     let shown = usize::from(inner.height).saturating_sub(1).max(1);
     let first = (tuning.at + 1).saturating_sub(shown);
     for (i, form) in tuning.forms.iter().enumerate().skip(first) {
         let tally = tuning.tallies.as_ref().ok().and_then(|tallies| tallies.get(i));
-        lines.push(row(app, theme, form, tally, i == tuning.at));
+        lines.push(row(app, theme, form, tally, i == tuning.at, narrow));
     }
     if let Err(reason) = &tuning.tallies {
         lines.push(Line::from(span(safe::line(reason), Meaning::Warn, theme)));
@@ -98,9 +113,17 @@ fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 }
 
 /// `▸ λ .75   .42   .60   ▲.30 ▼.20   24`
-fn row(app: &App, theme: Theme, form: &Recipe, tally: Option<&Tally>, marked: bool) -> Line<'static> {
-    let name = fit(&safe::line(&label(form, app.tuning.switch)), NAME - 1);
-    let pad = " ".repeat(NAME - columns_of(&name));
+fn row(
+    app: &App,
+    theme: Theme,
+    form: &Recipe,
+    tally: Option<&Tally>,
+    marked: bool,
+    narrow: bool,
+) -> Line<'static> {
+    let named = if narrow { NAME_NARROW } else { NAME };
+    let name = fit(&safe::line(&label(form, app.tuning.switch)), named - 1);
+    let pad = " ".repeat(named - columns_of(&name));
     let meaning = if marked { Meaning::Selected } else { Meaning::Text };
     let mut spans =
         vec![Span::raw(if marked { " > " } else { "   " }), span(name, meaning, theme), Span::raw(pad)];
@@ -109,8 +132,12 @@ fn row(app: &App, theme: Theme, form: &Recipe, tally: Option<&Tally>, marked: bo
         return Line::from(spans);
     };
     let figure = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
-    spans.push(Span::raw(format!("{:<12}{:<9}", figure(tally.mrecall()), figure(tally.prec()))));
-    if let Some((p, n)) = tally.sides() {
+    let (recall, prec) = (figure(tally.mrecall()), figure(tally.prec()));
+    spans.push(Span::raw(match narrow {
+        true => format!("{recall:<11}{prec:<8}"),
+        false => format!("{recall:<12}{prec:<9}"),
+    }));
+    if let Some((p, n)) = tally.sides().filter(|_| !narrow) {
         for (mark, value) in [(Mark::Support, p), (Mark::Oppose, n)] {
             let text = format!("{}{}", mark.text(app.glyphs), share(value));
             spans.push(span(format!("{text:<6}"), Meaning::Side(mark), theme));
