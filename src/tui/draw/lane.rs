@@ -125,7 +125,10 @@ fn said(lane: &Lane) -> Option<(String, Meaning)> {
     let expansion = trace.expansion();
     match (trace.notes.first(), expansion) {
         (Some(note), Some(expansion)) if expansion.notes.contains(note) => {
-            Some((format!("{}: {note}", expansion.form), Meaning::Warn))
+            // The lane's name says which method.
+            let form = expansion.form.to_string();
+            let whose = form.split_once(", ").map_or(&*form, |(_, whose)| whose);
+            Some((format!("{whose}: {note}"), Meaning::Warn))
         }
         (Some(note), _) => Some((note.clone(), Meaning::Warn)),
         (None, expansion) => Some((expansion?.told(), Meaning::Muted)),

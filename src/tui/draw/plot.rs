@@ -34,9 +34,10 @@ pub fn draw(
     frame: &mut Frame<'_>,
 ) {
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    // The number stands on every curve, each at a place of its own, for curves may end in one point.
+    // The number stands on every curve, each at a place of its own and apart, for curves may end in one point.
     let numbers = curves.iter().enumerate().filter_map(|(i, points)| {
-        let point = points.iter().rev().nth(i % points.len().max(1))?;
+        let apart = (points.len() / curves.len()).max(1);
+        let point = points.iter().rev().nth(i * apart % points.len().max(1))?;
         let digit = char::from_digit(i as u32 + 1, 10)?;
         Some((i, Marker::Custom(digit), GraphType::Scatter, std::slice::from_ref(point)))
     });

@@ -163,7 +163,7 @@ fn a_lane_says_what_its_query_was_expanded_with_before_it_says_why() {
     list.trace.steps.push(Step::Expand(Arc::new(expansion)));
     list.trace.note(note.into());
     app.lanes[0].ranking = Arc::new(list);
-    assert!(words(&app).contains("KEQE, own statements (no model)"), "{}", words(&app));
+    assert!(words(&app).contains("┗ own statements (no model): claude"), "{}", words(&app));
 }
 
 #[test]
