@@ -57,7 +57,7 @@ fn search_as_text_and_as_tsv() {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
     let ascii = desk.run(&[&arguments[..], &["--ascii"]].concat()).good();
-    assert!(ascii.contains("+ Zoos should be banned.") && !ascii.contains('▲'));
+    assert!(ascii.contains("Y Zoos should be banned.") && !ascii.contains('▲'));
     let tsv = desk.run(&[&arguments[..], &["--format", "tsv"]].concat()).good();
     let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(rows[0], ["question", "lane", "rank", "id", "score", "supports"]);
