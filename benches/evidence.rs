@@ -38,9 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for question in &questions {
         let mut of = [(0.0, 0.0); 4];
         let statements = question.perspectives.iter();
-        for (statement, passage) in statements.flat_map(|s| passages.iter().map(move |passage| (s, passage))) {
+        for (statement, passage) in statements.flat_map(|s| passages.iter().map(move |passage| (s, passage)))
+        {
             let gold = labels.label(statement, &passage.id).and_then(|label| label.evidence.as_deref());
-            let Some(gold) = gold.and_then(|gold| passage.text.find(gold).map(|at| at..at + gold.len())) else {
+            let Some(gold) = gold.and_then(|gold| passage.text.find(gold).map(|at| at..at + gold.len()))
+            else {
                 continue;
             };
             let all = sentences(&passage.text);
@@ -61,7 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    println!("{:<46} {:>10}   of   95 % by question", "the sentence that overlaps the gold evidence", "share");
+    println!(
+        "{:<46} {:>10}   of   95 % by question",
+        "the sentence that overlaps the gold evidence", "share"
+    );
     for (row, counts) in rows.iter().zip(counts) {
         let pairs: f64 = counts.iter().map(|(_, whole)| whole).sum();
         let share = grouped_interval(&[counts], 0.95, 10_000, 7)?;
