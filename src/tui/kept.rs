@@ -45,14 +45,18 @@ impl Kept {
     /// Reads what is kept. Where there is no file yet, that is nothing.
     pub fn read(path: PathBuf, corpus: String) -> Self {
         let mut kept = Kept { path, corpus, asked: Vec::new(), told: None };
-        let text = match shortened(&kept.path).and_then(|()| end_of(&kept.path)) {
+        let tell = |error: io::Error| Some(format!("{}: {error}", kept.path.display()));
+        // A long file that cannot be shortened, in a folder that is only to be read, can be read all the same.
+        let long = shortened(&kept.path).err();
+        let text = match end_of(&kept.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return kept,
             Err(error) => {
-                kept.told = Some(format!("{}: {error}", kept.path.display()));
+                kept.told = tell(error);
                 return kept;
             }
         };
+        kept.told = long.and_then(tell);
         // What stands behind the last line feed is half a line; the next one takes its place.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines() {
@@ -260,6 +264,19 @@ mod tests {
         Kept::read(path.to_owned(), "zoos".into())
     }
 
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("asked.jsonl");
+        (folder, path)
+    }
+
+    fn long_file() -> (tempfile::TempDir, PathBuf) {
+        let (folder, path) = place();
+        let line = serde_json::to_string(&asked(&"long ".repeat(100))).unwrap() + "\n";
+        std::fs::write(&path, line.repeat(3_000)).unwrap();
+        (folder, path)
+    }
+
     #[test]
     fn what_was_asked_is_there_the_next_time_and_of_another_corpus_it_is_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -278,8 +295,7 @@ mod tests {
 
     #[test]
     fn lanes_of_finished_runs_are_not_taken_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
+        let (_folder, path) = place();
         append(&path, &Asked { lanes: vec!["run:dl19.json".into(), "minilm".into()], ..asked("one?") })
             .unwrap();
         let (_, lanes) = read(&path).last().unwrap();
@@ -290,8 +306,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_kept_before_the_keeper_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
+        let (_folder, path) = place();
         let keeper = read(&path).keeper(|why| panic!("{why}"));
         keeper.keep(asked("one?"));
         drop(keeper);
@@ -300,8 +315,7 @@ mod tests {
 
     #[test]
     fn half_a_line_is_passed_over_and_the_next_one_takes_its_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
+        let (_folder, path) = place();
         append(&path, &asked("one?")).unwrap();
         let mut torn = std::fs::read(&path).unwrap();
         torn.extend_from_slice(b"{\"corpus\":\"zo");
@@ -314,8 +328,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_question_is_told_and_the_others_are_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
+        let (_folder, path) = place();
         std::fs::write(&path, "nonsense\n").unwrap();
         append(&path, &asked("one?")).unwrap();
         let kept = read(&path);
@@ -325,10 +338,7 @@ mod tests {
 
     #[test]
     fn of_a_long_file_the_end_is_read_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
-        let line = serde_json::to_string(&asked(&"long ".repeat(100))).unwrap() + "\n";
-        std::fs::write(&path, line.repeat(3_000)).unwrap();
+        let (_folder, path) = long_file();
         append(&path, &asked("the last?")).unwrap();
         let kept = read(&path);
         assert!((100..1_000).contains(&kept.asked.len()) && kept.told.is_none(), "{:?}", kept.told);
@@ -337,11 +347,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_file_that_cannot_be_shortened_is_told_and_read_all_the_same() {
+        let (_folder, path) = long_file();
+        std::fs::create_dir(path.with_extension("lock")).unwrap();
+        let kept = read(&path);
+        assert!(kept.asked.len() >= 100 && kept.told.is_some());
+    }
+
+    #[test]
     fn what_another_explorer_appends_while_a_long_file_is_shortened_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("asked.jsonl");
-        let line = serde_json::to_string(&asked(&"long ".repeat(100))).unwrap() + "\n";
-        std::fs::write(&path, line.repeat(3_000)).unwrap();
+        let (folder, path) = long_file();
         thread::scope(|scope| {
             for n in 0..8 {
                 let path = &path;
