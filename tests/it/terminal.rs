@@ -316,3 +316,26 @@ fn nothing_is_written_to_a_terminal_that_was_given_back() {
     // The cursor is shown last by whoever gives the terminal back.
     assert!(told.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &told[told.len().saturating_sub(80)..]);
 }
+
+/// A pipe that nobody writes to is read for ever, as a disk that has gone away is.
+#[cfg(unix)]
+#[test]
+fn what_hangs_while_the_program_is_leaving_does_not_outlast_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("corpus.jsonl");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut terminal = Terminal::open(&["--corpus", pipe.to_str().unwrap(), QUESTION]);
+    terminal.wait_for(QUESTION);
+    terminal.press("\u{3}");
+    while !String::from_utf8_lossy(&terminal.raw).contains("\u{1b}[?1049l") {
+        let bytes = terminal.heard.recv_timeout(PATIENCE).unwrap();
+        terminal.take(&bytes);
+    }
+    // What it keeps is kept first; until then a signal is passed over.
+    let id = terminal.child.process_id().unwrap();
+    let ended = (0..600).any(|_| {
+        let _ = Command::new("sh").args(["-c", &format!("kill -TERM {id}")]).status();
+        terminal.heard.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Disconnected)
+    });
+    assert!(ended && terminal.child.wait().unwrap().signal().is_some());
+}
