@@ -23,7 +23,8 @@ def main():
     ap.add_argument("--card", required=True)
     a = ap.parse_args()
     r = json.load(open(a.metrics))
-    o = [BEGIN, "", f"Threshold {r['threshold']}, temperature {r['temperature']}; figures of the int8 file with 95 % intervals by question.", ""]
+    o = [BEGIN, "", "Figures of what the program runs: the int8 cross-encoder joined with the int8 encoder's cosine, "
+         f"threshold {r['threshold']}; 95 % intervals by question.", ""]
     cols = ["accuracy", "f1", "auc", "right_side"]
     o += ["| | pairs | positive | accuracy | F1 | ROC-AUC | right side | ECE |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for n in ("test", "dev"):

@@ -1,4 +1,4 @@
-"""Adds the carried encoder's cosine of passage and statement to the pairs that stage 2 trains on.
+"""The carried encoder's cosine of passage and statement; as a command, added to the pairs that stage 2 trains on.
 
 python cosine.py --encoder ../../assets/minilm --data pairs.jsonl
 
@@ -11,10 +11,26 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import onnxruntime as ort
-from tokenizers import Tokenizer
+
+import common
+import export
+import model as M
 
 SOURCES = ("labels", "written")
+
+
+def of(encoder, rows, threads=2):
+    """The cosines of the pairs, by the int8 encoder in the folder `encoder`, as the program works them out."""
+    tok = M.tokenizer(encoder)
+    tok.enable_truncation(256)
+    s = export.session(os.path.join(encoder, "model.int8.onnx"))
+    texts = sorted({r[k] for r in rows for k in ("passage", "statement")})
+
+    def vector(text):
+        return s.run(None, {"input_ids": np.array([tok.encode(text).ids], dtype=np.int64)})[0][0]
+    with ThreadPoolExecutor(threads) as ex:
+        known = dict(zip(texts, ex.map(vector, texts)))
+    return np.array([float(known[r["passage"]] @ known[r["statement"]]) for r in rows])
 
 
 def main():
@@ -23,27 +39,15 @@ def main():
     ap.add_argument("--data", required=True)
     ap.add_argument("--threads", type=int, default=2)
     a = ap.parse_args()
-    tok = Tokenizer.from_file(os.path.join(a.encoder, "tokenizer.json"))
-    tok.no_padding()
-    tok.enable_truncation(256)
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = 1
-    s = ort.InferenceSession(os.path.join(a.encoder, "model.int8.onnx"), o, providers=["CPUExecutionProvider"])
-    rows = [json.loads(l) for l in open(a.data, encoding="utf-8")]
+    rows = common.read(a.data)
     use = [r for r in rows if r["source"].startswith(SOURCES) and "cos" not in r]
-    texts = sorted({r["passage"] for r in use} | {r["statement"] for r in use})
-
-    def vector(text):
-        return s.run(None, {"input_ids": np.array([tok.encode(text).ids], dtype=np.int64)})[0][0]
-    with ThreadPoolExecutor(a.threads) as ex:
-        known = dict(zip(texts, ex.map(vector, texts)))
-    for r in use:
-        r["cos"] = round(float(known[r["passage"]] @ known[r["statement"]]), 4)
+    for r, cos in zip(use, of(a.encoder, use, a.threads)):
+        r["cos"] = round(float(cos), 4)
     with open(a.data + ".new", "w", encoding="utf-8") as f:
         for r in rows:
             f.write(json.dumps(r, ensure_ascii=False) + "\n")
     os.replace(a.data + ".new", a.data)
-    print(len(use), "pairs,", len(texts), "texts")
+    print(len(use), "pairs")
 
 
 if __name__ == "__main__":

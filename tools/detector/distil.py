@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import common
-import evaluate
+import measures
 import model as M
 import packed
 import train as T
@@ -46,7 +46,7 @@ def figures(rows, z):
     y = np.array([r["label"] == "supports" for r in rows]).astype(int)
     th, _ = common.best_threshold(y[split["dev"]], p[split["dev"]])
     for s, i in split.items():
-        m = evaluate.measure([rows[k] for k in i], p[i], th, 200)
+        m = measures.measure([rows[k] for k in i], p[i], th, 200)
         out[s] = {k: m[k] for k in ("pairs", "questions", "accuracy", "f1", "auc", "right_side", "ece", "interval")}
     return out
 

@@ -51,9 +51,6 @@ cp "$run/student/teacher.json" "$run/back/" 2>/dev/null || true
 tar czf "$run/back/log.tgz" -C "$run" log
 [ -n "$trial" ] && limit="--limit 40" || limit=
 "$python" export.py --base "$run/minilm" --checkpoint "$run/student/best.pt" --data "$pairs" --out "$run/out" $limit
-say "figures"
-[ -n "$trial" ] || "$python" evaluate.py --onnx "$run/out/detector.onnx" --json "$run/out/detector.json" --base "$run/minilm" \
-    --data "$pairs" --out "$run/metrics.json" --workers "$(nproc)" --no-baselines
-tar czf "$run/back/log.tgz" -C "$run" log out/detector.json $([ -f "$run/metrics.json" ] && echo metrics.json)
+tar czf "$run/back/log.tgz" -C "$run" log out/detector.json
 say "finished"
 ls -l "$run/back"
