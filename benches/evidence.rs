@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             let all = sentences(&passage.text);
             let hit = |found: &Range<usize>| f64::from(u8::from(meets(found, &gold)));
-            let found = evidence(&detector, passage, statement, &Stop::never())??;
+            let found = evidence(&detector, passage, statement, &Stop::never())?;
             let found = found.as_ref().map_or(0.0, &hit);
             let yes = detector.judge(passage, statement, &Stop::never())? >= detector.threshold();
             let near = nearest(&encoder, passage, statement, &all)?;

@@ -6,6 +6,7 @@ use std::thread;
 
 use super::{Heard, Hearing, Opened, Order, Reach, Reply, Shared, Study, Survey, Tell, Want};
 use crate::annotate::Item;
+use crate::detect::DetectError;
 use crate::detect::evidence::evidence;
 use crate::pipeline::{
     Asked, Book, LaneError, Lists, Opening, Pair, Plan, Ranking, Recipe, Setup, SetupError, compare, deeper,
@@ -181,9 +182,11 @@ pub fn reader(shared: &Shared, tell: &Tell) {
         }
         for (perspective, statement) in statements {
             let Ok(detector) = setup.detector() else { break };
-            // No evidence is shown where none was found, for whatever reason.
-            let found = evidence(detector.as_ref(), &passage, &statement, &stop);
-            let Ok(sentence) = found.unwrap_or(Ok(None)) else { break };
+            let sentence = match evidence(detector.as_ref(), &passage, &statement, &stop) {
+                Err(DetectError::Stopped(_)) => break,
+                // No evidence is shown where none was found, for whatever other reason.
+                found => found.unwrap_or_default(),
+            };
             tell(Reply::Evidence { study: number, at, perspective, sentence });
         }
     }

@@ -71,7 +71,9 @@ pub fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             }
         }
         Reply::Why { study, recipe, at, reasons } => {
-            if study > app.reading.since {
+            // The reasons of a passage that was left meanwhile must not take the place of those that are read.
+            let open = app.open_passage().is_some_and(|(open, _)| open == at);
+            if study > app.reading.since && open {
                 app.reading.why = Some((at, recipe, reasons));
             }
         }

@@ -223,3 +223,15 @@ fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
     tell(&mut app, Reply::Why { study, recipe, at: PassageIx(0), reasons: Ok(Vec::new()) });
     assert!(app.reading.evidence.is_empty() && app.reading.why.is_none());
 }
+
+#[test]
+fn the_reasons_of_a_passage_that_was_left_do_not_take_the_place_of_those_that_are_read() {
+    let mut app = asked(140, 40);
+    press(&mut app, "<Enter>");
+    explained(&mut app);
+    press(&mut app, "n");
+    let (study, recipe) = (app.studies, app.lanes[0].recipe.clone());
+    press(&mut app, "p");
+    tell(&mut app, Reply::Why { study, recipe, at: PassageIx(1), reasons: Ok(Vec::new()) });
+    assert_eq!(app.reading.why.as_ref().map(|(at, ..)| *at), Some(PassageIx(0)));
+}
