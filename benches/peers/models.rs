@@ -156,12 +156,14 @@ fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Optio
 fn joined(texts: &[String], logits: &[Vec<f32>]) -> Outcome<Vec<f32>> {
     let card: serde_json::Value = serde_json::from_slice(&std::fs::read(asset("detector/detector.json"))?)?;
     let weight = |name: &str| card["join"][name].as_f64().map(|x| x as f32).ok_or("the card has no join");
-    let (support, cosine, bias) = (weight("support")?, weight("cosine")?, weight("bias")?);
+    let [support, polarity, cosine, bias] = ["support", "polarity", "cosine", "bias"].map(weight);
+    let (support, polarity, cosine, bias) = (support?, polarity?, cosine?, bias?);
     let encoder = MiniLm::carried()?;
     let asked = encoder.encode(STATEMENT, Role::Passage)?;
     let joined = texts.iter().zip(logits).map(|(text, logits)| {
         let close = dot(&encoder.encode(text, Role::Passage)?, &asked);
-        let logit = support * (logits[0] - logits[2]) + cosine * close + bias;
+        let logit =
+            support * (logits[0] - logits[2]) + polarity * (logits[0] - logits[1]) + cosine * close + bias;
         Ok(1.0 / (1.0 + (-logit).exp()))
     });
     joined.collect()

@@ -134,7 +134,7 @@ impl BroughtCrossEncoder {
         statement: &str,
         go_on: &mut dyn FnMut(Vec<f32>) -> bool,
     ) -> Result<(), DetectError> {
-        let (tokens, mut asked) = (self.tokens(&text(passage))?, self.tokens(statement)?);
+        let (tokens, mut asked) = (self.tokens(&text(passage)?)?, self.tokens(statement)?);
         let room = self.window - self.frame.len();
         // However small the window, the passage has half of it.
         asked.truncate(STATEMENT.min(room / 2));

@@ -10,7 +10,7 @@ use super::pair::text;
 use super::{DetectError, Detector, EVEN};
 use crate::corpus::Passage;
 use crate::input::excerpt;
-use crate::llm::{AT_ONCE, Chat, ChatError, Request, Tokens};
+use crate::llm::{AT_ONCE, Chat, ChatError, Reply, Request, Tokens};
 use crate::work::Stop;
 
 /// Words of a passage that are given to the model at once: with the rest some 3,000 tokens, which nearly every server takes.
@@ -60,6 +60,12 @@ impl PromptedDetector {
         format!("{slug}-{}", &hash.update(also).finalize().to_hex()[..12])
     }
 
+    /// Whether a reply says yes or no. What does not is worth asking again in another run: a server that still loads its model says so
+    /// in words.
+    pub fn usable(reply: &Reply) -> bool {
+        said(reply.said()).is_some()
+    }
+
     fn ask(&self, passage: &str, statement: &str, stop: &Stop) -> Result<bool, DetectError> {
         let asked = self.answer(passage, statement, stop);
         if let Err(DetectError::Unanswered(why)) = &asked {
@@ -74,7 +80,9 @@ impl PromptedDetector {
         if let Some((since, why)) = &spent().failed
             && since.elapsed() < self.rest
         {
-            return Err(DetectError::Unanswered(why.clone()));
+            return Err(DetectError::Unanswered(format!(
+                "not asked, as the server failed a moment before: {why}"
+            )));
         }
         match self.chat.reply(&request(passage, statement), stop) {
             Ok(reply) => {
@@ -119,16 +127,22 @@ fn request(passage: &str, statement: &str) -> Request {
     Request { system, prompt, temperature: 0.0, max_tokens: 1_024, sample: 0 }
 }
 
-/// The first word, if it is a yes or a no.
+/// The first word, if it is a yes or a no that stands alone: `Yes/No` and `No doubt` say neither.
 fn said(reply: &str) -> Option<bool> {
-    let mut words = reply.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let first = words.next()?;
-    let word = if first.eq_ignore_ascii_case("answer") { words.next()? } else { first };
-    match word.to_ascii_lowercase().as_str() {
-        "yes" => Some(true),
-        "no" => Some(false),
-        _ => None,
+    let plain = reply.to_ascii_lowercase();
+    let begins = |text: &'_ str| text.find(char::is_alphanumeric).unwrap_or(text.len());
+    let mut rest = &plain[begins(&plain)..];
+    if let Some(after) = rest.strip_prefix("answer") {
+        rest = &after[begins(after)..];
     }
+    let (yes, after) = match rest.strip_prefix("yes") {
+        Some(after) => (true, after),
+        None => (false, rest.strip_prefix("no")?),
+    };
+    let next = after.trim_start_matches([' ', '*', '_', '"', '\'', '`']).chars().next();
+    let alone = next.is_none_or(|c| ".,;:!-–—()\n\r".contains(c));
+    let word = after[begins(after)..].split(|c: char| !c.is_alphanumeric()).next();
+    (alone && !matches!(word, Some("or" | "yes" | "no"))).then_some(yes)
 }
 
 impl Detector for PromptedDetector {
@@ -160,13 +174,9 @@ impl Detector for PromptedDetector {
     }
 
     fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
-        let whole = text(passage);
-        for (empty, what) in
-            [(statement.trim().is_empty(), "statement"), (whole.trim().is_empty(), "passage")]
-        {
-            if empty {
-                return Err(DetectError::Empty(what));
-            }
+        let whole = text(passage)?;
+        if statement.trim().is_empty() {
+            return Err(DetectError::Empty("statement"));
         }
         if whole.len() <= BYTES && whole.split_whitespace().count() <= WORDS {
             return self.ask(&whole, statement, stop).map(|yes| f32::from(u8::from(yes)));

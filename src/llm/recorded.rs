@@ -80,6 +80,12 @@ impl Recorded {
         Some(Reply { text: text.clone(), model: model.clone(), recorded: true, tokens: None })
     }
 
+    pub(super) fn retain(&mut self, usable: fn(&Reply) -> bool) {
+        self.replies.retain(|_, (model, text)| {
+            usable(&Reply { text: text.clone(), model: model.clone(), recorded: true, tokens: None })
+        });
+    }
+
     pub(super) fn add(&mut self, request: &Request, reply: &Reply) {
         self.insert(key(request), request.sample, reply.model.clone(), reply.text.clone());
     }

@@ -16,6 +16,7 @@ pub struct Recording {
     inner: Option<Arc<dyn Chat>>,
     model: String,
     journal: Journal,
+    usable: fn(&Reply) -> bool,
     lost: Mutex<Lost>,
 }
 
@@ -41,7 +42,18 @@ impl Recording {
         let recorded = recorded.with(Journal::read(&journal)?);
         let model = inner.as_ref().map_or(recorded.model(), |inner| inner.model()).to_owned();
         let journal = Journal { path: journal };
-        Ok(Recording { recorded: RwLock::new(recorded), inner, model, journal, lost: Mutex::default() })
+        let recorded = RwLock::new(recorded);
+        Ok(Recording { recorded, inner, model, journal, usable: |_| true, lost: Mutex::default() })
+    }
+
+    /// Replies that are of no use are not kept for a later run; those that were are asked for again, where there is a model to ask.
+    #[must_use]
+    pub fn keeping(mut self, usable: fn(&Reply) -> bool) -> Self {
+        self.usable = usable;
+        if self.inner.is_some() {
+            self.recorded.get_mut().unwrap_or_else(PoisonError::into_inner).retain(usable);
+        }
+        self
     }
 
     /// How many replies are known.
@@ -81,9 +93,10 @@ impl Chat for Recording {
         if let Some(earlier) = self.find(request) {
             return Ok(earlier);
         }
-        let kept = line(request, &reply)
-            .and_then(|line| self.journal.append(&line).map_err(|error| error.to_string()));
-        if let Err(reason) = kept {
+        let keep = |line: String| self.journal.append(&line).map_err(|error| error.to_string());
+        if (self.usable)(&reply)
+            && let Err(reason) = line(request, &reply).and_then(keep)
+        {
             *lost = Lost { count: lost.count + 1, reason };
         }
         self.recorded.write().unwrap_or_else(PoisonError::into_inner).add(request, &reply);
@@ -140,6 +153,20 @@ mod tests {
         let reply = again.reply(&request("a", 1), &Stop::never()).unwrap();
         assert!(reply.recorded && reply.text == "reply 1" && reply.model == "counting");
         assert_eq!(text(&again, "b", 0), Err(ChatError::NotRecorded));
+    }
+
+    #[test]
+    fn what_is_of_no_use_is_not_asked_twice_in_a_run_and_asked_again_in_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let open = |asking| open(&path, asking).keeping(|reply| reply.text != "reply 0");
+        let first = open(true);
+        assert_eq!([0, 0].map(|sample| text(&first, "a", sample).unwrap()), ["reply 0", "reply 0"]);
+        assert_eq!(text(&first, "b", 0).unwrap(), "reply 1");
+        assert_eq!((open(true).known(), text(&open(false), "a", 0)), (1, Err(ChatError::NotRecorded)));
+        // One that an earlier version kept is asked for again, and told where nobody can be asked.
+        text(&super::tests::open(&path, true), "a", 0).unwrap();
+        assert_eq!((open(true).known(), open(false).known()), (1, 2));
     }
 
     #[test]

@@ -151,6 +151,6 @@ fn prompted(
     let server = server.filter(|url| !url.starts_with("gguf:")).unwrap_or_default();
     let key = PromptedDetector::key_of(&name, server, bytes.as_bytes());
     let journal = opening.data_dir.join(JUDGED).join(format!("{key}.jsonl"));
-    let chat = Arc::new(Recording::open(recorded, model, journal)?);
+    let chat = Arc::new(Recording::open(recorded, model, journal)?.keeping(PromptedDetector::usable));
     Ok((Arc::new(PromptedDetector::new(chat, key)), name))
 }
