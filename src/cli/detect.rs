@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use super::against::Compared;
 use super::args::{Common, Detect, Format};
 use crate::corpus::Passage;
-use crate::detect::{DetectError, Detector, Fitted};
-use crate::input::{InputError, lines};
+use crate::detect::cache::Cache;
+use crate::detect::labels::truth;
+use crate::detect::{DetectError, Detector, Fitted, cut, foreign};
+use crate::input::{InputError, lines, unquoted};
 use crate::measure::detection::{Report, report};
 use crate::pipeline::{detector, model_threads};
 use crate::work::{Stop, on_all};
@@ -52,22 +54,61 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     // Both are opened before one of them begins what may take long.
     let own = open(&common.detector, fitted.as_ref())?;
     let other = args.against.as_ref().map(|other| open(other, None)).transpose()?;
-    let own = judged(own, &pairs)?;
-    match other.map(|other| judged(other, &pairs)).transpose()? {
-        Some(other) => Compared::of(&pairs, [&own, &other]).print(args.format)?,
+    let cache = Cache::open(&opening.data_dir)?;
+    about(&pairs, &own, cache.not_kept.as_deref())?;
+    let own = judged(own, &cache, &pairs)?;
+    let other = other.map(|other| judged(other, &cache, &pairs)).transpose()?;
+    match &other {
+        Some(other) => Compared::of(&pairs, [&own, other]).print(args.format)?,
         None => print(args.format, &pairs, &own)?,
     }
-    Ok(ExitCode::SUCCESS)
+    let failed = std::iter::once(&own).chain(&other).map(missing).sum::<io::Result<usize>>()?;
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn judged(detector: Arc<dyn Detector>, pairs: &[Pair]) -> anyhow::Result<Judged> {
+/// What should be known before the verdicts are read.
+fn about(pairs: &[Pair], detector: &Arc<dyn Detector>, not_kept: Option<&str>) -> io::Result<()> {
+    let count = |is: fn(&Passage) -> bool| pairs.iter().filter(|pair| is(&pair.passage)).count();
+    let (foreign, cut) = (count(|passage| foreign(&passage.text).is_some()), count(cut));
+    let mut told: Vec<String> = not_kept.map(str::to_owned).into_iter().collect();
+    if detector.experimental() {
+        told.push(
+            "the verdicts of this detector are experimental: read its card before you rely on them".into(),
+        );
+    }
+    if foreign > 0 {
+        told.push(format!("{foreign} of the passages seem not to be English; the carried detector was tested on English alone"));
+    }
+    if cut > 0 {
+        told.push(format!("of {cut} of the passages the first 100,000 bytes are judged"));
+    }
+    told.iter().try_for_each(|told| writeln!(io::stderr(), "parallax: {told}"))
+}
+
+/// Tells how many pairs have no verdict, and gives how many of them because the detector failed.
+fn missing(judged: &Judged) -> io::Result<usize> {
+    let errors: Vec<&DetectError> =
+        judged.verdicts.iter().filter_map(|verdict| verdict.as_ref().err()).collect();
+    let failed = errors.iter().filter(|error| !matches!(error, DetectError::Empty(_))).count();
+    if let Some(first) = errors.first() {
+        let (missing, all) = (errors.len(), judged.verdicts.len());
+        let again = if failed > 0 { "; the same command asks again for those that failed" } else { "" };
+        writeln!(
+            io::stderr(),
+            "parallax: {missing} of {all} pairs have no verdict, the first: {first}{again}"
+        )?;
+    }
+    Ok(failed)
+}
+
+fn judged(detector: Arc<dyn Detector>, cache: &Cache, pairs: &[Pair]) -> anyhow::Result<Judged> {
     let (done, told, stop) = (AtomicUsize::new(0), Mutex::new(io::stderr()), Stop::never());
     let threads = match detector.at_once() {
         Some(at_once) => rayon::ThreadPoolBuilder::new().num_threads(at_once).build()?,
         None => model_threads()?,
     };
     let verdicts = on_all(&threads, pairs.len(), &stop, |i| {
-        let verdict = detector.judge(&pairs[i].passage, &pairs[i].statement, &stop);
+        let verdict = cache.judge(detector.as_ref(), &pairs[i].passage, &pairs[i].statement, &stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(500)
             && let Ok(mut out) = told.lock()
@@ -99,14 +140,8 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     lines(path, |_, line| {
         let fields: Vec<&str> = line.split('\t').collect();
         let Some([document, perspective, id, title, label]) = columns else {
-            let place = |names: &[&str]| fields.iter().position(|field| names.contains(field));
-            let found = [
-                place(&["document"]),
-                place(&["perspective"]),
-                place(&["id"]),
-                place(&["title"]),
-                place(&["label"]),
-            ];
+            let found = ["document", "perspective", "id", "title", "label"]
+                .map(|name| fields.iter().position(|field| *field == name));
             if found[0].is_none() || found[1].is_none() {
                 return Err(
                     "a header that names at least `document` and `perspective`, separated by tabs".into()
@@ -115,20 +150,17 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
             columns = Some(found);
             return Ok(());
         };
-        let field =
-            |place: Option<usize>| place.and_then(|place| fields.get(place)).map(|field| (*field).to_owned());
-        let (Some(text), Some(statement)) = (field(document), field(perspective)) else {
+        let field = |place: Option<usize>| {
+            place.and_then(|place| fields.get(place)).map(|field| unquoted(field)).transpose()
+        };
+        let (Some(text), Some(statement)) = (field(document)?, field(perspective)?) else {
             return Err("as many fields as the header has".into());
         };
-        let label = match field(label).as_deref().map(str::trim) {
-            None | Some("") => None,
-            Some("1" | "true" | "yes") => Some(true),
-            Some("0" | "false" | "no") => Some(false),
-            Some(_) => return Err("a label of 1 or 0, or none".into()),
-        };
-        let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
+        let label = field(label)?.filter(|label| !label.trim().is_empty());
+        let label = label.map(|label| truth(&label)).transpose()?;
+        let passage = Passage { title: field(title)?.unwrap_or_default(), text, ..Passage::default() };
         // Pairs without an id are numbered as they come, the header not among them.
-        let id = field(id).unwrap_or_else(|| (pairs.len() + 1).to_string());
+        let id = field(id)?.unwrap_or_else(|| (pairs.len() + 1).to_string());
         pairs.push(Pair { id, passage, statement, label });
         Ok(())
     })?;
@@ -156,6 +188,7 @@ fn print(format: Format, pairs: &[Pair], judged: &Judged) -> io::Result<()> {
             "detector": detector.key(),
             "threshold": threshold,
             "threshold_fitted_on": detector.fitted_on(),
+            "told": detector.told(),
             "pairs": rows.collect::<Vec<_>>(),
             "report": report.as_ref().map(Report::json),
             "provenance": provenance,

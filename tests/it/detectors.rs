@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parallax::corpus::Passage;
-use parallax::detect::{BroughtCrossEncoder, Choice, DetectError, Detector};
+use parallax::detect::{BroughtCrossEncoder, Choice, CrossEncoder, DetectError, Detector};
 use parallax::pipeline::{Opening, Setup, model_threads};
 use parallax::work::{Stop, on_all};
 use serde_json::{Value, json};
@@ -309,6 +309,65 @@ fn two_detectors_stand_beside_each_other_disagreements_first() {
     assert_eq!(said["agreement"]["n"], 2);
     assert_eq!(said["pairs"][2]["id"], "c");
     assert_eq!(said["detector"]["report"]["accuracy"], 1.0);
+}
+
+#[test]
+fn a_failed_detector_is_told_in_the_exit_code_and_an_empty_passage_in_words() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("pairs.tsv");
+    let empty = "document\ttitle\tperspective\n\t\tZoos should be banned.\n";
+    fs::write(&file, format!("{empty}Animals suffer in cages.\t\tZoos should be banned.\n")).unwrap();
+    let args = ["detect", "--pairs", &file.to_string_lossy(), "--detector", "llm"];
+    let ask =
+        |url: &str| parallax(data.path(), &[&args[..], &["--llm", url, "--llm-model", "bear-7b"]].concat());
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (code, out, err) = ask(&format!("http://127.0.0.1:{port}/v1"));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(out.contains("could not be reached"), "{out}");
+    assert!(err.contains("2 of 2 pairs have no verdict") && err.contains("asks again"), "{err}");
+    let server = Server::start(Vec::new(), says);
+    let (code, out, err) = ask(&server.url);
+    assert_eq!((code, server.asked.lock().unwrap().len()), (Some(0), 1), "{err}");
+    assert_eq!(out, "id\tp\tsupports\terror\n1\t\t\tthe passage is empty\n2\t1.0000\t1\t\n");
+    assert!(err.contains("1 of 2 pairs have no verdict, the first: the passage is empty\n"), "{err}");
+    assert_eq!((ask(&server.url).1, server.asked.lock().unwrap().len()), (out, 1));
+}
+
+#[test]
+fn quoted_fields_are_read_as_the_text_in_them_and_what_is_odd_is_told() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("pairs.tsv");
+    let german = "Zoos sollten verboten werden, weil wilde Tiere in engen Käfigen leiden und dort nicht so leben können, \
+                  wie es ihrer Art entspricht.";
+    let long = "Every owl sleeps. ".repeat(6_000);
+    fs::write(
+        &file,
+        format!(
+            "document\tperspective\tlabel\n\"Zoos are \"\"cruel\"\".\"\tZoos are fine.\t\"1\"\n\
+             Zoos are \"cruel\".\tZoos are fine.\t0\n{german}\tZoos are fine.\t\n{long}\tZoos are fine.\t\n"
+        ),
+    )
+    .unwrap();
+    let named = format!("path:{}", fixture("bert").display());
+    let (code, out, err) =
+        parallax(data.path(), &["detect", "--pairs", &file.to_string_lossy(), "--detector", &named]);
+    assert_eq!(code, Some(0), "{err}");
+    let p: Vec<&str> = out.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap()).collect();
+    assert!(p.len() == 4 && p[0] == p[1], "{out}");
+    assert!(err.contains("1 of the passages seem not to be English"), "{err}");
+    assert!(err.contains("of 1 of the passages the first 100,000 bytes are judged"), "{err}");
+    assert!(err.contains("2 labelled pairs"), "{err}");
+}
+
+#[test]
+fn an_argument_far_down_in_a_long_passage_is_not_missed() {
+    let carried = CrossEncoder::carried().unwrap();
+    let judge = |text: &str| carried.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
+    let argument =
+        "Zoos should be banned: animals suffer in cages, and no zoo can give them the space they need.";
+    let dull = "The recipe calls for two onions, a spoon of butter and some flour. ".repeat(40);
+    let (without, within) = (judge(&dull), judge(&format!("{dull}{argument}")));
+    assert!(within > 10.0 * without, "{within} {without}");
 }
 
 #[test]
