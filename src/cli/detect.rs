@@ -55,7 +55,8 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let own = open(&common.detector, fitted.as_ref())?;
     let other = args.against.as_ref().map(|other| open(other, None)).transpose()?;
     let cache = Cache::open(&opening.data_dir)?;
-    about(&pairs, &own, cache.not_kept.as_deref())?;
+    let all: Vec<&Arc<dyn Detector>> = std::iter::once(&own).chain(&other).collect();
+    about(&pairs, &all, cache.not_kept.as_deref())?;
     let own = judged(own, &cache, &pairs)?;
     let other = other.map(|other| judged(other, &cache, &pairs)).transpose()?;
     match &other {
@@ -67,20 +68,21 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
 }
 
 /// What should be known before the verdicts are read.
-fn about(pairs: &[Pair], detector: &Arc<dyn Detector>, not_kept: Option<&str>) -> io::Result<()> {
+fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str>) -> io::Result<()> {
     let count = |is: fn(&Passage) -> bool| pairs.iter().filter(|pair| is(&pair.passage)).count();
     let (foreign, cut) = (count(|passage| foreign(&passage.text).is_some()), count(cut));
     let mut told: Vec<String> = not_kept.map(str::to_owned).into_iter().collect();
-    if detector.experimental() {
-        told.push(
-            "the verdicts of this detector are experimental: read its card before you rely on them".into(),
-        );
+    for detector in detectors.iter().filter(|detector| detector.experimental()) {
+        told.push(format!(
+            "the verdicts of {} are experimental: read its card before you rely on them",
+            detector.key()
+        ));
     }
     if foreign > 0 {
-        told.push(format!("{foreign} of the passages seem not to be English; the carried detector was tested on English alone"));
+        told.push(format!("pairs with a passage that seems not to be English: {foreign}; the carried detector was tested on English alone"));
     }
     if cut > 0 {
-        told.push(format!("of {cut} of the passages the first 100,000 bytes are judged"));
+        told.push(format!("pairs with a passage of which the first 100,000 bytes alone are judged: {cut}"));
     }
     told.iter().try_for_each(|told| writeln!(io::stderr(), "parallax: {told}"))
 }
@@ -92,10 +94,11 @@ fn missing(judged: &Judged) -> io::Result<usize> {
     let failed = errors.iter().filter(|error| !matches!(error, DetectError::Empty(_))).count();
     if let Some(first) = errors.first() {
         let (missing, all) = (errors.len(), judged.verdicts.len());
-        let again = if failed > 0 { "; the same command asks again for those that failed" } else { "" };
+        let again = if failed > 0 { "; run again, it tries those that failed" } else { "" };
         writeln!(
             io::stderr(),
-            "parallax: {missing} of {all} pairs have no verdict, the first: {first}{again}"
+            "parallax: {missing} of {all} pairs have no verdict of {}, the first: {first}{again}",
+            judged.detector.key()
         )?;
     }
     Ok(failed)
@@ -138,10 +141,12 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     let mut columns: Option<[Option<usize>; 5]> = None;
     let mut pairs = Vec::new();
     lines(path, |_, line| {
-        let fields: Vec<&str> = line.split('\t').collect();
+        // As spreadsheets write them; what is no whole quoted field is taken as it stands.
+        let plain = |field: &str| unquoted(field).unwrap_or_else(|_| field.to_owned());
+        let fields: Vec<String> = line.split('\t').map(plain).collect();
         let Some([document, perspective, id, title, label]) = columns else {
             let found = ["document", "perspective", "id", "title", "label"]
-                .map(|name| fields.iter().position(|field| *field == name));
+                .map(|name| fields.iter().position(|field| field == name));
             if found[0].is_none() || found[1].is_none() {
                 return Err(
                     "a header that names at least `document` and `perspective`, separated by tabs".into()
@@ -150,17 +155,15 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
             columns = Some(found);
             return Ok(());
         };
-        let field = |place: Option<usize>| {
-            place.and_then(|place| fields.get(place)).map(|field| unquoted(field)).transpose()
-        };
-        let (Some(text), Some(statement)) = (field(document)?, field(perspective)?) else {
+        let field = |place: Option<usize>| place.and_then(|place| fields.get(place)).cloned();
+        let (Some(text), Some(statement)) = (field(document), field(perspective)) else {
             return Err("as many fields as the header has".into());
         };
-        let label = field(label)?.filter(|label| !label.trim().is_empty());
+        let label = field(label).filter(|label| !label.trim().is_empty());
         let label = label.map(|label| truth(&label)).transpose()?;
-        let passage = Passage { title: field(title)?.unwrap_or_default(), text, ..Passage::default() };
+        let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
         // Pairs without an id are numbered as they come, the header not among them.
-        let id = field(id)?.unwrap_or_else(|| (pairs.len() + 1).to_string());
+        let id = field(id).unwrap_or_else(|| (pairs.len() + 1).to_string());
         pairs.push(Pair { id, passage, statement, label });
         Ok(())
     })?;

@@ -17,6 +17,8 @@ use crate::work::Stop;
 const WORDS: usize = 2_000;
 /// And bytes: as many as 2,000 words of English mostly have. Of a script without blanks they are some 4,000 signs.
 const BYTES: usize = 12_000;
+/// By which rule replies are read; a new one makes other verdicts of the same replies.
+const RULE: u32 = 2;
 /// A word of more bytes is cut, so that windows overlap where there are no blanks.
 const LONGEST: usize = 60;
 /// A server that failed in spite of all tries is left alone for so long.
@@ -53,7 +55,8 @@ impl PromptedDetector {
         let slug: String = model.chars().take(40).map(plain).collect();
         let Request { system, prompt, temperature, max_tokens, .. } = request("", "");
         let mut hash = blake3::Hasher::new();
-        for part in [model, &system, &prompt, server, &format!("{temperature} {max_tokens} {WORDS} {BYTES}")]
+        for part in
+            [model, &system, &prompt, server, &format!("{temperature} {max_tokens} {WORDS} {BYTES} {RULE}")]
         {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
@@ -127,7 +130,7 @@ fn request(passage: &str, statement: &str) -> Request {
     Request { system, prompt, temperature: 0.0, max_tokens: 1_024, sample: 0 }
 }
 
-/// The first word, if it is a yes or a no that stands alone: `Yes/No` and `No doubt` say neither.
+/// The first word, if it is a yes or a no, and not the beginning of both (`Yes/No`) or of another phrase (`No doubt`).
 fn said(reply: &str) -> Option<bool> {
     let plain = reply.to_ascii_lowercase();
     let begins = |text: &'_ str| text.find(char::is_alphanumeric).unwrap_or(text.len());
@@ -139,10 +142,12 @@ fn said(reply: &str) -> Option<bool> {
         Some(after) => (true, after),
         None => (false, rest.strip_prefix("no")?),
     };
-    let next = after.trim_start_matches([' ', '*', '_', '"', '\'', '`']).chars().next();
-    let alone = next.is_none_or(|c| ".,;:!-–—()\n\r".contains(c));
-    let word = after[begins(after)..].split(|c: char| !c.is_alphanumeric()).next();
-    (alone && !matches!(word, Some("or" | "yes" | "no"))).then_some(yes)
+    let (between, next) = after.split_at(begins(after));
+    let word = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let opposite = word == if yes { "no" } else { "yes" };
+    let both = word == "or" || opposite && !between.contains(['.', '\n']);
+    let whole = next.is_empty() || !between.is_empty();
+    (whole && !both && (yes || word != "doubt")).then_some(yes)
 }
 
 impl Detector for PromptedDetector {

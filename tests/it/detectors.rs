@@ -324,12 +324,18 @@ fn a_failed_detector_is_told_in_the_exit_code_and_an_empty_passage_in_words() {
     let (code, out, err) = ask(&format!("http://127.0.0.1:{port}/v1"));
     assert_eq!(code, Some(1), "{err}");
     assert!(out.contains("could not be reached"), "{out}");
-    assert!(err.contains("2 of 2 pairs have no verdict") && err.contains("asks again"), "{err}");
+    assert!(
+        err.contains("2 of 2 pairs have no verdict of bear-7b-") && err.contains("run again, it tries"),
+        "{err}"
+    );
     let server = Server::start(Vec::new(), says);
     let (code, out, err) = ask(&server.url);
     assert_eq!((code, server.asked.lock().unwrap().len()), (Some(0), 1), "{err}");
     assert_eq!(out, "id\tp\tsupports\terror\n1\t\t\tthe passage is empty\n2\t1.0000\t1\t\n");
-    assert!(err.contains("1 of 2 pairs have no verdict, the first: the passage is empty\n"), "{err}");
+    assert!(
+        err.contains("1 of 2 pairs have no verdict") && err.contains("the first: the passage is empty\n"),
+        "{err}"
+    );
     assert_eq!((ask(&server.url).1, server.asked.lock().unwrap().len()), (out, 1));
 }
 
@@ -337,14 +343,15 @@ fn a_failed_detector_is_told_in_the_exit_code_and_an_empty_passage_in_words() {
 fn quoted_fields_are_read_as_the_text_in_them_and_what_is_odd_is_told() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");
+    let odd = "\"Zoos are cruel,\" he said.";
     let german = "Zoos sollten verboten werden, weil wilde Tiere in engen Käfigen leiden und dort nicht so leben können, \
                   wie es ihrer Art entspricht.";
     let long = "Every owl sleeps. ".repeat(6_000);
     fs::write(
         &file,
         format!(
-            "document\tperspective\tlabel\n\"Zoos are \"\"cruel\"\".\"\tZoos are fine.\t\"1\"\n\
-             Zoos are \"cruel\".\tZoos are fine.\t0\n{german}\tZoos are fine.\t\n{long}\tZoos are fine.\t\n"
+            "\"document\"\tperspective\tlabel\n\"Zoos are \"\"cruel\"\".\"\tZoos are fine.\t\"1\"\n\
+             Zoos are \"cruel\".\tZoos are fine.\t0\n{german}\tZoos are fine.\t\n{odd}\tZoos are fine.\t\n{long}\tZoos are fine.\t\n"
         ),
     )
     .unwrap();
@@ -353,9 +360,9 @@ fn quoted_fields_are_read_as_the_text_in_them_and_what_is_odd_is_told() {
         parallax(data.path(), &["detect", "--pairs", &file.to_string_lossy(), "--detector", &named]);
     assert_eq!(code, Some(0), "{err}");
     let p: Vec<&str> = out.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap()).collect();
-    assert!(p.len() == 4 && p[0] == p[1], "{out}");
-    assert!(err.contains("1 of the passages seem not to be English"), "{err}");
-    assert!(err.contains("of 1 of the passages the first 100,000 bytes are judged"), "{err}");
+    assert!(p.len() == 5 && p[0] == p[1], "{out}");
+    assert!(err.contains("pairs with a passage that seems not to be English: 1"), "{err}");
+    assert!(err.contains("the first 100,000 bytes alone are judged: 1"), "{err}");
     assert!(err.contains("2 labelled pairs"), "{err}");
 }
 

@@ -89,6 +89,12 @@ def sample_topic(s):
     return None
 
 
+def about_sample(text):
+    """The sample's topic that a text is about: a short one that names it, a longer one that does so twice."""
+    least = 1 if len(text.split()) < 25 else 2
+    return next((k for k, r in SAMPLE.items() if len(r.findall(text)) >= least), None)
+
+
 def clean(s):
     s = re.sub(r"\[[ivxlcdm0-9]+\]|\(\d{1,2}\)|https?://\S+", " ", s or "", flags=re.I)
     s = s.replace("-LRB-", "(").replace("-RRB-", ")").replace("-LSB-", "[").replace("-RSB-", "]").replace("``", '"').replace("''", '"')
@@ -383,8 +389,8 @@ def main():
         return why is None
 
     def text_ok(text, src):
-        t = sample_topic(text)
-        if t and (len(text.split()) < 25 or len(SAMPLE[t].findall(text)) >= 2):
+        t = about_sample(text)
+        if t:
             sample_left[t] += 1
             left[f"{src}: topic of the sample"] += 1
             return False
@@ -431,8 +437,8 @@ def main():
                 n_over += 1
                 left["parallax-labels: passage also in dev or test"] += 1
                 continue
-            t = sample_topic(text)
-            if t and len(SAMPLE[t].findall(text)) >= 2:
+            t = about_sample(text)
+            if t:
                 sample_left[t] += 1
                 left["parallax-labels: passage about a topic of the sample"] += 1
                 continue
