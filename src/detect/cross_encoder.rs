@@ -192,3 +192,25 @@ impl Detector for CrossEncoder {
         Ok(most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_weight_of_the_join_counts_and_one_that_is_not_known_is_an_error() {
+        let join = |weights: &str| serde_json::from_str::<Join>(weights);
+        let of = |support, polarity, cosine, bias| {
+            let weights = format!(
+                r#"{{"support": {support}, "polarity": {polarity}, "cosine": {cosine}, "bias": {bias}}}"#
+            );
+            join(&weights).unwrap().probability([2.0, 1.0, -1.0], 0.5)
+        };
+        let sigmoid = |logit: f32| 1.0 / (1.0 + (-logit).exp());
+        assert_eq!(of(1.0, 0.0, 0.0, 0.0), sigmoid(3.0));
+        assert_eq!(of(0.0, 1.0, 0.0, 0.0), sigmoid(1.0));
+        assert_eq!(of(0.0, 0.0, 4.0, -1.0), sigmoid(1.0));
+        let told = join(r#"{"support": 1, "polarity": 0, "cosine": 1, "bias": 0, "title": 1}"#).unwrap_err();
+        assert!(told.to_string().contains("title"), "{told}");
+    }
+}
