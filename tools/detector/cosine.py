@@ -2,7 +2,7 @@
 
 python cosine.py --encoder ../../assets/minilm --data pairs.jsonl
 
-The detector's verdict joins the cross-encoder with this cosine (join.py); with it in the training loss, the cross-encoder
+The detector's verdict joins the cross-encoder with this cosine (fit.py); with it in the training loss, the cross-encoder
 learns what the cosine does not know, instead of learning the topic a second time.
 """
 import argparse

@@ -39,7 +39,7 @@ def predict_onnx(path, tok, rows, max_tokens, workers=2):
 
 def to_onnx(m, path):
     m = m.float().eval()
-    m.plain = True
+    set_plain(m, True)
     n = 24
     ids = torch.randint(1000, 2000, (1, n))
     args = (ids, torch.ones_like(ids), torch.cat([torch.zeros(1, 16), torch.ones(1, 8)], 1).long())
@@ -47,7 +47,13 @@ def to_onnx(m, path):
     torch.onnx.export(m, args, path, input_names=names, output_names=["logits"], opset_version=17,
                       dynamic_axes={k: {0: "batch", 1: "tokens"} for k in names} | {"logits": {0: "batch"}},
                       dynamo=False)
-    m.plain = False
+    set_plain(m, False)
+
+
+def set_plain(m, on):
+    m.plain = on
+    for x in M.products(m).values():
+        x.be_plain(on)
 
 
 def quantise(src, dst):
@@ -55,7 +61,12 @@ def quantise(src, dst):
     from onnxruntime.quantization.shape_inference import quant_pre_process
     pre = src + ".pre"
     quant_pre_process(src, pre, skip_symbolic_shape=True, skip_optimization=True)
-    quantize_dynamic(pre, dst, per_channel=True, weight_type=QuantType.QInt8,
+    import onnx
+    g = onnx.load(pre).graph
+    shape = {x.name: x.dims for x in g.initializer}
+    # the few wide columns (model.py, `Linear`) stay in f32
+    wide = [n.name for n in g.node if n.op_type == "MatMul" and n.input[1] in shape and shape[n.input[1]][0] < 64]
+    quantize_dynamic(pre, dst, per_channel=True, weight_type=QuantType.QInt8, nodes_to_exclude=wide,
                      op_types_to_quantize=["MatMul", "Gather"])
     os.remove(pre)
 
@@ -73,6 +84,8 @@ def main():
     a = a.parse_args()
     os.makedirs(a.out, exist_ok=True)
     m = M.load(a.checkpoint, a.base) if a.checkpoint else M.from_base(a.base)
+    # no text is longer, so no position further is carried
+    m.pos = torch.nn.Embedding.from_pretrained(m.pos.weight.detach()[:m.first + a.max_tokens])
     f32, i8 = os.path.join(a.out, "f32.onnx.new"), os.path.join(a.out, "detector.onnx.new")
     to_onnx(m, f32)
     quantise(f32, i8)

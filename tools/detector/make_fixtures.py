@@ -24,7 +24,7 @@ PAIRS = [
     ("", "Animals suffer in small cages.", "Zoos should be banned."),
     ("Zoos", "The old zoo keeps wolves, bears and owls.", "Zoos should not be banned."),
     ("", "Été à la plage: l'œuvre naïve — 動物園を禁止 🦉", "an UNHEARD-of word: zyzzyva, 3.14"),
-    ("", LONG * 4, "Should zoos be banned?"),
+    ("", LONG * 3, "Should zoos be banned?"),
     ("", "a", "a"),
 ]
 WORDS = "should zoo zoos be banned not the old keeps wolves bears and owls in cages animals suffer small a of".split()

@@ -2,7 +2,7 @@
 
 Which of the two is said by `model_type` in the base folder's config.json. MPNet adds to every attention score a learned
 number for the distance of the two tokens, counts positions from 2, and has no token types: it gets a type embedding
-that starts at nothing, so that it too can tell the passage from the statement.
+that starts at nothing, so that it too can separate the passage from the statement.
 Only ordinary operations are used, so that the exported ONNX graph has nothing fused or custom in it.
 Classes: 0 supports, 1 opposes, 2 neither.
 """
@@ -18,25 +18,121 @@ from safetensors.torch import load_file
 CLASSES = ["supports", "opposes", "neither"]
 
 
+def narrow(x):
+    """The format that products are counted in."""
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+
+
+def narrow(x):
+    """The format that products are counted in."""
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+
+
+class Rows8(torch.autograd.Function):
+    """Weights as int8 keeps them, one scale a row, but for the wide columns; the gradient goes through as if nothing had been rounded."""
+
+    @staticmethod
+    def forward(ctx, w, wide):
+        kept = w[:, wide]
+        if wide:
+            w = w.clone()
+            w[:, wide] = 0
+        s = torch.linalg.vector_norm(w, float("inf"), 1, keepdim=True).clamp_(min=1e-12) / 127
+        y = (w / s).round_().mul_(s)
+        y[:, wide] = kept
+        return y.to(narrow(w))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.float(), None
+
+
+class Values8(torch.autograd.Function):
+    """Values as uint8 keeps them, one scale for all but the wide columns, as dynamic quantisation chooses it."""
+
+    @staticmethod
+    def forward(ctx, x, wide):
+        ctx.kind, y = x.dtype, x.to(narrow(x))
+        kept = y[..., wide]
+        if wide:
+            y = y.clone()
+            y[..., wide] = 0
+        s = max((max(float(y.max()), 0.0) - min(float(y.min()), 0.0)) / 255, 1e-9)
+        y = (y * (1 / s)).round_().mul_(s)
+        y[..., wide] = kept
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.to(ctx.kind), None
+
+
+class Linear(nn.Linear):
+    """A product that can count as the exported int8 model will: `int8` is "" (f32), "values" (what comes in is rounded, the weights
+    are as they are) or "all". `wide` are the columns whose values are far larger than the rest; they stay in f32, since one scale
+    for all would leave nothing of the others."""
+    int8, plain, wide = "", False, []
+
+    def forward(self, x, rounded=False):
+        if self.plain and self.wide:
+            return (x * self.rest) @ self.inner + self.bias + x.index_select(-1, torch.tensor(self.wide)) @ self.outer
+        if not self.int8:
+            return super().forward(x)
+        w = Rows8.apply(self.weight, self.wide) if self.int8 == "all" else self.weight
+        return F.linear(x if rounded else Values8.apply(x, self.wide), w, self.bias)
+
+    def be_plain(self, on):
+        """For the graph: the wide columns and the others as two products, with weights of their own."""
+        self.plain = on
+        if not on:
+            self.rest = self.inner = self.outer = None
+        elif self.wide:
+            kept = lambda x: nn.Parameter(x.contiguous(), requires_grad=False)
+            rest, w = torch.ones(self.in_features), self.weight.detach()
+            rest[self.wide] = 0
+            self.rest, self.inner, self.outer = kept(rest), kept((w * rest).T), kept(w[:, self.wide].T)
+
+
+def products(m):
+    return {n: x for n, x in m.named_modules() if isinstance(x, Linear)}
+
+
+def count_in_int8(m, how="all"):
+    for x in products(m).values():
+        x.int8 = how
+    return m
+
+
 class Layer(nn.Module):
     def __init__(self, d, heads, ff, eps, dropout):
         super().__init__()
         self.heads = heads
-        self.q, self.k, self.v, self.o = (nn.Linear(d, d) for _ in range(4))
+        self.q, self.k, self.v, self.o = (Linear(d, d) for _ in range(4))
         self.ln1, self.ln2 = nn.LayerNorm(d, eps), nn.LayerNorm(d, eps)
-        self.up, self.down = nn.Linear(d, ff), nn.Linear(ff, d)
+        self.up, self.down = Linear(d, ff), Linear(ff, d)
         self.drop = nn.Dropout(dropout)
         self.p = dropout
 
-    def forward(self, x, bias, plain):
-        b, l, d = x.shape
-        q, k, v = (f(x).view(b, l, self.heads, d // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
+    def forward(self, x, bias, plain, real=None):
+        """`real`: where in the padded batch the tokens of the flat `x` stand; the padding then costs nothing but in the attention."""
+        if real is not None:
+            b, l, d = bias.shape[0], bias.shape[-1], x.shape[-1]
+            pad = lambda y: torch.zeros(b * l, d, dtype=y.dtype, device=y.device).index_copy(0, real, y)
+        else:
+            (b, l, d), pad = x.shape, lambda y: y
+        y = Values8.apply(x, self.q.wide) if self.q.int8 else x
+        q, k, v = (pad(f(y, True)).view(b, l, self.heads, d // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
         if plain:
             w = torch.softmax(q @ k.transpose(-1, -2) * ((d // self.heads) ** -0.5) + bias, -1)
             y = w @ v
         else:
             y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
-        x = self.ln1(x + self.drop(self.o(y.transpose(1, 2).reshape(b, l, d))))
+        y = y.transpose(1, 2).reshape(b, l, d)
+        if real is not None:
+            y = y.reshape(b * l, d)[real]
+        x = self.ln1(x + self.drop(self.o(y)))
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
 
@@ -68,9 +164,17 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(
             Layer(d, cfg["num_attention_heads"], cfg["intermediate_size"], eps, dropout)
             for _ in range(cfg["num_hidden_layers"]))
-        self.plain = False
+        self.plain, self.frozen = False, 0
 
-    def hidden(self, input_ids, attention_mask, token_type_ids):
+    def freeze(self, layers):
+        """The lowest layers and everything under them stay as they are, and no gradient is computed for them."""
+        self.frozen = layers
+        for part in [self.word, self.rel] + ([self.pos, self.typ, self.ln, *self.layers[:layers]] if layers else []):
+            if part is not None:
+                part.requires_grad_(False)
+
+    def begin(self, input_ids, attention_mask, token_type_ids):
+        """What the first layer reads, and what every layer is told about the batch. On a CPU only the real tokens go on, in one row."""
         l = input_ids.shape[1]
         x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[self.first:self.first + l]
         x = self.drop(self.ln(x))
@@ -79,20 +183,43 @@ class Encoder(nn.Module):
         if self.rel is not None:
             near = self.rel(distances(l, self.rel.num_embeddings, x.device)).permute(2, 0, 1)
             bias = bias + near[None].to(x.dtype)
-        for layer in self.layers:
-            x = layer(x, bias, self.plain)
-        return x
+        if self.plain or x.device.type != "cpu":
+            return x, (bias, self.plain, None)
+        real = attention_mask.flatten().nonzero()[:, 0]
+        return x.flatten(0, 1)[real], (bias, False, real)
+
+    @staticmethod
+    def end(x, told):
+        """The padded batch again."""
+        bias, _, real = told
+        if real is None:
+            return x
+        b, l = bias.shape[0], bias.shape[-1]
+        return x.new_zeros(b * l, x.shape[-1]).index_copy(0, real, x).view(b, l, -1)
+
+    def hidden(self, input_ids, attention_mask, token_type_ids):
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
+            x, told = self.begin(input_ids, attention_mask, token_type_ids)
+            for layer in self.layers[:self.frozen]:
+                x = layer(x, *told)
+        for layer in self.layers[self.frozen:]:
+            x = layer(x, *told)
+        return self.end(x, told)
 
 
 class Detector(Encoder):
     def __init__(self, cfg, dropout=0.1):
         super().__init__(cfg, dropout)
         d = cfg["hidden_size"]
-        self.pool = nn.Linear(5 * d, d)
-        self.head = nn.Linear(d, 3)
+        self.pool = Linear(5 * d, d)
+        self.head = Linear(d, 3)
+        for name, wide in cfg.get("wide", {}).items():
+            self.get_submodule(name).wide = wide
 
     def forward(self, input_ids, attention_mask, token_type_ids):
-        x = self.hidden(input_ids, attention_mask, token_type_ids)
+        return self.judge(self.hidden(input_ids, attention_mask, token_type_ids), attention_mask, token_type_ids)
+
+    def judge(self, x, attention_mask, token_type_ids):
         mask = attention_mask.to(x.dtype)
         # passage and statement pooled apart, and their product: the side is the sign of a product
         seg = token_type_ids.to(x.dtype)
@@ -138,10 +265,24 @@ def from_base(folder, dropout=0.1, seed=0, kind=Detector):
     return m
 
 
+def state_of(path):
+    """The weights in a checkpoint (.pt), or in a kept state (.safetensors, or a folder of its parts): int8 (`NAME.q`
+    times `NAME.s`) and f16; frozen parts may be missing."""
+    if path.endswith(".pt"):
+        s = torch.load(path, map_location="cpu", weights_only=False)
+        return s["model"] if "model" in s else s
+    files = sorted(os.path.join(path, x) for x in os.listdir(path) if x.endswith(".safetensors")) if os.path.isdir(path) else [path]
+    w = {k: v for f in files for k, v in load_file(f).items()}
+
+    def larger(q, s):
+        s = s.float().view(len(q), -1)      # a scale for every row, or for every run of weights in it
+        return (q.float().view(len(q), s.shape[1], -1) * s[..., None]).view(q.shape)
+    return {k.removesuffix(".q"): larger(v, w[k[:-2] + ".s"]) if k.endswith(".q") else v.float() for k, v in w.items() if not k.endswith(".s")}
+
+
 def load(path, base, kind=Detector):
-    m = kind(json.load(open(os.path.join(base, "config.json"))), 0.0)
-    s = torch.load(path, map_location="cpu", weights_only=False)
-    m.load_state_dict(s["model"] if "model" in s else s)
+    m = from_base(base, 0.0, kind=kind)
+    m.load_state_dict(m.state_dict() | state_of(path))
     return m.eval()
 
 

@@ -5,6 +5,7 @@ python pack.py unpack  --from FOLDER --out BASE                                 
 python pack.py pairs   --data pairs.jsonl --out pairs.jsonl.gz                  read as it is by every step
 python pack.py trained --checkpoint best.pt --base BASE --out FOLDER            a trained model in f16, without the base's words
 python pack.py restore --from FOLDER --base BASE --out best.pt
+python pack.py state   --checkpoint last.pt --out FOLDER                        what trains, in int8, as train.py --init reads it
 python pack.py split   --file FILE --out FOLDER                                 any file in parts; `cat FILE.0*` joins them
 
 --bits 8 keeps every row of a matrix in 8 bits with a scale of its own: half the size, and a starting point that training moves
@@ -55,6 +56,38 @@ def split(data, folder, name, mib):
         f.write(hashlib.sha256(data).hexdigest() + "\n")
 
 
+def state(w, folder, mib):
+    """`NAME.q` (int8) times `NAME.s` is the matrix NAME, with one f16 scale for every 64 weights of a row: a few columns of MPNet are
+    far larger than the rest, and one scale for a whole row costs fifteen times the error. The rest is f16; the words are the base's own."""
+    os.makedirs(folder, exist_ok=True)
+    for old in glob.glob(os.path.join(folder, "*.safetensors")):
+        os.remove(old)
+    part, size, n = {}, 0, 0
+    for k in sorted(w):
+        if k in ("word.weight", "rel.weight"):
+            continue
+        v, new = w[k].float(), {}
+        if v.dim() == 2 and v.numel() > 1 << 14:
+            x = v.view(len(v), -1, 64 if v.shape[1] % 64 == 0 else v.shape[1])
+            scale = (x.abs().amax(-1).clamp(min=1e-3) / 127).half()
+            new = {k + ".q": (x / scale.float()[..., None]).round().clamp(-127, 127).to(torch.int8).view(v.shape), k + ".s": scale}
+        else:
+            new = {k: v.half()}
+        bytes_ = sum(x.numel() * x.element_size() for x in new.values())
+        if part and size + bytes_ > mib * (1 << 20):
+            n, part, size = n + 1, keep(part, folder, n), 0
+        part |= {a: b.contiguous() for a, b in new.items()}
+        size += bytes_
+    keep(part, folder, n)
+
+
+def keep(part, folder, n):
+    path = os.path.join(folder, f"state-{n + 1}.safetensors")
+    save_file(part, path)
+    print(path, os.path.getsize(path))
+    return {}
+
+
 def join(folder, name):
     data = b"".join(open(p, "rb").read() for p in sorted(glob.glob(os.path.join(folder, name + ".[0-9]*"))))
     if hashlib.sha256(data).hexdigest() != open(os.path.join(folder, name + ".sha256")).read().strip():
@@ -64,7 +97,7 @@ def join(folder, name):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "split"])
+    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "state", "split"])
     for name in ("--base", "--data", "--checkpoint", "--file", "--out"):
         ap.add_argument(name)
     ap.add_argument("--from", dest="source")
@@ -95,6 +128,8 @@ def main():
     elif a.what == "restore":
         w = larger(load(join(a.source, "trained")))
         torch.save({"model": w | {"word.weight": M.from_base(a.base).word.weight.detach()}}, a.out)
+    elif a.what == "state":
+        state(M.state_of(a.checkpoint), a.out, a.part_mib)
     else:
         split(open(a.file, "rb").read(), a.out, os.path.basename(a.file), a.part_mib)
 

@@ -17,6 +17,7 @@ import json
 import os
 import random
 import re
+import zlib
 
 csv.field_size_limit(1 << 30)
 
@@ -80,6 +81,19 @@ def key(s):
 def near(a, b, limit):
     i = len(a & b)
     return i > 0 and i / len(a | b) >= limit
+
+
+def nearest(keys):
+    """Is any of the keys near to this one? Looks only at those that share a word."""
+    by = collections.defaultdict(list)
+    for i, k in enumerate(keys):
+        for w in k:
+            by[w].append(i)
+
+    def any_near(k, limit):
+        shared = collections.Counter(i for w in k for i in by[w]) if k else {}
+        return any(n / (len(k) + len(keys[i]) - n) >= limit for i, n in shared.items())
+    return any_near
 
 
 def sample_topic(s):
@@ -213,7 +227,7 @@ def fill(pats, s, rng):
 
 
 def both_forms(s, rng, neg=None):
-    """A (statement, opposite) pair for a plain statement: forms are drawn, so that 'not' tells nothing."""
+    """A (statement, opposite) pair for a plain statement: forms are drawn, so that 'not' gives nothing away."""
     n = neg or negate(s)
     x = rng.random()
     pos_, neg_ = s, n
@@ -262,9 +276,22 @@ def window(text, rng, lo=45, hi=110):
     return " ".join(" ".join(out).split()[:hi])
 
 
+def paired(rows, what):
+    """Groups of one supporting and one opposing row that share `what`; what finds no partner is alone. The label is a row's last."""
+    by = collections.defaultdict(list)
+    for r in rows:
+        by[what(r)].append(r)
+    for g in by.values():
+        pro, con = ([r for r in g if r[-1] == l] for l in ("supports", "opposes"))
+        k = min(len(pro), len(con))
+        yield from ([a, b] for a, b in zip(pro, con))
+        yield from ([r] for r in pro[k:] + con[k:] + [r for r in g if r[-1] == "neither"])
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--out", required=True)
+    ap.add_argument("--contrast", help="a folder of *.jsonl, in place of contrast.jsonl.gz")
     ap.add_argument("--seed", type=int, default=7)
     a = ap.parse_args()
     root = os.environ["PARALLAX_DATA"]
@@ -363,6 +390,7 @@ def main():
         if split[(r["a"], r["b"])] != "train":
             eval_text |= shingles(clean(r["doc"]))
     train_keys_of = {}
+    near_held, near_eval = nearest(held_keys), nearest(eval_keys)
 
     def topic_ok(stmt, src):
         """May a statement train? (not the sample's topic, not of the test sets, not near a dev or test question)"""
@@ -373,9 +401,9 @@ def main():
             t = sample_topic(stmt)
             if t:
                 why = ("sample", t)
-            elif any(near(k, h, 0.5) for h in held_keys):
+            elif near_held(k, 0.5):
                 why = ("held", "statement of arguments-pro-con or contentious-wiki")
-            elif any(near(k, h, 0.5) for h in eval_keys):
+            elif near_eval(k, 0.5):
                 why = ("split", "statement near a dev or test question")
             else:
                 why = None
@@ -614,23 +642,31 @@ def main():
     for n, cap in (("mnli-dev", 20000), ("snli-dev", 5000), ("sick-train", 3000), ("commitment_bank-train", 250), ("rte-train", 2490), ("scitail-dev", 2126)):
         R = cs(os.path.join(d, "nli-small", n + ".csv"))
         rng.shuffle(R)
-        c = 0
-        for r in R:
-            p, h, l = clean(r["premise"]), clean(r["hypothesis"]), r["label"]
-            if l == "not_entailment":
-                continue            # refutes and silent are mixed there
-            if n in ("rte-train", "scitail-dev") and negate(h) is None:
-                continue
-            if l not in m3 or len(h.split()) < 3 or c >= cap or sample_topic(h):
-                continue
-            it = [(p, h, m3[l])]
-            ng = negate(h) if l != "neutral" and (l == "entailment" or rng.random() < 0.3) else None
+        R = [(clean(r["premise"]), clean(r["hypothesis"]), r["label"]) for r in R]
+        R = [(p, h, m3[l]) for p, h, l in R if l in m3 and len(h.split()) >= 3 and not sample_topic(h)
+             and not (n in ("rte-train", "scitail-dev") and negate(h) is None)][:cap]
+        for it in paired(R, lambda r: r[0]):
+            ng = negate(it[0][1]) if len(it) == 1 and it[0][2] == "supports" else None
             if ng and rng.random() < NEG:
-                it.append((p, ng, "opposes" if l == "entailment" else "supports"))
-                if l == "contradiction":
-                    it.pop()        # the negation of a contradicted sentence is not always entailed
-            group(it, n.split("-")[0], "nli")
-            c += 1
+                it.append((it[0][0], ng, "opposes"))
+            group(it, n.split("-")[0] + ("" if len(it) == 2 else "-alone"), "nli")
+    # entailment, the larger sets
+    for n in ("lingnli", "semi-automatic-wiki", "counterfactual-snli", "control"):
+        R = [(clean(r["premise"]), clean(r["hypothesis"]), m3.get(r["label"])) for r in cs(os.path.join(d, "nli-more", n + ".csv"))]
+        R = [r for r in R if r[2] and len(r[1].split()) >= 3 and not sample_topic(r[1])]
+        rng.shuffle(R)
+        same = 1 if n == "counterfactual-snli" else 0
+        for it in paired(R, lambda r: r[same]):
+            group(it, n + ("" if len(it) == 2 else "-alone"), "nli")
+    R = []
+    for r in cs(os.path.join(d, "nli-more", "defeasible.csv")):
+        p, u, h = clean(r["premise"]), clean(r["update"]), sentence(clean(r["hypothesis"]))
+        if len(h.split()) >= 3 and not sample_topic(h):
+            R.append((p, u, h, "supports" if r["label"] == "strengthener" else "opposes"))
+    rng.shuffle(R)
+    for it in paired(R, lambda r: (r[0], r[2])):
+        behind = rng.random() < 0.5
+        group([(f"{sentence(p)} {u}" if behind else u, h, l) for p, u, h, l in it], "defeasible" if len(it) == 2 else "defeasible-alone", "nli")
     v3 = {"Supports": "supports", "Refutes": "opposes", "Neutral": "neither"}
     for n in ("dev", "test"):
         for r in cs(os.path.join(d, "healthver", f"healthver_{n}.csv")):
@@ -678,6 +714,40 @@ def main():
                     wr.shuffle(it)
                     group(it, "written" if k == "side" else "written-other", q["question"], 1.0, where,
                           extra={"two": side, "row": f"w{i}"})
+
+    # minimal pairs: the passages of a line are alike and take other sides, so the whole line is one group. One question in eight is
+    # kept aside, by a sum over its words, so that it stays aside when more are written.
+    lines = []
+    for p in ([os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrast.jsonl.gz")] if not a.contrast else
+              sorted(glob.glob(os.path.join(a.contrast, "*.jsonl")))):
+        if os.path.exists(p):
+            lines += [json.loads(l) for l in (gzip.open if p.endswith(".gz") else open)(p, "rt", encoding="utf-8") if l.strip()]
+    trained = nearest([key(r["statement"]) for r in out if r["split"] == "train" and r["source"].startswith("written")])
+    aside = {q: zlib.crc32(q.strip().lower().encode()) % 8 == 0 for q in {x["question"] for x in lines}}
+    aside = {q: on and not any(trained(key(sentence(s)), 0.6) for x in lines if x["question"] == q for s in x["statements"][:1])
+             for q, on in aside.items()}
+    kept_aside = nearest([key(sentence(x["statements"][0])) for x in lines if aside[x["question"]]])
+    for x in lines:
+        where = "check" if aside[x["question"]] else "train"
+        st = [sentence(clean(s)) for s in x["statements"]]
+        if where == "train" and kept_aside(key(st[0]), 0.5):
+            left["contrast: near a question kept aside"] += 1
+            continue
+        if len(st) != 2 or not all(topic_ok(s, "contrast") for s in st):
+            continue
+        if not all(text_ok(clean(p["text"]), "contrast") for p in x["passages"]):
+            continue
+        gid[0] += 1
+        for p in x["passages"]:
+            label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[p["side"]]
+            both = [{"passage": clean(p["text"]), "statement": s, "label": l, "source": "contrast-" + x["kind"], "weight": 1.0, "split": where,
+                     "topic": x["question"], "group": gid[0], "two": p["side"], "row": f"c{gid[0]}", "kind": x["kind"],
+                     "text_type": x.get("text_type", ""), "words": len(p["text"].split())} for s, l in zip(st, label)]
+            if zlib.crc32(p["text"].encode()) % 2:      # which statement comes first says nothing
+                both.reverse()
+                for r in both:
+                    r["two"] = {"A": "B", "B": "A"}.get(r["two"], r["two"])
+            out += both
 
     with open(a.out + ".new", "w", encoding="utf-8") as f:
         for r in out:

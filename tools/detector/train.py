@@ -15,6 +15,7 @@ import argparse
 import copy
 import json
 import os
+import random
 import time
 
 import numpy as np
@@ -28,24 +29,27 @@ import packed
 
 # share of the groups drawn from each source
 STAGE = {
-    1: {"argq": .20, "argq-long": .07, "argq-other": .02, "perspectrum": .17, "perspectrum-other": .02, "kpa": .03,
-        "kpa-other": .03, "iam": .08, "iam-silent": .02, "rfd": .07, "rfd-other": .02, "arguana": .10,
-        "arguana-other": .02, "arguana-point": .02, "debate": .10, "debate-other": .02, "debate-point": .03,
-        "debate-point-other": .02, "mnli": .10, "snli": .02, "sick": .02, "healthver": .03, "climate-fever": .02},
-    2: {"labels": .26, "written": .42, "written-other": .10, "rfd": .04, "arguana": .04, "debate": .04,
-        "argq": .02, "argq-long": .01, "perspectrum": .02, "debate-point": .01, "arguana-point": .01, "mnli": .01, "healthver": .01,
-        "climate-fever": .01},
+    1: {"lingnli": .17, "lingnli-alone": .05, "mnli": .10, "mnli-alone": .03, "snli": .02, "snli-alone": .01,
+        "counterfactual-snli": .05, "counterfactual-snli-alone": .02, "defeasible": .06, "semi-automatic-wiki": .03,
+        "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
+        "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
+        "debate": .03, "debate-point": .01},
+    2: {"labels": .21, "written": .125, "contrast": .065, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
+        "argq": .006, "argq-long": .004, "perspectrum": .01, "debate-point": .003, "arguana-point": .003, "lingnli": .008, "mnli": .004,
+        "counterfactual-snli": .004, "healthver": .002, "climate-fever": .002},
 }
 
 
-def sides(b, label):
-    """Where in the batch a supporting and an opposing row of one group stand."""
+def sides(b, data):
+    """Where in the batch a supporting and an opposing row stand that share their passage or their statement."""
     pro, con, k = [], [], 0
-    for g, _ in b:
-        if len(g) == 2 and {label[g[0]], label[g[1]]} == {0, 1}:
-            first = label[g[0]] == 0
-            pro.append(k if first else k + 1)
-            con.append(k + 1 if first else k)
+    for g, *_ in b:
+        for i, x in enumerate(g):
+            for j, y in enumerate(g):
+                if data.label[x] == 0 and data.label[y] == 1 and (
+                        data.passage[x] == data.passage[y] or data.statement[x] == data.statement[y] or len(g) == 2):
+                    pro.append(k + i)
+                    con.append(k + j)
         k += len(g)
     return pro, con
 
@@ -74,40 +78,58 @@ def report(m, dev, data, w):
     """On the development questions; `written`: the right side of two on contrast sets that do not train."""
     p = common.softmax(packed.score(m, data, range(len(dev)), w))[:, 0]
     out = {}
-    for split, mark in (("dev", ""), ("check", "written_")):
-        i = [k for k, r in enumerate(dev) if r["split"] == split]
+    for part, mark in (("labels", ""), ("written", "written_"), ("contrast", "contrast_")):
+        i = [k for k, r in enumerate(dev) if source(r) == part]
         if i:
-            y = np.array([dev[k]["label"] == "supports" for k in i]).astype(int)
-            th, f = common.best_threshold(y, p[i])
-            out |= {mark + "auc": round(float(roc_auc_score(y, p[i])), 4), mark + "f1": round(f, 4),
+            many = np.repeat(i, [dev[k].get("stands_for", 1) for k in i])
+            y = np.array([dev[k]["label"] == "supports" for k in many]).astype(int)
+            th, f = common.best_threshold(y, p[many])
+            out |= {mark + "auc": round(float(roc_auc_score(y, p[many])), 4), mark + "f1": round(f, 4),
                     mark + "right_side": right_side([dev[k] for k in i], p[i])}
     return out | {"cosine": round(float(w.detach()), 2)}
 
 
 def value(x):
     """What the best checkpoint has most of. The written sets have more sides than the labels, so they help to see the side."""
-    return x["auc"] + x["f1"] + x["right_side"] + 0.5 * x.get("written_right_side", 0.0)
+    part = lambda k: x.get(k) or 0.0
+    return x["auc"] + x["f1"] + part("right_side") + 0.5 * part("written_right_side") + 0.5 * part("contrast_right_side")
 
 
 def right_side(rows, p):
     by = {}
     for i, r in enumerate(rows):
-        by.setdefault(r["group"], []).append(i)
+        by.setdefault((r["group"], r["passage"]), []).append(i)
     ok = [p[i] > p[j] if rows[i]["label"] == "supports" else p[j] > p[i]
           for i, j in (g for g in by.values() if len(g) == 2) if rows[i]["two"] in ("A", "B")]
-    return round(float(np.mean(ok)), 4)
+    return round(float(np.mean(ok)), 4) if ok else None
 
 
 def source(r):
-    return "labels" if r["source"].startswith("labels") else r["source"]
+    return r["source"].split("-")[0] if r["source"].startswith(("labels", "contrast")) else r["source"]
 
 
 def select(rows, shares):
     """The rows that train, and those that the training is watched with."""
     train = [r for r in rows if r["split"] == "train" and source(r) in shares]
     dev = [r for r in rows if r["split"] == "dev" and source(r) == "labels"
-           or r["split"] == "check" and r["source"] == "written"]
+           or r["split"] == "check" and source(r) in ("written", "contrast") and r["two"] != "-"]
     return train, dev
+
+
+def watched(dev, n, seed):
+    """A part of the development rows, to look often: n passages with one side, n / 2 of the others, which then stand for more,
+    and n / 2 of the written sets. The same every time."""
+    if not n:
+        return dev
+    rng, out = random.Random(seed), []
+    for part, sided, most in (("labels", True, n), ("labels", False, n // 2), ("written", True, n // 3), ("contrast", True, n // 2)):
+        by = {}
+        for r in dev:
+            if source(r) == part and (r["two"] in ("A", "B")) == sided:
+                by.setdefault((r["group"], r["passage"]), []).append(r)
+        kept = rng.sample(sorted(by), min(most, len(by)))
+        out += [dict(r, stands_for=max(1, round(len(by) / len(kept)))) for g in sorted(kept) for r in by[g]]
+    return out
 
 
 def write(x, path):
@@ -115,15 +137,14 @@ def write(x, path):
     os.replace(path + ".new", path)
 
 
-def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, soft=None):
-    """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`."""
+def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, teach=None):
+    """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`.
+    `teach(m, data, rows)`, if given, has the logits, those of a teacher and a further loss for rows of one piece each."""
     os.makedirs(out, exist_ok=True)
     last, kind = os.path.join(out, "last.pt"), torch.device(a.device).type
     print(out, json.dumps({s: len(g) for s, g in groups.items()}), flush=True)
     # these learn little from so few texts, and a gradient for them costs much
-    m.word.weight.requires_grad_(False)
-    if m.rel is not None:
-        m.rel.weight.requires_grad_(False)
+    m.freeze(a.freeze)
     m.to(a.device).train()
     w = torch.nn.Parameter(torch.tensor(0.0 if a.no_cosine else 5.0, device=a.device), requires_grad=not a.no_cosine)
     own = [(n, p) for n, p in m.named_parameters() if p.requires_grad]
@@ -147,7 +168,7 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, soft=None):
         if s["finished"]:
             return mean
     before, after = [p for _, p in own], [dict(mean.named_parameters())[n] for n, _ in own]
-    it = packed.batches(packed.stream(groups, shares, a.seed), data.n, a.seed, a.tokens, a.most)
+    it = packed.batches(packed.stream(groups, shares, a.seed), data, a.seed, a.tokens, a.most)
     for _ in range(step):
         next(it)
 
@@ -170,28 +191,29 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, soft=None):
                    drawn / (a.epochs * epoch) if a.epochs else 0.0)
         if done >= 1:
             break
+        if teach:
+            teach.begin(done)
         for g in opt.param_groups:
             g["lr"] = lr * min(1.0, done / 0.05 + 0.02) * max(0.02, 1 - done) * g["k"]
         b = next(it)
-        idx = np.array([i for g, _ in b for i in g])
-        factor = torch.tensor([f for g, f in b for _ in g]).to(a.device)
-        i, *x = data.rows(idx)
-        with torch.autocast(kind, dtype=torch.bfloat16):
-            z = m(*x)
-        z = packed.joined(z.float(), data.cos[i], w)
-        loss, ce, tie = loss_of(z, data.y[i], data.weight[i] * factor, *sides(b, data.label), a,
-                                None if soft is None else soft[i])
+        idx = np.array([r for g, *_ in b for r in g])
+        factor = torch.tensor([f for g, f, _ in b for _ in g]).to(a.device)
+        i = torch.as_tensor(idx).to(a.device)
+        z, soft, far = teach(m, data, idx) if teach else (data.logits(m, idx, [k for g, _, k in b for _ in g]), None, 0.0)
+        loss, ce, tie = loss_of(packed.joined(z, data.cos[i], w), data.y[i], data.weight[i] * factor, *sides(b, data), a, soft)
+        loss = loss + far
         loss.backward()
         torch.nn.utils.clip_grad_norm_(before, 1.0)
         opt.step()
         opt.zero_grad()
         step, drawn, seen, n = step + 1, drawn + len(b), seen + len(idx), n + 1
-        torch._foreach_lerp_(after, [p.detach() for p in before], 1 - min(a.average, step / (10 + step)))
+        if step % 4 == 0:
+            torch._foreach_lerp_(after, [p.detach() for p in before], 1 - min(a.average, step / (40 + step)) ** 4)
         sums += torch.stack([ce, tie])
-        if step % 50 == 0:      # reading a number makes the CPU wait for the GPU, so seldom
+        if step % (10 if teach else 50) == 0:      # reading a number makes the CPU wait for the GPU, so seldom
             ce, tie = (sums / n).tolist()
             print(f"step {step} seen {seen} spent {spent:.0f}s done {done:.3f} ce {ce:.4f} tie {tie:.4f} "
-                  f"pairs/s {seen / max(spent, 1e-3):.1f}", flush=True)
+                  f"pairs/s {seen / max(spent, 1e-3):.1f}", *([teach.said()] if teach else []), flush=True)
             sums, n = torch.zeros(2, device=a.device), 0
         now = time.time()
         spent, t = spent + now - t, now
@@ -230,6 +252,10 @@ def options(ap):
     ap.add_argument("--eval-every", type=float, help="seconds; 600 on a CPU, 30 on a GPU")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--device", default="cpu")
+    ap.add_argument("--window", type=int, default=0, help="sentences in a window, 0: passages are read whole")
+    ap.add_argument("--freeze", type=int, default=0, help="how many of the lowest layers do not train")
+    ap.add_argument("--format", choices=["measure", "bf16", "f32"], default="measure", help="of numbers on a CPU")
+    ap.add_argument("--watch", type=int, default=0, help="passages with a side to look at each time; 0: the whole development split")
     ap.add_argument("--limit", type=int, default=0, help="only so many groups of a source and so many dev rows: a trial")
 
 
@@ -242,7 +268,24 @@ def start(ap):
     torch.set_num_threads(a.threads)
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(a.seed)
+    a.bf16 = gpu or a.format == "bf16" or a.format == "measure" and bf16_is_faster()
+    packed.BF16 = a.bf16
     return a
+
+
+def bf16_is_faster():
+    """Processors differ: with AVX-512 but without its bfloat16 part, bfloat16 is four times slower than f32."""
+    rate = {}
+    for kind in (torch.float32, torch.bfloat16):
+        x, w = torch.randn(2400, 768).to(kind), torch.randn(3072, 768).to(kind)
+        x @ w.T
+        t, n = time.time(), 0
+        while n < 3 or time.time() - t < 1:
+            x @ w.T
+            n += 1
+        rate[kind] = n * 2 * 2400 * 768 * 3072 / (time.time() - t) / 1e9
+    print("GFLOP/s:", {str(k): round(v) for k, v in rate.items()}, flush=True)
+    return rate[torch.bfloat16] > rate[torch.float32]
 
 
 def trial(train, dev, limit):
@@ -275,16 +318,18 @@ def main():
             a.minutes, a.steps = total[0] * part, round(total[1] * part)
         shares = STAGE[stage]
         train, dev = trial(*select(rows, shares), a.limit)
+        dev = watched(dev, a.watch, a.seed)
         m = M.from_base(a.base, seed=a.seed)
         if init:
-            old, own = torch.load(init, map_location="cpu", weights_only=False)["model"], m.state_dict()
+            old, own = M.state_of(init), m.state_dict()
             m.load_state_dict({k: old[k] if k in old and old[k].shape == v.shape else v for k, v in own.items()})
+            print("starting from", init, "with", sum(k in old for k in own), "of", len(own), "weights", flush=True)
         groups = packed.groups_of(train, source)
         known = {s: shares[s] for s in groups}
         epoch = len(groups["labels"]) * sum(known.values()) / known["labels"] if stage == 2 else sum(map(len, groups.values()))
         lr = (a.lr or {384: 1.5e-4}.get(m.cfg["hidden_size"], 4e-5)) * (1 if stage == 1 else 0.5)
-        fit(m, packed.Packed(train, tok, a.max_tokens, a.device), groups, shares, dev,
-            packed.Packed(dev, tok, a.max_tokens, a.device), a, out, lr, epoch)
+        fit(m, packed.Packed(train, tok, a.max_tokens, a.device, a.window), groups, shares, dev,
+            packed.Packed(dev, tok, a.max_tokens, a.device, a.window), a, out, lr, epoch)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+"""The weights of a student's layers that have to do the work of several, by least squares, before it is trained.
+
+python solve.py --base BASE --init BASE/start.pt --teacher-base MPNET --teacher STATE --data pairs.jsonl --layers 0,1,2,3,5,6,7,11
+                --shared 4 --out BASE/solved.pt [--texts 900]
+
+A layer ends in norm(x + product(y)), twice. Layer by layer, each reading what the student's layers before it say, the two products
+(`o`, `down`) are moved so that what stands before the norm is what stands there in the teacher's layer: one ridge regression each, on
+the tokens of some passages that train. It costs two readings of these texts, and saves hundreds of steps of training. A last
+layer that is not the teacher's own keeps its `o`.
+"""
+import argparse
+import random
+
+import numpy as np
+import torch
+
+import common
+import distil
+import model as M
+
+
+def inside(layer, x, told):
+    """A layer step by step: what `o` reads, what stands before the first norm, what `down` reads, what stands before the second."""
+    kept = {}
+    seen = [layer.o.register_forward_pre_hook(lambda _, i: kept.update(y=i[0])), layer.down.register_forward_pre_hook(lambda _, i: kept.update(g=i[0])),
+            layer.ln1.register_forward_pre_hook(lambda _, i: kept.update(p=i[0])), layer.ln2.register_forward_pre_hook(lambda _, i: kept.update(h=i[0]))]
+    out = layer(x, *told)
+    for s in seen:
+        s.remove()
+    return kept, out
+
+
+def regress(features, missing, weight, product, ridge):
+    """Moves the product's weights by what explains `missing`, every token weighing `weight`."""
+    n, d = 0, features[0].shape[1] + 1
+    gram, right = torch.zeros(d, d), torch.zeros(d, missing[0].shape[1])
+    for f, m, w in zip(features, missing, weight):
+        f = torch.cat([f.float(), torch.ones(len(f), 1)], 1)
+        gram += (f * w[:, None]).T @ f
+        right += (f * w[:, None]).T @ m
+        n += len(f)
+    # columns differ in size by orders of magnitude, so each has a ridge of its own
+    own = gram.diagonal().clone()
+    gram.diagonal().add_(ridge * own + 1e-4 * own.mean())
+    move = torch.linalg.solve(gram.double(), right.double()).float()
+    product.weight.data += move[:-1].T
+    product.bias.data += move[-1]
+
+
+def off(before, to):
+    """How far a state before its norm is from the teacher's, as a share of its spread."""
+    norm = lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:])
+    a, b = torch.cat([norm(x) for x in before]), torch.cat([norm(x) for x in to])
+    return float((a - b).var() / b.var()), float((((a - b) / (b.std(0) + .1)) ** 2).mean())
+
+
+@torch.no_grad()
+def main():
+    ap = argparse.ArgumentParser()
+    for name in ("--base", "--init", "--teacher", "--teacher-base", "--data", "--layers", "--out"):
+        ap.add_argument(name, required=True)
+    ap.add_argument("--shared", type=int, default=4)
+    ap.add_argument("--texts", type=int, default=900)
+    ap.add_argument("--ridge", type=float, default=.02)
+    ap.add_argument("--keep-o", default="", help="the student's layers whose `o` stays")
+    ap.add_argument("--threads", type=int, default=2)
+    ap.add_argument("--seed", type=int, default=7)
+    a = ap.parse_args()
+    torch.set_num_threads(a.threads)
+    layers, keep = [int(x) for x in a.layers.split(",")], {int(x) for x in a.keep_o.split(",") if x}
+    tok, m = M.tokenizer(a.base), M.load(a.init, a.base)
+    teacher = distil.teacher_of(a.teacher, a.teacher_base, tok)
+    rng = random.Random(a.seed)
+    rows = [r for r in common.read(a.data) if r["split"] == "train" and len(r["passage"]) < 420
+            and r["source"].startswith(("labels", "written", "contrast", "lingnli", "perspectrum", "argq"))]
+    by = {}
+    for r in rows:
+        by.setdefault(r["source"].split("-")[0], []).append(r)
+    rows = [r for x in by.values() for r in rng.sample(x, min(len(x), -(-a.texts // len(by))))]
+    rng.shuffle(rows)
+    rows = [M.encode(tok, r["passage"], r["statement"], 128) for r in rows]
+    held = len(rows) // 10
+    batches = [M.collate(x) for part in (rows[:held], rows[held:]) for s in [sorted(part, key=lambda r: len(r[0]))]
+               for x in (s[i:i + 24] for i in range(0, len(s), 24))]
+    held = -(-held // 24)       # the first batches are only looked at
+    state, want, judged = [], {i: [] for i in layers[a.shared:]}, []
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for b in batches:
+            x, told = m.begin(*b)
+            for layer in m.layers[:a.shared]:
+                x = layer(x, *told)
+            state.append((x, told))
+            for i, layer in enumerate(teacher.layers):
+                if i >= a.shared:
+                    k, x = inside(layer, x, told)
+                    if i in want:
+                        want[i].append((k["p"].float(), k["h"].float()))
+            judged.append(teacher.judge(teacher.end(x, told), *b[1:]).float())
+    print(sum(len(x) for x, _ in state), "tokens read", flush=True)
+    judged = torch.cat(judged[:held])
+
+    def read(layer, part):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return [inside(layer, x, told) for x, told in part]
+    for n in range(a.shared, len(layers)):
+        layer, goal = m.layers[n], want[layers[n]]
+        # a layer that follows its own neighbour has nothing to make up for
+        for name, feature, place in (("o", "y", "p"), ("down", "g", "h")) if layers[n] > layers[n - 1] + 1 else ():
+            to = [g[0] if name == "o" else g[1] for g in goal]
+            now = read(layer, state)
+            was = off([k[place].float() for k, _ in now[:held]], to[:held])
+            if name == "o" and n in keep:
+                continue
+            regress([k[feature] for k, _ in now[held:]], [t - k[place].float() for t, (k, _) in zip(to[held:], now[held:])],
+                    [1 / t.var(-1) for t in to[held:]], getattr(layer, name), a.ridge)
+            now = off([k[place].float() for k, _ in read(layer, state[:held])], to[:held])
+            print(f"layer {n} {name}: off %.4f %.3f, now %.4f %.3f" % (*was, *now), flush=True)
+        state = [(y, told) for (_, y), (_, told) in zip(read(layer, state), state)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        z = torch.cat([m.judge(m.end(x, told), *b[1:]).float() for (x, told), b in zip(state[:held], batches)])
+    side = lambda z: (z[:, 0] - z[:, 1]).numpy()
+    some = lambda z: (z[:, :2].amax(1) - z[:, 2]).numpy()
+    print("logits on texts kept aside: off %.3f, correlation of the side %.3f, of taking a side %.3f" % (
+        (z - judged).abs().mean(), np.corrcoef(side(z), side(judged))[0, 1], np.corrcoef(some(z), some(judged))[0, 1]))
+    torch.save({"model": m.state_dict()}, a.out)
+
+
+if __name__ == "__main__":
+    main()
