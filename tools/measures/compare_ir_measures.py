@@ -157,7 +157,7 @@ def compare(oracle, questions, seed, tolerance):
 
 
 def worked():
-    """The value of the worked case in src/measure/alpha_ndcg.rs."""
+    """The value of the worked case in src/measure/subtopic.rs."""
     supports = {"d1": [1, 2], "d2": [1], "d3": [3], "d4": [2, 3], "d5": [1], "d6": []}
     qrels = [GenericQrel("q", d, int(p in have), str(p)) for d, have in supports.items() for p in (1, 2, 3)]
     ranking = ["d3", "d9", "d1", "d6", "d2", "d4"]

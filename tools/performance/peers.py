@@ -1,4 +1,4 @@
-"""The peers of docs/performance.md: onnxruntime, bm25s and faiss, driven one order at a time by `cargo bench --bench peers`.
+"""The peers of docs/reports/speed.md: onnxruntime, bm25s and faiss, driven one order at a time by `cargo bench --bench peers`.
 
     pip install -r tools/performance/requirements.txt
     PARALLAX_PYTHON=python cargo bench --bench peers

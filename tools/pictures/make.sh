@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws the pictures of docs/screens.md and the moving one of the README anew, with the program itself: frames by `parallax frame`, the
+# Draws the pictures of docs/screens.md and the moving one of docs/sessions.md anew, with the program itself: frames by `parallax frame`, the
 # moving one from tour.session.jsonl beside this file. `PARALLAX=path/to/parallax tools/pictures/make.sh` takes a binary that is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
