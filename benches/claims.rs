@@ -1,15 +1,16 @@
 //! Prints every figure of speed, memory and size that the documents claim.
 //!
 //! ```text
-//! cargo bench                                   # on the carried sample
+//! cargo bench                                   # on the built-in sample
 //! PARALLAX_DATA=FOLDER cargo bench              # also on contentious-wiki below that folder
 //! ```
 //!
-//! Indices and vectors of the large corpus are kept in `target/claims`, so that the second run measures and does not build.
+//! Indices and vectors of the large corpus are stored in `target/claims`, so the second run builds nothing.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 use parallax::detect::LabelSource;
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::engine::Engine;
-use parallax::pipeline::{
-    Asked, Book, Lists, Opening, Plan, Recipe, Setup, judge, model_threads, rank, top_pairs,
+use parallax::engine::{
+    self, Event, LaneQuery, Lists, Opening, Query, Recipe, Run, Setup, model_threads, rank,
 };
 use parallax::tui::app::App;
 use parallax::tui::config::{Config, Source};
@@ -55,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn told(figure: &str, measured: &str, goal: &str) {
+fn report(figure: &str, measured: &str, goal: &str) {
     println!("{figure:<58} {measured:>22}   {goal}");
 }
 
@@ -65,7 +66,7 @@ fn binary() -> &'static str {
 
 fn size() -> std::io::Result<()> {
     let bytes = std::fs::metadata(binary())?.len();
-    told("binary", &format!("{:.1} MB", bytes as f64 / 1e6), "≤ 90 MB");
+    report("binary", &format!("{:.1} MB", bytes as f64 / 1e6), "≤ 90 MB");
     Ok(())
 }
 
@@ -101,7 +102,7 @@ fn first_frame() -> Result<(), Box<dyn std::error::Error>> {
         child.kill()?;
         child.wait()?;
     }
-    told(
+    report(
         "first frame after start, sample (median of 11)",
         &format!("{:.0} ms", percentile(&mut times, 0.5)),
         "≤ 100 ms",
@@ -127,9 +128,9 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::start(
         start.opening.clone(),
         &(std::sync::Arc::new(move |reply| drop(replies.send(Event::Other(Msg::Engine(reply)))))
-            as parallax::engine::Tell),
+            as parallax::engine::SendReply),
     );
-    let questions: Vec<String> = parallax::question::set::carried(parallax::corpus::sample::QUESTIONS)
+    let questions: Vec<String> = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS)
         .into_iter()
         .map(|question| question.text)
         .collect();
@@ -175,7 +176,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         times.extend(pressed.iter().map(Instant::elapsed));
     }
     let figures = format!("{:.1} / {:.1} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
-    told(
+    report(
         &format!("key to frame p50 / p99 ({} keys beside {verdicts} verdicts)", times.len()),
         &figures,
         "p99 ≤ 16 ms",
@@ -185,7 +186,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
 
 fn carry_out(engine: &Engine, effect: Effect) {
     match effect {
-        Effect::Start { turn, plan, reach } => engine.carry_out(turn, plan, reach),
+        Effect::Start { turn, plan, reach } => engine.start_run(turn, plan, reach),
         Effect::Study(study) => engine.study(study),
         _ => {}
     }
@@ -200,7 +201,7 @@ fn asked(folder: &Path, question: &str) -> Start {
         source: LabelSource::Model,
         question: question.into(),
         perspectives: Vec::new(),
-        kept: None,
+        history: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
@@ -213,8 +214,9 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let start = asked(folder.path(), "");
     let (send, receive) = mpsc::channel();
-    let tell: parallax::engine::Tell = std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
-    let engine = Engine::start(start.opening.clone(), &tell);
+    let send_reply: parallax::engine::SendReply =
+        std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
+    let engine = Engine::start(start.opening.clone(), &send_reply);
     let mut app = App::new(&start, Size { width: 140, height: 40 });
     let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
     let key = |c| Msg::Key(KeyEvent::from(KeyCode::Char(c)));
@@ -225,7 +227,7 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
     while !matches!(app.corpus, parallax::tui::app::Corpus::Open(_)) {
         take(&mut app, receive.recv()?);
     }
-    let questions = parallax::question::set::carried(parallax::corpus::sample::QUESTIONS);
+    let questions = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS);
     for (c, name) in [('m', "MMR"), ('p', "projection")] {
         let (mut frames, mut orders) = (Vec::new(), Vec::new());
         for question in questions.iter().filter(|question| question.perspectives.len() == 2) {
@@ -257,16 +259,16 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         let figures = format!("{:.1} / {:.1} ms", percentile(&mut frames, 0.5), percentile(&mut frames, 1.0));
-        told(&format!("{name} switched: next frame, p50 / max"), &figures, "≤ 16 ms");
+        report(&format!("{name} switched: next frame, p50 / max"), &figures, "≤ 16 ms");
         let figures = format!("{:.1} / {:.1} ms", percentile(&mut orders, 0.5), percentile(&mut orders, 1.0));
-        told(&format!("{name} switched: new order on screen, p50 / max"), &figures, "≤ 50 ms");
+        report(&format!("{name} switched: new order on screen, p50 / max"), &figures, "≤ 50 ms");
     }
     Ok(())
 }
 
 /// Passages cut to 128 tokens, one sequence an inference, on all cores.
 fn encoding() -> Result<(), Box<dyn std::error::Error>> {
-    let encoder = MiniLm::carried()?;
+    let encoder = MiniLm::builtin()?;
     // Some 128 tokens with the two special ones.
     let text = "the keeper walked from one gate to the next and wrote down what she saw ".repeat(9);
     encoder.encode(&text, Role::Passage)?;
@@ -276,7 +278,7 @@ fn encoding() -> Result<(), Box<dyn std::error::Error>> {
         encoder.encode(&texts[i], Role::Passage).is_ok()
     });
     let rate = texts.len() as f64 / began.elapsed().as_secs_f64();
-    told("MiniLM, texts of some 128 tokens", &format!("{rate:.0} texts/s"), "≥ 75 texts/s");
+    report("MiniLM, texts of some 128 tokens", &format!("{rate:.0} texts/s"), "≥ 75 texts/s");
     Ok(())
 }
 
@@ -289,27 +291,24 @@ fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
     let (mut times, mut pairs, mut spent) = (Vec::new(), 0, Duration::ZERO);
     for question in &setup.questions {
         let began = Instant::now();
-        let mut lists = Lists::default();
-        let plan =
-            Plan { question: question.clone(), lanes: Recipe::defaults(), k: 5, source: LabelSource::Model };
-        let lanes = plan
-            .lanes
-            .iter()
-            .map(|lane| rank(&setup, lane, Asked::plainly(question), &mut lists, &Stop::never()));
-        let rankings = lanes.collect::<Result<Vec<_>, _>>()?;
-        let book = Book::new(question.perspectives.len(), LabelSource::Model, 0.5);
-        let asked = top_pairs(&rankings, 5, &book);
-        let judging = Instant::now();
-        judge(&setup, question, &asked, &Stop::never(), &|_| ())?;
-        (pairs, spent) = (pairs + asked.len(), spent + judging.elapsed());
+        let query =
+            Query { question: question.clone(), lanes: Recipe::defaults(), k: 5, source: LabelSource::Model };
+        let mut run = Run::new(query, engine::Depth::Top, Lists::default());
+        run.rank(&setup, &|_| true, &Stop::never(), &|_| ());
+        let (judging, judged) = (Instant::now(), AtomicUsize::new(0));
+        run.judge(&setup, &Stop::never(), &|event| {
+            let verdict = matches!(event, Event::Judged(judged) if judged.known.model.is_some());
+            judged.fetch_add(usize::from(verdict), Ordering::Relaxed);
+        })?;
+        (pairs, spent) = (pairs + judged.into_inner(), spent + judging.elapsed());
         if question.perspectives.len() == 2 {
             times.push(began.elapsed());
         }
     }
     let figures = format!("{:.0} / {:.0} ms", percentile(&mut times, 0.5), percentile(&mut times, 1.0));
-    told("question → all verdicts of 3 lanes × 5, cold, p50 / max", &figures, "≤ 1000 ms");
+    report("question → all verdicts of 3 lanes × 5, cold, p50 / max", &figures, "≤ 1000 ms");
     let rate = pairs as f64 / spent.as_secs_f64();
-    told("detector, sample passages", &format!("{rate:.0} pairs/s"), "≥ 60 pairs/s");
+    report("detector, sample passages", &format!("{rate:.0} pairs/s"), "≥ 60 pairs/s");
     Ok(())
 }
 
@@ -338,7 +337,7 @@ fn memory(figure: &str, args: &[&std::ffi::OsStr], question: &str, goal: &str) -
     }
     let measured =
         if peak > 0 { format!("{:.0} MB", peak as f64 * 1024.0 / 1e6) } else { "not on this system".into() };
-    told(figure, &measured, goal);
+    report(figure, &measured, goal);
     Ok(())
 }
 
@@ -354,18 +353,22 @@ fn wiki(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
     let opened = began.elapsed();
     let passages = setup.corpus.len();
-    told(
+    report(
         &format!("open {passages} wiki passages (import and index if new)"),
         &format!("{:.2} s", opened.as_secs_f64()),
         "",
     );
     let began = Instant::now();
     setup.embed(None, &|_| (), &Stop::never())?;
-    told("embed them (nothing to do if done before)", &format!("{:.1} s", began.elapsed().as_secs_f64()), "");
+    report(
+        "embed them (nothing to do if done before)",
+        &format!("{:.1} s", began.elapsed().as_secs_f64()),
+        "",
+    );
     for (recipe, goal) in Recipe::defaults().into_iter().zip(["p50 ≤ 2, p99 ≤ 10 ms", "", ""]) {
         let mut times = lane_times(&setup, &recipe)?;
         let figures = format!("{:.2} / {:.2} ms", percentile(&mut times, 0.5), percentile(&mut times, 0.99));
-        told(&format!("{recipe} over the wiki passages p50 / p99"), &figures, goal);
+        report(&format!("{recipe} over the wiki passages p50 / p99"), &figures, goal);
     }
     drop(setup);
     let question = "Should violent video games be banned?";
@@ -384,7 +387,7 @@ fn lane_times(setup: &Setup, recipe: &Recipe) -> Result<Vec<Duration>, Box<dyn s
     for round in 0..6 {
         for question in &setup.questions {
             let began = Instant::now();
-            rank(setup, recipe, Asked::plainly(question), &mut Lists::default(), &Stop::never())?;
+            rank(setup, recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never())?;
             // The first round warms the page cache.
             if round > 0 {
                 times.push(began.elapsed());

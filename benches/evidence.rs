@@ -1,4 +1,4 @@
-//! Does the sentence that carries a verdict stand where people see it? The carried detector against the sample's gold evidence.
+//! Does the sentence that carries a verdict stand where people see it? The built-in detector against the sample's gold evidence.
 //!
 //! ```text
 //! cargo bench --bench evidence
@@ -8,11 +8,11 @@ use std::error::Error;
 use std::ops::Range;
 
 use parallax::corpus::{Passage, sample};
-use parallax::detect::evidence::{evidence, sentences};
 use parallax::detect::labels::{Absent, Labels};
 use parallax::detect::{CrossEncoder, Detector};
+use parallax::detect::{evidence, sentences};
 use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::measure::sides::grouped_interval;
+use parallax::measure::pir::grouped_interval;
 use parallax::question::set;
 use parallax::work::Stop;
 
@@ -24,9 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().any(|arg| arg == "--test") {
         return Ok(());
     }
-    let (detector, encoder) = (CrossEncoder::carried()?, MiniLm::carried()?);
-    let questions = set::carried(sample::QUESTIONS);
-    let labels = Labels::carried(sample::LABELS, &questions, Absent::No)?;
+    let (detector, encoder) = (CrossEncoder::builtin()?, MiniLm::builtin()?);
+    let questions = set::builtin(sample::QUESTIONS);
+    let labels = Labels::builtin(sample::LABELS, &questions, Absent::No)?;
     let passages = passages()?;
     let rows = [
         "left out, it lowers P(supports) most",
@@ -52,8 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let yes = detector.judge(passage, statement, &Stop::never())? >= detector.threshold();
             let near = nearest(&encoder, passage, statement, &all)?;
             let any = all.iter().map(&hit).sum::<f64>() / all.len() as f64;
-            let told = [(found, 1.0), (found, f64::from(u8::from(yes))), (hit(&near), 1.0), (any, 1.0)];
-            for (sum, (part, whole)) in of.iter_mut().zip(told) {
+            let shares = [(found, 1.0), (found, f64::from(u8::from(yes))), (hit(&near), 1.0), (any, 1.0)];
+            for (sum, (part, whole)) in of.iter_mut().zip(shares) {
                 *sum = (sum.0 + part * whole, sum.1 + whole);
             }
         }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent};
 use parallax::annotate::{Act, Journal, View};
 use parallax::detect::LabelSource;
-use parallax::engine::{Engine, Tell};
-use parallax::pipeline::{Opening, Recipe};
+use parallax::engine::{Engine, SendReply};
+use parallax::engine::{Opening, Recipe};
 use parallax::tui::app::App;
 use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Failed> {
     keys(folder.path())
 }
 
-fn told(figure: &str, times: &mut [Duration], goal: &str) {
+fn report(figure: &str, times: &mut [Duration], goal: &str) {
     times.sort_unstable();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1000.0;
     println!("{figure:<52} {:>7.2} / {:>7.2} ms   {goal}", at(0.5), at(0.99));
@@ -57,7 +57,7 @@ fn disk(folder: &Path) -> Result<(), Failed> {
         journal.append(act)?;
         times.push(began.elapsed());
     }
-    told("act to disk, p50 / p99 of 500", &mut times, "shown, not bounded: the disk's own");
+    report("act to disk, p50 / p99 of 500", &mut times, "shown, not bounded: the disk's own");
     Ok(())
 }
 
@@ -73,8 +73,8 @@ impl Stage {
     fn take(&mut self, msg: Msg) {
         for effect in update(&mut self.app, msg) {
             match effect {
-                Effect::Start { turn, plan, reach } => self.engine.carry_out(turn, plan, reach),
-                Effect::Survey(number, survey) => self.engine.survey(number, survey),
+                Effect::Start { turn, plan, reach } => self.engine.start_run(turn, plan, reach),
+                Effect::Batch(number, batch) => self.engine.batch(number, batch),
                 Effect::Label(order) => self.engine.label(order),
                 _ => {}
             }
@@ -108,14 +108,14 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         source: LabelSource::Auto,
         question: QUESTION.into(),
         perspectives: Vec::new(),
-        kept: None,
+        history: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
     };
     let (send, replies) = mpsc::channel();
-    let tell: Tell = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
-    let engine = Engine::start(start.opening.clone(), &tell);
+    let send_reply: SendReply = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
+    let engine = Engine::start(start.opening.clone(), &send_reply);
     let app = App::new(&start, Size { width: 140, height: 40 });
     let terminal = Terminal::new(TestBackend::new(140, 40))?;
     let mut stage = Stage { app, engine, replies, terminal };
@@ -134,7 +134,7 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         next.push(began.elapsed());
     }
     let count = echo.len();
-    told(&format!("key to echo, p50 / p99 of {count}"), &mut echo, "p99 ≤ 16 ms");
-    told(&format!("key to the next passage, p50 / p99 of {count}"), &mut next, "with the disk");
+    report(&format!("key to echo, p50 / p99 of {count}"), &mut echo, "p99 ≤ 16 ms");
+    report(&format!("key to the next passage, p50 / p99 of {count}"), &mut next, "with the disk");
     Ok(())
 }

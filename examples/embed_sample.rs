@@ -1,4 +1,4 @@
-//! Makes `sample_data/minilm.f32`, the vectors of the carried passages by the carried encoder.
+//! A tool of the maintainers: makes `sample_data/minilm.f32`, the vectors of the sample's passages by the built-in encoder.
 //!
 //! ```text
 //! cargo run --release --example embed_sample
@@ -6,11 +6,11 @@
 
 use parallax::corpus::sample;
 use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::pipeline::{model_threads, sample_key};
+use parallax::engine::{model_threads, sample_key};
 use parallax::work::{Stop, on_all};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let encoder = MiniLm::carried()?;
+    let encoder = MiniLm::builtin()?;
     let corpus = sample::corpus();
     let places: Vec<_> = corpus.places().collect();
     let rows = on_all(&model_threads()?, places.len(), &Stop::never(), |i| {

@@ -1,5 +1,5 @@
-//! Reads a JSON array of strings and writes their vectors as little-endian f32 rows: by the carried encoder, or by one
-//! that a recipe names.
+//! A tool of the maintainers: reads a JSON array of strings and writes their vectors as little-endian f32 rows, by the built-in encoder
+//! or by one that a recipe names.
 //!
 //! ```text
 //! echo '["zoos", "trains"]' | cargo run --release --example embed_texts -- query > vectors.f32
@@ -8,8 +8,8 @@
 
 use std::io::{Read, Write, stdin, stdout};
 
-use parallax::encode::{Brought, Encoder, MiniLm, Role};
-use parallax::pipeline::{Recipe, model_threads};
+use parallax::encode::{CustomEncoder, Encoder, MiniLm, Role};
+use parallax::engine::{Recipe, model_threads};
 use parallax::work::{Stop, on_all};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let texts: Vec<String> = serde_json::from_str(&text)?;
     let recipe = std::env::args().nth(2).map(|recipe| recipe.parse::<Recipe>()).transpose()?;
     let encoder: Box<dyn Encoder> = match recipe.as_ref().and_then(Recipe::model) {
-        Some(named) => Box::new(Brought::load(named, &named.towers("models".as_ref())?)?),
-        None => Box::new(MiniLm::carried()?),
+        Some(named) => Box::new(CustomEncoder::load(named, &named.towers("models".as_ref())?)?),
+        None => Box::new(MiniLm::builtin()?),
     };
     let rows = on_all(&model_threads()?, texts.len(), &Stop::never(), |i| encoder.encode(&texts[i], role));
     let rows: Result<Vec<Vec<f32>>, _> = rows.into_iter().collect();

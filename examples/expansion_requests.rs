@@ -1,13 +1,13 @@
-//! Prints the prompts that the expansions of the sample's questions send, as recorded replies without their reply:
-//! `cargo run --release --example expansion_requests > requests.jsonl`. Whoever has a language model fills in `model` and `reply`;
-//! the result is `sample_data/replies.jsonl`.
+//! A tool of the maintainers: prints the prompts that expansions of the sample's questions send, as recorded replies without their reply:
+//! `cargo run --release --example expansion_requests > requests.jsonl`. Whoever has a language model fills in `model` and `reply` and
+//! leaves `key` and `prompt` as they are; the result is `sample_data/replies.jsonl`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use parallax::engine::recipe::{Base, Switches};
+use parallax::engine::{LaneQuery, Lists, Opening, Recipe, Setup, rank};
 use parallax::expand::Kind;
 use parallax::llm::{Chat, ChatError, Reply, Request};
-use parallax::pipeline::recipe::{Base, Switches};
-use parallax::pipeline::{Asked, Lists, Opening, Recipe, Setup, rank};
 use parallax::retrieve::bm25::Bm25;
 use parallax::work::Stop;
 
@@ -39,11 +39,11 @@ fn main() -> anyhow::Result<()> {
         for kind in [Kind::Perspectives, Kind::Keqe, Kind::Csqe] {
             let switches = Switches { expand: Some(kind), ..Switches::default() };
             let recipe = Recipe { base: Base::Bm25(Bm25::default()), switches };
-            rank(&setup, &recipe, Asked::plainly(question), &mut Lists::default(), &Stop::never())?;
+            rank(&setup, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never())?;
         }
         for request in secretary.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let empty = Reply { text: String::new(), model: String::new(), recorded: false, tokens: None };
-            println!("{}", parallax::llm::line(&request, &empty).map_err(anyhow::Error::msg)?);
+            println!("{}", parallax::llm::line(&request, &empty)?);
         }
     }
     Ok(())

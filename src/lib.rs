@@ -1,53 +1,73 @@
-//! Parallax shows what several retrievers bring up on a contentious question, and which side each passage supports.
+//! Parallax inspects how retrievers answer contentious questions: several retrievers side by side, and which statement each passage
+//! supports.
 //!
-//! The library is a synchronous core with a thin shell around it. Dependencies point one way:
-//! [`tui`] and [`cli`] → [`engine`] → [`pipeline`] → everything else.
+//! This is the library of the `parallax` program. [`OpenCorpus`] opens a corpus, runs lanes, judges what they return and measures it. A
+//! [`Query`] holds a question, its lanes, how many passages count and whose labels; [`OpenCorpus::run`] reports [`Event`]s and returns an
+//! [`Outcome`]; [`Figures`] are the measures of one lane. A [`Retriever`] of your own is judged like any lane. [`measure`] has every
+//! measure, and readers and writers of TREC files.
 //!
-//! | module | owns |
-//! | --- | --- |
-//! | [`corpus`] | passages, importers, the store |
-//! | [`question`] | questions, perspectives, question → opposite statements |
-//! | [`encode`] | text → vector |
-//! | [`retrieve`] | query → ranked passages: BM25, dense, fusion |
-//! | [`expand`] | a question → the texts or terms searched in its place |
-//! | [`project`] | a query seen from one perspective: the PAP family |
-//! | [`rerank`] | MMR, and diversifiers that know the perspectives |
-//! | [`llm`] | language models that answer prompts |
-//! | `caught` | panics of parsers that are not ours |
-//! | `net` | how a client is set up, fetching a file, sending a request |
-//! | [`web`] | a question → pages that a search engine finds → a corpus |
-//! | [`remote`] | engines on other machines |
-//! | [`detect`] | (passage, statement) → does it support it? |
-//! | [`annotate`] | labels by hand |
-//! | [`measure`] | rankings and labels → figures |
-//! | [`read`] | what is answered from the first k passages, and which one turns the answer |
-//! | [`pipeline`] | a plan → rankings, verdicts, figures |
-//! | [`engine`] | threads, cancellation, progress |
-//! | [`cli`] | subcommands |
-//! | [`tui`] | the explorer |
+//! In `examples/`, `search_folder`, `own_retriever` and `measure_run` show how to use the library; the other programs are tools of the
+//! maintainers and use internals.
+//!
+//! Everything else is internal, hidden from these pages, and may change with any release: also what is inside the variants of errors,
+//! and a list's trace. ARCHITECTURE.md describes it.
 #![warn(missing_docs)]
 
+#[doc(hidden)]
 pub mod annotate;
+mod api;
 mod assets;
-mod caught;
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod corpus;
+#[doc(hidden)]
 pub mod detect;
+#[doc(hidden)]
 pub mod encode;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
 pub mod expand;
+#[doc(hidden)]
 pub mod input;
+#[doc(hidden)]
 pub mod llm;
 pub mod measure;
 mod net;
-pub mod pipeline;
+#[doc(hidden)]
 pub mod project;
+#[doc(hidden)]
 pub mod question;
+#[doc(hidden)]
 pub mod read;
+#[doc(hidden)]
 pub mod remote;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod rerank;
+#[doc(hidden)]
 pub mod retrieve;
+mod storage;
+#[doc(hidden)]
 pub mod tui;
+#[doc(hidden)]
+pub mod vector;
+#[doc(hidden)]
 pub mod web;
+#[doc(hidden)]
 pub mod work;
+
+pub use api::{Error, OpenCorpus};
+pub use corpus::{Corpus, Passage, PassageIx};
+pub use detect::{Choice, LabelSource};
+pub use engine::recipe::{RecipeError, RunFile};
+pub use engine::{
+    Event, Figures, Judged, Judgments, Lane, LaneError, List, Opening, Outcome, Query, Ranked, Ranking,
+    Recipe, SetupError,
+};
+pub use measure::Measure;
+pub use question::Question;
+pub use retrieve::{Hit, RetrieveError, Retriever};
+pub use work::{Job, OnProgress, Progress, Stop, Stopped};

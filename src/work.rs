@@ -1,13 +1,17 @@
-//! Long work: how it tells its progress, and how it is stopped.
+//! Long work: progress, stopping, running on all threads, and panics of foreign parsers as errors. May use: nothing of this crate.
 //!
-//! Nothing here starts a thread or reads a clock; rates belong to whoever shows the progress.
+//! Nothing here reads a clock; rates are computed where progress is shown.
 
+use std::cell::Cell;
+use std::panic;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Once};
 
+use parking_lot::Mutex;
 use rayon::ThreadPool;
 
-/// What kind of long work is going on.
+/// A kind of long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Job {
     /// Reading a corpus into the store.
@@ -16,27 +20,27 @@ pub enum Job {
     Indexing,
     /// Turning passages into vectors.
     Embedding,
-    /// Putting a question set to lanes.
+    /// Running a question set on lanes.
     Measuring,
-    /// Asking the detector about pairs.
+    /// Judging pairs.
     Judging,
-    /// Counting what is known of the passages beside their text.
+    /// Counting values of metadata fields.
     Counting,
-    /// Waiting until another process has built what is needed.
+    /// Waiting for another process that builds the same.
     Waiting {
-        /// That process's number; 0 if it is not known.
+        /// The process id; 0 if unknown.
         process: u32,
     },
     /// Fetching a model, in kB.
     Fetching,
-    /// Asking the web for pages.
+    /// Gathering web pages.
     Gathering,
-    /// Loading a corpus into an engine elsewhere.
+    /// Pushing a corpus to a remote engine.
     Pushing,
 }
 
 impl Job {
-    /// The word for it.
+    /// Its name for the user.
     pub fn name(self) -> &'static str {
         match self {
             Job::Importing => "importing",
@@ -53,7 +57,7 @@ impl Job {
     }
 }
 
-/// How far a job is. `total` is 0 while it is not known.
+/// The progress of a job. `total` is 0 while unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Which job.
@@ -64,22 +68,39 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Told after every batch of long work.
-pub type Tell<'a> = &'a (dyn Fn(Progress) + Sync);
+/// Called after every batch of long work.
+pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Sync);
 
-/// Asked between batches of work: has somebody thought better of it?
+/// Checked between batches of work: was it cancelled?
 ///
-/// A stop belongs to one turn; it is set as soon as a later turn begins.
+/// [`Stop::new`] makes one that [`Stop::set`] sets; its clones are set with it. In the explorer, a stop belongs to one turn and is set
+/// as soon as a later turn begins.
 #[derive(Clone, Debug)]
 pub struct Stop {
     now: Arc<AtomicU64>,
     mine: u64,
 }
 
+impl Default for Stop {
+    fn default() -> Self {
+        Stop::new()
+    }
+}
+
 impl Stop {
-    /// Never set.
-    pub fn never() -> Self {
+    /// Not set yet.
+    pub fn new() -> Self {
         Stop { now: Arc::default(), mine: 0 }
+    }
+
+    /// For work that nobody cancels.
+    pub fn never() -> Self {
+        Stop::new()
+    }
+
+    /// Asks the work to end early.
+    pub fn set(&self) {
+        self.now.store(self.mine.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Set when `now` is no longer `mine`.
@@ -93,66 +114,101 @@ impl Stop {
     }
 }
 
-/// The work was stopped before its end; what it had finished is kept.
+/// The work was stopped early; finished parts stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
-/// Does `each` for 0 to `count` on all threads of a pool, in order of the numbers, and gives what came out in that order: fewer
-/// than `count` once `stop` is set.
+/// Calls `each` for 0 to `count` on all threads of a pool. Returns the results in order of the numbers: fewer than `count` once
+/// `stop` is set.
 ///
-/// Every thread takes one number after another. rayon's own iterators would let a thread that waits for a model begin the next
-/// item on top of the one it waits in, until its stack ends.
+/// Every thread takes one number after another. rayon's own iterators would let a thread that waits for a model start the next
+/// item on top of the waiting one, until its stack overflows.
 pub fn on_all<R: Send>(
     pool: &ThreadPool,
     count: usize,
     stop: &Stop,
     each: impl Fn(usize) -> R + Sync,
 ) -> Vec<R> {
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
-    pool.broadcast(|_| {
-        while !stop.is_set() {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                break;
-            }
-            let one = each(number);
-            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, one));
-        }
-    });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_unstable_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, one)| one).collect()
+    let queue = Queue::new(count, stop, each);
+    pool.broadcast(|_| queue.work());
+    queue.in_order()
 }
 
-/// Does `each` for 0 to `count` on a thread a core, and gives what came out in order of the numbers: fewer than `count` once
-/// `stop` is set.
+/// Calls `each` for 0 to `count` on one thread a core. Returns the results in order of the numbers: fewer than `count` once `stop`
+/// is set.
 ///
-/// The threads live for this call alone. It may be called from any thread, one of a pool too: nobody waits for a model here, and no
-/// other work is begun meanwhile.
+/// The threads live for this call alone, so any thread may call it, also one of a pool: nothing here waits for a model, and no
+/// other work starts meanwhile.
 pub fn on_cores<R: Send>(count: usize, stop: &Stop, each: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(count);
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
-    let work = || {
-        while !stop.is_set() {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                break;
-            }
-            let one = each(number);
-            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, one));
-        }
-    };
+    let queue = Queue::new(count, stop, each);
     std::thread::scope(|scope| {
         for _ in 1..cores {
-            // Where the system gives no thread, this one does all.
-            let _ = std::thread::Builder::new().name("scan".into()).spawn_scoped(scope, work);
+            // If the system gives no thread, this one does all the work.
+            let _ = std::thread::Builder::new().name("scan".into()).spawn_scoped(scope, || queue.work());
         }
-        work();
+        queue.work();
     });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_unstable_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, one)| one).collect()
+    queue.in_order()
+}
+
+/// Numbers that threads take one by one, and the results so far.
+struct Queue<'a, R, F> {
+    next: AtomicUsize,
+    count: usize,
+    stop: &'a Stop,
+    each: F,
+    results: Mutex<Vec<(usize, R)>>,
+}
+
+impl<'a, R, F: Fn(usize) -> R> Queue<'a, R, F> {
+    fn new(count: usize, stop: &'a Stop, each: F) -> Self {
+        Queue { next: AtomicUsize::new(0), count, stop, each, results: Mutex::new(Vec::with_capacity(count)) }
+    }
+
+    fn work(&self) {
+        while !self.stop.is_set() {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.count {
+                break;
+            }
+            let result = (self.each)(number);
+            self.results.lock().push((number, result));
+        }
+    }
+
+    fn in_order(self) -> Vec<R> {
+        let mut results = self.results.into_inner();
+        results.sort_unstable_by_key(|(number, _)| *number);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+thread_local! {
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a closure; `None` if it panicked.
+pub fn catch_panic<T>(run: impl FnOnce() -> T) -> Option<T> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !is_catching() {
+                hook(panic);
+            }
+        }));
+    });
+    let before = CATCHING.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(run));
+    CATCHING.set(before);
+    result.ok()
+}
+
+/// Whether a panic on this thread would be caught.
+pub fn is_catching() -> bool {
+    CATCHING.get()
 }
 
 #[cfg(test)]
@@ -160,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_done_once_and_comes_out_in_order_and_a_stop_ends_it() {
+    fn all_numbers_run_once_in_order_and_a_stop_ends_the_work() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         assert_eq!(on_all(&pool, 100, &Stop::never(), |i| i), (0..100).collect::<Vec<_>>());
         let now = Arc::new(AtomicU64::new(0));
@@ -169,10 +225,27 @@ mod tests {
     }
 
     #[test]
-    fn what_all_cores_make_comes_out_in_order_and_a_stop_ends_it() {
+    fn results_of_all_cores_are_in_order_and_a_stop_ends_the_work() {
         assert_eq!(on_cores(100, &Stop::never(), |i| i), (0..100).collect::<Vec<_>>());
         assert!(on_cores(0, &Stop::never(), |i| i).is_empty());
         let now = Arc::new(AtomicU64::new(1));
         assert!(on_cores(100, &Stop::when_past(&now, 0), |i| i).is_empty());
+    }
+
+    #[test]
+    fn a_stop_is_set_with_its_clones() {
+        let stop = Stop::new();
+        let clone = stop.clone();
+        assert!(!clone.is_set());
+        stop.set();
+        assert!(stop.is_set() && clone.is_set());
+    }
+
+    #[test]
+    fn a_panic_returns_none_and_the_thread_continues() {
+        assert_eq!(catch_panic(|| catch_panic(|| panic!("caught")).map(|()| 1).unwrap_or(2)), Some(2));
+        assert!(!is_catching());
+        assert_eq!(catch_panic(|| 3), Some(3));
+        assert_eq!(catch_panic(is_catching), Some(true));
     }
 }

@@ -5,7 +5,7 @@
 //! PARALLAX_PYTHON=python …                     # with faiss-cpu and bm25s, as tools/million/peers.py says
 //! ```
 //!
-//! DATA holds `contentious-wiki` and `arguments-pro-con`. Some 5 GB are made in FOLDER and kept for the next run, but for the
+//! DATA holds `contentious-wiki` and `arguments-pro-con`. Some 5 GB are made in FOLDER and stored for the next run, but for the
 //! index and the vectors' codes, which are built anew to be measured.
 
 mod grow;
@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 
 use parallax::corpus::PassageIx;
 use parallax::encode::{Role, Vectors};
-use parallax::pipeline::{Opening, Setup};
+use parallax::engine::{Opening, Setup};
 use parallax::retrieve::bm25::{Bm25, TermRetriever};
-use parallax::retrieve::dense::{DenseRetriever, dot};
+use parallax::retrieve::dense::DenseRetriever;
 use parallax::retrieve::{Hit, Retriever};
+use parallax::vector::dot;
 use parallax::work::{Job, Stop};
 
 const PASSAGES: usize = 1_000_000;
@@ -64,7 +65,7 @@ fn path(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
 }
 
-fn told(figure: &str, measured: &str, goal: &str) {
+fn report(figure: &str, measured: &str, goal: &str) {
     println!("{figure:<58} {measured:>24}   {goal}");
 }
 
@@ -100,10 +101,10 @@ fn core_seconds() -> f64 {
 fn build(folder: &Path) -> Outcome<()> {
     let opening = opening(folder.join("corpus.jsonl"), folder);
     let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
-    let kept = corpus_folder(&setup, &opening);
+    let folder = corpus_folder(&setup, &opening);
     drop(setup);
     // The passages stay; what is derived from them is made again.
-    for entry in std::fs::read_dir(&kept)? {
+    for entry in std::fs::read_dir(&folder)? {
         let path = entry?.path();
         if path.is_dir() {
             std::fs::remove_dir_all(path)?;
@@ -125,18 +126,18 @@ fn build(folder: &Path) -> Outcome<()> {
     if let Some((clock, cores)) = began.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let passages = setup.corpus.len() as f64;
         let rate = passages / clock.elapsed().as_secs_f64();
-        told("BM25: index built", &format!("{rate:.0} passages/s"), "≥ 20 000 passages/s");
+        report("BM25: index built", &format!("{rate:.0} passages/s"), "≥ 20 000 passages/s");
         let rate = passages / (core_seconds() - cores);
-        told("  a second of one core", &format!("{rate:.0} passages"), "");
+        report("  a second of one core", &format!("{rate:.0} passages"), "");
     }
     let began = Instant::now();
     let taken = setup.take_vectors(None, &folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;
     let rate = taken.rows as f64 / began.elapsed().as_secs_f64();
-    told("ready vectors taken (.npy), checked and coded", &format!("{rate:.0} rows/s"), "");
-    for entry in std::fs::read_dir(&kept)? {
+    report("ready vectors taken (.npy), checked and coded", &format!("{rate:.0} rows/s"), "");
+    for entry in std::fs::read_dir(&folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        told(&format!("  {name}"), &format!("{:.0} MB", size(&path)? as f64 / 1e6), "");
+        report(&format!("  {name}"), &format!("{:.0} MB", size(&path)? as f64 / 1e6), "");
     }
     Ok(())
 }
@@ -160,7 +161,7 @@ fn questions(data: &Path, folder: &Path) -> Outcome<()> {
             texts.extend(question.perspectives);
         }
     }
-    let encoder = parallax::encode::MiniLm::carried()?;
+    let encoder = parallax::encode::MiniLm::builtin()?;
     let mut bytes = grow::npy_header(texts.len(), parallax::encode::Encoder::dimensions(&encoder));
     for text in &texts {
         let vector = parallax::encode::Encoder::encode(&encoder, text, Role::Query)?;
@@ -247,7 +248,7 @@ struct Ours {
 fn measure(folder: &Path) -> Outcome<Ours> {
     let mut starts = (0..5).map(|_| Ok(open(folder)?.1)).collect::<Outcome<Vec<_>>>()?;
     starts.sort_unstable();
-    told(
+    report(
         "start on a built index (median of 5)",
         &format!("{:.0} ms", starts[2].as_secs_f64() * 1e3),
         "≤ 200 ms",
@@ -271,22 +272,22 @@ fn measure(folder: &Path) -> Outcome<Ours> {
     }
     let compared = queries.len().min(COMPARED);
     let recall = |at: usize, k: usize| shared[at] as f64 / (compared * k) as f64;
-    told(
+    report(
         "dense: recall@10 / @100 against every f32 row",
         &format!("{:.4} / {:.4}", recall(0, 10), recall(1, DEPTH)),
         "≥ .99",
     );
-    told("  lists the same to the last bit", &format!("{same} of {compared}"), "all");
+    report("  lists the same to the last bit", &format!("{same} of {compared}"), "all");
     let dense_times = Times::of(queries.len(), |i| Ok(dense.nearest(&queries[i], DEPTH, &stop)?))?;
-    told(
+    report(
         &format!("dense: {} statements, best / p50 / p99", queries.len()),
         &dense_times.shown(),
         "p50 ≤ 25 ms",
     );
     scans.sort_unstable_by(f64::total_cmp);
-    told("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
+    report("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
     let term_times = Times::of(texts.len(), |i| Ok(terms.search(texts[i], DEPTH, &stop)?))?;
-    told(
+    report(
         &format!("BM25: {} claims of ten words, best / p50 / p99", texts.len()),
         &term_times.shown(),
         "p50 ≤ 10 ms",
@@ -321,7 +322,7 @@ fn memory() -> Outcome<()> {
     let mut peaks = text.split_whitespace().map(str::parse::<f64>);
     for what in ["peak memory: encoder, all statements", "peak memory: all claims by BM25 after that"] {
         let peak = peaks.next().ok_or("nothing was asked")??;
-        told(what, &format!("{:.0} MB", peak * 1024.0 / 1e6), "≤ 600 MB");
+        report(what, &format!("{:.0} MB", peak * 1024.0 / 1e6), "≤ 600 MB");
     }
     Ok(())
 }
@@ -346,7 +347,7 @@ fn peers(python: &Path, folder: &Path, ours: &Ours) -> Outcome<()> {
                 _ => None,
             };
             let ratio = ratio.map(|ours| format!("ours takes {:.2} of it", ours / value)).unwrap_or_default();
-            told(&format!("peer {part}: {name}"), &format!("{value:.3}"), &ratio);
+            report(&format!("peer {part}: {name}"), &format!("{value:.3}"), &ratio);
         }
     }
     Ok(())

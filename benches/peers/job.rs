@@ -7,10 +7,11 @@ use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::time::Instant;
 
 use parallax::detect::LabelSource;
-use parallax::pipeline::{Asked, Book, Lists, Opening, Plan, Recipe, Setup, judge, rank, top_pairs};
+use parallax::engine::{Depth, Event, Lists, Opening, Query, Recipe, Setup, run};
 use parallax::question::Question;
 use parallax::work::Stop;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Outcome;
 use crate::page::{Page, cells};
@@ -28,7 +29,7 @@ const COLUMNS: NonZero<u16> = NonZero::new(140).unwrap();
 struct Script {
     child: Child,
     questions: ChildStdin,
-    told: BufReader<ChildStderr>,
+    messages: BufReader<ChildStderr>,
 }
 
 impl Script {
@@ -38,20 +39,20 @@ impl Script {
         command.arg(script).arg("--model").arg(model).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         let questions = child.stdin.take().ok_or("no standard input")?;
-        let told = BufReader::new(child.stderr.take().ok_or("no standard error")?);
-        Ok(Script { child, questions, told })
+        let messages = BufReader::new(child.stderr.take().ok_or("no standard error")?);
+        Ok(Script { child, questions, messages })
     }
 
-    /// Puts a question, and gives what the script tells of its answer.
+    /// Puts a question, and gives what the script reports about its answer.
     fn ask(&mut self, question: &Question) -> Outcome<Value> {
         let line = json!({"question": question.text, "perspectives": question.perspectives});
         // If it has ended, what it said last is read below.
         let _ = writeln!(self.questions, "{line}").and_then(|()| self.questions.flush());
         let (mut line, mut last) = (String::new(), String::new());
-        while self.told.read_line(&mut line)? > 0 {
+        while self.messages.read_line(&mut line)? > 0 {
             // Libraries write there too.
-            if let Some(told) = line.find('{').and_then(|at| serde_json::from_str(&line[at..]).ok()) {
-                return Ok(told);
+            if let Some(messages) = line.find('{').and_then(|at| serde_json::from_str(&line[at..]).ok()) {
+                return Ok(messages);
             }
             last = std::mem::take(&mut line);
         }
@@ -128,10 +129,10 @@ pub fn job(page: &mut Page, python: Option<(PathBuf, PathBuf)>) -> Outcome<()> {
 }
 
 fn cold(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
-    let question = parallax::question::set::carried(parallax::corpus::sample::QUESTIONS).swap_remove(0);
+    let question = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS).swap_remove(0);
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_data/corpus.jsonl");
     let ways: [(&str, &dyn Fn() -> Outcome<()>); 3] = [
-        ("`parallax search`, the sample with the vectors that it carries", &|| searched(&question, None)),
+        ("`parallax search`, the sample with its built-in vectors", &|| searched(&question, None)),
         ("`parallax QUESTION` in a pseudo-terminal, to the coloured verdicts", &|| explored(&question)),
         ("`parallax search --corpus`, the sample imported, indexed and embedded", &|| {
             searched(&question, Some(&corpus))
@@ -175,10 +176,10 @@ fn warm(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
             let theirs = match script.as_mut() {
                 Some(script) => {
                     let began = Instant::now();
-                    let told = script.ask(question)?;
+                    let messages = script.ask(question)?;
                     let theirs = began.elapsed().as_secs_f64();
                     if round > 0 {
-                        of_theirs += told["pairs"].as_u64().unwrap_or(0);
+                        of_theirs += messages["pairs"].as_u64().unwrap_or(0);
                     }
                     Some(theirs)
                 }
@@ -195,20 +196,19 @@ fn warm(page: &mut Page, python: Option<(&Path, &Path)>) -> Outcome<()> {
         &cells(&rounds, |seconds| seconds * 1e3),
     );
     let theirs = if script.is_some() { format!(", {of_theirs} by the script") } else { String::new() };
-    page.tell(&format!("\nPairs judged in the warm rounds: {pairs} by this program{theirs}."));
+    page.add(&format!("\nPairs judged in the warm rounds: {pairs} by this program{theirs}."));
     Ok(())
 }
 
 /// Ranks three lanes and judges the first k of each; how many pairs that were.
 fn answered(setup: &Setup, question: &Question) -> Outcome<usize> {
-    let mut lists = Lists::default();
-    let plan =
-        Plan { question: question.clone(), lanes: Recipe::defaults(), k: K, source: LabelSource::Model };
-    let lanes = plan.lanes.iter();
-    let ranked = lanes.map(|lane| rank(setup, lane, Asked::plainly(question), &mut lists, &Stop::never()));
-    let rankings = ranked.collect::<Result<Vec<_>, _>>()?;
-    let book = Book::new(question.perspectives.len(), LabelSource::Model, setup.threshold()?);
-    let pairs = top_pairs(&rankings, K, &book);
-    judge(setup, question, &pairs, &Stop::never(), &|_| ())?;
-    Ok(pairs.len())
+    let query =
+        Query { question: question.clone(), lanes: Recipe::defaults(), k: K, source: LabelSource::Model };
+    let pairs = AtomicUsize::new(0);
+    let found = run(setup, query, Depth::Top, Lists::default(), &Stop::never(), &|event| {
+        let verdict = matches!(event, Event::Judged(judged) if judged.known.model.is_some());
+        pairs.fetch_add(usize::from(verdict), Ordering::Relaxed);
+    })?;
+    found.lanes.into_iter().try_for_each(|lane| lane.ranking.map(drop))?;
+    Ok(pairs.into_inner())
 }

@@ -1,4 +1,4 @@
-//! Prints this program's speed next to its peers' in the same run, and writes it into `docs/performance.md`.
+//! Prints this program's speed next to its peers' in the same run, and writes it into `docs/reports/speed.md`.
 //!
 //! ```text
 //! PARALLAX_PYTHON=python PARALLAX_MINILM=FOLDER cargo bench --bench peers
@@ -23,7 +23,7 @@ use std::process::Command;
 
 use page::Page;
 use parallax::corpus::sample;
-use parallax::pipeline::Opening;
+use parallax::engine::Opening;
 use peer::Peer;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -37,12 +37,12 @@ fn main() -> Outcome<()> {
     let mut page = Page::default();
     let mut missing = Vec::new();
     let mut peer = python.as_deref().map(Peer::start).transpose()?;
-    page.tell(&format!("Measured on {}.", date()?));
-    page.tell(&machine());
+    page.add(&format!("Measured on {}.", date()?));
+    page.add(&machine());
     match peer.as_mut() {
         Some(peer) => {
             let (versions, lacking) = peer.versions()?;
-            page.tell(&format!("- Peers: {versions}."));
+            page.add(&format!("- Peers: {versions}."));
             missing.extend(lacking);
         }
         None => missing.push("PARALLAX_PYTHON is not set".into()),
@@ -72,12 +72,12 @@ fn main() -> Outcome<()> {
     }
     drop(peer);
     job::job(&mut page, python.zip(minilm))?;
-    page.tell(&format!("\nLoad at the end: {}.", load()));
+    page.add(&format!("\nLoad at the end: {}.", load()));
     if missing.is_empty() {
         claims(&mut page)?;
-        return page.write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md"));
+        return page.write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reports/speed.md"));
     }
-    println!("\nmissing, so docs/performance.md stays as it is: {}", missing.join("; "));
+    println!("\nmissing, so docs/reports/speed.md stays as it is: {}", missing.join("; "));
     Ok(())
 }
 
@@ -97,9 +97,9 @@ fn load() -> String {
 
 /// The processor as it names itself, and what of its instructions matters here.
 fn machine() -> String {
-    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let printed = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = |name: &str| {
-        let line = told.lines().find(|line| line.starts_with(name));
+        let line = printed.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.split(':').nth(1)).unwrap_or("not known here").trim()
     };
     let features = ["avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8"];
@@ -124,6 +124,6 @@ fn claims(page: &mut Page) -> Outcome<()> {
         return Err(String::from_utf8_lossy(&ran.stderr).into());
     }
     let text = String::from_utf8_lossy(&ran.stdout);
-    page.tell(&format!("\n### This program alone\n\n```text\n{}\n```", text.trim_end()));
+    page.add(&format!("\n### This program alone\n\n```text\n{}\n```", text.trim_end()));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use parallax::corpus::Passage;
 use parallax::detect::{CrossEncoder, Detector};
 use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::retrieve::dense::dot;
+use parallax::vector::dot;
 use parallax::work::{Stop, on_all};
 use rayon::ThreadPoolBuilder;
 use serde_json::json;
@@ -62,14 +62,14 @@ fn columns() -> [&'static str; 4] {
 fn threads((ours, calls, within): (usize, usize, usize)) -> String {
     match (ours, calls, within) {
         (1, ..) => "1 thread".into(),
-        (_, 2, _) => "2 threads, two calls at a time".into(),
+        (_, 2, _) => "2 threads, two calls at once".into(),
         _ => format!("2 threads; ONNX Runtime {within} within a call"),
     }
 }
 
 fn encoding(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
-    let encoder = MiniLm::carried()?;
-    page.table("Encoding: texts a second, all-MiniLM-L6-v2 in int8", &columns());
+    let encoder = MiniLm::builtin()?;
+    page.table("Encoding: texts per second, all-MiniLM-L6-v2 in int8", &columns());
     for tokens in LENGTHS {
         // Two stand around every text.
         let texts = texts(tokenizer, long, tokens - 2, TOKENS / tokens)?;
@@ -111,9 +111,9 @@ fn encoding(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option
 
 /// The detector's file alone: the encoder's vectors, which it shares with the lanes, are kept from the first round on.
 fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
-    let detector = CrossEncoder::carried()?;
+    let detector = CrossEncoder::builtin()?;
     let statement = tokenizer.encode_fast(STATEMENT, false)?.len();
-    page.table("Detection: pairs a second, the carried cross-encoder in int8", &columns());
+    page.table("Detection: pairs per second, the built-in cross-encoder in int8", &columns());
     for tokens in LENGTHS {
         let texts = texts(tokenizer, long, tokens - statement - 3, TOKENS / tokens)?;
         let pairs: Vec<[&str; 2]> = texts.iter().map(|text| [text.as_str(), STATEMENT]).collect();
@@ -158,7 +158,7 @@ fn joined(texts: &[String], logits: &[Vec<f32>]) -> Outcome<Vec<f32>> {
     let weight = |name: &str| card["join"][name].as_f64().map(|x| x as f32).ok_or("the card has no join");
     let [support, polarity, cosine, bias] = ["support", "polarity", "cosine", "bias"].map(weight);
     let (support, polarity, cosine, bias) = (support?, polarity?, cosine?, bias?);
-    let encoder = MiniLm::carried()?;
+    let encoder = MiniLm::builtin()?;
     let asked = encoder.encode(STATEMENT, Role::Passage)?;
     let joined = texts.iter().zip(logits).map(|(text, logits)| {
         let close = dot(&encoder.encode(text, Role::Passage)?, &asked);

@@ -14,7 +14,7 @@ pub struct Page(String);
 
 impl Page {
     /// Adds lines of text, and prints them.
-    pub fn tell(&mut self, lines: &str) {
+    pub fn add(&mut self, lines: &str) {
         println!("{lines}");
         self.0.push_str(lines);
         self.0.push('\n');
@@ -23,12 +23,12 @@ impl Page {
     /// Begins a table whose first column names the row.
     pub fn table(&mut self, title: &str, columns: &[&str]) {
         let rules: String = columns.iter().map(|_| " ---: |").collect();
-        self.tell(&format!("\n### {title}\n\n| | {} |\n| --- |{rules}", columns.join(" | ")));
+        self.add(&format!("\n### {title}\n\n| | {} |\n| --- |{rules}", columns.join(" | ")));
     }
 
     /// Adds a row.
     pub fn row(&mut self, name: &str, cells: &[String]) {
-        self.tell(&format!("| {name} | {} |", cells.join(" | ")));
+        self.add(&format!("| {name} | {} |", cells.join(" | ")));
     }
 
     /// Puts everything between the markers of a page.

@@ -27,7 +27,7 @@ impl Peer {
         Ok(Peer { child, orders, answers })
     }
 
-    /// Has one order carried out.
+    /// Runs one order.
     pub fn ask(&mut self, order: &Value) -> Outcome<Value> {
         writeln!(self.orders, "{order}")?;
         self.orders.flush()?;
@@ -46,10 +46,10 @@ impl Peer {
     pub fn versions(&mut self) -> Outcome<(String, Vec<String>)> {
         let answer = self.ask(&json!({"do": "versions"}))?;
         let packages = answer.as_object().ok_or("no versions")?;
-        let told =
+        let versions =
             packages.iter().filter_map(|(name, version)| Some(format!("{name} {}", version.as_str()?)));
         let missing = packages.iter().filter(|(_, version)| version.is_null());
-        Ok((told.collect::<Vec<_>>().join(", "), missing.map(|(name, _)| name.clone()).collect()))
+        Ok((versions.collect::<Vec<_>>().join(", "), missing.map(|(name, _)| name.clone()).collect()))
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use parallax::corpus::PassageIx;
 use parallax::encode::Role;
-use parallax::pipeline::{Opening, Setup};
-use parallax::retrieve::analysis::terms;
+use parallax::engine::{Opening, Setup};
 use parallax::retrieve::bm25::{Bm25, TermRetriever};
 use parallax::retrieve::dense::DenseRetriever;
+use parallax::retrieve::terms;
 use parallax::retrieve::{Hit, Retriever};
 use parallax::work::Stop;
 use serde_json::json;
@@ -45,7 +45,7 @@ pub fn search(page: &mut Page, opening: &Opening, mut peer: Option<&mut Peer>) -
     let asked: Vec<String> =
         setup.questions.iter().flat_map(|question| question.perspectives.clone()).collect();
     let title = format!(
-        "{} statements over the {} passages of {}: milliseconds a search, first {K}",
+        "{} statements over the {} passages of {}: milliseconds per search, first {K}",
         asked.len(),
         setup.corpus.len(),
         setup.corpus.name
@@ -73,7 +73,7 @@ fn by_terms(page: &mut Page, setup: &Setup, asked: &[String], peer: Option<&mut 
         }
         lines.flush()?;
         for backend in ["numpy", "numba"] {
-            let name = format!("BM25; bm25s, {backend}, is given the terms");
+            let name = format!("BM25; bm25s, {backend}, given the terms");
             let order = json!({"do": "bm25_index", "file": file.path(), "backend": backend});
             if let Err(error) = peer.ask(&order) {
                 page.row(&name, &["–".into(), format!("failed: {error}"), "–".into(), "–".into()]);

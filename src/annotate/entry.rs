@@ -1,9 +1,9 @@
-//! One line of a journal.
+//! One line of a journal: what an annotator holds of one passage, its checksum, and the single decisions it holds.
 //!
-//! Owns [`View`], [`Entry`] and how an entry is written and read. It must not know files.
+//! A line is a JSON object whose last field, `id`, is a hash of all bytes before it. The id is both name and checksum: a damaged line has no
+//! valid id, and equal entries on two machines have the same one.
 //!
-//! A line is a JSON object whose last field, `id`, is a hash of all bytes before it. It is the entry's name and its checksum in one:
-//! a line that was damaged has no name, and equal entries on two machines have the same.
+//! Must not know files.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ const BEFORE_ID: &str = ",\"id\":\"";
 /// Hexadecimal digits of a name.
 const DIGITS: usize = 32;
 
-/// All that an annotator holds of one passage under one question.
+/// All that an annotator says of one passage under one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// Statements, word for word, and whether the passage supports them. A statement that is not here is undecided.
+    /// Statements, word for word, and whether the passage supports them. A missing statement is undecided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, bool>,
-    /// The words of the passage that show it, by statement.
+    /// The words of the passage that support or oppose a statement, by statement.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub evidence: BTreeMap<String, String>,
     /// A remark.
@@ -38,7 +38,7 @@ pub struct View {
     pub skipped: bool,
 }
 
-/// What is to be written down: the view that holds from now on.
+/// An annotator's act: the view that holds from now on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Act {
     /// The question, word for word.
@@ -47,13 +47,13 @@ pub struct Act {
     pub passage: String,
     /// [`text_hash`] of the passage.
     pub text: String,
-    /// What is held of it now, the whole of it.
+    /// The whole view.
     pub view: View,
     /// How long the passage was looked at, in milliseconds, where that was measured.
     pub took: Option<u64>,
 }
 
-/// What was written down. It is never changed; a later entry takes its place.
+/// A written act. It is never changed; a later entry replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The version of the line.
@@ -61,10 +61,10 @@ pub struct Entry {
     /// Hash of the rest.
     #[serde(skip)]
     pub id: String,
-    /// The entries whose place it takes, sorted.
+    /// The ids of the entries it replaces, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub was: Vec<String>,
-    /// The clock when it was written, in milliseconds since 1970. What comes after what is said by `was` alone.
+    /// The time of writing, in milliseconds since 1970. Only `was` decides the order of entries.
     pub at: u64,
     /// The annotator's name.
     pub by: String,
@@ -82,19 +82,30 @@ pub struct Entry {
     pub took: Option<u64>,
 }
 
-/// What a line turned out to be.
+/// The identity of a view.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The annotator.
+    pub by: String,
+    /// The question, word for word.
+    pub question: String,
+    /// The passage's id.
+    pub passage: String,
+}
+
+/// The kind of a line.
 #[derive(Debug)]
 pub enum Line {
     /// An entry.
     Entry(Box<Entry>),
-    /// Whole, of a later version of this program: kept, and not understood.
+    /// A whole line of a later version of this program.
     Newer,
-    /// Something else; what was expected.
+    /// Anything else; what was expected.
     Bad(String),
 }
 
 impl Entry {
-    /// An act as an entry, with its name.
+    /// The entry of an act, with its id.
     ///
     /// # Errors
     /// Never on texts; it is what writing JSON may say.
@@ -105,6 +116,11 @@ impl Entry {
         let mut entry = Entry { v: VERSION, id, was, at, by, question, passage, text, view, took };
         entry.id = name(entry.body()?.as_bytes());
         Ok(entry)
+    }
+
+    /// Whose view of what this is.
+    pub fn key(&self) -> Key {
+        Key { by: self.by.clone(), question: self.question.clone(), passage: self.passage.clone() }
     }
 
     /// The entry as it stands in a journal, without the line feed.
@@ -137,7 +153,7 @@ impl Entry {
         };
         let right = name(body);
         match version() {
-            // Before the version is believed: a flipped bit makes a 5 of a 1.
+            // Checked before the version: a flipped bit turns a 1 into a 5.
             _ if right.as_bytes() != id => {
                 return Line::Bad(format!("the id {right}, which belongs to the rest of the line"));
             }
@@ -147,7 +163,7 @@ impl Entry {
         match serde_json::from_slice::<Entry>(line) {
             Ok(entry) => {
                 let entry = Entry { id: right, ..entry };
-                // Otherwise it could not be written into another journal under the same name.
+                // Otherwise another journal could not hold it under the same id.
                 match entry.line() {
                     Ok(same) if same.as_bytes() == line => Line::Entry(Box::new(entry)),
                     _ => {
@@ -173,12 +189,45 @@ fn name(body: &[u8]) -> String {
     blake3::hash(body).to_hex()[..DIGITS].to_owned()
 }
 
-/// What a passage says, as a hash: by it a passage is found again whose id has changed.
+/// Hash of a passage's title and text, by which a passage with a new id is found again.
 pub fn text_hash(passage: &Passage) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(passage.title.len() as u64).to_le_bytes());
     hasher.update(passage.title.as_bytes()).update(passage.text.as_bytes());
     hasher.finalize().to_hex()[..DIGITS].to_owned()
+}
+
+/// What an annotator currently says of one passage and one statement.
+///
+/// Question and statement are identified by their exact text, so an edited statement is a new one without labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The annotator's name.
+    pub by: String,
+    /// The question, word for word.
+    pub question: String,
+    /// The passage's id in its corpus.
+    pub passage: String,
+    /// Hash of the passage's title and text, by which a renamed passage is found again.
+    pub text: String,
+    /// The statement, word for word.
+    pub perspective: String,
+    /// Does the passage support the statement?
+    pub supports: bool,
+    /// The words of the passage that show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// A remark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Marked for another look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flagged: bool,
+    /// When it was decided, in milliseconds since 1970.
+    pub at: u64,
+    /// How long the passage was looked at, in milliseconds, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<u64>,
 }
 
 #[cfg(test)]
@@ -227,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_later_version_is_told_from_a_bad_one() {
+    fn a_line_of_a_later_version_is_not_a_bad_one() {
         assert!(matches!(Entry::read(br#"{"v":2,"what":[1]}"#), Line::Newer));
         assert!(matches!(Entry::read(br#"{"v":1,"what":[1]}"#), Line::Bad(_)));
         assert!(matches!(Entry::read(b""), Line::Bad(_)));

@@ -1,64 +1,96 @@
-//! A journal's bytes.
+//! Reads journal files, repairs damaged ones, and merges the journals of a folder.
 //!
-//! Owns what is read from a file that a kill, a power cut or a disk may have damaged: whole lines count one by one, everything else
-//! is told and left where it is. It must not know what the entries mean.
+//! Whole lines of a damaged file count one by one; damaged ones are reported and stay in the file. Must not know what entries mean.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::lock::{Asked, Lock, Owner};
-use super::{Entry, History, entry::Line};
-use crate::corpus::library::replace;
+use super::entry::{Entry, Line};
+use super::history::History;
 use crate::input::{BadLine, InputError};
+use crate::storage::{self, Attempt, FileLock, Holder, Lines, replace};
 
-/// What a journal holds.
+/// The file of a project that is no journal.
+pub(super) const POOL: &str = "pool.jsonl";
+
+/// Why a journal can only be read.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ReadOnly {
+    /// Another process has it open for writing.
+    #[error("{} is held by {holder}; it can only be read here", path.display())]
+    Held {
+        /// The journal.
+        path: PathBuf,
+        /// Who holds it.
+        holder: String,
+    },
+    /// Its lock cannot be taken.
+    #[error("{} can only be read here: {error}", path.display())]
+    NoLock {
+        /// The journal.
+        path: PathBuf,
+        /// The system's error.
+        error: Arc<io::Error>,
+    },
+    /// It was opened by [`super::Journal::show`].
+    #[error("it was opened only to be looked at; leave it and open it again to label")]
+    Shown,
+    /// A later version of this program wrote to it.
+    #[error("{} was written by a later version of parallax; it can only be read here, until this one is updated", .0.display())]
+    Newer(PathBuf),
+}
+
+/// Whether a name can be an annotator's: it becomes the name of a file.
+pub fn is_name(name: &str) -> bool {
+    let signs = |c: char| matches!(c, '-' | '_' | '.');
+    (1..=60).contains(&name.chars().count())
+        && !name.starts_with(signs)
+        && name.chars().all(|c| c.is_alphanumeric() || signs(c))
+        && !["pool", "project", "guidelines"].contains(&name)
+}
+
+/// The content of a journal file.
 #[derive(Debug, Default)]
 pub struct Read {
     /// The entries, in the order of the file.
     pub entries: Vec<Entry>,
-    /// Lines that are no entries. They are passed over and stay in the file.
+    /// Lines that are no entries. They are ignored and stay in the file.
     pub bad: Vec<BadLine>,
     /// Lines that a later version of this program wrote.
     pub newer: usize,
     /// Lines that repeat an earlier one.
     pub repeated: usize,
-    /// Lines whose clock stands before that of an entry they replace. It harms nothing.
+    /// Lines whose time is earlier than that of an entry they replace. Harmless: the order is that of the ids.
     pub backwards: Vec<usize>,
-    /// Entries that were replaced and are not in the file themselves.
+    /// Replaced entries that are not in the file.
     pub missing: usize,
     /// Bytes behind the last whole line: half a line, or what a power cut left.
     pub torn: usize,
-    /// Where the whole lines end.
-    pub(super) end: u64,
-    /// The last line is whole but for its line feed.
-    pub(super) unfed: bool,
-    /// The file's lines of a later version.
-    kept: Vec<Vec<u8>>,
+    /// Lines of a later version.
+    newer_lines: Vec<Vec<u8>>,
 }
 
 impl Read {
-    /// Reads a journal; one that is not there yet is empty.
+    /// Reads a journal; a missing file is an empty journal.
     ///
     /// # Errors
-    /// The system does not let it be read.
+    /// The file cannot be read.
     pub fn file(path: &Path) -> Result<Self, InputError> {
-        match fs::read(path) {
-            Ok(bytes) => Ok(Read::bytes(path, &bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Read::default()),
-            Err(error) => Err(InputError::unreadable(path, &error)),
-        }
+        let lines = storage::Journal::at(path).read();
+        lines.map(|lines| Read::lines(path, &lines)).map_err(|error| InputError::unreadable(path, &error))
     }
 
     /// Reads the bytes of a journal.
     pub fn bytes(path: &Path, bytes: &[u8]) -> Self {
-        let mut read = Read::default();
+        Read::lines(path, &Lines::of(bytes.to_vec()))
+    }
+
+    fn lines(path: &Path, lines: &Lines) -> Self {
+        let mut read = Read { torn: lines.torn().len(), ..Read::default() };
         let mut history = History::default();
-        for (i, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            let fed = line.ends_with(b"\n");
-            let text = line.strip_suffix(b"\n").unwrap_or(line);
-            // A line is the same after a trip through a system that ends lines otherwise.
-            let text = text.strip_suffix(b"\r").unwrap_or(text);
+        for (i, text) in lines.iter().enumerate() {
             match Entry::read(text) {
                 Line::Entry(entry) => {
                     let earlier = entry.was.iter().filter_map(|was| history.entry(was));
@@ -73,11 +105,7 @@ impl Read {
                 }
                 Line::Newer => {
                     read.newer += 1;
-                    read.kept.push(text.to_vec());
-                }
-                Line::Bad(_) if !fed => {
-                    read.torn = line.len();
-                    break;
+                    read.newer_lines.push(text.to_vec());
                 }
                 Line::Bad(_) if text.trim_ascii().is_empty() => {}
                 Line::Bad(expected) => read.bad.push(BadLine {
@@ -87,8 +115,6 @@ impl Read {
                     found: String::from_utf8_lossy(text).into_owned(),
                 }),
             }
-            read.unfed = !fed;
-            read.end += line.len() as u64;
         }
         let was = read.entries.iter().flat_map(|entry| &entry.was);
         let missing: std::collections::HashSet<_> = was.filter(|id| history.entry(id).is_none()).collect();
@@ -96,13 +122,13 @@ impl Read {
         read
     }
 
-    /// Nothing in it is damaged.
+    /// Whether nothing is damaged.
     pub fn is_whole(&self) -> bool {
         self.bad.is_empty() && self.torn == 0 && self.missing == 0
     }
 
-    /// What was passed over, in a sentence for somebody who wants to work; none if nothing was.
-    pub fn told(&self, path: &Path) -> Option<String> {
+    /// Describes the lines that were ignored; `None` if the file is undamaged.
+    pub fn damage(&self, path: &Path) -> Option<String> {
         let mut parts = Vec::new();
         let lines = |count: usize| if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
         if !self.bad.is_empty() {
@@ -120,19 +146,19 @@ impl Read {
     }
 }
 
-/// Puts a journal of the whole lines alone in the place of a damaged one, which is kept beside it; says under which name. None where
-/// nothing is damaged.
+/// Replaces a damaged journal by one of its whole lines. The damaged file stays beside it, under the name returned; `None` if nothing
+/// is damaged.
 ///
 /// # Errors
-/// Somebody writes it, the file cannot be read, or the folder cannot be written.
+/// Another process has the journal open, the file cannot be read, or the folder cannot be written.
 pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
-    let _lock = match Lock::ask(path, &Owner::here("fsck"))? {
-        Asked::Ours(lock) => lock,
-        Asked::Theirs(owner) => {
-            let owner = owner.map_or_else(|| "another process".into(), |owner| owner.to_string());
+    let _lock = match FileLock::try_acquire(&path.with_extension("lock"), &Holder::here("fsck"))? {
+        Attempt::Acquired(lock) => lock,
+        Attempt::Held(holder) => {
+            let holder = holder.map_or_else(|| "another process".into(), |holder| holder.to_string());
             return Err(io::Error::new(
                 ErrorKind::WouldBlock,
-                format!("it is held by {owner}; end that first"),
+                format!("it is held by {holder}; end that first"),
             ));
         }
     };
@@ -146,14 +172,78 @@ pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
         clean.extend_from_slice(entry.line()?.as_bytes());
         clean.push(b'\n');
     }
-    for line in &read.kept {
+    for line in &read.newer_lines {
         clean.extend_from_slice(line);
         clean.push(b'\n');
     }
     let old = |i: usize| PathBuf::from(format!("{}.damaged-{i}", path.display()));
-    let kept = (1..).map(old).find(|place| !place.exists()).unwrap_or_else(|| old(0));
-    // Beside first: at no moment is there less on the disk than before.
-    replace(&kept, &bytes)?;
+    let copy = (1..).map(old).find(|place| !place.exists()).unwrap_or_else(|| old(0));
+    // The copy first, so that the disk never holds less than before.
+    replace(&copy, &bytes)?;
     replace(path, &clean)?;
-    Ok(Some(kept))
+    Ok(Some(copy))
+}
+
+/// The union of the journals at `paths` (files or folders), and notes on damaged lines. An empty folder is an empty history.
+///
+/// # Errors
+/// A path does not exist, cannot be read, or is no journal.
+pub fn journals(paths: &[PathBuf]) -> Result<(History, Vec<String>), InputError> {
+    let (mut history, mut notes) = (History::default(), Vec::new());
+    for path in paths {
+        let files = if path.is_dir() { in_folder(path)? } else { vec![path.clone()] };
+        for file in files {
+            if !file.exists() {
+                let error = std::io::ErrorKind::NotFound.into();
+                return Err(InputError::unreadable(&file, &error));
+            }
+            let read = Read::file(&file)?;
+            notes.extend(read.damage(&file));
+            if read.entries.is_empty() && read.newer == 0 && !read.bad.is_empty() && !path.is_dir() {
+                return Err(InputError::BadLines(read.bad));
+            }
+            for entry in read.entries {
+                history.take(entry);
+            }
+        }
+    }
+    Ok((history, notes))
+}
+
+/// The journals of a folder, by name.
+pub(super) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let unreadable = |error: std::io::Error| InputError::unreadable(folder, &error);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let pool = path.file_name().is_some_and(|name| name == POOL);
+        if path.extension().is_some_and(|end| end == "jsonl") && !pool {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotate::testing::{act, open};
+
+    #[test]
+    fn journals_of_a_folder_are_one_and_a_file_that_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        open(&path("anna.jsonl")).append(act(1, true)).unwrap();
+        fs::copy(path("anna.jsonl"), path("copy.jsonl")).unwrap();
+        fs::write(path("pool.jsonl"), "{}\n").unwrap();
+        let (history, notes) = journals(&[folder.path().into()]).unwrap();
+        assert_eq!((history.len(), notes.len()), (1, 0));
+        fs::write(path("notes.jsonl"), "my notes\n").unwrap();
+        let (_, notes) = journals(&[folder.path().into()]).unwrap();
+        assert!(notes[0].contains("1 line damaged"), "{notes:?}");
+        let message = journals(&[path("notes.jsonl")]).unwrap_err().to_string();
+        assert!(message.contains("notes.jsonl:1: expected a journal's line"), "{message}");
+        assert!(journals(&[path("absent.jsonl")]).unwrap_err().to_string().contains("no such file"));
+    }
 }

@@ -1,50 +1,32 @@
-//! What stands, given all that was ever written down.
+//! The union of journals: which entries count now, and which act undo restores.
 //!
-//! Owns [`History`]: entries by name, and the ones that no other has taken the place of. Its order is that of `was`, never that of a
-//! clock, so that histories of several machines come together in any order to the same. It must not know files.
+//! Entries are ordered by the ids they replace, never by a clock, so histories of several machines merge in any order to the same result. Must
+//! not know files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Act, Decision, Entry, View};
-
-/// Whose view of what.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// The annotator.
-    pub by: String,
-    /// The question, word for word.
-    pub question: String,
-    /// The passage's id.
-    pub passage: String,
-}
-
-impl Entry {
-    /// Whose view of what this is.
-    pub fn key(&self) -> Key {
-        Key { by: self.by.clone(), question: self.question.clone(), passage: self.passage.clone() }
-    }
-}
+use super::entry::{Act, Decision, Entry, Key, View};
 
 /// Entries of any number of annotators.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     entries: HashMap<String, Entry>,
-    /// Names in the order they were taken in.
+    /// Ids in the order they were added.
     order: Vec<String>,
-    /// Named in the `was` of some entry.
+    /// Ids in the `was` of some entry.
     replaced: HashSet<String>,
     heads: BTreeMap<Key, BTreeSet<String>>,
 }
 
 impl History {
-    /// Takes an entry in, if it is not known; says whether it is new.
+    /// Adds an entry; returns whether it is new.
     pub fn take(&mut self, entry: Entry) -> bool {
         if self.entries.contains_key(&entry.id) {
             return false;
         }
         for was in &entry.was {
             self.replaced.insert(was.clone());
-            // A passage that was given another id has its earlier label under another key.
+            // A passage whose id has changed has its earlier label under another key.
             let key = self.entries.get(was).map(Entry::key);
             if let Some(heads) = key.as_ref().and_then(|key| self.heads.get_mut(key)) {
                 heads.remove(was);
@@ -63,34 +45,34 @@ impl History {
         true
     }
 
-    /// Takes in all that another history holds.
+    /// Adds all entries of another history.
     pub fn merge(&mut self, other: &History) {
         for entry in other.entries() {
             self.take(entry.clone());
         }
     }
 
-    /// All entries, in the order they were taken in.
+    /// All entries, in the order they were added.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.order.iter().filter_map(|id| self.entries.get(id))
     }
 
-    /// The entry of that name.
+    /// The entry with this id.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.entries.get(id)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entries that stand for a key, earliest first: one, or several where two machines went apart.
+    /// The current entries of a key, earliest first: one, or several if two machines diverged.
     pub fn heads(&self, key: &Key) -> Vec<&Entry> {
         let mut heads: Vec<&Entry> =
             self.heads.get(key).into_iter().flatten().filter_map(|id| self.entries.get(id)).collect();
@@ -98,30 +80,30 @@ impl History {
         heads
     }
 
-    /// What an annotator holds of a passage; none where nothing was written down, or two machines say different things.
+    /// The current view of a key; `None` if there is no entry, or two machines disagree.
     pub fn view(&self, key: &Key) -> Option<&View> {
         let heads = self.heads(key);
         let first = &heads.first()?.view;
         heads.iter().all(|head| head.view == *first).then_some(first)
     }
 
-    /// Every passage and question that an annotator holds something of.
+    /// Every key with a current entry.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.heads.keys()
     }
 
-    /// Where two machines of one annotator say different things, which only that annotator can decide: [`History::heads`] says what.
+    /// The keys on which two machines of one annotator disagree; [`History::heads`] has both views. Only that annotator can decide.
     pub fn conflicts(&self) -> Vec<&Key> {
         self.keys().filter(|key| self.view(key).is_none()).collect()
     }
 
-    /// The act that puts `view` in the place of whatever stands: its entry and the entries that it replaces.
+    /// The ids of the entries that an act of `by` replaces.
     pub(super) fn heads_of(&self, act: &Act, by: &str) -> Vec<String> {
         let key = Key { by: by.into(), question: act.question.clone(), passage: act.passage.clone() };
         self.heads(&key).into_iter().map(|head| head.id.clone()).collect()
     }
 
-    /// The decisions on one key: of statements on which all that stands agrees.
+    /// The decisions on one key, for the statements on which all current entries agree.
     pub fn decisions_on(&self, key: &Key) -> Vec<Decision> {
         let heads = self.heads(key);
         let Some(first) = heads.first() else { return Vec::new() };
@@ -144,11 +126,207 @@ impl History {
         agreed.map(decision).collect()
     }
 
-    /// All decisions that stand.
+    /// All current decisions.
     pub fn decisions(&self) -> Vec<Decision> {
         self.keys().flat_map(|key| self.decisions_on(key)).collect()
     }
 }
 
+/// One act, and the view before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    /// `None` if two views were in conflict: undo does not bring a conflict back.
+    before: Option<View>,
+    after: Act,
+}
+
+/// The acts of one annotator that can be undone and redone.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    past: Vec<Step>,
+    future: Vec<Step>,
+}
+
+impl Steps {
+    /// The acts of an annotator so far, of earlier runs too.
+    pub fn of(history: &History, by: &str) -> Self {
+        let mut steps = Steps::default();
+        for entry in history.entries().filter(|entry| entry.by == by) {
+            let before = entry.was.iter().filter_map(|id| history.entry(id));
+            let mut before = before.filter(|was| was.key() == entry.key()).map(|was| &was.view);
+            let first = before.next().cloned().unwrap_or_default();
+            let settled = before.any(|other| *other != first);
+            // Undo and redo record no time taken.
+            let restores = |act: &Act| {
+                act.view == entry.view && act.passage == entry.passage && act.question == entry.question
+            };
+            if entry.took.is_none() && steps.to_undo().is_some_and(|act| restores(&act)) {
+                steps.undone();
+            } else if entry.took.is_none() && steps.to_redo().is_some_and(|act| restores(&act)) {
+                steps.redone();
+            } else {
+                steps.did((!settled).then_some(first), entry);
+            }
+        }
+        steps
+    }
+
+    /// Records a new act; undone acts can no longer be redone.
+    pub(super) fn did(&mut self, before: Option<View>, entry: &Entry) {
+        self.future.clear();
+        self.push(before, entry);
+    }
+
+    fn push(&mut self, before: Option<View>, entry: &Entry) {
+        let after = Act {
+            question: entry.question.clone(),
+            passage: entry.passage.clone(),
+            text: entry.text.clone(),
+            view: entry.view.clone(),
+            took: None,
+        };
+        self.past.push(Step { before, after });
+    }
+
+    /// The act that undoes the last one.
+    pub(super) fn to_undo(&self) -> Option<Act> {
+        let step = self.past.last()?;
+        Some(Act { view: step.before.clone()?, ..step.after.clone() })
+    }
+
+    /// The act that redoes the last undone one.
+    pub(super) fn to_redo(&self) -> Option<Act> {
+        self.future.last().map(|step| step.after.clone())
+    }
+
+    /// The last act was undone.
+    pub(super) fn undone(&mut self) {
+        self.future.extend(self.past.pop());
+    }
+
+    /// The last undone act was redone.
+    pub(super) fn redone(&mut self) {
+        self.past.extend(self.future.pop());
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::annotate::testing::{QUESTION, YES, act};
+    use crate::measure::seeded::SplitMix64;
+
+    /// A machine appends: the entry supersedes the heads that it knows.
+    fn write(history: &mut History, by: &str, n: usize, supports: bool, at: u64) {
+        let act = act(n, supports);
+        let was = history.heads_of(&act, by);
+        history.take(Entry::new(act, by, was, at).unwrap());
+    }
+
+    /// Machines that write and now and then take over what others have.
+    fn drawn(rng: &mut SplitMix64) -> Vec<History> {
+        let mut machines = vec![History::default(); 3];
+        for _ in 0..40 {
+            let one = rng.below(3);
+            if rng.below(5) == 0 {
+                let other = machines[rng.below(3)].clone();
+                machines[one].merge(&other);
+            } else {
+                let by = ["anna", "ben"][rng.below(2)];
+                // Clocks that say anything.
+                let (n, supports, at) = (rng.below(4), rng.coin(), rng.below(1000) as u64);
+                write(&mut machines[one], by, n, supports, at);
+            }
+        }
+        machines
+    }
+
+    /// Everything that can be asked of a history, whatever the order in which it came.
+    fn all(history: &History) -> String {
+        let mut ids: Vec<&str> = history.entries().map(|entry| entry.id.as_str()).collect();
+        ids.sort_unstable();
+        let heads: Vec<_> = history
+            .keys()
+            .map(|key| (key, history.heads(key), history.view(key), history.decisions_on(key)))
+            .collect();
+        format!("{ids:?} {heads:?}")
+    }
+
+    #[test]
+    fn the_order_of_a_merge_does_not_matter_nothing_is_lost_and_twice_is_as_good_as_once() {
+        let mut rng = SplitMix64::new(11);
+        for _ in 0..200 {
+            let machines = drawn(&mut rng);
+            let mut merged = History::default();
+            machines.iter().for_each(|machine| merged.merge(machine));
+            // Line by line in any order, some of them twice.
+            let mut entries: Vec<Entry> = machines.iter().flat_map(History::entries).cloned().collect();
+            for _ in 0..3 {
+                rng.shuffle(&mut entries);
+                let mut other = History::default();
+                for entry in &entries {
+                    other.take(entry.clone());
+                }
+                assert_eq!(all(&other), all(&merged));
+            }
+            // In two halves, the other way round.
+            let mut late = machines[2].clone();
+            late.merge(&machines[1]);
+            late.merge(&machines[0]);
+            late.merge(&merged);
+            assert_eq!(all(&late), all(&merged));
+            for machine in &machines {
+                assert!(machine.entries().all(|entry| merged.entry(&entry.id) == Some(entry)));
+            }
+            // What stands is what nothing replaces, and every key that was ever written has something that stands.
+            let standing: usize = merged.keys().map(|key| merged.heads(key).len()).sum();
+            let replaced: HashSet<&String> = merged.entries().flat_map(|entry| &entry.was).collect();
+            assert_eq!(standing, merged.len() - replaced.len());
+            assert!(merged.entries().all(|entry| !merged.heads(&entry.key()).is_empty()));
+        }
+    }
+
+    #[test]
+    fn two_machines_that_disagree_are_a_conflict_that_is_kept_and_an_act_settles_it() {
+        let (mut here, mut there) = (History::default(), History::default());
+        write(&mut here, "anna", 1, true, 5);
+        there.merge(&here);
+        write(&mut here, "anna", 1, false, 6);
+        write(&mut there, "anna", 1, true, 7);
+        write(&mut there, "ben", 1, true, 7);
+        here.merge(&there);
+        let key = Key { by: "anna".into(), question: QUESTION.into(), passage: "p1".into() };
+        assert_eq!((here.conflicts(), here.heads(&key).len(), here.view(&key)), (vec![&key], 2, None));
+        // Neither of the two counts; another annotator's does.
+        let by: Vec<String> = here.decisions().into_iter().map(|decision| decision.by).collect();
+        assert_eq!(by, ["ben"]);
+        write(&mut here, "anna", 1, false, 1);
+        assert!(here.conflicts().is_empty());
+        assert!(!here.decisions_on(&key)[0].supports);
+        assert_eq!(here.len(), 5);
+    }
+
+    #[test]
+    fn two_machines_that_agree_are_no_conflict() {
+        let (mut here, mut there) = (History::default(), History::default());
+        write(&mut here, "anna", 1, true, 5);
+        write(&mut there, "anna", 1, true, 6);
+        here.merge(&there);
+        assert!(here.conflicts().is_empty() && here.len() == 2);
+        let decisions = here.decisions();
+        assert_eq!((decisions.len(), decisions[0].at, decisions[0].perspective.as_str()), (1, 5, YES));
+    }
+
+    #[test]
+    fn an_entry_whose_replacement_was_lost_stands_again() {
+        let mut whole = History::default();
+        write(&mut whole, "anna", 1, true, 1);
+        write(&mut whole, "anna", 1, false, 2);
+        write(&mut whole, "anna", 1, true, 3);
+        let mut torn = History::default();
+        whole.entries().filter(|entry| entry.at != 2).for_each(|entry| assert!(torn.take(entry.clone())));
+        // The first is still replaced by the lost one only as far as anybody knows: both stand, and they agree.
+        assert!(torn.conflicts().is_empty());
+        assert!(torn.decisions()[0].supports);
+    }
+}

@@ -1,26 +1,24 @@
-//! What of the annotators' decisions counts as a label.
+//! Which labels by hand count: a pair's label is what most annotators say; a tie is none.
 //!
-//! Owns [`Human`]: a pair's label is what most annotators hold; a tie is none. A decision counts only for the text it was made on,
-//! and for the exact words of its statement.
+//! A decision counts only for the text it was made on and for the exact words of its statement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use super::{Decision, History, Key, Read, text_hash};
+use super::entry::{Decision, Key, text_hash};
+use super::history::History;
+use super::project::Item;
 use crate::corpus::Corpus;
-use crate::input::InputError;
 
-/// Labels by hand, as they stand.
+/// The current labels by hand.
 #[derive(Clone, Debug, Default)]
 pub struct Human {
     by_passage: HashMap<String, Vec<Decision>>,
-    /// What does not count, in sentences.
+    /// Notes on the labels that do not count.
     pub notes: Vec<String>,
 }
 
 impl Human {
-    /// The decisions of a history that are about passages of this corpus. `statements` are those of the question set, if there is one.
+    /// The decisions of a history on passages of this corpus. `statements` are those of the question set; empty without one.
     pub fn of(history: &History, corpus: &Corpus, statements: &HashSet<&str>) -> Self {
         let mut human = Human::default();
         let (mut gone, mut changed, mut unknown) = (0, 0, 0);
@@ -57,13 +55,34 @@ impl Human {
         human
     }
 
-    /// What most annotators hold of a pair; none where nobody decided, or as many say yes as no.
-    pub fn supports(&self, statement: &str, passage: &str) -> Option<bool> {
-        let (yes, no) = self.votes(statement, passage)?;
-        (yes != no).then_some(yes > no)
+    /// The decisions on the passages of a project's pool, with the texts that it holds.
+    pub fn of_pool(decisions: impl IntoIterator<Item = Decision>, items: &[Item]) -> Self {
+        let texts: HashMap<(&str, &str), String> = items
+            .iter()
+            .map(|item| ((item.question.as_str(), item.passage.id.as_str()), text_hash(&item.passage)))
+            .collect();
+        let mut human = Human::default();
+        for decision in decisions {
+            let text = texts.get(&(decision.question.as_str(), decision.passage.as_str()));
+            if text == Some(&decision.text) {
+                human.by_passage.entry(decision.passage.clone()).or_default().push(decision);
+            }
+        }
+        human
     }
 
-    /// How many annotators say yes and no. Who says both, under two questions, says neither.
+    /// The majority label of a pair; `None` without labels, and for a tie.
+    pub fn supports(&self, statement: &str, passage: &str) -> Option<bool> {
+        self.label(statement, passage).flatten()
+    }
+
+    /// The majority label of a pair, `Some(None)` for a tie; `None` without labels.
+    pub fn label(&self, statement: &str, passage: &str) -> Option<Option<bool>> {
+        let (yes, no) = self.votes(statement, passage)?;
+        Some((yes != no).then_some(yes > no))
+    }
+
+    /// The number of annotators who say yes and no. An annotator who says both, under two questions, counts for neither.
     fn votes(&self, statement: &str, passage: &str) -> Option<(usize, usize)> {
         let mut voices: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
         for decision in self.by_passage.get(passage)?.iter().filter(|one| one.perspective == statement) {
@@ -80,7 +99,7 @@ impl Human {
         pairs.into_iter().filter(|(statement, passage)| self.supports(statement, passage).is_none()).count()
     }
 
-    /// Puts what an annotator holds of a passage now in the place of what counted so far: `history.decisions_on(key)` after an act.
+    /// Replaces the decisions of a key, after an act: `decisions` is `history.decisions_on(key)`.
     pub fn decided(&mut self, key: &Key, decisions: Vec<Decision>) {
         let all = self.by_passage.entry(key.passage.clone()).or_default();
         all.retain(|one| one.by != key.by || one.question != key.question);
@@ -98,47 +117,67 @@ impl Human {
     }
 }
 
-/// The union of journals, which are named one by one or by their folder, and what was passed over in them. Paths that are not there
-/// are an error, an empty folder is none.
-///
-/// # Errors
-/// A file cannot be read, or is no journal.
-pub fn journals(paths: &[PathBuf]) -> Result<(History, Vec<String>), InputError> {
-    let (mut history, mut notes) = (History::default(), Vec::new());
-    for path in paths {
-        let files = if path.is_dir() { in_folder(path)? } else { vec![path.clone()] };
-        for file in files {
-            if !file.exists() {
-                let error = std::io::ErrorKind::NotFound.into();
-                return Err(InputError::unreadable(&file, &error));
-            }
-            let read = Read::file(&file)?;
-            notes.extend(read.told(&file));
-            if read.entries.is_empty() && read.newer == 0 && !read.bad.is_empty() && !path.is_dir() {
-                return Err(InputError::BadLines(read.bad));
-            }
-            for entry in read.entries {
-                history.take(entry);
-            }
-        }
-    }
-    Ok((history, notes))
-}
-
-/// The journals of a folder, by name.
-pub(super) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
-    let unreadable = |error: std::io::Error| InputError::unreadable(folder, &error);
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let pool = path.file_name().is_some_and(|name| name == super::project::POOL);
-        if path.extension().is_some_and(|end| end == "jsonl") && !pool {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::annotate::entry::Entry;
+    use crate::annotate::testing::{QUESTION, YES, act, corpus, history, passage};
+    use crate::corpus::Passage;
+
+    fn human(history: &History, passages: &[Passage]) -> Human {
+        Human::of(history, &corpus(passages), &HashSet::from([YES]))
+    }
+
+    #[test]
+    fn the_majority_decides_and_a_tie_is_no_label_and_is_reported() {
+        let acts = [
+            ("anna", act(1, true)),
+            ("ben", act(1, false)),
+            ("cleo", act(1, true)),
+            ("anna", act(2, true)),
+            ("ben", act(2, false)),
+            ("ben", act(3, false)),
+        ];
+        let human = human(&history(&acts), &[passage(1), passage(2), passage(3)]);
+        let says: Vec<_> = ["p1", "p2", "p3", "p4"].map(|id| human.supports(YES, id)).into();
+        assert_eq!(says, [Some(true), None, Some(false), None]);
+        let labelled: Vec<_> = ["p2", "p4"].map(|id| human.label(YES, id)).into();
+        assert_eq!(labelled, [Some(None), None]);
+        assert_eq!(human.supports("Zoos should be closed.", "p1"), None);
+        assert_eq!(human.notes.len(), 1);
+        assert!(human.notes[0].contains(": 1 on which as many"), "{:?}", human.notes);
+    }
+
+    #[test]
+    fn labels_of_missing_or_changed_passages_and_edited_statements_are_reported_and_do_not_count() {
+        let changed = Passage { text: "Rewritten.".into(), ..passage(2) };
+        let mut edited = act(3, true);
+        edited.view.answers = BTreeMap::from([("Zoos must be banned.".to_owned(), true)]);
+        let history = history(&[("anna", act(1, true)), ("anna", act(2, true)), ("anna", edited)]);
+        let human = human(&history, &[changed, passage(3)]);
+        assert_eq!(["p1", "p2", "p3"].map(|id| human.supports(YES, id)), [None; 3]);
+        assert_eq!(human.notes.len(), 3);
+        for (note, words) in human.notes.iter().zip(["does not hold", "text has changed", "word for word"]) {
+            assert!(note.contains(": 1 of ") && note.contains(words), "{note}");
+        }
+    }
+
+    #[test]
+    fn a_decision_counts_at_once_and_a_cleared_one_no_longer() {
+        let mut history = history(&[("anna", act(1, true)), ("ben", act(1, true))]);
+        let mut human = human(&history, &[passage(1)]);
+        let key = Key { by: "anna".into(), question: QUESTION.into(), passage: "p1".into() };
+        for (answers, expected) in [
+            (BTreeMap::from([(YES.to_owned(), false)]), None),
+            (BTreeMap::new(), Some(true)),
+            (BTreeMap::from([(YES.to_owned(), true)]), Some(true)),
+        ] {
+            let mut act = act(1, true);
+            act.view.answers = answers;
+            let was = history.heads_of(&act, "anna");
+            history.take(Entry::new(act, "anna", was, 9).unwrap());
+            human.decided(&key, history.decisions_on(&key));
+            assert_eq!(human.supports(YES, "p1"), expected);
+        }
+    }
+}

@@ -1,18 +1,19 @@
 //! An annotator's journal: appended to, synced, never rewritten.
 //!
-//! Owns the order of things on disk: an act counts once its line is on the disk, and a failure leaves everything as it was.
+//! An act counts once its line is on the disk. A failed write changes nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::disk::{Open, keep_torn, open, state, sync_folder};
-use super::lock::{Asked, Lock, Owner, now};
-use super::steps::Steps;
-use super::{Act, Entry, History, Key, Read};
+use super::entry::{Act, Entry, Key, View};
+use super::file::{Read, ReadOnly, is_name};
+use super::history::{History, Steps};
 use crate::input::InputError;
+use crate::storage::{self, Attempt, FileLock, Holder, now_ms};
 
-/// Why a journal was not opened, or an act not written down.
+/// A journal was not opened, or an act not written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read.
@@ -21,70 +22,68 @@ pub enum JournalError {
     /// A name that cannot be a file's.
     #[error("an annotator's name is of letters, digits, `-`, `_` and `.`, 1 to 60 of them, and begins with none of the signs; found {}", crate::input::excerpt(.0))]
     Name(String),
-    /// It may only be read; why.
-    #[error("{0}")]
-    ReadOnly(String),
-    /// The disk took nothing; what was on it before is still there.
+    /// The journal can only be read.
+    #[error(transparent)]
+    ReadOnly(#[from] ReadOnly),
+    /// Writing failed. The file holds what it held before.
     #[error("not written down: {}: {error}; make room or mend the disk and do it again", path.display())]
     Unwritable {
         /// The journal.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 /// The open journal of one annotator.
 pub struct Journal {
-    path: PathBuf,
+    pub(super) file: storage::Journal,
     by: String,
     history: History,
     steps: Steps,
-    lock: Result<Lock, String>,
-    /// Size and time of the file when it was last read or written.
+    lock: Result<FileLock, ReadOnly>,
+    /// Size and time of the file when this process last read or wrote it.
     seen: Option<(u64, Option<SystemTime>)>,
-    /// Where its whole lines end, and whether the last one lacks its line feed.
-    end: u64,
-    unfed: bool,
-    /// Entries that were in the file once and are no longer.
+    /// Entries that were in the file and no longer are.
     lacking: Vec<String>,
-    pub(super) disk: Open,
     pub(super) clock: fn() -> u64,
 }
 
-/// A journal, and what was found in its file.
+/// An opened journal, and the content of its file.
 pub struct Opened {
     /// The journal.
     pub journal: Journal,
-    /// What the file holds. `read.told(path)` says what was passed over.
+    /// What the file holds. `read.damage(path)` describes the lines that were ignored.
     pub read: Read,
 }
 
 impl Journal {
-    /// Opens the journal `path` for the annotator `by`; the file is made with the first act. While another process holds it, or the
-    /// disk or a later version forbids writing, it can be read only: see [`Journal::read_only`].
+    /// Opens the journal `path` for the annotator `by`. The first act creates the file. The journal is read-only while another process
+    /// holds it, if the disk cannot be written, and if a later version of this program wrote it: see [`Journal::read_only`].
     ///
     /// # Errors
-    /// The name cannot be a file's, or the file cannot be read.
+    /// `by` is no valid file name, or the file cannot be read.
     pub fn open(path: &Path, by: &str) -> Result<Opened, JournalError> {
         if !is_name(by) {
             return Err(JournalError::Name(by.into()));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made = folder.map_or(Ok(()), std::fs::create_dir_all);
-        // Before the file is read, so that nobody writes in between.
-        let lock = match made.and_then(|()| Lock::ask(path, &Owner::here(by))) {
-            Ok(Asked::Ours(lock)) => Ok(lock),
-            Ok(Asked::Theirs(owner)) => {
-                let owner = owner.map_or_else(|| "another process".into(), |owner| owner.to_string());
-                Err(format!("{} is held by {owner}; it can only be read here", path.display()))
+        // Locked before the file is read, so that no other process writes in between.
+        let lock = match made
+            .and_then(|()| FileLock::try_acquire(&path.with_extension("lock"), &Holder::here(by)))
+        {
+            Ok(Attempt::Acquired(lock)) => Ok(lock),
+            Ok(Attempt::Held(holder)) => {
+                let holder = holder.map_or_else(|| "another process".into(), |holder| holder.to_string());
+                Err(ReadOnly::Held { path: path.into(), holder })
             }
-            Err(error) => Err(format!("{} can only be read here: {error}", path.display())),
+            Err(error) => Err(ReadOnly::NoLock { path: path.into(), error: Arc::new(error) }),
         };
         Journal::with(path, by, lock)
     }
 
-    /// Opens it only to be looked at: nothing is locked, made or written.
+    /// Opens the journal for reading: locks, creates and writes nothing.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -92,54 +91,49 @@ impl Journal {
         if !is_name(by) {
             return Err(JournalError::Name(by.into()));
         }
-        let why = "it was opened only to be looked at; leave it and open it again to label";
-        Journal::with(path, by, Err(why.into()))
+        Journal::with(path, by, Err(ReadOnly::Shown))
     }
 
-    fn with(path: &Path, by: &str, lock: Result<Lock, String>) -> Result<Opened, JournalError> {
+    fn with(path: &Path, by: &str, lock: Result<FileLock, ReadOnly>) -> Result<Opened, JournalError> {
         let mut journal = Journal {
-            path: path.into(),
+            file: storage::Journal::at(path).private(),
             by: by.into(),
             history: History::default(),
             steps: Steps::default(),
             lock,
             seen: None,
-            end: 0,
-            unfed: false,
             lacking: Vec::new(),
-            disk: |path| Ok(Box::new(open(path)?)),
-            clock: now,
+            clock: now_ms,
         };
         let read = journal.look()?.unwrap_or_default();
         journal.steps = Steps::of(&journal.history, by);
         Ok(Opened { journal, read })
     }
 
-    /// Everything that was written down.
+    /// All entries.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Whose it is.
+    /// The annotator.
     pub fn by(&self) -> &str {
         &self.by
     }
 
-    /// Where it lies.
+    /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
-    /// Why nothing can be written, if that is so.
-    pub fn read_only(&self) -> Option<&str> {
-        self.lock.as_ref().err().map(String::as_str)
+    /// Why the journal is read-only; `None` if it is writable.
+    pub fn read_only(&self) -> Option<&ReadOnly> {
+        self.lock.as_ref().err()
     }
 
-    /// Writes an act down and waits until it is on the disk. It replaces whatever this annotator held of the passage, two views that
-    /// are in conflict too.
+    /// Appends an act and waits until it is on the disk. It replaces this annotator's view of the passage, or two conflicting views.
     ///
     /// # Errors
-    /// Nothing can be written; then nothing has changed.
+    /// The journal cannot be written; nothing has changed then.
     pub fn append(&mut self, act: Act) -> Result<Entry, JournalError> {
         let key = self.key(&act);
         let (entry, before) = self.write(act, &key)?;
@@ -147,7 +141,7 @@ impl Journal {
         Ok(entry)
     }
 
-    /// Restores what stood before the last act that was not undone yet, of earlier runs too. None where there is nothing to undo.
+    /// Undoes the last act that is not undone yet, of earlier runs too; `None` if there is none.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -159,7 +153,7 @@ impl Journal {
         Ok(Some(entry))
     }
 
-    /// Does again what was undone last. None where there is nothing to do again.
+    /// Redoes the last undone act; `None` if there is none.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -171,7 +165,7 @@ impl Journal {
         Ok(Some(entry))
     }
 
-    /// Writes down an act that takes the place of a view under another key as well: the passage has another id now.
+    /// Appends an act that also replaces the view under another key: the passage has a new id.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -181,7 +175,7 @@ impl Journal {
         Ok(entry)
     }
 
-    /// Takes in entries of another journal that are not in this one.
+    /// Appends the entries of another journal that are not in this one; returns their number.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -200,7 +194,7 @@ impl Journal {
         Ok(count)
     }
 
-    /// Takes in what others have put into the file since; the new entries.
+    /// Reads what other processes have appended; returns the new entries.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -214,7 +208,7 @@ impl Journal {
         Key { by: self.by.clone(), question: act.question.clone(), passage: act.passage.clone() }
     }
 
-    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, Option<super::View>), JournalError> {
+    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, Option<View>), JournalError> {
         self.ready()?;
         let key = self.key(&act);
         let conflict = self.history.heads(&key).len() > 1 && self.history.view(&key).is_none();
@@ -230,26 +224,23 @@ impl Journal {
         Ok((entry, before))
     }
 
-    /// Nothing forbids writing, and all that is in the file is known.
+    /// Checks that the journal is writable, and reads the file if it has changed.
     fn ready(&mut self) -> Result<(), JournalError> {
         if self.lock.is_ok() {
             self.look()?;
         }
-        self.lock.as_ref().map(drop).map_err(|reason| JournalError::ReadOnly(reason.clone()))
+        self.lock.as_ref().map(drop).map_err(|reason| reason.clone().into())
     }
 
-    /// Reads the file if it is not as it was left: a machine that keeps folders alike may have put another in its place.
+    /// Reads the file if it has changed: a folder synced between machines may have replaced it.
     fn look(&mut self) -> Result<Option<Read>, JournalError> {
-        let state = state(&self.path);
+        let state = state(self.path());
         if self.seen.is_some() && self.seen == state {
             return Ok(None);
         }
-        let read = Read::file(&self.path)?;
+        let read = Read::file(self.path())?;
         if read.newer > 0 {
-            self.lock = Err(format!(
-                "{} was written by a later version of parallax; it can only be read here, until this one is updated",
-                self.path.display()
-            ));
+            self.lock = Err(ReadOnly::Newer(self.path().into()));
         }
         for entry in &read.entries {
             self.history.take(entry.clone());
@@ -258,54 +249,238 @@ impl Journal {
             read.entries.iter().map(|entry| entry.id.as_str()).collect();
         let lacking = self.history.entries().filter(|entry| !there.contains(entry.id.as_str()));
         self.lacking = lacking.map(|entry| entry.id.clone()).collect();
-        (self.seen, self.end, self.unfed) = (state, read.end, read.unfed);
+        self.seen = state;
         Ok(Some(read))
     }
 
-    /// Appends lines, with those that somebody took out of the file, and waits for the disk.
+    /// Appends entries, after those that were taken out of the file.
     fn put(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
         let lacking = self.lacking.iter().filter_map(|id| self.history.entry(id));
-        let mut bytes = if self.unfed { b"\n".to_vec() } else { Vec::new() };
-        for entry in lacking.chain(entries) {
-            let line = entry.line().map_err(|error| self.failed(error.into()))?;
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
-        }
-        let new = !self.path.exists();
-        // Whatever happens now, the file is looked at again before the next act.
+        let lines: serde_json::Result<Vec<String>> = lacking.chain(entries).map(Entry::line).collect();
+        let lines = lines.map_err(|error| self.failed(error.into()))?;
+        // If appending fails, the file is read again before the next act.
         self.seen = None;
-        keep_torn(&self.path, self.end).map_err(|error| self.failed(error))?;
-        let mut disk = (self.disk)(&self.path).map_err(|error| self.failed(error))?;
-        if let Err(error) = disk.put(self.end, &bytes) {
-            // A full disk takes half a line. Should this fail as well, the half line is found as torn.
-            let _ = disk.cut(self.end);
-            return Err(self.failed(error));
-        }
-        if new {
-            sync_folder(&self.path);
-        }
-        self.end += bytes.len() as u64;
-        self.unfed = false;
+        let end = self.file.append(lines).map_err(|error| self.failed(error))?;
         self.lacking.clear();
-        self.seen = state(&self.path).filter(|(len, _)| *len == self.end);
+        self.seen = state(self.path()).filter(|(len, _)| *len == end);
         Ok(())
     }
 
     fn failed(&self, error: io::Error) -> JournalError {
-        JournalError::Unwritable { path: self.path.clone(), error }
+        JournalError::Unwritable { path: self.path().into(), error }
     }
 }
 
-/// Whether a name can be an annotator's: it becomes the name of a file.
-pub fn is_name(name: &str) -> bool {
-    let signs = |c: char| matches!(c, '-' | '_' | '.');
-    (1..=60).contains(&name.chars().count())
-        && !name.starts_with(signs)
-        && name.chars().all(|c| c.is_alphanumeric() || signs(c))
-        && !["pool", "project", "guidelines"].contains(&name)
+/// Length and time of a file, by which a change made by somebody else is noticed.
+fn state(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.len(), about.modified().ok()))
 }
 
 #[cfg(test)]
-mod damage_tests;
-#[cfg(test)]
-mod tests;
+mod tests {
+    use std::fs;
+    use std::io::{BufRead, BufReader, Read as _};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::annotate::testing::{act, open, said};
+
+    #[test]
+    fn undo_and_redo_go_on_without_end_and_even_after_a_restart_and_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep").join("anna.jsonl");
+        let mut journal = open(&path);
+        for n in 0..50 {
+            journal.append(act(n % 5, n % 3 == 0)).unwrap();
+        }
+        for _ in 0..50 {
+            assert!(journal.undo().unwrap().is_some());
+        }
+        assert!(journal.undo().unwrap().is_none());
+        assert!((0..5).all(|n| said(&journal, n).is_none()));
+        for _ in 0..50 {
+            assert!(journal.redo().unwrap().is_some());
+        }
+        assert!(journal.redo().unwrap().is_none());
+        assert_eq!((said(&journal, 4), said(&journal, 0)), (Some(false), Some(true)));
+        journal.undo().unwrap();
+        journal.append(act(0, true)).unwrap();
+        assert!(journal.redo().unwrap().is_none());
+        drop(journal);
+        let mut journal = open(&path);
+        let entries = journal.history().len();
+        assert_eq!(entries, 152);
+        journal.append(act(8, true)).unwrap();
+        journal.undo().unwrap();
+        assert_eq!(said(&journal, 8), None);
+        // The restarted journal knows the earlier acts.
+        assert!(journal.undo().unwrap().is_some());
+        assert_eq!(journal.history().len(), entries + 3);
+    }
+
+    #[test]
+    fn a_restart_goes_on_undoing_where_the_last_run_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        let mut journal = open(&path);
+        for (n, yes) in [(1, true), (2, true), (3, false)] {
+            journal.append(Act { took: Some(900), ..act(n, yes) }).unwrap();
+        }
+        journal.undo().unwrap();
+        drop(journal);
+        let mut journal = open(&path);
+        journal.undo().unwrap();
+        assert_eq!((said(&journal, 1), said(&journal, 2), said(&journal, 3)), (Some(true), None, None));
+        journal.redo().unwrap();
+        journal.redo().unwrap();
+        assert_eq!((said(&journal, 2), said(&journal, 3)), (Some(true), Some(false)));
+        assert!(journal.redo().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_clock_that_goes_backwards_changes_no_label_and_is_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        let mut journal = open(&path);
+        journal.clock = || 2_000;
+        journal.append(act(1, true)).unwrap();
+        journal.clock = || 1_000;
+        journal.append(act(1, false)).unwrap();
+        drop(journal);
+        let Opened { journal, read } = Journal::open(&path, "anna").unwrap();
+        assert_eq!(said(&journal, 1), Some(false));
+        assert_eq!(read.backwards, [2]);
+        assert!(read.is_whole());
+    }
+
+    #[test]
+    fn a_file_that_was_put_back_to_an_earlier_state_gets_its_lines_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        let mut journal = open(&path);
+        journal.append(act(1, true)).unwrap();
+        let earlier = fs::read(&path).unwrap();
+        journal.append(act(2, true)).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &earlier).unwrap();
+        journal.append(act(3, true)).unwrap();
+        drop(journal);
+        let journal = open(&path);
+        assert_eq!((1..=3).map(|n| said(&journal, n)).collect::<Vec<_>>(), [Some(true); 3]);
+    }
+
+    #[test]
+    fn a_journal_holds_what_another_machine_wrote_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (folder.path().join("anna.jsonl"), folder.path().join("there.jsonl"));
+        let mut journal = open(&here);
+        journal.append(act(1, true)).unwrap();
+        fs::copy(&here, &there).unwrap();
+        open(&there).append(act(2, false)).unwrap();
+        fs::copy(&there, &here).unwrap();
+        let new = journal.refresh().unwrap();
+        assert_eq!((new.len(), said(&journal, 2)), (1, Some(false)));
+        journal.append(act(2, true)).unwrap();
+        assert_eq!(said(&journal, 2), Some(true));
+    }
+
+    #[test]
+    fn a_name_that_would_leave_the_folder_or_hide_a_file_is_refused() {
+        for name in ["", "../anna", "a/b", "a\\b", ".hidden", "pool", "project", "a b", &"a".repeat(61)] {
+            assert!(
+                matches!(Journal::open(Path::new("x.jsonl"), name), Err(JournalError::Name(_))),
+                "{name}"
+            );
+        }
+        assert!(["anna", "Ünal", "a.b-c_1", "安娜"].into_iter().all(is_name));
+    }
+
+    /// The child process of the tests below: it labels until it is killed. Run alone it does nothing.
+    #[test]
+    fn the_other_process() {
+        let Some(path) = std::env::var_os("PARALLAX_TEST_JOURNAL") else { return };
+        let mut journal = open(Path::new(&path));
+        for n in 0.. {
+            journal.append(act(n, true)).unwrap();
+            println!("written {n}");
+            if std::env::var_os("PARALLAX_TEST_HOLD").is_some() {
+                // Until the other end is closed.
+                let _ = io::stdin().read(&mut [0]);
+            }
+        }
+    }
+
+    fn other(path: &Path) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "annotate::journal::tests::the_other_process", "--nocapture"]);
+        command.env("PARALLAX_TEST_JOURNAL", path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn a_second_process_is_read_only_and_names_the_writer_and_a_dead_holder_holds_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        let mut child = other(&path).env("PARALLAX_TEST_HOLD", "1").spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(output.map_while(Result::ok).any(|line| line.ends_with("written 0")));
+        let mut second = Journal::open(&path, "anna").unwrap().journal;
+        let reason = second.read_only().unwrap().to_string();
+        let owner = format!("anna (process {} on ", child.id());
+        assert!(reason.contains(&owner) && reason.contains("since") && reason.contains("GMT"), "{reason}");
+        assert_eq!(said(&second, 0), Some(true));
+        assert!(matches!(second.append(act(1, true)), Err(JournalError::ReadOnly(_))));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        open(&path).append(act(1, false)).unwrap();
+        assert_eq!(second.refresh().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn acknowledged_acts_survive_a_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        let mut child = other(&path).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let written = lines.filter(|line| line.contains("written ")).take(20).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let journal = open(&path);
+        assert_eq!(written, 20);
+        assert!((0..20).all(|n| said(&journal, n) == Some(true)));
+    }
+
+    #[test]
+    fn two_handles_on_one_journal_never_write_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anna.jsonl");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for n in 0..20 {
+                        let mut journal = Journal::open(&path, "anna").unwrap().journal;
+                        let may = journal.read_only().is_none();
+                        assert_eq!(journal.append(act(n, true)).is_ok(), may);
+                    }
+                });
+            }
+        });
+        let read = Read::file(&path).unwrap();
+        assert!(read.is_whole() && read.backwards.is_empty());
+        let mut history = History::default();
+        read.entries.into_iter().for_each(|entry| assert!(history.take(entry)));
+        assert!(history.conflicts().is_empty());
+    }
+
+    #[test]
+    fn a_journal_that_is_only_looked_at_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journals").join("anna.jsonl");
+        let mut journal = Journal::show(&path, "anna").unwrap().journal;
+        assert!(matches!(journal.read_only(), Some(ReadOnly::Shown)));
+        assert!(journal.undo().is_ok_and(|undone| undone.is_none()));
+        assert!(!folder.path().join("journals").exists());
+    }
+}

@@ -1,23 +1,25 @@
-//! The questions and passages that labels are about, and what a row of somebody's file means among them.
+//! The questions and passages that labels are about, and a detector's probabilities for them.
 //!
-//! Owns the matching of rows to questions, statements and passages: by name where it is known, else by text. It must not know
-//! any file format.
+//! Matches the rows of an imported file with questions, statements and passages: by id where there is one, else by text. Must not know any
+//! file format.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::{Decision, text_hash};
+use super::entry::{Decision, text_hash};
 use crate::corpus::{Corpus, Passage, PassageIx};
+use crate::detect;
+use crate::detect::decision::Heads;
 use crate::question::Question;
 
-/// What a row says about the place of its label.
+/// The columns of a row that identify its label.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row<'a> {
     /// The question's text or id.
     pub question: Option<&'a str>,
     /// The passage's id.
     pub passage: Option<&'a str>,
-    /// The hash of the passage's title and text; a row that has all three names is taken at its word.
+    /// The hash of the passage's title and text. A row with question, passage and hash is accepted without a lookup.
     pub hash: Option<&'a str>,
     /// The passage's title, where the row has one.
     pub title: Option<&'a str>,
@@ -27,7 +29,7 @@ pub struct Row<'a> {
     pub perspective: &'a str,
 }
 
-/// Where a label belongs.
+/// The question, passage and statement of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The question, word for word.
@@ -41,7 +43,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The plain decision for this place.
+    /// A decision without evidence, note or flag.
     pub fn decided(self, by: &str, supports: bool, at: u64) -> Decision {
         let Place { question, passage, text, perspective } = self;
         let by = by.to_owned();
@@ -61,6 +63,56 @@ impl Place {
     }
 }
 
+/// Why the label of a row has no place here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// The question set has no such question.
+    #[error("no question of the set is `{0}`")]
+    Question(String),
+    /// The row names no question, and none has its statement.
+    #[error("no question of the set has the statement `{0}`")]
+    Statement(String),
+    /// The row names no question, and several have its statement.
+    #[error("several questions have the statement `{0}`")]
+    Ambiguous(String),
+    /// The row's question has other statements.
+    #[error("`{statement}` is no statement of `{question}`")]
+    OtherStatement {
+        /// The statement of the row.
+        statement: String,
+        /// The text of its question.
+        question: String,
+    },
+    /// The corpus has no such passage; its id in backticks, or "its text".
+    #[error("no passage of the corpus is {0}")]
+    Passage(String),
+    /// Neither the row nor the caller names an annotator.
+    #[error("the file does not say who labelled this; name the annotator with --by")]
+    Annotator,
+    /// The row's question has only so many perspectives.
+    #[error("it has only {0} perspectives")]
+    NoPerspective(usize),
+    /// The label is neither of two words.
+    #[error("the label `{found}` is neither `{yes}` nor `{no}`")]
+    Label {
+        /// What the row has.
+        found: String,
+        /// The word for a passage that supports the statement.
+        yes: &'static str,
+        /// The word for one that does not.
+        no: &'static str,
+    },
+    /// A field of the row cannot be read.
+    #[error("{0}")]
+    Field(&'static str),
+}
+
+impl From<&'static str> for RowError {
+    fn from(reason: &'static str) -> Self {
+        RowError::Field(reason)
+    }
+}
+
 /// A question set and a corpus.
 pub struct Material<'a> {
     /// The questions.
@@ -71,7 +123,7 @@ pub struct Material<'a> {
 }
 
 impl<'a> Material<'a> {
-    /// What labels are matched with.
+    /// A question set and a corpus to match rows with.
     pub fn new(questions: &'a [Question], corpus: &'a Corpus) -> Self {
         Material { questions, corpus, by_text: OnceCell::new(), by_hash: OnceCell::new() }
     }
@@ -82,8 +134,7 @@ impl<'a> Material<'a> {
         by(|question| &question.text).or_else(|| by(|question| &question.id))
     }
 
-    /// The passage a decision is about: the one of its text, under its id or another. The first that is not found under its id
-    /// reads the corpus.
+    /// The passage of a decision, by its text: under its id, or under another. The first lookup by text alone reads the corpus.
     pub fn passage(&self, decision: &Decision) -> Option<Passage> {
         let same = |passage: &Passage| text_hash(passage) == decision.text;
         let named = self.corpus.find(&decision.passage).map(|ix| self.corpus.passage(ix));
@@ -95,11 +146,11 @@ impl<'a> Material<'a> {
         by_hash.get(&decision.text).map(|ix| self.corpus.passage(*ix))
     }
 
-    /// Where a row's label belongs.
+    /// Finds the question, passage and statement of a row.
     ///
     /// # Errors
-    /// What is not known here, in words.
-    pub fn place(&self, row: &Row<'_>) -> Result<Place, String> {
+    /// The question, statement or passage of the row is unknown.
+    pub fn place(&self, row: &Row<'_>) -> Result<Place, RowError> {
         if let (Some(question), Some(passage), Some(hash)) = (row.question, row.passage, row.hash) {
             return Ok(Place {
                 question: question.to_owned(),
@@ -108,15 +159,18 @@ impl<'a> Material<'a> {
                 perspective: row.perspective.to_owned(),
             });
         }
-        let question = self.asked(row)?;
+        let question = self.question_of(row)?;
         if !question.perspectives.iter().any(|statement| statement == row.perspective) {
-            return Err(format!("`{}` is no statement of `{}`", row.perspective, question.text));
+            return Err(RowError::OtherStatement {
+                statement: row.perspective.into(),
+                question: question.text.clone(),
+            });
         }
         let named = row.passage.and_then(|id| self.corpus.find(id));
         let found = named.or_else(|| self.of_text(row.title, row.document?));
         let Some(found) = found else {
             let name = row.passage.map_or_else(|| "its text".to_owned(), |id| format!("`{id}`"));
-            return Err(format!("no passage of the corpus is {name}"));
+            return Err(RowError::Passage(name));
         };
         let passage = self.corpus.passage(found);
         Ok(Place {
@@ -127,16 +181,16 @@ impl<'a> Material<'a> {
         })
     }
 
-    fn asked(&self, row: &Row<'_>) -> Result<&'a Question, String> {
+    fn question_of(&self, row: &Row<'_>) -> Result<&'a Question, RowError> {
         if let Some(name) = row.question {
-            return self.question(name).ok_or_else(|| format!("no question of the set is `{name}`"));
+            return self.question(name).ok_or_else(|| RowError::Question(name.into()));
         }
         let mut with =
             self.questions.iter().filter(|q| q.perspectives.iter().any(|one| one == row.perspective));
         match (with.next(), with.next()) {
             (Some(question), None) => Ok(question),
-            (Some(_), Some(_)) => Err(format!("several questions have the statement `{}`", row.perspective)),
-            (None, _) => Err(format!("no question of the set has the statement `{}`", row.perspective)),
+            (Some(_), Some(_)) => Err(RowError::Ambiguous(row.perspective.into())),
+            (None, _) => Err(RowError::Statement(row.perspective.into())),
         }
     }
 
@@ -156,7 +210,7 @@ impl<'a> Material<'a> {
     }
 }
 
-/// A text's hash, whatever white space it is set with.
+/// Hash of a text that ignores differences in white space.
 fn bare(text: &str) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     for word in text.split_whitespace() {
@@ -165,15 +219,47 @@ fn bare(text: &str) -> [u8; 32] {
     *hash.finalize().as_bytes()
 }
 
+/// A detector's probabilities.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    /// Name and hash of its weights.
+    pub detector: String,
+    /// From which probability on a verdict is a yes.
+    pub threshold: f32,
+    /// Hash of the passage's title and text, and the statement, to the probability.
+    pub p: HashMap<(String, String), f32>,
+    /// The same, to what the decision on both statements of a question says of one: whether it is supported, or that this is unclear,
+    /// and the probability.
+    pub joint: HashMap<(String, String), (Option<bool>, f32)>,
+    /// The decisions themselves: hash of the passage's title and text, and both statements.
+    pub decisions: Vec<(String, [String; 2], detect::Decision)>,
+    /// The parameters that made them; none for verdicts made elsewhere.
+    pub heads: Option<Heads>,
+}
+
+impl Model {
+    /// What the detector says of a decision's passage and statement, and the probability: yes, no, or that it is unclear which side the
+    /// passage takes. `None` where it was not asked or failed.
+    pub fn says(&self, decision: &Decision) -> Option<(Option<bool>, f32)> {
+        let joint = self.joint.get(&(decision.text.clone(), decision.perspective.clone()));
+        joint.copied().or_else(|| self.p(decision).map(|p| (Some(p >= self.threshold), p)))
+    }
+
+    /// The probability that the decision's passage supports its statement, looked at by itself, where the detector gave one.
+    pub fn p(&self, decision: &Decision) -> Option<f32> {
+        self.p.get(&(decision.text.clone(), decision.perspective.clone())).copied()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::corpus::sample;
-    use crate::question::set::carried;
+    use crate::question::set::builtin;
 
     #[test]
     fn a_row_without_id_is_found_by_its_text_and_one_without_question_by_its_statement() {
-        let (questions, corpus) = (carried(sample::QUESTIONS), sample::corpus());
+        let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
         let material = Material::new(&questions, &corpus);
         let first = corpus.passage(PassageIx(7));
         let document = first.text.replace(' ', "  ");
@@ -184,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_and_never_guessed() {
-        let (questions, corpus) = (carried(sample::QUESTIONS), sample::corpus());
+    fn an_unknown_row_is_reported_and_never_guessed() {
+        let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
         let material = Material::new(&questions, &corpus);
         let good = Row {
             question: Some("zoos"),
@@ -194,20 +280,20 @@ mod tests {
             ..Row::default()
         };
         assert!(material.place(&good).is_ok());
-        for (row, told) in [
+        for (row, expected) in [
             (Row { question: Some("zoo"), ..good }, "no question of the set is `zoo`"),
             (Row { perspective: "Zoos.", ..good }, "is no statement of `Should zoos be banned?`"),
             (Row { question: None, perspective: "Zoos.", ..good }, "no question of the set has"),
             (Row { passage: Some("zoos-99"), ..good }, "no passage of the corpus is `zoos-99`"),
             (Row { passage: None, document: Some("x"), ..good }, "no passage of the corpus is its text"),
         ] {
-            assert!(material.place(&row).unwrap_err().contains(told), "{told}");
+            assert!(material.place(&row).unwrap_err().to_string().contains(expected), "{expected}");
         }
     }
 
     #[test]
     fn a_renamed_passage_is_found_by_its_text_and_a_changed_one_is_not() {
-        let (questions, corpus) = (carried(sample::QUESTIONS), sample::corpus());
+        let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
         let material = Material::new(&questions, &corpus);
         let row = Row {
             question: Some("zoos"),

@@ -1,48 +1,9 @@
-//! In which order passages are judged, and by whom. Pure functions of the pool, a seed and what the models think.
+//! The order in which passages are judged, and by whom: pure functions of the pool, a seed and the model's probabilities.
 
-use serde::{Deserialize, Serialize};
+use super::project::{Item, Order};
 
-use super::Item;
-
-/// What comes next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// The first lane's list from the top, then the second's.
-    Ranked,
-    /// All lanes at once: the best rank in any of them first.
-    #[default]
-    Pooled,
-    /// Where the model is least sure first.
-    Uncertain,
-    /// Drawn with the seed.
-    Random,
-}
-
-impl Order {
-    /// The next one, round and round.
-    pub fn next(self) -> Self {
-        match self {
-            Order::Ranked => Order::Pooled,
-            Order::Pooled => Order::Uncertain,
-            Order::Uncertain => Order::Random,
-            Order::Random => Order::Ranked,
-        }
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Order::Ranked => "ranked",
-            Order::Pooled => "pooled",
-            Order::Uncertain => "most uncertain first",
-            Order::Random => "random",
-        }
-    }
-}
-
-/// The places of `items` in the order asked for. Questions keep their order, but for [`Order::Random`]; `lanes` are the recipes from
-/// left to right; `doubt` says how unsure the model is of an item, and items of which it said nothing come last.
+/// The indices of `items` in this order. Questions keep their order, except for [`Order::Random`]. `lanes` are the recipes from left to
+/// right. `doubt` is the model's uncertainty about an item; items without one come last.
 pub fn queue(
     items: &[Item],
     order: Order,
@@ -85,27 +46,27 @@ pub fn queue(
     places
 }
 
-/// How unsure a model is, from 0 to 1, given its probabilities for the statements: 1 where one of them lies on its threshold.
+/// A model's uncertainty from 0 to 1, given its probabilities for the statements: 1 if one of them is at the threshold.
 pub fn doubt(probabilities: &[f32], threshold: f32) -> Option<f64> {
     let (p, t) = (probabilities.iter().copied(), f64::from(threshold));
     p.map(|p| 1.0 - (f64::from(p) - t).abs()).max_by(f64::total_cmp)
 }
 
-/// Says for every item who is to judge it: one annotator each, and for the share `overlap` two. Everybody gets the same number, give
-/// or take one or two, of every kind. With no annotators, everybody judges everything.
+/// Assigns every item to one annotator, and the share `overlap` to two. Every annotator gets the same number, to within two. Without
+/// annotators, everybody judges everything.
 pub fn assign(items: &mut [Item], annotators: &[String], overlap: f64, seed: u64) {
-    // Drawn once for all, so that neither lanes nor ranks decide who gets what.
+    // Shuffled, so that lanes and ranks do not decide who gets what.
     let mut places: Vec<usize> = (0..items.len()).collect();
     places.sort_by_key(|i| drawn(&items[*i], seed));
     let doubled = (items.len() as f64 * overlap.clamp(0.0, 1.0)).round() as usize;
     let mut load = vec![0usize; annotators.len()];
     let mut pairs = vec![vec![0usize; annotators.len()]; annotators.len()];
     for (n, place) in places.into_iter().enumerate() {
-        items[place].to.clear();
+        items[place].annotators.clear();
         let Some(first) = (0..load.len()).min_by_key(|who| load[*who]) else { continue };
         let mut who = vec![first];
         if n < doubled {
-            // The partner with whom the fewest are shared, so that every two can be compared.
+            // The partner with the fewest shared items, so that every pair can be compared.
             let others = (0..load.len()).filter(|other| *other != first);
             who.extend(others.min_by_key(|other| (pairs[first][*other], load[*other])));
         }
@@ -116,12 +77,12 @@ pub fn assign(items: &mut [Item], annotators: &[String], overlap: f64, seed: u64
         who.sort_unstable();
         for who in who {
             load[who] += 1;
-            items[place].to.push(annotators[who].clone());
+            items[place].annotators.push(annotators[who].clone());
         }
     }
 }
 
-/// A number for an item that depends on nothing but itself and the seed.
+/// A random number that depends only on the item and the seed.
 fn drawn(item: &Item, seed: u64) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes()).update(&(item.question.len() as u64).to_le_bytes());
@@ -129,4 +90,95 @@ fn drawn(item: &Item, seed: u64) -> [u8; 32] {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::collections::{BTreeMap, HashMap};
+
+    use super::*;
+    use crate::annotate::testing::passage;
+
+    fn item(question: &str, n: usize, ranks: &[(&str, usize)]) -> Item {
+        let ranks: BTreeMap<String, usize> =
+            ranks.iter().map(|(lane, rank)| ((*lane).to_owned(), *rank)).collect();
+        Item { question: question.into(), passage: passage(n), ranks, annotators: Vec::new() }
+    }
+
+    fn pool(count: usize) -> Vec<Item> {
+        (0..count).map(|n| item(["a?", "b?"][n % 2], n, &[("bm25", n + 1)])).collect()
+    }
+
+    fn order(items: &[Item], order: Order, seed: u64) -> Vec<String> {
+        let lanes = ["bm25".to_owned(), "minilm".to_owned()];
+        // Passage 2 lies nearest to the threshold; nothing is known of 1.
+        let unsure = |item: &Item| match item.passage.id.as_str() {
+            "p0" => doubt(&[0.9, 0.1], 0.5),
+            "p2" => doubt(&[0.99, 0.45], 0.5),
+            "p3" => doubt(&[0.7], 0.5),
+            _ => None,
+        };
+        queue(items, order, seed, &lanes, &unsure).into_iter().map(|i| items[i].passage.id.clone()).collect()
+    }
+
+    #[test]
+    fn every_order_puts_first_what_it_says() {
+        let items = [
+            item("a?", 0, &[("bm25", 2)]),
+            item("a?", 1, &[("bm25", 1), ("minilm", 3)]),
+            item("a?", 2, &[("minilm", 1)]),
+            item("a?", 3, &[("minilm", 2)]),
+            item("b?", 4, &[("bm25", 1)]),
+        ];
+        assert_eq!(order(&items, Order::Ranked, 0), ["p1", "p0", "p2", "p3", "p4"]);
+        assert_eq!(order(&items, Order::Pooled, 0), ["p1", "p2", "p0", "p3", "p4"]);
+        assert_eq!(order(&items, Order::Uncertain, 0), ["p2", "p3", "p0", "p1", "p4"]);
+    }
+
+    #[test]
+    fn a_random_order_is_fixed_by_its_seed_alone_and_not_by_the_order_of_the_pool() {
+        let mut items = pool(40);
+        let drawn = order(&items, Order::Random, 3);
+        items.reverse();
+        assert_eq!(order(&items, Order::Random, 3), drawn);
+        assert_ne!(order(&items, Order::Random, 4), drawn);
+        let mut sorted = drawn.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 40);
+    }
+
+    #[test]
+    fn everybody_gets_as_much_and_the_share_that_overlaps_is_exact_and_every_pair_can_be_compared() {
+        for (people, overlap, seed) in [(2, 0.2, 0), (3, 0.5, 1), (4, 1.0, 2), (5, 0.0, 3), (3, 0.31, 4)] {
+            let names: Vec<String> = (0..people).map(|n| format!("a{n}")).collect();
+            let mut items = pool(200);
+            assign(&mut items, &names, overlap, seed);
+            let twice = items.iter().filter(|item| item.annotators.len() == 2).count();
+            assert_eq!(twice, (200.0 * overlap).round() as usize);
+            assert!(items.iter().all(|item| (1..=2).contains(&item.annotators.len())));
+            let loads: Vec<usize> =
+                names.iter().map(|name| items.iter().filter(|item| item.is_for(name)).count()).collect();
+            let (low, high) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+            assert!(high - low <= 2, "{people} {overlap}: {loads:?}");
+            let mut pairs: HashMap<&[String], usize> = HashMap::new();
+            for item in items.iter().filter(|item| item.annotators.len() == 2) {
+                *pairs.entry(&item.annotators).or_default() += 1;
+            }
+            let (low, high) = (pairs.values().min(), pairs.values().max());
+            assert!(twice == 0 || pairs.len() == people * (people - 1) / 2, "{pairs:?}");
+            assert!(twice == 0 || high.unwrap() - low.unwrap() <= 3, "{pairs:?}");
+            let mut again = pool(200);
+            again.reverse();
+            assign(&mut again, &names, overlap, seed);
+            again.reverse();
+            assert_eq!(items, again);
+        }
+    }
+
+    #[test]
+    fn without_annotators_everybody_judges_everything_and_one_alone_never_overlaps() {
+        let mut items = pool(4);
+        assign(&mut items, &[], 0.5, 0);
+        assert!(items.iter().all(|item| item.annotators.is_empty() && item.is_for("anybody")));
+        assign(&mut items, &["anna".into()], 0.5, 0);
+        assert!(items.iter().all(|item| item.annotators == ["anna"] && !item.is_for("anybody")));
+    }
+}

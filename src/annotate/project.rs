@@ -1,11 +1,11 @@
-//! A project: which passages are to be judged for which statements, by whom, and how far that is.
+//! An annotation project: which passages are labelled for which statements, by whom, and how many are done.
 //!
-//! A project is a folder that is all there is to it, so that it can be carried to another machine:
+//! A project is one folder, so that it can be copied to another machine:
 //!
 //! ```text
-//! project.json    corpus, questions, lanes, depth, seed, order, annotators
-//! pool.jsonl      a passage a line, with its question, its ranks and who is to judge it
-//! guidelines.md   what counts as support, in the words of whoever began it
+//! project.json    corpus, questions, lanes, depth, seed, order, annotators, the draw of the questions
+//! pool.jsonl      one passage per line, with its question, its ranks and its annotators
+//! guidelines.md   what counts as support
 //! NAME.jsonl      an annotator's journal
 //! ```
 
@@ -15,87 +15,128 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{History, Key, Order, VERSION};
-use crate::corpus::library::replace;
+use super::entry::{Key, VERSION};
+use super::file::{POOL, in_folder};
+use super::history::History;
+use super::sample::Sample;
 use crate::corpus::{Fingerprint, Passage};
 use crate::input::{BadLine, InputError, lines};
 use crate::question::Question;
+use crate::storage::replace;
 
-/// The pool's file.
-pub(super) const POOL: &str = "pool.jsonl";
 const CARD: &str = "project.json";
 const GUIDELINES: &str = "guidelines.md";
 
-/// What a project is about.
+/// The settings of a project, as `project.json` holds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Project {
     v: u32,
     /// The corpus's name.
     pub corpus: String,
-    /// Its content.
+    /// The fingerprint of its content.
     pub fingerprint: Fingerprint,
     /// The questions with their perspectives.
     pub questions: Vec<Question>,
     /// The lanes whose lists were pooled, as recipes.
     pub lanes: Vec<String>,
-    /// How many passages of each list.
+    /// How many passages were taken from each list.
     pub depth: usize,
-    /// In which order they are judged.
+    /// The order in which passages are labelled.
     pub order: Order,
-    /// Of the random order and of the assignment.
+    /// The seed of the random order and of the assignment.
     pub seed: u64,
-    /// Lane, rank and the model's verdict are hidden.
+    /// Whether lane, rank and the model's verdict are hidden.
     pub blind: bool,
-    /// Who judges; empty if anybody judges everything.
+    /// The annotators; empty if everybody labels everything.
     pub annotators: Vec<String>,
-    /// The share of passages that two annotators judge.
+    /// The share of passages that two annotators label.
     pub overlap: f64,
+    /// How the questions were drawn; none where all of a set are in it. They stand in the order of the draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
 }
 
-/// A passage to be judged.
+/// The order in which passages are labelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The first lane's list from the top, then the second's.
+    Ranked,
+    /// By the best rank in any lane.
+    #[default]
+    Pooled,
+    /// Those of which the model is least certain first.
+    Uncertain,
+    /// Shuffled with the seed.
+    Random,
+}
+
+impl Order {
+    /// The next order; after the last comes the first.
+    pub fn next(self) -> Self {
+        match self {
+            Order::Ranked => Order::Pooled,
+            Order::Pooled => Order::Uncertain,
+            Order::Uncertain => Order::Random,
+            Order::Random => Order::Ranked,
+        }
+    }
+
+    /// Its name for the user.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Ranked => "ranked",
+            Order::Pooled => "pooled",
+            Order::Uncertain => "most uncertain first",
+            Order::Random => "random",
+        }
+    }
+}
+
+/// A passage to label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The question, word for word.
     pub question: String,
-    /// The passage, whole: a project is judged without its corpus too.
+    /// The whole passage, so that a project can be labelled without its corpus.
     pub passage: Passage,
-    /// Its rank in every lane that brought it up.
+    /// Its rank in every lane that found it.
     pub ranks: BTreeMap<String, usize>,
-    /// Who is to judge it; empty for everybody.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub to: Vec<String>,
+    /// Its annotators; empty for everybody.
+    #[serde(rename = "to", default, skip_serializing_if = "Vec::is_empty")]
+    pub annotators: Vec<String>,
 }
 
-/// How far one annotator is.
+/// The progress of one annotator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Passages to judge.
+    /// Passages to label.
     pub assigned: usize,
-    /// Of these, judged for every perspective.
+    /// Of these, labelled for every statement.
     pub done: usize,
-    /// Passed over for now.
+    /// Skipped for now.
     pub skipped: usize,
-    /// Marked for another look.
+    /// Flagged for another look.
     pub flagged: usize,
 }
 
 impl Item {
-    /// Whether this annotator is to judge it.
+    /// Whether it is assigned to this annotator.
     pub fn is_for(&self, by: &str) -> bool {
-        self.to.is_empty() || self.to.iter().any(|to| to == by)
+        self.annotators.is_empty() || self.annotators.iter().any(|name| name == by)
     }
 
-    /// What an annotator's view of it is kept under.
+    /// The key under which an annotator's view of it is stored.
     pub fn key(&self, by: &str) -> Key {
         Key { by: by.into(), question: self.question.clone(), passage: self.passage.id.clone() }
     }
 }
 
 impl Project {
-    /// What counts as support, where nobody said otherwise.
+    /// The default guidelines: what counts as support.
     pub const GUIDELINES: &str = include_str!("guidelines.md");
 
-    /// A project on these questions over these lists, with no annotators yet.
+    /// A project on these questions and lanes, without annotators.
     pub fn new(
         corpus: String,
         fingerprint: Fingerprint,
@@ -115,6 +156,7 @@ impl Project {
             blind: false,
             annotators: Vec::new(),
             overlap: 0.0,
+            sample: None,
         }
     }
 
@@ -123,20 +165,20 @@ impl Project {
         folder.join(CARD).exists()
     }
 
-    /// Where an annotator's journal lies.
+    /// The path of an annotator's journal.
     pub fn journal(folder: &Path, by: &str) -> PathBuf {
         folder.join(format!("{by}.jsonl"))
     }
 
-    /// The journals that a folder holds.
+    /// The journals in a folder.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn journals(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
-        super::human::in_folder(folder)
+        in_folder(folder)
     }
 
-    /// What is written in the guidelines; none if there are none.
+    /// The text of the guidelines; `None` without the file.
     pub fn guidelines(folder: &Path) -> Option<String> {
         fs::read_to_string(folder.join(GUIDELINES)).ok()
     }
@@ -147,7 +189,7 @@ impl Project {
     /// It holds one, or cannot be written.
     pub fn write(&self, items: &[Item], folder: &Path) -> std::io::Result<()> {
         if Project::is_in(folder) {
-            let there = "there is a project already; name another folder";
+            let there = "the folder already holds a project; name another one";
             return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, there));
         }
         fs::create_dir_all(folder)?;
@@ -160,7 +202,7 @@ impl Project {
         if !folder.join(GUIDELINES).exists() {
             replace(&folder.join(GUIDELINES), Project::GUIDELINES.as_bytes())?;
         }
-        // Last, as it is what makes the folder a project.
+        // Last, because it makes the folder a project.
         let mut card = serde_json::to_vec_pretty(self)?;
         card.push(b'\n');
         replace(&folder.join(CARD), &card)
@@ -169,7 +211,7 @@ impl Project {
     /// Reads a project and its pool.
     ///
     /// # Errors
-    /// A file is not right, or of a later version.
+    /// A file is damaged, or of a later version.
     pub fn open(folder: &Path) -> Result<(Self, Vec<Item>), InputError> {
         let card = folder.join(CARD);
         let text = fs::read_to_string(&card).map_err(|error| InputError::unreadable(&card, &error))?;
@@ -186,13 +228,18 @@ impl Project {
             return Err(InputError::Unreadable { path: card, reason });
         }
         let project: Project = serde_json::from_str(&text)
-            .map_err(|error| bad(error.line(), format!("a project's card ({error})")))?;
+            .map_err(|error| bad(error.line(), format!("the settings of a project ({error})")))?;
+        if let Some(sample) = &project.sample
+            && !sample.draw.iter().eq(project.questions.iter().map(|question| &question.id))
+        {
+            return Err(bad(1, "the drawn questions in the order of the draw".into()));
+        }
         let mut items = Vec::new();
         lines(&folder.join(POOL), |_, line| {
             let item: Item = serde_json::from_str(line)
                 .map_err(|error| format!("a passage with its question and ranks ({error})"))?;
             if !project.questions.iter().any(|question| question.text == item.question) {
-                return Err("a question that stands in project.json, word for word".into());
+                return Err("a question that is in project.json, word for word".into());
             }
             items.push(item);
             Ok(())
@@ -205,14 +252,14 @@ impl Project {
         self.questions.iter().find(|question| question.text == text)
     }
 
-    /// Whether an annotator has judged an item for every perspective of its question, as it stands now.
+    /// Whether an annotator has labelled an item for every current statement of its question.
     pub fn is_done(&self, item: &Item, history: &History, by: &str) -> bool {
         let Some(question) = self.question(&item.question) else { return false };
         let view = history.view(&item.key(by));
         view.is_some_and(|view| question.perspectives.iter().all(|text| view.answers.contains_key(text)))
     }
 
-    /// How far an annotator is.
+    /// The progress of an annotator.
     pub fn progress(&self, items: &[Item], history: &History, by: &str) -> Progress {
         let mut progress = Progress::default();
         for item in items.iter().filter(|item| item.is_for(by)) {
@@ -228,4 +275,87 @@ impl Project {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::annotate::testing::{QUESTION, YES, act, open, passage};
+
+    fn project() -> Project {
+        let question = Question {
+            id: "q1".into(),
+            text: QUESTION.into(),
+            perspectives: vec![YES.into(), "Zoos should not be banned.".into()],
+            supports: Some(0),
+            ..Question::default()
+        };
+        let fingerprint = Fingerprint("f".into());
+        Project::new("corpus".into(), fingerprint, vec![question], vec!["bm25".into()], 3)
+    }
+
+    fn items() -> Vec<Item> {
+        let item = |n| Item {
+            question: QUESTION.into(),
+            passage: passage(n),
+            ranks: BTreeMap::from([("bm25".to_owned(), n)]),
+            annotators: if n == 3 { vec!["ben".into()] } else { Vec::new() },
+        };
+        (1..=3).map(item).collect()
+    }
+
+    #[test]
+    fn a_project_survives_writing_and_reading_and_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("new").join("project");
+        project().write(&items(), &place).unwrap();
+        assert_eq!(Project::open(&place).unwrap(), (project(), items()));
+        assert!(Project::guidelines(&place).unwrap().contains("What counts as support"));
+        assert!(Project::journals(&place).unwrap().is_empty());
+        let error = project().write(&[], &place).unwrap_err();
+        assert!(error.to_string().contains("already"), "{error}");
+        assert_eq!(Project::open(&place).unwrap().1, items());
+    }
+
+    #[test]
+    fn a_bad_project_is_reported_with_file_and_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = || Project::open(folder.path()).unwrap_err().to_string();
+        assert!(message().contains("project.json: no such file"), "{}", message());
+        project().write(&items(), folder.path()).unwrap();
+        let card = fs::read_to_string(folder.path().join(CARD)).unwrap();
+        fs::write(folder.path().join(CARD), card.replace("\"v\": 1", "\"v\": 9")).unwrap();
+        assert!(message().contains("later version"), "{}", message());
+        fs::write(folder.path().join(CARD), card.replace("\"depth\": 3", "\"depth\": true")).unwrap();
+        assert!(
+            message().contains("project.json:") && message().contains("expected the settings of a project"),
+            "{}",
+            message()
+        );
+        fs::write(folder.path().join(CARD), card.replace(QUESTION, "Another?")).unwrap();
+        assert!(
+            message().contains("pool.jsonl:1: expected a question that is in project.json"),
+            "{}",
+            message()
+        );
+    }
+
+    #[test]
+    fn an_item_is_done_once_every_statement_has_a_label_in_its_current_wording() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut project, items) = (project(), items());
+        let mut journal = open(&Project::journal(folder.path(), "anna"));
+        journal.append(act(1, true)).unwrap();
+        let mut skipped = act(2, true);
+        skipped.view = super::super::View { skipped: true, flagged: true, ..Default::default() };
+        journal.append(skipped).unwrap();
+        let progress = |project: &Project, journal: &super::super::Journal| {
+            project.progress(&items, journal.history(), "anna")
+        };
+        let expected = Progress { assigned: 2, done: 0, skipped: 1, flagged: 1 };
+        assert_eq!(progress(&project, &journal), expected);
+        let mut both = act(1, true);
+        both.view.answers.insert("Zoos should not be banned.".into(), false);
+        journal.append(both).unwrap();
+        assert_eq!(progress(&project, &journal), Progress { done: 1, ..expected });
+        project.questions[0].perspectives[0] = "Zoos must be banned.".into();
+        assert_eq!(progress(&project, &journal), expected);
+    }
+}

@@ -1,44 +1,59 @@
-//! `parallax detect`: judges pairs of passage and statement from a file, and measures the verdicts where it has labels.
+//! `parallax detect` judges pairs of passage and statement from a file; `parallax statements` turns questions into statements;
+//! `parallax prompts` prints what language models are asked.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use anyhow::Context;
-use serde_json::{Value, json};
+use anyhow::{Context, bail};
 
-use super::against::Compared;
-use super::args::{Common, Detect, Format};
+use crate::assets::PROMPTS;
+use crate::cli::options::{Common, Format};
 use crate::corpus::Passage;
-use crate::detect::cache::Cache;
+use crate::detect::Cache;
 use crate::detect::labels::truth;
-use crate::detect::{DetectError, Detector, Fitted, cut, foreign};
-use crate::input::{InputError, lines, unquoted};
-use crate::measure::detection::{Report, report};
-use crate::pipeline::{detector, model_threads};
+use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
+use crate::engine::{detector, model_threads, readers};
+use crate::expand::written_statements;
+use crate::input::{Expected, InputError, lines, unquoted};
+use crate::llm::{Job, Prompt, Prompts};
+use crate::question;
+use crate::report::safe::line;
+use crate::report::verdicts::{self, Compared, Judged, Pair};
 use crate::work::{Stop, on_all};
 
-/// One line of the file.
-pub(super) struct Pair {
-    pub id: String,
-    pub passage: Passage,
-    pub statement: String,
-    pub label: Option<bool>,
+/// `parallax detect`
+#[derive(Debug, clap::Args)]
+pub struct Detect {
+    /// A TSV with a header that names at least `document` and `perspective`; `id`, `question`, `title` and `label` are optional.
+    /// Without `id` the pairs are numbered from 1. Two lines with one question and document are opposite statements, which are decided on
+    /// together.
+    #[arg(long, value_name = "FILE")]
+    pub pairs: PathBuf,
+    /// Compare with a second detector, named as in --detector: how far the two agree, and the pairs, disagreements first.
+    #[arg(long, value_name = "WHAT")]
+    pub against: Option<Choice>,
+    /// What a million tokens cost on the server: read, or read and written with a comma between. The cost is estimated
+    /// before pairs are asked about.
+    #[arg(long, value_name = "READ[,WRITTEN]")]
+    pub price: Option<Price>,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Tsv)]
+    pub format: Format,
 }
 
-/// What a detector says of all pairs.
-pub(super) struct Judged {
-    pub detector: Arc<dyn Detector>,
-    pub verdicts: Vec<Result<f32, DetectError>>,
-}
-
-impl Judged {
-    /// Whether a probability is a yes.
-    pub fn yes(&self, p: f32) -> bool {
-        p >= self.detector.threshold()
-    }
+/// `parallax statements`
+#[derive(Debug, clap::Args)]
+pub struct Statements {
+    /// The questions.
+    pub question: Vec<String>,
+    /// A file of questions, one a line; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -52,16 +67,35 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let open =
         |choice, fitted| detector(choice, fitted, &opening).with_context(|| format!("the detector {choice}"));
     // Both are opened before one of them begins what may take long.
-    let own = open(&common.detector, fitted.as_ref())?;
+    let choice = common.detector();
+    let own = open(&choice, fitted.as_ref())?;
     let other = args.against.as_ref().map(|other| open(other, None)).transpose()?;
     let cache = Cache::open(&opening.data_dir)?;
     let all: Vec<&Arc<dyn Detector>> = std::iter::once(&own).chain(&other).collect();
-    about(&pairs, &all, cache.not_kept.as_deref())?;
-    let own = judged(own, &cache, &pairs)?;
-    let other = other.map(|other| judged(other, &cache, &pairs)).transpose()?;
-    match &other {
-        Some(other) => Compared::of(&pairs, [&own, other]).print(args.format)?,
-        None => print(args.format, &pairs, &own)?,
+    about(&pairs, &all, cache.unsaved.as_deref())?;
+    for choice in std::iter::once(&common.detector).chain(&args.against) {
+        if let Choice::File(file) = choice {
+            let held = pairs.iter().map(|pair| (&pair.passage, pair.statement.as_str()));
+            let note = Predictions::read(file)?.beside_pairs(held).words(&choice.to_string());
+            note.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))?;
+        }
+    }
+    let own = judged(own, &cache, &pairs, args.price)?;
+    let other = other.map(|other| judged(other, &cache, &pairs, args.price)).transpose()?;
+    let compared = other.as_ref().map(|other| Compared::of(&pairs, [&own, other]));
+    let text = match (args.format, &compared) {
+        (Format::Json, Some(compared)) => format!("{:#}\n", compared.json()),
+        (Format::Json, None) => format!("{:#}\n", verdicts::json(&pairs, &own)),
+        (_, Some(compared)) => compared.tsv(),
+        (_, None) => verdicts::tsv(&pairs, &own),
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    if args.format != Format::Json {
+        let figures = match &compared {
+            Some(compared) => compared.figures(),
+            None => verdicts::figures(&pairs, &own),
+        };
+        figures.iter().try_for_each(|line| writeln!(io::stderr(), "{line}"))?;
     }
     let failed = std::iter::once(&own).chain(&other).map(missing).sum::<io::Result<usize>>()?;
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -71,27 +105,30 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
 fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str>) -> io::Result<()> {
     let count = |is: fn(&Passage) -> bool| pairs.iter().filter(|pair| is(&pair.passage)).count();
     let (foreign, cut) = (count(|passage| foreign(&passage.text).is_some()), count(cut));
-    let mut told: Vec<String> = not_kept.map(str::to_owned).into_iter().collect();
+    let mut notes: Vec<String> = not_kept.map(str::to_owned).into_iter().collect();
     for detector in detectors.iter().filter(|detector| detector.experimental()) {
-        told.push(format!(
+        notes.push(format!(
             "the verdicts of {} are experimental: read its card before you rely on them",
             detector.key()
         ));
     }
     if foreign > 0 {
-        told.push(format!("pairs with a passage that seems not to be English: {foreign}; the carried detector was tested on English alone"));
+        notes.push(format!("pairs with a passage that seems not to be English: {foreign}; the built-in detector gives no verdict on them"));
     }
     if cut > 0 {
-        told.push(format!("pairs with a passage of which the first 100,000 bytes alone are judged: {cut}"));
+        notes.push(format!("pairs with a passage of which the first 100,000 bytes alone are judged: {cut}"));
     }
-    told.iter().try_for_each(|told| writeln!(io::stderr(), "parallax: {told}"))
+    notes.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))
 }
 
-/// Tells how many pairs have no verdict, and gives how many of them because the detector failed.
+/// Prints how many pairs have no verdict. Returns how many of them failed.
 fn missing(judged: &Judged) -> io::Result<usize> {
     let errors: Vec<&DetectError> =
         judged.verdicts.iter().filter_map(|verdict| verdict.as_ref().err()).collect();
-    let failed = errors.iter().filter(|error| !matches!(error, DetectError::Empty(_))).count();
+    // These fail again in the next run.
+    let lasting =
+        |error: &&&DetectError| matches!(error, DetectError::Empty(_) | DetectError::Foreign { .. });
+    let failed = errors.len() - errors.iter().filter(lasting).count();
     if let Some(first) = errors.first() {
         let (missing, all) = (errors.len(), judged.verdicts.len());
         let again = if failed > 0 { "; run again, it tries those that failed" } else { "" };
@@ -104,48 +141,126 @@ fn missing(judged: &Judged) -> io::Result<usize> {
     Ok(failed)
 }
 
-fn judged(detector: Arc<dyn Detector>, cache: &Cache, pairs: &[Pair]) -> anyhow::Result<Judged> {
-    let (done, told, stop) = (AtomicUsize::new(0), Mutex::new(io::stderr()), Stop::never());
+/// For a detector whose verdicts cost: asks about the first pair that has none, and prints what the others will take.
+fn announce(
+    detector: &dyn Detector,
+    cache: &Cache,
+    pairs: &[Pair],
+    price: Option<Price>,
+) -> anyhow::Result<()> {
+    let Some(at_once) = detector.at_once() else { return Ok(()) };
+    let open: Vec<(&Pair, (u64, u64))> = pairs
+        .iter()
+        .filter(|pair| cache.cached(detector, &pair.passage, &pair.statement).is_none())
+        .filter_map(|pair| Some((pair, detector.estimate(&pair.passage, &pair.statement)?)))
+        .collect();
+    let Some((first, (own, _))) = open.first() else { return Ok(()) };
+    let requests = open.iter().map(|(_, (requests, _))| requests).sum::<u64>();
+    let tokens = open.iter().map(|(_, (_, tokens))| tokens).sum::<u64>();
+    let cost = price
+        .map(|price| format!(", which cost about {:.2}", price.of(tokens, requests)))
+        .unwrap_or_default();
+    let (open, all) = (open.len(), pairs.len());
+    writeln!(
+        io::stderr(),
+        "parallax: {open} of {all} pairs have no verdict yet: about {requests} requests and {tokens} tokens to read{cost}"
+    )?;
+    let began = Instant::now();
+    // It is asked again with the others if it failed.
+    let judged = cache.judge(detector, &first.passage, &first.statement, &Stop::never());
+    if judged.is_ok() && requests > *own {
+        let each = began.elapsed().as_secs_f64() / (*own).max(1) as f64;
+        let left = each * (requests - own) as f64 / at_once as f64;
+        writeln!(
+            io::stderr(),
+            "parallax: the first request took {each:.1} s; the others will take about {}, {at_once} at once",
+            span(left)
+        )?;
+    }
+    Ok(())
+}
+
+/// Seconds in words.
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+/// What a million tokens cost, read and written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    read: f64,
+    written: f64,
+}
+
+impl Price {
+    /// The cost of requests, each answered by a word or two.
+    fn of(self, tokens: u64, requests: u64) -> f64 {
+        (self.read * tokens as f64 + self.written * (2 * requests) as f64) / 1e6
+    }
+}
+
+impl FromStr for Price {
+    type Err = Expected;
+
+    fn from_str(text: &str) -> Result<Self, Expected> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+        let (read, written) = text.split_once(',').unwrap_or((text, "0"));
+        match (number(read), number(written)) {
+            (Some(read), Some(written)) => Ok(Price { read, written }),
+            _ => {
+                Err("what a million tokens read cost, such as 0.5, or read and written, such as 0.5,1.5"
+                    .into())
+            }
+        }
+    }
+}
+
+fn judged(
+    detector: Arc<dyn Detector>,
+    cache: &Cache,
+    pairs: &[Pair],
+    price: Option<Price>,
+) -> anyhow::Result<Judged> {
+    let (done, progress, stop) = (AtomicUsize::new(0), Mutex::new(io::stderr()), Stop::never());
     let threads = match detector.at_once() {
         Some(at_once) => rayon::ThreadPoolBuilder::new().num_threads(at_once).build()?,
         None => model_threads()?,
     };
-    let verdicts = on_all(&threads, pairs.len(), &stop, |i| {
-        let verdict = cache.judge(detector.as_ref(), &pairs[i].passage, &pairs[i].statement, &stop);
+    announce(detector.as_ref(), cache, pairs, price)?;
+    let readings = on_all(&threads, pairs.len(), &stop, |i| {
+        let reading = cache.read(detector.as_ref(), &pairs[i].passage, &pairs[i].statement, &stop);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(500)
-            && let Ok(mut out) = told.lock()
+            && let Ok(mut out) = progress.lock()
         {
             // Nobody is helped by a failure to print progress.
             let _ = writeln!(out, "judged {done}/{}", pairs.len());
         }
-        verdict
+        reading
     });
-    if let Some(told) = detector.told() {
-        writeln!(io::stderr(), "parallax: {told}")?;
+    if let Some(usage) = detector.usage() {
+        writeln!(io::stderr(), "parallax: {usage}")?;
     }
-    Ok(Judged { detector, verdicts })
-}
-
-/// The figures over the pairs that have both a label and a verdict; none where no pair has.
-pub(super) fn labelled(
-    pairs: &[Pair],
-    verdicts: &[Result<f32, DetectError>],
-    threshold: f32,
-) -> Option<Report> {
-    let judged = pairs.iter().zip(verdicts).filter_map(|(pair, p)| Some((*p.as_ref().ok()?, pair.label?)));
-    report(&judged.collect::<Vec<_>>(), threshold)
+    let judged = Judged::of(detector, pairs, &readings);
+    if judged.decided() > 0 && !judged.detector.rule().shows_sides() {
+        writeln!(io::stderr(), "parallax: {}: {NO_SIDE}", judged.detector.rule().about.words())?;
+    }
+    Ok(judged)
 }
 
 fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
-    let mut columns: Option<[Option<usize>; 5]> = None;
+    let mut columns: Option<[Option<usize>; 6]> = None;
     let mut pairs = Vec::new();
     lines(path, |_, line| {
         // As spreadsheets write them; what is no whole quoted field is taken as it stands.
         let plain = |field: &str| unquoted(field).unwrap_or_else(|_| field.to_owned());
         let fields: Vec<String> = line.split('\t').map(plain).collect();
-        let Some([document, perspective, id, title, label]) = columns else {
-            let found = ["document", "perspective", "id", "title", "label"]
+        let Some([document, perspective, id, title, label, question]) = columns else {
+            let found = ["document", "perspective", "id", "title", "label", "question"]
                 .map(|name| fields.iter().position(|field| field == name));
             if found[0].is_none() || found[1].is_none() {
                 return Err(
@@ -164,7 +279,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
         let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
         // Pairs without an id are numbered as they come, the header not among them.
         let id = field(id).unwrap_or_else(|| (pairs.len() + 1).to_string());
-        pairs.push(Pair { id, passage, statement, label });
+        pairs.push(Pair { id, question: field(question), passage, statement, label });
         Ok(())
     })?;
     if pairs.is_empty() {
@@ -174,40 +289,84 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     Ok(pairs)
 }
 
-fn print(format: Format, pairs: &[Pair], judged: &Judged) -> io::Result<()> {
+/// Runs the command.
+///
+/// # Errors
+/// There is no question, or the file cannot be read.
+pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode> {
+    let (chat, prompts) = (readers(&common.opening())?.0, Prompts::with(&common.prompts)?);
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let Judged { detector, verdicts } = judged;
-    let (threshold, report) = (detector.threshold(), labelled(pairs, verdicts, detector.threshold()));
-    if format == Format::Json {
-        let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
-            Ok(p) => json!({"id": pair.id, "p": p, "supports": judged.yes(*p), "error": Value::Null}),
-            Err(error) => {
-                json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()})
+    let mut write = |question: &str| -> anyhow::Result<()> {
+        let mut made = question::statements(question);
+        // The model writes those that no rule makes. Without its reply, there are none, and the reason is printed.
+        if let Some(chat) = chat.as_deref().filter(|_| made.perspectives.is_empty() && !question.is_empty()) {
+            match written_statements(chat, &prompts, question, &Stop::never()) {
+                Ok(written) => made = written,
+                Err(error) => {
+                    writeln!(io::stderr(), "parallax: {}: {}: {error}", line(question), chat.model())?;
+                }
             }
-        });
-        let provenance =
-            json!({"version": env!("CARGO_PKG_VERSION"), "experimental": detector.experimental()});
-        let all = json!({
-            "detector": detector.key(),
-            "threshold": threshold,
-            "threshold_fitted_on": detector.fitted_on(),
-            "told": detector.told(),
-            "pairs": rows.collect::<Vec<_>>(),
-            "report": report.as_ref().map(Report::json),
-            "provenance": provenance,
-        });
-        return writeln!(out, "{all:#}");
-    }
-    writeln!(out, "id\tp\tsupports\terror")?;
-    for (pair, verdict) in pairs.iter().zip(verdicts) {
-        match verdict {
-            Ok(p) => writeln!(out, "{}\t{p:.4}\t{}\t", pair.id, u8::from(judged.yes(*p)))?,
-            Err(error) => writeln!(out, "{}\t\t\t{error}", pair.id)?,
         }
+        serde_json::to_writer(&mut out, &made)?;
+        Ok(out.write_all(b"\n")?)
+    };
+    args.question.iter().try_for_each(|question| write(question))?;
+    match &args.file {
+        Some(path) if path == Path::new("-") => {
+            for line in io::stdin().lock().lines() {
+                write(line.context("standard input is not UTF-8 text")?.trim())?;
+            }
+        }
+        Some(path) => {
+            let mut failed = None;
+            crate::input::lines(path, |_, line| {
+                failed = failed.take().or(write(line.trim()).err());
+                Ok(())
+            })?;
+            failed.map_or(Ok(()), Err)?;
+        }
+        None if args.question.is_empty() => {
+            bail!("no question; try: parallax statements \"Should zoos be banned?\"")
+        }
+        None => {}
     }
     out.flush()?;
-    match report {
-        Some(report) => writeln!(io::stderr(), "{}", report.text(threshold, detector.fitted_on())),
-        None => Ok(()),
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the prompts, or prints the file of one.
+///
+/// # Errors
+/// No built-in prompt has this name, or a file of `--prompt` holds none.
+pub fn prompts(common: &Common, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    if let Some(name) = name {
+        let found = PROMPTS.iter().find(|(own, _)| *own == name);
+        let Some((_, text)) = found else {
+            let all = PROMPTS.map(|(name, _)| name).join(", ");
+            bail!("no built-in prompt is called `{name}`; choose {all}")
+        };
+        out.write_all(text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let used = Prompts::with(&common.prompts)?;
+    writeln!(out, "name\tfor\tversion\thash\tin use")?;
+    let mut listed: Vec<Arc<Prompt>> = Vec::new();
+    for (name, _) in PROMPTS {
+        let with = Prompts::with(&[name.into()])?;
+        listed.extend(
+            Job::ALL.map(|job| with.get(job)).into_iter().find(|prompt| prompt.id.name == name).cloned(),
+        );
+    }
+    let own = Job::ALL
+        .map(|job| used.get(job))
+        .into_iter()
+        .filter(|one| listed.iter().all(|other| other.id != one.id));
+    listed.extend(own.cloned().collect::<Vec<_>>());
+    for prompt in listed {
+        let mark = if used.get(prompt.job).id == prompt.id { "yes" } else { "no" };
+        let (id, job) = (&prompt.id, prompt.job.name());
+        writeln!(out, "{}\t{job}\t{}\t{}\t{mark}", line(&id.name), id.version, id.hash)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }

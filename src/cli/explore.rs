@@ -1,36 +1,71 @@
-//! `parallax [explore]`: opens the terminal interface.
+//! The commands that show the interface or concern it: `explore`, `frame`, `demo` and `config`.
 
-use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::bail;
-use clap::CommandFactory;
+use anyhow::{Context, bail};
+use clap::{Subcommand, ValueEnum};
 
-use super::args::{Args, Common};
-use crate::measure::name::levenshtein;
+use crate::cli::job::exit_code;
+use crate::cli::options::Common;
+use crate::detect::{Choice, LabelSource};
+use crate::engine::Recipe;
+use crate::input::{Expected, excerpt};
 use crate::tui;
-use crate::tui::config::Problems;
-use crate::tui::kept::Kept;
-use crate::tui::theme::Depth;
+use crate::tui::config::{Problems, Source};
+use crate::tui::export::film::Film;
+use crate::tui::export::write_film;
+use crate::tui::query_history::QueryHistory;
+use crate::tui::session::{self, Head};
+use crate::tui::theme::{Depth, Look};
 
-/// Where questions are kept, below the data folder.
-const ASKED: &str = "asked.jsonl";
-
-/// Runs the command where no subcommand was named.
-///
-/// # Errors
-/// As [`run`], or the first word is a mistyped subcommand.
-pub fn run_unnamed(common: &Common, words: &[String]) -> anyhow::Result<ExitCode> {
-    if let Some(meant) = meant(words) {
-        bail!(
-            "there is no command `{}`; did you mean `{meant}`? (To ask it as a question: parallax explore {})",
-            words[0],
-            words.join(" ")
-        );
-    }
-    run(common, words)
+/// `parallax demo`
+#[derive(Debug, clap::Args)]
+pub struct Demo {
+    /// A session that `R` in the explorer recorded. It opens the corpus, questions, labels and lanes it was recorded with;
+    /// where it asks a search engine or a language model, type its --lane, or --detector llm, and --llm too. Default: the
+    /// built-in tour.
+    pub file: Option<PathBuf>,
+    /// How many times as fast to play it, from 0.125 to 64.
+    #[arg(long, default_value_t = 1.0, value_parser = pace, value_name = "TIMES")]
+    pub speed: f64,
+    /// Save it as an animated .svg picture instead of playing it.
+    #[arg(long, value_name = "FILE", conflicts_with = "speed")]
+    pub out: Option<PathBuf>,
+    /// How many seconds to wait until all lanes and verdicts of the picture are ready.
+    #[arg(long, default_value_t = 600)]
+    pub timeout: u64,
 }
+
+fn pace(text: &str) -> Result<f64, Expected> {
+    let pace = text.parse().ok().filter(|pace| (0.125..=64.0).contains(pace));
+    pace.ok_or_else(|| "a number from 0.125 to 64, such as 2 for twice as fast".into())
+}
+
+/// `parallax frame`
+#[derive(Debug, clap::Args)]
+pub struct Frame {
+    /// The columns and rows of the frame.
+    #[arg(long, default_value = "140x40", value_name = "WxH")]
+    pub size: crate::tui::Size,
+    /// The keys, in Vim's notation: `Should zoos be banned?<Enter>`.
+    #[arg(long, default_value = "")]
+    pub keys: String,
+    /// Print the styles too.
+    #[arg(long)]
+    pub style: bool,
+    /// Save the frame to this file instead of printing it: .svg, .png, .html or .txt.
+    #[arg(long, value_name = "FILE", conflicts_with = "style")]
+    pub out: Option<PathBuf>,
+    /// How many seconds to wait for the lanes and verdicts.
+    #[arg(long, default_value_t = 60)]
+    pub timeout: u64,
+}
+
+/// Where queries are saved, below the data folder.
+const HISTORY: &str = "asked.jsonl";
 
 /// Runs the command.
 ///
@@ -42,8 +77,15 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
     }
-    tui::run(taken_up(start(common, question, depth())?, common), None)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ended_by(tui::run(taken_up(start(common, question, depth())?, common), None)?))
+}
+
+/// Success if the user left, 128 and its number after a signal.
+fn ended_by(ended: tui::Ended) -> ExitCode {
+    match ended {
+        tui::Ended::Quit => ExitCode::SUCCESS,
+        tui::Ended::Signal(signal) => ExitCode::from(exit_code(signal)),
+    }
 }
 
 /// The same, with what was asked before; where neither a question nor lanes are named, the last ones are taken up.
@@ -53,21 +95,21 @@ fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
     let runs: Vec<String> = start.opening.runs.iter().map(|run| whole(&run.path)).collect();
     let runs = (!runs.is_empty()).then(|| runs.join(" "));
     let corpus = start.opening.corpus.as_ref().map(whole).or(runs).unwrap_or_else(|| "sample".into());
-    let kept = Kept::read(start.opening.data_dir.join(ASKED), corpus);
+    let history = QueryHistory::read(start.opening.data_dir.join(HISTORY), corpus);
     let free =
-        start.question.is_empty() && start.perspectives.is_empty() && common.recipes_given().is_empty();
-    if let Some((question, lanes)) = kept.last().filter(|_| free) {
+        start.question.is_empty() && start.perspectives.is_empty() && common.named_recipes().is_empty();
+    if let Some((question, lanes)) = history.last().filter(|_| free) {
         (start.question, start.lanes) = (question, lanes);
     }
-    tui::Start { kept: Some(kept), ..start }
+    tui::Start { history: Some(history), ..start }
 }
 
 /// How many colours this terminal says that it shows.
 pub fn depth() -> Depth {
-    let told = |name| std::env::var(name).ok();
-    Depth::told(
-        told("COLORTERM").as_deref(),
-        told("TERM").as_deref(),
+    let set = |name| std::env::var(name).ok();
+    Depth::of_terminal(
+        set("COLORTERM").as_deref(),
+        set("TERM").as_deref(),
         std::env::var_os("WT_SESSION").is_some(),
     )
 }
@@ -85,68 +127,178 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
         source: common.source(),
         question: question.join(" "),
         perspectives: common.perspectives.clone(),
-        kept: None,
+        history: None,
         config: config_from.load()?,
         config_from,
         depth,
     })
 }
 
-/// The subcommand that the first word was probably meant to be. Alone or before something quoted it may be two edits away; before
-/// plain words one, if it is no short word and they do not end as a question does.
-fn meant(words: &[String]) -> Option<String> {
-    let [word, rest @ ..] = words else { return None };
-    let command = rest.is_empty() || rest.iter().any(|argument| argument.contains(' '));
-    if !command && words.iter().any(|word| word.contains('?')) {
-        return None;
+/// Runs the command.
+///
+/// # Errors
+/// The keys are not in the notation, something is wrong in the configuration, or the lanes did not settle in time.
+pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
+    let script = tui::script::parse(&args.keys)?;
+    let start = start(common, &[], Depth::Millions)?;
+    let frame = tui::play(start, args.size, &script, Duration::from_secs(args.timeout))?;
+    match &args.out {
+        Some(path) => tui::export::write(path, &frame)?,
+        None => io::stdout().write_all(frame.dump(args.style).as_bytes())?,
     }
-    let names = Args::command().get_subcommands().map(|one| one.get_name().to_owned()).collect::<Vec<_>>();
-    names.into_iter().find(|name| {
-        let near = if command {
-            name.len().abs_diff(word.len()) <= 1 && levenshtein(name, word) <= 2
-        } else {
-            name.len() > 3 && (levenshtein(name, word) == 1 || swapped(name, word))
-        };
-        near && name.chars().next() == word.chars().next()
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The file is not a session or asks what nobody allowed it to, there is no terminal, or something is wrong in the configuration.
+pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
+    let session = match &args.file {
+        Some(file) => session::read(file)?,
+        None => session::tour()?,
+    };
+    let common = opened_as(common, &session.head, args.file.as_deref().unwrap_or(Path::new("the tour")))?;
+    let start = |depth| start(&common, std::slice::from_ref(&session.head.question), depth);
+    if let Some(path) = &args.out {
+        let patience = Duration::from_secs(args.timeout);
+        let mut film = Film::default();
+        tui::film(start(Depth::Millions)?, &session, patience, |frame, lasts| film.take(frame, lasts))?;
+        write_film(path, film)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        bail!(
+            "a session is played in a terminal; without one, save it as a moving picture with --out FILE.svg"
+        );
+    }
+    Ok(ended_by(tui::run(start(depth())?, Some((&session, args.speed)))?))
+}
+
+/// What a session says itself, by the names of the fields and of the options.
+const ITS_OWN: [(&str, &str); 6] = [
+    ("corpus", "--corpus"),
+    ("questions", "--questions"),
+    ("labels", "--labels"),
+    ("label_source", "--label-source"),
+    ("perspectives", "--perspective"),
+    ("k", "-k"),
+];
+
+/// The options that open what the session was recorded with. Taste stays with whoever watches: a theme that is named here holds.
+///
+/// The file may be anybody's: what it asks of other machines, or of a language model, whoever watches has to have typed too.
+fn opened_as(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common> {
+    let wrong = anyhow::Error::msg::<String>;
+    let lanes = head.lanes.iter().map(|lane| lane.parse().map_err(|error| wrong(format!("{lane}: {error}"))));
+    let lanes: Vec<Recipe> = lanes.collect::<Result<_, _>>()?;
+    let detector: Choice = head.detector.as_deref().unwrap_or("builtin").parse()?;
+    if let Some((_, option)) = ITS_OWN.into_iter().find(|(name, _)| common.is_typed(name)) {
+        bail!(
+            "{option}: a session opens what it was recorded with; leave it out, or change the first line of the file"
+        );
+    }
+    allowed(common, &lanes, &detector, file)?;
+    let theme = head.theme.as_deref().map(|name| Look::from_str(name, false).map_err(wrong)).transpose()?;
+    let free = common.theme.is_none() && !common.no_color && common.configuration().look.is_none();
+    Ok(Common {
+        corpus: head.corpus.clone(),
+        questions: head.questions.iter().cloned().collect(),
+        labels: head.labels.iter().cloned().collect(),
+        detector,
+        label_source: Some(LabelSource::from_str(&head.label_source, false).map_err(wrong)?),
+        perspectives: head.perspectives.clone(),
+        lane: lanes,
+        lanes: Vec::new(),
+        // One of the environment stands there for what its owner does, not for what a file does.
+        llm: common.llm.clone().filter(|_| common.is_typed("llm")),
+        llm_model: common.llm_model.clone().filter(|_| common.is_typed("llm_model")),
+        k: head.k,
+        theme: if free { theme } else { common.theme },
+        ..common.clone()
     })
 }
 
-/// Whether two letters side by side have changed places.
-fn swapped(name: &str, word: &str) -> bool {
-    let mut differ = name.char_indices().zip(word.chars()).filter(|((_, a), b)| a != b);
-    let two = (differ.next(), differ.next(), differ.next());
-    let (Some(((i, a), b)), Some(((j, c), d)), None) = two else { return false };
-    name.len() == word.len() && j == i + a.len_utf8() && (a, b) == (d, c)
+/// Whether lanes and detector ask nobody whom whoever watches did not name; and whether those named are the session's.
+fn allowed(common: &Common, lanes: &[Recipe], detector: &Choice, file: &Path) -> anyhow::Result<()> {
+    let named = common.named_recipes();
+    let file = file.display();
+    if let Some(other) = named.iter().find(|named| lanes.iter().all(|lane| lane.base != named.base)) {
+        bail!("--lane {other}: {file} has no such lane, and a session opens what it was recorded with");
+    }
+    let typed = common.is_typed("detector");
+    if typed && common.detector != *detector {
+        bail!("--detector {}: {file} was recorded with {detector}; leave it out", common.detector);
+    }
+    let unnamed = |lane: &&Recipe| named.iter().all(|named| lane.base != named.base);
+    if let Some(lane) = lanes.iter().filter(|lane| lane.base.remote().is_some()).find(unnamed) {
+        let found = excerpt(&lane.to_string());
+        bail!(
+            "{file}:1: expected lanes that ask no other machine, found {found}; questions and what \
+             PARALLAX_OPENSEARCH_… hold would be sent there: if you trust it, name the same lane too, with --lane"
+        );
+    }
+    if *detector == Choice::Llm && !typed {
+        bail!(
+            "{file}:1: expected a detector that asks no language model, found `llm`; if yours is to be asked, \
+             name it too, with --detector llm"
+        );
+    }
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigAction {
+    /// Check the file: print every problem on a line; exit with 1 if there is one.
+    Check {
+        /// The file to check. Default: the one the explorer would read.
+        file: Option<PathBuf>,
+    },
+    /// Print the path of the file.
+    Path,
+    /// Print all settings as a file; comments mark those that differ from the defaults.
+    Show,
+}
 
-    fn meant_by(line: &[&str]) -> Option<String> {
-        meant(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+/// Runs the command.
+///
+/// # Errors
+/// The system has no place for a configuration, or what is to be shown is wrong.
+pub fn config(common: &Common, action: &ConfigAction) -> anyhow::Result<ExitCode> {
+    let mut source = common.configuration();
+    if let ConfigAction::Check { file: Some(file) } = action {
+        (source.path, source.named) = (Some(file.clone()), true);
     }
-
-    #[test]
-    fn a_mistyped_subcommand_is_recognised_and_a_word_of_its_own_is_not() {
-        assert_eq!(meant_by(&["serach"]).as_deref(), Some("search"));
-        assert_eq!(meant_by(&["evl"]).as_deref(), Some("eval"));
-        assert_eq!(meant_by(&["serach", "Should zoos be banned?"]).as_deref(), Some("search"));
-        assert_eq!(meant_by(&["zoos"]), None);
-        assert_eq!(meant_by(&["nuclear"]), None);
-        assert_eq!(meant_by(&[]), None);
-    }
-
-    #[test]
-    fn before_plain_words_one_edit_or_two_letters_swapped_make_a_command_and_a_question_mark_a_question() {
-        for word in ["serch", "searhc", "searchh", "eearch"] {
-            let found = meant_by(&[word, "zoos"]);
-            assert_eq!(found.as_deref(), Some("search").filter(|_| word.starts_with('s')), "{word}");
+    let path = source.path.clone().context(
+        "this system names no folder for configurations; name a file with --config or PARALLAX_CONFIG",
+    )?;
+    let mut out = io::stdout().lock();
+    match action {
+        ConfigAction::Path => writeln!(out, "{}", path.display())?,
+        // An absent file is what it prints one for.
+        ConfigAction::Show => {
+            source.named &= path.exists();
+            write!(out, "{}", source.load()?)?;
         }
-        assert_eq!(meant_by(&["evla", "berds"]).as_deref(), Some("eval"));
-        assert_eq!(meant_by(&["serch", "for", "aliens?"]), None);
-        assert_eq!(meant_by(&["May", "zoos", "exist"]), None);
-        assert_eq!(meant_by(&["may", "zoos", "exist"]), None);
-        assert_eq!(meant_by(&["Should", "zoos", "be", "banned"]), None);
+        ConfigAction::Check { .. } => return check(&source, &mut out),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(source: &Source, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    match source.load() {
+        Ok(_) => {
+            let path = source.path.clone().unwrap_or_default();
+            let found = if path.exists() { "nothing is wrong" } else { "not there; the defaults hold" };
+            writeln!(out, "{}: {found}", path.display())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(problems) => {
+            for line in problems.lines() {
+                writeln!(out, "{line}")?;
+            }
+            Ok(ExitCode::from(1))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `parallax models`: which encoders there are, fetching one from the hub, and checking one that is there.
+//! `parallax models`: which encoders and detectors there are, fetching one from the hub, and checking one that is there.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,16 +6,52 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use clap::Subcommand;
 
-use super::args::{Common, Models, ModelsAction};
-use super::interrupt::{INTERRUPTED, stop_on_interrupt};
-use super::progress::Meter;
+use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::options::Common;
 use crate::corpus::Passage;
-use crate::encode::hub::{Hub, HubError, Manifest};
-use crate::encode::{Brought, Encoder, MiniLm, Named, Role, Source, registry};
-use crate::pipeline::{MODELS, Recipe, recipe::Base};
+use crate::detect::registry::NamedDetector;
+use crate::detect::{CustomCrossEncoder, Detector};
+use crate::encode::family::Config;
+use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Role, Source, registry};
+use crate::encode::{HubError, Manifest, hub::Hub};
+use crate::engine::detectors::{DetectorOffer, FetchError, detectors, fetch_detector};
+use crate::engine::recipe::Base;
+use crate::engine::{MODELS, Recipe};
 use crate::report::safe;
-use crate::retrieve::dense::dot;
+use crate::vector::dot;
+use crate::work::Stop;
+
+/// `parallax models`
+#[derive(Debug, clap::Args)]
+pub struct Models {
+    /// What to do with models.
+    #[command(subcommand)]
+    pub action: ModelsAction,
+}
+
+/// What to do with models.
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// List the encoders: built in, downloaded, and on the hub with their sizes.
+    List {
+        /// List the detectors instead, with what they measured on our test.
+        #[arg(long)]
+        detectors: bool,
+    },
+    /// Download an encoder or a detector from the hub. HF_ENDPOINT names another hub, HF_TOKEN is sent to it, HF_HUB_OFFLINE forbids downloads.
+    Get {
+        /// A name that `models list` or `models list --detectors` prints, or hf:ORG/MODEL.
+        name: String,
+    },
+    /// Check a downloaded encoder: its files, and that it ranks a relevant passage above an irrelevant one. Or a detector: its files, its
+    /// classes, and that it finds a passage for a statement likelier to support it than one against it.
+    Check {
+        /// A name that `models list` or `models list --detectors` prints, hf:ORG/MODEL or path:FOLDER, with options if you like.
+        name: String,
+    },
+}
 
 /// Runs the command.
 ///
@@ -24,9 +60,13 @@ use crate::retrieve::dense::dot;
 pub fn run(common: &Common, args: &Models) -> anyhow::Result<ExitCode> {
     let models = common.opening().data_dir.join(MODELS);
     match &args.action {
-        ModelsAction::List => list(&models),
-        ModelsAction::Get { name } => get(name, &models),
-        ModelsAction::Check { name } => check(name, &models),
+        ModelsAction::List { detectors: false } => list(&models),
+        ModelsAction::List { detectors: true } => list_detectors(&models),
+        ModelsAction::Get { name } => get(name, &models, common.offline),
+        ModelsAction::Check { name } => match NamedDetector::find(name) {
+            Some(detector) => check_detector(detector, &models),
+            None => check(name, &models),
+        },
     }
 }
 
@@ -63,26 +103,55 @@ fn list(models: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn get(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
+fn list_detectors(models: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    writeln!(out, "name\tstate\tMB\tlanguages\tlicence\tmeasured on our test\trepository")?;
+    for one in detectors(models) {
+        let DetectorOffer { name, languages, licence, measured, origin, .. } = &one;
+        let (state, size) =
+            (one.presence.words(), one.megabytes.map(|mb| mb.to_string()).unwrap_or_default());
+        writeln!(out, "{name}\t{state}\t{size}\t{languages}\t{licence}\t{measured}\t{origin}")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get_detector(detector: &NamedDetector, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
+    match fetch_detector(detector, models, offline, &|progress| meter.show(progress), &stop) {
+        Err(FetchError::Hub(HubError::Stopped(_))) => return Ok(interrupted()),
+        fetched => fetched?,
+    }
+    let place = registry::folder(models, detector.repository);
+    writeln!(io::stderr(), "{} is in {}", detector.repository, place.display())?;
+    writeln!(io::stdout(), "--detector {}", detector.name)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
+    if let Some(detector) = NamedDetector::find(name) {
+        return get_detector(detector, models, offline);
+    }
+    anyhow::ensure!(!offline, "--offline: nothing is fetched; leave it out to fetch {name}");
     let named = named(name)?;
     let Some(named) = named.filter(|named| !named.source.repositories().is_empty()) else {
         bail!(
             "`{name}` is there already; from the hub come hf:ORG/MODEL and the names that `models list` shows"
         );
     };
-    let (meter, stop) = (Meter::default(), stop_on_interrupt()?);
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
     for repository in named.source.repositories() {
         let place = match here(models, repository) {
             Some(place) => place,
-            None => match Hub::from_env()?.fetch(repository, models, &|progress| meter.tell(progress), &stop)
+            None => match Hub::from_env()?.fetch(repository, models, &|progress| meter.show(progress), &stop)
             {
-                Err(HubError::Stopped(_)) => return Ok(ExitCode::from(INTERRUPTED)),
+                Err(HubError::Stopped(_)) => return Ok(interrupted()),
                 fetched => fetched?,
             },
         };
         writeln!(io::stderr(), "{repository} is in {}", place.display())?;
     }
-    writeln!(io::stdout(), "{}", Recipe::from(Base::Brought(named.into())))?;
+    writeln!(io::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,12 +167,43 @@ fn named(name: &str) -> anyhow::Result<Option<Named>> {
         return Ok(None);
     }
     match name.parse::<Recipe>()?.base {
-        Base::Brought(named) => Ok(Some((*named).clone())),
+        Base::Custom(named) => Ok(Some((*named).clone())),
         _ => bail!("`{name}` is no encoder; see: parallax models list"),
     }
 }
 
-/// A question, a passage about it, and one about something else: whatever a model is for, it must tell these apart.
+/// A statement, a passage for it and one against it: any detector must find the first likelier to support it.
+const STATEMENT: &str = "Zoos should be banned.";
+const FOR: &str = "Zoos should be banned, because wild animals suffer when they are kept in cages.";
+const AGAINST: &str = "Zoos should not be banned, because they save animals that would otherwise die out.";
+
+fn check_detector(detector: &NamedDetector, models: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let folder = Named::from(detector.source()).towers(models)?.passages;
+    let manifest = Manifest::read(&folder)?;
+    manifest.check(&folder)?;
+    writeln!(out, "ok\t{} files of {} at {}", manifest.files.len(), manifest.repository, &manifest.revision)?;
+    let model = CustomCrossEncoder::load(&detector.source(), None, models)?;
+    let classes = Config::read(&folder)?.own_labels();
+    let mut all = true;
+    let mut report = |good: bool, what: String| {
+        all &= good;
+        writeln!(out, "{}\t{what}", if good { "ok" } else { "FAILED" })
+    };
+    report(detector.check(&classes).is_ok(), format!("its classes: {}", classes.join(", ")))?;
+    let judge = |text: &str| {
+        let passage = Passage { text: text.into(), ..Passage::default() };
+        model.judge(&passage, STATEMENT, &Stop::never())
+    };
+    let (for_it, against) = (judge(FOR)?, judge(AGAINST)?);
+    report(
+        for_it > against,
+        format!("a passage for a statement gets {for_it:.3}, one against it {against:.3}"),
+    )?;
+    Ok(ExitCode::from(u8::from(!all)))
+}
+
+/// A question, a passage about it, and one about something else: any encoder must rank the first passage above the second.
 const QUESTION: &str = "Should zoos be banned?";
 const NEAR: &str = "Zoos should be closed, because wild animals suffer when they are kept in cages.";
 const FAR: &str = "Stir the butter and the sugar, then add two eggs and a spoon of flour.";
@@ -111,7 +211,7 @@ const FAR: &str = "Stir the butter and the sugar, then add two eggs and a spoon 
 fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let encoder: Box<dyn Encoder> = match named(name)? {
-        None => Box::new(MiniLm::carried()?),
+        None => Box::new(MiniLm::builtin()?),
         Some(named) => {
             let towers = named.towers(models)?;
             for folder in [&towers.queries, &towers.passages] {
@@ -130,7 +230,7 @@ fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
                     break;
                 }
             }
-            let brought = Brought::load(&named, &towers)?;
+            let brought = CustomEncoder::load(&named, &towers)?;
             writeln!(out, "ok\treads {}", brought.card())?;
             Box::new(brought)
         }
@@ -148,12 +248,15 @@ fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
     let (question, near, far) = (encoder.encode(QUESTION, Role::Query)?, passage(NEAR)?, passage(FAR)?);
     let same = passage(NEAR)? == near && near.len() == encoder.dimensions() && question.len() == near.len();
     let mut all = true;
-    let mut tell = |good: bool, what: String| {
+    let mut report = |good: bool, what: String| {
         all &= good;
         writeln!(out, "{}\t{what}", if good { "ok" } else { "FAILED" })
     };
-    tell(same, "a text has the same vector twice, of the length that the model says".into())?;
+    report(same, "a text has the same vector twice, of the length that the model says".into())?;
     let (near, far) = (dot(&question, &near), dot(&question, &far));
-    tell(near > far, format!("a passage on the question scores {near:.3}, one on something else {far:.3}"))?;
+    report(
+        near > far,
+        format!("a passage on the question scores {near:.3}, one on something else {far:.3}"),
+    )?;
     Ok(ExitCode::from(u8::from(!all)))
 }

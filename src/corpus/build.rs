@@ -1,14 +1,24 @@
-//! Writing a store: beside its place, then swapped in, so that no half-built store is ever opened.
+//! Imports a source into a store: written beside its place, then renamed, so no half-built store is ever opened.
+//!
+//! The unfinished folder is named `FINGERPRINT.building`. The fingerprint covers the whole source, so the folder can only hold the
+//! beginning of the same store, and a later run resumes there. `checkpoint.json` records how much is safely on disk and after
+//! which item of the source.
 
-use std::fs;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::about::About;
-use super::import::{Refused, Source};
-use super::library;
-use super::part::Part;
-use crate::input::InputError;
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use serde::{Deserialize, Serialize};
+
+use super::importer::Refused;
+use super::source::Source;
+use super::store::Passage;
+use crate::input::{Expected, InputError};
+use crate::storage::{replace, replace_folder};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// Passages between two reports of progress.
 const BATCH: u64 = 2_000;
@@ -16,62 +26,83 @@ const BATCH: u64 = 2_000;
 /// Why a store was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The source is not right.
+    /// The source is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The store could not be written.
     #[error(
-        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir, what was imported so far is kept"
+        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir; what was imported so far is kept"
     )]
     Cache {
-        /// Where it was to be.
+        /// The folder of the store.
         folder: String,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
-    /// A name that says nothing, or too much.
-    #[error("{0}")]
-    Name(String),
+    /// The name is empty, or has slashes or control characters.
+    #[error("a corpus cannot be called `{}`; expected a name without slashes, such as --name zoos", .0.escape_debug())]
+    BadName(String),
+    /// Another corpus was given the name.
+    #[error(
+        "another corpus is called {0}; give this one another name with --name, or remove that one with `parallax corpus rm {0}`"
+    )]
+    NameTaken(String),
+    /// Several corpora have the name.
+    #[error("{} corpora are called {name}; name one by its fingerprint: {}", fingerprints.len(), fingerprints.join(", "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The fingerprints of the corpora.
+        fingerprints: Vec<String>,
+    },
+    /// Another process is building the corpus of this name.
+    #[error("{0} is being built by another process; nothing was removed, end that one first")]
+    Busy(String),
     /// Stopped on request.
     #[error(transparent)]
     Stopped(#[from] crate::work::Stopped),
 }
 
 impl BuildError {
-    /// A failure to write below `folder`.
+    /// The error of writing in `folder`.
     pub fn cache(folder: &Path, error: &dyn std::fmt::Display) -> Self {
         BuildError::Cache { folder: folder.display().to_string(), reason: error.to_string() }
     }
 }
 
-/// Imports `source` into `place`, a folder that is not there yet, going on from where an earlier call was broken off.
+/// Imports `source` into the new folder `place`, resuming an interrupted import.
 ///
 /// # Errors
-/// The source is bad or empty, the folder cannot be written, or `stop` was set; `place` is then not there.
-pub fn store(source: &Source, place: &Path, tell: Tell<'_>, stop: &Stop) -> Result<(), BuildError> {
+/// The source is invalid or empty, the folder cannot be written, or `stop` was set. `place` does not exist then.
+pub fn store(
+    source: &Source,
+    place: &Path,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), BuildError> {
     let beside = place.with_extension("building");
     let cache = |error: std::io::Error| BuildError::cache(place, &error);
-    let built = write(source, &beside, tell, stop);
+    let built = write(source, &beside, on_progress, stop);
     if matches!(built, Err(BuildError::Input(_))) {
-        // Of a source that is not right nothing is kept. The reason why matters more than a leftover.
+        // Nothing of an invalid source stays. If removal fails too, the first error matters more.
         let _ = fs::remove_dir_all(&beside);
     }
     built?;
-    fs::rename(&beside, place).map_err(cache)
+    replace_folder(&beside, place).map_err(cache)
 }
 
-fn write(source: &Source, folder: &Path, tell: Tell<'_>, stop: &Stop) -> Result<(), BuildError> {
+fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Stop) -> Result<(), BuildError> {
     let cache = |error: std::io::Error| BuildError::cache(folder, &error);
     let mut about = About::of(source, source.recognised()?);
     let mut part = Part::open(folder).map_err(cache)?;
     let (mut item, mut ended) = (part.items(), None);
     if !part.census.is_empty() {
-        tell(Progress { job: Job::Importing, done: part.census.len(), total: 0 });
+        on_progress(Progress { job: Job::Importing, done: part.census.len(), total: 0 });
     }
     let done = item;
     source.read(done, &mut |at, passage| {
         if at.item != item {
-            // Everything before this item is in; a bad line before it must be met again.
+            // All earlier items are complete. After a bad line nothing is saved, so that the next run reports it again.
             let stopped = stop.is_set();
             if at.clean && (part.is_due() || stopped) {
                 ended = part.save(at.item - 1).err().map(cache);
@@ -90,7 +121,7 @@ fn write(source: &Source, folder: &Path, tell: Tell<'_>, stop: &Stop) -> Result<
             Refused::Enough
         })?;
         if part.census.len().is_multiple_of(BATCH) {
-            tell(at.progress(part.census.len()));
+            on_progress(at.progress(part.census.len()));
         }
         Ok(())
     })?;
@@ -108,5 +139,239 @@ fn write(source: &Source, folder: &Path, tell: Tell<'_>, stop: &Stop) -> Result<
     about.repeats = std::mem::take(&mut part.census.repeats);
     part.finish().map_err(cache)?;
     let about = serde_json::to_vec_pretty(&about).map_err(|error| BuildError::cache(folder, &error))?;
-    library::replace(&folder.join(About::FILE), &about).map_err(cache)
+    replace(&folder.join(About::FILE), &about).map_err(cache)
+}
+
+/// Bytes of passages between two checkpoints: at most a second's work.
+const EVERY: u64 = 16 << 20;
+
+/// How much is on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Checkpoint {
+    /// Items of the source that are complete.
+    items: usize,
+    /// Passages of these items.
+    passages: u64,
+    /// Bytes of these passages.
+    bytes: u64,
+}
+
+/// A store that is being written.
+pub struct Part {
+    folder: PathBuf,
+    passages: BufWriter<File>,
+    offsets: BufWriter<File>,
+    line: Vec<u8>,
+    bytes: u64,
+    saved: Checkpoint,
+    /// Ids and texts written so far.
+    pub census: Census,
+}
+
+impl Part {
+    /// Resumes what an earlier run left in `folder`, or starts anew.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        match Self::resume(folder) {
+            Some(part) => Ok(part),
+            None => Self::begin(folder),
+        }
+    }
+
+    fn begin(folder: &Path) -> io::Result<Self> {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(folder)?;
+        let create = |name| File::create(folder.join(name)).map(BufWriter::new);
+        let (passages, offsets) = (create("passages.jsonl")?, create("offsets.u64")?);
+        let (line, saved, census) = (Vec::new(), Checkpoint::default(), Census::default());
+        Ok(Part { folder: folder.into(), passages, offsets, line, bytes: 0, saved, census })
+    }
+
+    /// `None` if there is nothing to resume, or the files do not match the checkpoint.
+    fn resume(folder: &Path) -> Option<Self> {
+        let saved: Checkpoint =
+            serde_json::from_slice(&fs::read(folder.join("checkpoint.json")).ok()?).ok()?;
+        let open = |name, length| {
+            let file = OpenOptions::new().read(true).append(true).open(folder.join(name)).ok()?;
+            // Everything after the checkpoint is written again.
+            (file.metadata().ok()?.len() >= length && file.set_len(length).is_ok()).then_some(file)
+        };
+        let passages = open("passages.jsonl", saved.bytes)?;
+        let offsets = open("offsets.u64", saved.passages * 8)?;
+        let mut census = Census::default();
+        let (mut lines, mut line) =
+            (BufReader::new(File::open(folder.join("passages.jsonl")).ok()?), Vec::new());
+        while lines.read_until(b'\n', &mut line).ok()? > 0 {
+            census.add(&serde_json::from_slice::<Passage>(&line).ok()?).ok()?;
+            line.clear();
+        }
+        let (passages, offsets) = (BufWriter::new(passages), BufWriter::new(offsets));
+        let part = Part { folder: folder.into(), passages, offsets, line, bytes: saved.bytes, saved, census };
+        (part.census.len() == saved.passages).then_some(part)
+    }
+
+    /// Items of the source that are already stored.
+    pub fn items(&self) -> usize {
+        self.saved.items
+    }
+
+    /// Appends a passage that the census accepted.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn push(&mut self, passage: &Passage) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, passage)?;
+        self.line.push(b'\n');
+        self.passages.write_all(&self.line)?;
+        self.offsets.write_all(&self.bytes.to_le_bytes())?;
+        self.bytes += self.line.len() as u64;
+        Ok(())
+    }
+
+    /// Whether it is time for another checkpoint.
+    pub fn is_due(&self) -> bool {
+        self.bytes - self.saved.bytes >= EVERY
+    }
+
+    /// Syncs everything written, and records it as the complete first `items` items.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn save(&mut self, items: usize) -> io::Result<()> {
+        for file in [&mut self.passages, &mut self.offsets] {
+            file.flush()?;
+            file.get_ref().sync_data()?;
+        }
+        let saved = Checkpoint { items, passages: self.census.len(), bytes: self.bytes };
+        replace(&self.folder.join("checkpoint.json"), &serde_json::to_vec(&saved)?)?;
+        self.saved = saved;
+        Ok(())
+    }
+
+    /// Completes the store and removes its checkpoint.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.offsets.write_all(&self.bytes.to_le_bytes())?;
+        for file in [self.passages, self.offsets] {
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        }
+        // Checkpoints, and temporary files of killed runs.
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "json" || end == "new" || end == "part") {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Repeated passages listed by name; the rest are counted.
+const LISTED: usize = 5;
+
+/// A passage with the title and text of an earlier one. Both stay in the corpus: judgments may name either.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The later passage's id.
+    pub id: String,
+    /// The earlier one's position in the corpus, from 0.
+    pub of: u32,
+}
+
+/// Repeated passages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// How many passages repeat an earlier one.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<Repeat>,
+}
+
+/// Checks ids and counts repeated texts. Holds hashes instead of strings: 16 bytes of BLAKE3 an id and 12 bytes a text, 40 to 80 bytes a
+/// passage with the free room of the tables. Two ids never share a hash; a text is wrongly counted as repeated with a chance of one in a
+/// hundred thousand among twenty million.
+#[derive(Default)]
+pub struct Census {
+    ids: HashSet<[u8; 16]>,
+    texts: HashMap<u64, u32>,
+    /// Passages with the title and text of an earlier one.
+    pub repeats: Repeats,
+}
+
+impl Census {
+    /// Adds a passage.
+    ///
+    /// # Errors
+    /// An earlier passage has the same id, or there are too many passages.
+    pub fn add(&mut self, passage: &Passage) -> Result<(), Expected> {
+        let hash = blake3::hash(passage.id.as_bytes());
+        let key = <[u8; 16]>::try_from(&hash.as_bytes()[..16]).unwrap_or_default();
+        let place = u32::try_from(self.ids.len()).map_err(|_| "at most 4,294,967,296 passages")?;
+        if !self.ids.insert(key) {
+            return Err(format!("an id of its own (`{}` stood on an earlier line)", passage.id).into());
+        }
+        let mut text = DefaultHasher::new();
+        (&passage.title, &passage.text).hash(&mut text);
+        let earlier = *self.texts.entry(text.finish()).or_insert(place);
+        if earlier != place {
+            self.repeats.count += 1;
+            if self.repeats.first.len() < LISTED {
+                self.repeats.first.push(Repeat { id: passage.id.clone(), of: earlier });
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of passages.
+    pub fn len(&self) -> u64 {
+        self.ids.len() as u64
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// Where a corpus comes from: `about.json`, beside its passages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// Whether the user chose the name, which no other corpus may take then.
+    #[serde(alias = "given")]
+    pub named_by_user: bool,
+    /// The file or folder it was imported from.
+    pub source: PathBuf,
+    /// The recognised format and columns.
+    pub recognised: String,
+    /// Passages with the title and text of an earlier one.
+    pub repeats: Repeats,
+    /// When it was built, in seconds since 1970.
+    pub built: u64,
+}
+
+impl About {
+    /// Its file name.
+    pub const FILE: &str = "about.json";
+
+    /// A source that has not been read yet.
+    pub fn of(source: &Source, recognised: String) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        About {
+            name: source.name(),
+            named_by_user: false,
+            source: source.path().into(),
+            recognised,
+            repeats: Repeats::default(),
+            built: now.unwrap_or_default().as_secs(),
+        }
+    }
 }

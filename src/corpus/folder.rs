@@ -1,15 +1,19 @@
-//! A folder of text files, cut into passages of 100 words.
+//! Imports a folder of text files and web pages, cut into passages of 100 words.
 //!
-//! A passage's id is `FILE#N` (path below the folder without its ending, N from 1). Its title is the file's line in
-//! `titles.tsv` (`FILE<Tab>TITLE`) if there is one, else the first heading or the page's title, else the file's stem.
+//! A passage's id is `FILE#N`: the path inside the folder without its extension, and N from 1. Its title is the file's line in
+//! `titles.tsv` (`FILE<Tab>TITLE`), else the first heading or the page's title, else the file's stem. [`main_text`] extracts a page's
+//! title and main text by Mozilla's Readability rules; it fetches nothing and runs no script.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::import::{At, Refused, Sink};
-use super::{Passage, chunks, html};
+use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
+
+use super::importer::{At, Refused, Sink};
+use super::store::Passage;
 use crate::input::{InputError, lines};
+use crate::work::catch_panic;
 
 /// The text files below `folder`, in order of their paths.
 ///
@@ -22,7 +26,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
         for entry in listing {
             let entry = entry.map_err(|error| InputError::unreadable(&next, &error))?;
             let path = entry.path();
-            // A link to a folder may lead round in a circle; it is not followed.
+            // Links to folders are not followed: they may form a loop.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(path);
             } else if is_text(&path) || is_html(&path) || is_titles(&path) {
@@ -62,7 +66,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
     for (i, file) in texts.enumerate() {
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
         let mut stem = inside.to_string_lossy().replace('\\', "/");
-        // Two files that differ in their ending only: the later one keeps it.
+        // Of two files that differ only in extension, the later one gets it in its id.
         if !stems.insert(stem.clone()) {
             stem = format!("{stem}.{}", file.extension().unwrap_or_default().to_string_lossy());
         }
@@ -71,7 +75,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
         }
         let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
         let (own, text) = match is_html(file) {
-            true => html::main_text(&text).map(|page| (page.title, page.text)).map_err(|reason| {
+            true => main_text(&text).map(|page| (page.title, page.text)).map_err(|reason| {
                 InputError::Unreadable { path: file.clone(), reason: reason.to_string() }
             })?,
             false => (heading(&text), text),
@@ -86,7 +90,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
                 Ok(()) => {}
                 Err(Refused::Enough) => return Ok(()),
                 Err(Refused::Bad(expected)) => {
-                    let reason = format!("expected {expected}");
+                    let reason = expected.to_string();
                     return Err(InputError::Unreadable { path: file.clone(), reason });
                 }
             }
@@ -110,4 +114,106 @@ fn titles(path: &Path) -> Result<HashMap<String, String>, InputError> {
         })?;
     }
     Ok(titles)
+}
+
+/// Most tags of a page. Parsing costs the square of the nesting depth, and no page of text has more.
+const TAGS: usize = 60_000;
+
+/// The content of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// Its main text, one line a block. If Readability finds no article, all visible text.
+    pub text: String,
+}
+
+/// Why a page cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlError {
+    /// It has too many tags.
+    #[error(
+        "{0} tags, which is more than a page of text has; take it out of the folder, or save it as plain text"
+    )]
+    Tags(usize),
+    /// Readability failed.
+    #[error("this page cannot be read ({0}); take it out of the folder, or save it as plain text")]
+    Rules(#[from] ReadabilityError),
+    /// The parser panicked.
+    #[error("this page cannot be read; take it out of the folder, or save it as plain text")]
+    Panicked,
+}
+
+/// The title and main text of a page.
+///
+/// # Errors
+/// It has too many tags, or the parser failed.
+pub fn main_text(html: &str) -> Result<Page, HtmlError> {
+    let tags = html.matches('<').count();
+    if tags > TAGS {
+        return Err(HtmlError::Tags(tags));
+    }
+    // A page from anywhere can trigger a bug in the parser; one page must not end a whole job.
+    catch_panic(|| article(html)).unwrap_or(Err(HtmlError::Panicked))
+}
+
+fn article(html: &str) -> Result<Page, HtmlError> {
+    let config = Config { text_mode: TextMode::Formatted, ..Config::default() };
+    match Readability::new(html, None, Some(config.clone()))?.parse() {
+        Ok(article) => {
+            Ok(Page { title: title(&article.title), text: article.text_content.trim().to_owned() })
+        }
+        Err(ReadabilityError::GrabFailed) => {
+            let page = Readability::new(html, None, Some(config))?;
+            page.doc.select("head, script, style, noscript, template").remove();
+            let text = page.doc.formatted_text().trim().to_owned();
+            // The title was removed with the head.
+            let whole = Readability::new(html, None, None)?;
+            Ok(Page { title: title(&whole.get_article_title()), text })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn title(text: &str) -> Option<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// Words in a passage.
+pub const WORDS: usize = 100;
+
+/// Cuts `text` into runs of 100 words joined by single spaces; the last one may be shorter.
+///
+/// Words are separated by white space. A text without words has no chunks.
+pub fn chunks(text: &str) -> impl Iterator<Item = String> + '_ {
+    let mut words = text.split_whitespace();
+    std::iter::from_fn(move || {
+        let mut chunk = String::from(words.next()?);
+        for word in words.by_ref().take(WORDS - 1) {
+            chunk.push(' ');
+            chunk.push_str(word);
+        }
+        Some(chunk)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_250_words_gives_three_passages_and_loses_no_word() {
+        let text: Vec<String> = (0..250).map(|i| format!("w{i}")).collect();
+        let cut: Vec<String> = chunks(&text.join(" \n")).collect();
+        let sizes: Vec<usize> = cut.iter().map(|c| c.split(' ').count()).collect();
+        assert_eq!(sizes, [100, 100, 50]);
+        assert_eq!(cut.join(" "), text.join(" "));
+    }
+
+    #[test]
+    fn a_blank_text_has_no_chunks_and_one_word_has_one() {
+        assert_eq!(chunks(" \n\t").count(), 0);
+        assert_eq!(chunks("alone").collect::<Vec<_>>(), ["alone"]);
+    }
 }

@@ -1,59 +1,53 @@
-//! The folder where imported corpora are kept, each under the fingerprint of its content.
+//! The library: all imported corpora, each under the fingerprint of its content.
 //!
 //! ```text
-//! DATA/sources/PATH-HASH.json          what a source looked like when it was last read
-//! DATA/corpora/FINGERPRINT/            passages.jsonl, offsets.u64, about.json, and what others derive from them
+//! DATA/sources/PATH-HASH.json          size and time of a source's files when they were last read
+//! DATA/corpora/FINGERPRINT/            passages.jsonl, offsets.u64, about.json, and the index and vectors made from them
 //! DATA/corpora/FINGERPRINT.building/   the same, unfinished
-//! DATA/corpora/FINGERPRINT.lock        held while something below that folder is built; holds the number of that process
+//! DATA/corpora/FINGERPRINT.lock        held while something in that folder is built; names the process that holds it
 //! ```
 
-use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
-use super::about::About;
-use super::build;
-pub use super::build::BuildError;
-use super::import::{Listed, Source};
-use super::kept::{self, Kept};
-use super::{Corpus, Fingerprint};
+use super::build::{self, About, BuildError};
+use super::source::{Listed, Source};
+use super::store::{Corpus, Fingerprint};
 use crate::input::{self, InputError};
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use crate::storage::{Attempt, FileLock, Holder, replace};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
-/// Between two looks whether another process has ended its build.
+/// Between two checks whether another process has finished.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Where corpora and what is derived from them lie.
+/// The folder of all corpora.
 #[derive(Clone, Debug)]
 pub struct Library {
     root: PathBuf,
 }
 
-/// What a user calls a corpus by.
+/// What a user named as corpus.
 #[derive(Clone, Debug)]
 pub enum Called {
-    /// A file or folder, which is imported if its content is not known yet.
+    /// A file or folder, imported if its content is new.
     Source(Source),
-    /// A corpus that is kept here; its source may be gone.
-    Kept(Kept),
+    /// A stored corpus; its source may be gone.
+    StoredCorpus(StoredCorpus),
 }
 
-/// The lock, or the number of the process that holds it.
-struct Lock(Result<File, u32>);
-
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct Seen {
     listing: Vec<Listed>,
     fingerprint: Fingerprint,
 }
 
 impl Library {
-    /// A library in `root`, which is made when something is first kept there.
+    /// A library in `root`, which is created on the first import.
     pub fn at(root: &Path) -> Self {
         Library { root: root.into() }
     }
@@ -63,80 +57,88 @@ impl Library {
         self.root.join("corpora").join(&fingerprint.0)
     }
 
-    /// What the user named: a file or folder, or a corpus that is kept here under that name.
+    /// Resolves what the user named: a file or folder, or a stored corpus by name or fingerprint.
     ///
     /// # Errors
-    /// It is neither, or several corpora have that name.
+    /// It is neither, or several corpora have this name.
     pub fn named(&self, path: &Path) -> Result<Called, BuildError> {
         if !path.exists()
             && !input::is_standard_input(path)
             && let Some(name) = path.to_str()
         {
             let reason =
-                "no such file or folder, and no corpus is called so (`parallax corpus list` shows all)";
-            return match kept::find(&self.root.join("corpora"), name)? {
-                Some(kept) => Ok(Called::Kept(kept)),
+                "no such file or folder, and no corpus has this name (`parallax corpus list` shows all)";
+            return match find(&self.root.join("corpora"), name)? {
+                Some(stored) => Ok(Called::StoredCorpus(stored)),
                 None => Err(InputError::Unreadable { path: path.into(), reason: reason.into() }.into()),
             };
         }
         Ok(Called::Source(Source::recognise(path)?))
     }
 
-    /// Opens what was named.
+    /// Opens what [`Library::named`] found.
     ///
     /// # Errors
     /// As [`Library::open`].
-    pub fn open_named(&self, called: &Called, tell: Tell<'_>, stop: &Stop) -> Result<Corpus, BuildError> {
+    pub fn open_named(
+        &self,
+        called: &Called,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<Corpus, BuildError> {
         match called {
-            Called::Source(source) => self.open(source, tell, stop),
-            Called::Kept(kept) => self.open_kept(kept),
+            Called::Source(source) => self.open(source, on_progress, stop),
+            Called::StoredCorpus(stored) => self.open_stored(stored),
         }
     }
 
-    /// Opens a source, importing it first if its content is not known yet.
+    /// Opens a source, importing it first if its content is new.
     ///
     /// # Errors
-    /// The source is bad, the library cannot be written, or `stop` was set.
-    pub fn open(&self, source: &Source, tell: Tell<'_>, stop: &Stop) -> Result<Corpus, BuildError> {
+    /// The source is invalid, the library cannot be written, or `stop` was set.
+    pub fn open(
+        &self,
+        source: &Source,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<Corpus, BuildError> {
         let fingerprint = self.fingerprint(source)?;
         let folder = self.folder(&fingerprint);
         if !folder.exists() {
-            let _lock = self.lock(&fingerprint, tell, stop)?;
-            // Another process may have built it while this one waited.
+            let _lock = self.lock(&fingerprint, on_progress, stop)?;
+            // Another process may have finished it meanwhile.
             if !folder.exists() {
-                build::store(source, &folder, tell, stop)?;
+                build::store(source, &folder, on_progress, stop)?;
             }
         }
         Self::map(&folder, source.name(), fingerprint)
     }
 
-    /// Opens a source and keeps it under a name, by which [`Library::named`] finds it without its source.
+    /// Imports a source under a name, by which [`Library::named`] finds it without its source.
     ///
     /// # Errors
-    /// As [`Library::open`], or another corpus has that name.
+    /// As [`Library::open`], or another corpus has this name.
     pub fn add(
         &self,
         source: &Source,
         name: &str,
-        tell: Tell<'_>,
+        on_progress: OnProgress<'_>,
         stop: &Stop,
     ) -> Result<Corpus, BuildError> {
-        kept::check(name)?;
+        check(name)?;
         let fingerprint = self.fingerprint(source)?;
-        let taken = self.kept()?.into_iter().find(|kept| {
-            kept.fingerprint != fingerprint
-                && kept.about.as_ref().is_some_and(|about| about.given && about.name == name)
+        let taken = self.stored()?.into_iter().find(|stored| {
+            stored.fingerprint != fingerprint
+                && stored.about.as_ref().is_some_and(|about| about.named_by_user && about.name == name)
         });
         if taken.is_some() {
-            return Err(BuildError::Name(format!(
-                "another corpus is called {name}; give this one another name with --name, or remove that one with `parallax corpus rm {name}`"
-            )));
+            return Err(BuildError::NameTaken(name.into()));
         }
-        let mut corpus = self.open(source, tell, stop)?;
+        let mut corpus = self.open(source, on_progress, stop)?;
         let place = self.folder(&fingerprint).join(About::FILE);
-        let known = fs::read(&place).ok().and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
-        let about = known.map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
-        let about = About { name: name.into(), given: true, source: source.path().into(), ..about };
+        let seen = fs::read(&place).ok().and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
+        let about = seen.map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
+        let about = About { name: name.into(), named_by_user: true, source: source.path().into(), ..about };
         serde_json::to_vec_pretty(&about)
             .map_err(std::io::Error::from)
             .and_then(|bytes| replace(&place, &bytes))
@@ -145,20 +147,20 @@ impl Library {
         Ok(corpus)
     }
 
-    /// All corpora that are kept here, by name; also those that were not finished.
+    /// All stored corpora by name, unfinished ones too.
     ///
     /// # Errors
     /// The library cannot be read.
-    pub fn kept(&self) -> Result<Vec<Kept>, BuildError> {
-        kept::all(&self.root.join("corpora"))
+    pub fn stored(&self) -> Result<Vec<StoredCorpus>, BuildError> {
+        all(&self.root.join("corpora"))
     }
 
-    /// Opens a corpus that is kept here.
+    /// Opens a stored corpus.
     ///
     /// # Errors
-    /// It is not whole.
-    pub fn open_kept(&self, kept: &Kept) -> Result<Corpus, BuildError> {
-        Self::map(&kept.folder, kept.name().to_owned(), kept.fingerprint.clone())
+    /// It is unfinished.
+    pub fn open_stored(&self, stored: &StoredCorpus) -> Result<Corpus, BuildError> {
+        Self::map(&stored.folder, stored.name().to_owned(), stored.fingerprint.clone())
     }
 
     fn map(folder: &Path, name: String, fingerprint: Fingerprint) -> Result<Corpus, BuildError> {
@@ -167,7 +169,7 @@ impl Library {
         let (lines, offsets) = (open("passages.jsonl")?, open("offsets.u64")?);
         let length =
             lines.metadata().map_err(|error| BuildError::cache(&at("passages.jsonl"), &error))?.len();
-        // SAFETY: the file is never written again once its folder has been swapped in.
+        // SAFETY: the file is never written again once its folder has its final name.
         let offsets =
             unsafe { Mmap::map(&offsets) }.map_err(|error| BuildError::cache(&at("offsets.u64"), &error))?;
         Ok(Corpus::filed(name, fingerprint, (lines, length), offsets))
@@ -177,36 +179,39 @@ impl Library {
     ///
     /// # Errors
     /// Another process is building it, or the library cannot be written.
-    pub fn remove(&self, kept: &Kept) -> Result<(), BuildError> {
-        let cache = |error: std::io::Error| BuildError::cache(&kept.folder, &error);
-        let Lock(Ok(_lock)) = self.try_lock(&kept.fingerprint)? else {
-            return Err(BuildError::Name(format!(
-                "{} is being built by another process; nothing was removed, end that one first",
-                kept.name()
-            )));
+    pub fn remove(&self, stored: &StoredCorpus) -> Result<(), BuildError> {
+        let cache = |error: std::io::Error| BuildError::cache(&stored.folder, &error);
+        let Attempt::Acquired(_lock) = self.try_lock(&stored.fingerprint)? else {
+            return Err(BuildError::Busy(stored.name().into()));
         };
-        // Renamed first, so that a half-removed one is never opened.
-        let beside = kept.folder.with_extension("removed");
+        // Renamed first, so that no half-removed corpus is ever opened.
+        let beside = stored.folder.with_extension("removed");
         if beside.exists() {
             fs::remove_dir_all(&beside).map_err(cache)?;
         }
-        fs::rename(&kept.folder, &beside).and_then(|()| fs::remove_dir_all(&beside)).map_err(cache)
+        fs::rename(&stored.folder, &beside).and_then(|()| fs::remove_dir_all(&beside)).map_err(cache)
     }
 
-    /// Holds the right to build below a corpus's folder until the file is dropped. Waits while another process holds it, and
-    /// tells which.
+    /// Locks a corpus's folder for building, until the lock is dropped. Waits while another process holds it, and reports which.
     ///
     /// # Errors
     /// The library cannot be written, or `stop` was set.
-    pub fn lock(&self, fingerprint: &Fingerprint, tell: Tell<'_>, stop: &Stop) -> Result<File, BuildError> {
-        let mut told = None;
+    pub fn lock(
+        &self,
+        fingerprint: &Fingerprint,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<FileLock, BuildError> {
+        let mut reported = None;
         loop {
             match self.try_lock(fingerprint)? {
-                Lock(Ok(file)) => return Ok(file),
-                Lock(Err(_)) if stop.is_set() => return Err(Stopped.into()),
-                Lock(Err(holder)) => {
-                    if told.replace(holder) != Some(holder) {
-                        tell(Progress { job: Job::Waiting { process: holder }, done: 0, total: 1 });
+                Attempt::Acquired(lock) => return Ok(lock),
+                Attempt::Held(_) if stop.is_set() => return Err(Stopped.into()),
+                Attempt::Held(holder) => {
+                    // 0 where the holder has not written its number yet, or nobody may read it.
+                    let process = holder.map_or(0, |holder| holder.pid);
+                    if reported.replace(process) != Some(process) {
+                        on_progress(Progress { job: Job::Waiting { process }, done: 0, total: 1 });
                     }
                     std::thread::sleep(WAIT);
                 }
@@ -214,93 +219,135 @@ impl Library {
         }
     }
 
-    fn try_lock(&self, fingerprint: &Fingerprint) -> Result<Lock, BuildError> {
+    fn try_lock(&self, fingerprint: &Fingerprint) -> Result<Attempt, BuildError> {
         let folder = self.root.join("corpora");
         let cache = |error: std::io::Error| BuildError::cache(&folder, &error);
         fs::create_dir_all(&folder).map_err(cache)?;
         let place = folder.join(format!("{}.lock", fingerprint.0));
-        let open = File::options().create(true).truncate(false).read(true).write(true).open(&place);
-        let mut file = open.map_err(cache)?;
-        match file.try_lock() {
-            Ok(()) => {
-                file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).map_err(cache)?;
-                Ok(Lock(Ok(file)))
-            }
-            // Where the holder has not written its number yet, or nobody may read it, it is 0.
-            Err(TryLockError::WouldBlock) => {
-                Ok(Lock(Err(fs::read_to_string(&place).ok().and_then(|text| text.parse().ok()).unwrap_or(0))))
-            }
-            Err(TryLockError::Error(error)) => Err(cache(error)),
-        }
+        FileLock::try_acquire(&place, &Holder::here("parallax")).map_err(cache)
     }
 
     /// The content's identity, read again only if a file's size or time has changed.
     fn fingerprint(&self, source: &Source) -> Result<Fingerprint, BuildError> {
         let listing = source.listing()?;
         let card = self.root.join("sources").join(format!("{}.json", source.key()));
-        let known = fs::read(&card).ok().and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
-        if let Some(known) = known.filter(|known| known.listing == listing) {
-            return Ok(known.fingerprint);
+        let seen = fs::read(&card).ok().and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
+        if let Some(seen) = seen.filter(|seen| seen.listing == listing) {
+            return Ok(seen.fingerprint);
         }
         let fingerprint = source.fingerprint(&listing)?;
-        let known = Known { listing, fingerprint };
+        let seen = Seen { listing, fingerprint };
         let written = fs::create_dir_all(self.root.join("sources"))
-            .and_then(|()| Ok(serde_json::to_vec(&known)?))
+            .and_then(|()| Ok(serde_json::to_vec(&seen)?))
             .and_then(|bytes| replace(&card, &bytes));
         written.map_err(|error| BuildError::cache(&self.root, &error))?;
-        Ok(known.fingerprint)
+        Ok(seen.fingerprint)
     }
 }
 
-/// Writes a small file beside its place and swaps it in.
+/// One corpus in the library.
+#[derive(Clone, Debug)]
+pub struct StoredCorpus {
+    /// Identity of its content.
+    pub fingerprint: Fingerprint,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its origin; `None` if the import is unfinished.
+    pub about: Option<About>,
+    /// Whether the import is complete.
+    pub whole: bool,
+}
+
+impl StoredCorpus {
+    /// Its name, or its fingerprint if it is unfinished.
+    pub fn name(&self) -> &str {
+        self.about.as_ref().map_or(&self.fingerprint.0, |about| &about.name)
+    }
+
+    /// The number of passages so far.
+    pub fn passages(&self) -> u64 {
+        let offsets = fs::metadata(self.folder.join("offsets.u64")).map_or(0, |about| about.len() / 8);
+        offsets.saturating_sub(u64::from(self.whole))
+    }
+
+    /// Bytes on disk, including index and vectors.
+    pub fn bytes(&self) -> u64 {
+        size(&self.folder)
+    }
+
+    /// Its vectors by the key of their model, and whether they are complete.
+    pub fn vectors(&self) -> Vec<(String, bool)> {
+        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut found: Vec<_> = names
+            .filter_map(|name| match name.strip_suffix(".f32") {
+                Some(key) => Some((key.to_owned(), true)),
+                None => Some((name.strip_suffix(".f32.part")?.to_owned(), false)),
+            })
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => size(&entry.path()),
+        Ok(about) => about.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// All corpora below a folder, by name.
+pub(super) fn all(corpora: &Path) -> Result<Vec<StoredCorpus>, BuildError> {
+    let listing = match fs::read_dir(corpora) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listing => listing.map_err(|error| BuildError::cache(corpora, &error))?,
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let folder = entry.map_err(|error| BuildError::cache(corpora, &error))?.path();
+        let whole = folder.extension().is_none();
+        let unfinished = folder.extension().is_some_and(|end| end == "building");
+        if !folder.is_dir() || !(whole || unfinished) {
+            continue;
+        }
+        let fingerprint = Fingerprint(folder.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+        let about = fs::read(folder.join(About::FILE)).ok();
+        let about = about.and_then(|bytes| serde_json::from_slice(&bytes).ok()).filter(|_| whole);
+        found.push(StoredCorpus { fingerprint, folder, about, whole });
+    }
+    found.sort_by(|a, b| (a.name(), &a.fingerprint.0).cmp(&(b.name(), &b.fingerprint.0)));
+    Ok(found)
+}
+
+/// The complete corpus with this name or fingerprint. A name the user chose wins over one taken from a file.
 ///
 /// # Errors
-/// The folder cannot be written.
-pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = File::create(&beside)?;
-    file.write_all(bytes).and_then(|()| file.sync_all())?;
-    fs::rename(beside, path)?;
-    sweep(path);
+/// Several corpora have this name.
+pub(super) fn find(corpora: &Path, name: &str) -> Result<Option<StoredCorpus>, BuildError> {
+    let mut found = all(corpora)?;
+    found.retain(|stored| stored.whole && (stored.name() == name || stored.fingerprint.0 == name));
+    let given = |stored: &StoredCorpus| stored.about.as_ref().is_some_and(|about| about.named_by_user);
+    if found.iter().any(given) {
+        found.retain(given);
+    }
+    match found.as_slice() {
+        [_, _, ..] => {
+            let fingerprints = found.into_iter().map(|stored| stored.fingerprint.0).collect();
+            Err(BuildError::Ambiguous { name: name.into(), fingerprints })
+        }
+        _ => Ok(found.pop()),
+    }
+}
+
+/// Checks a name for a corpus.
+pub(super) fn check(name: &str) -> Result<(), BuildError> {
+    let bad = |c: char| c.is_control() || c == '/' || c == '\\';
+    if name.trim().is_empty() || name.chars().any(bad) {
+        return Err(BuildError::BadName(name.into()));
+    }
     Ok(())
-}
-
-/// Files beside a place that killed processes have left. Writing one takes milliseconds; a minute later nobody does.
-fn sweep(path: &Path) {
-    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem().and_then(OsStr::to_str)) else {
-        return;
-    };
-    let old = |file: &Path| {
-        let age = file.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
-        age.is_some_and(|age| age > Duration::from_secs(60))
-    };
-    for file in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".new"));
-        if number.is_some_and(|number| number.parse::<u32>().is_ok()) && old(&file) {
-            // It takes no place that anybody looks at.
-            let _ = fs::remove_file(file);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::SystemTime;
-
-    use super::*;
-
-    #[test]
-    fn what_killed_processes_left_beside_a_file_goes_when_it_is_written_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - Duration::from_secs(120);
-        for (name, at) in [("about.7.new", old), ("about.8.new", SystemTime::now()), ("about.x.new", old)] {
-            File::create(folder.path().join(name)).unwrap().set_modified(at).unwrap();
-        }
-        replace(&folder.path().join("about.json"), b"{}").unwrap();
-        let mut names: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["about.8.new", "about.json", "about.x.new"]);
-    }
 }

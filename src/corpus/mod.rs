@@ -1,74 +1,48 @@
-//! Passages and where they are kept.
+//! Passages, the importers that read them, and the library that stores imported corpora.
 //!
-//! Owns [`Passage`], [`Corpus`], the importers (one file a format) and the [`library::Library`] that keeps what
-//! was imported. It must not know about queries, rankings or models.
+//! | file | holds |
+//! | --- | --- |
+//! | `store` | [`Passage`], [`Corpus`]: the passages of one corpus, read where they lie on disk; metadata fields with few values |
+//! | `source` | a file or folder recognised as one of the formats |
+//! | `importer` | what all importers share (columns, positions, the sink), and the importer of JSONL and tables |
+//! | `folder`, `results` | the importers of folders of texts and of the results of other tools |
+//! | `build` | imports into the store, resumable |
+//! | `library` | all stored corpora: open, add, list, remove |
+//! | `sample` | the built-in sample |
+//!
+//! Must not know about queries, rankings or models. May use: assets, input, measure (run formats), storage, work.
 
-pub mod about;
 mod build;
-pub mod census;
-mod chunk;
-pub mod columns;
-pub mod fields;
 mod folder;
-pub mod html;
-pub mod import;
-mod jsonl;
-pub mod kept;
+mod importer;
 pub mod library;
-mod part;
 pub mod results;
-pub mod sample;
-mod store;
-mod table;
+pub mod source;
+pub mod store;
 
-pub use chunk::chunks;
-pub use store::Corpus;
+pub use build::{About, BuildError, Census, Repeats};
+pub use folder::{HtmlError, Page, chunks, main_text};
+pub use importer::{Columns, Refused};
+pub use library::StoredCorpus;
+pub use store::{Corpus, Fingerprint, Passage, PassageIx};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+/// The built-in sample: questions, passages, gold labels, recorded replies, and the passages' vectors.
+pub mod sample {
+    use super::store::Corpus;
 
-/// One retrievable piece of text, as BEIR's `corpus.jsonl` writes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Passage {
-    /// The passage's own name, unique in its corpus.
-    #[serde(rename = "_id")]
-    pub id: String,
-    /// Title of the page it comes from; may be empty.
-    #[serde(default)]
-    pub title: String,
-    /// The text itself.
-    pub text: String,
-    /// Anything else that is known of it (outlet, voice, address…).
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-}
+    /// Passages, one a line.
+    pub const CORPUS: &[u8] = include_bytes!("../../sample_data/corpus.jsonl");
+    /// Questions with their perspectives, one a line.
+    pub const QUESTIONS: &str = include_str!("../../sample_data/questions.jsonl");
+    /// Gold labels: question, id, perspective, label, evidence.
+    pub const LABELS: &str = include_str!("../../sample_data/labels.tsv");
+    /// Replies of a language model to the expansions' prompts for these questions, as recorded.
+    pub const REPLIES: &[u8] = include_bytes!("../../sample_data/replies.jsonl");
+    /// The passages' vectors by the built-in encoder, `[passages, 384]` little-endian f32, after a 32-byte key.
+    pub const VECTORS: &[u8] = include_bytes!("../../sample_data/minilm.f32");
 
-impl Passage {
-    /// What retrievers and encoders read: `title + ' ' + text`, or the text alone.
-    pub fn contents(&self) -> String {
-        if self.title.is_empty() { self.text.clone() } else { format!("{} {}", self.title, self.text) }
+    /// The sample as a corpus.
+    pub fn corpus() -> Corpus {
+        Corpus::builtin("sample", CORPUS)
     }
 }
-
-/// A passage's place in its corpus, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PassageIx(pub u32);
-
-impl PassageIx {
-    /// No corpus is so large: from here on stand passages that a run names and the corpus does not hold.
-    const OUTSIDE: u32 = 1 << 31;
-
-    /// A place outside of the corpus.
-    pub fn outside(number: u32) -> Self {
-        PassageIx(number | Self::OUTSIDE)
-    }
-
-    /// Which of the places outside it is, if it is one.
-    pub fn as_outside(self) -> Option<u32> {
-        (self.0 >= Self::OUTSIDE).then_some(self.0 & !Self::OUTSIDE)
-    }
-}
-
-/// Identity of a corpus's content: two corpora with equal fingerprints hold the same passages.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Fingerprint(pub String);

@@ -1,18 +1,18 @@
-//! Results of rank_llm and BERDS as a corpus: the passages that some runs carry, each once.
+//! Imports the passages contained in result files of rank_llm and BERDS, each passage once.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use super::Passage;
-use super::import::{At, Refused, Sink};
-use crate::input::{self, BadLine, InputError};
-use crate::measure::trec::{Carried, Run, RunOrder, TrecError, read_json_run};
+use super::importer::{At, Refused, Sink};
+use super::store::Passage;
+use crate::input::{self, BadLine, Expected, InputError};
+use crate::measure::trec::{Run, RunOrder, RunPassage, TrecError, read_json_run};
 
-/// How much of a file is looked at to know it.
+/// Bytes read to recognise a file.
 const LOOK: u64 = 1 << 16;
 
-/// Whether a file holds such results: a list in JSON, or objects that hold one.
+/// Whether a file contains such results: a JSON list, or objects that contain one.
 ///
 /// # Errors
 /// It cannot be read.
@@ -24,18 +24,22 @@ pub fn is_results(path: &Path) -> Result<bool, InputError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let object = text.lines().next().unwrap_or_default();
     let lists = ["\"candidates\"", "\"hits\"", "\"ctxs\""];
-    // BEIR's lines have an id and a text, and no list.
+    // BEIR's lines have an id and no list.
     Ok(text.starts_with('[')
         || (object.starts_with('{')
             && !object.contains("\"_id\"")
             && lists.iter().any(|name| text.contains(name))))
 }
 
-/// Reads a run that is JSON, telling `each` of every passage it carries.
+/// Reads a JSON run and calls `each` for every passage in it.
 ///
 /// # Errors
-/// It is not what the format asks for.
-pub fn read_run(path: &Path, order: RunOrder, each: &mut dyn FnMut(Carried<'_>)) -> Result<Run, InputError> {
+/// It does not follow the format.
+pub fn read_run(
+    path: &Path,
+    order: RunOrder,
+    each: &mut dyn FnMut(RunPassage<'_>),
+) -> Result<Run, InputError> {
     let run = read_json_run(&path.display().to_string(), input::open_whole(path)?, order, 1, each);
     run.map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
@@ -46,24 +50,24 @@ pub fn read_run(path: &Path, order: RunOrder, each: &mut dyn FnMut(Carried<'_>))
     })
 }
 
-/// Reads the passages of all `files` after the first `done` into `sink`, by id, in order of their first mention.
+/// Reads the passages of all `files` after the first `done` into `sink`, by id, in the order they first occur.
 ///
 /// # Errors
-/// A file is not such results, or an id stands for two texts.
+/// A file is not such results, or an id has two texts.
 pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputError> {
     let mut seen = HashMap::new();
     let mut enough = false;
     for (number, file) in files.iter().enumerate() {
         let mut bad = Vec::new();
-        read_run(file, RunOrder::AsGiven, &mut |carried| {
+        read_run(file, RunOrder::AsGiven, &mut |entry| {
             if enough {
                 return;
             }
-            let taken = take(&mut seen, &carried, number, files).and_then(|new| {
+            let taken = take(&mut seen, &entry, number, files).and_then(|new| {
                 if !new || seen.len() <= done {
                     return Ok(());
                 }
-                let (id, title, text) = (carried.id.into(), carried.title.into(), carried.text.into());
+                let (id, title, text) = (entry.id.into(), entry.title.into(), entry.text.into());
                 let at = At { item: seen.len(), clean: bad.is_empty(), share: 0.0 };
                 sink(at, Passage { id, title, text, ..Passage::default() })
             });
@@ -71,8 +75,8 @@ pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputE
                 Ok(()) => {}
                 Err(Refused::Enough) => enough = true,
                 Err(Refused::Bad(expected)) => {
-                    let (line, found) = (carried.line, carried.text.into());
-                    bad.push(BadLine { file: file.clone(), line, expected, found });
+                    let (line, found) = (entry.line, entry.text.into());
+                    bad.push(BadLine { file: file.clone(), line, expected: expected.0, found });
                 }
             }
         })?;
@@ -86,32 +90,32 @@ pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputE
     Ok(())
 }
 
-/// Where an id stood first, and with which text: the file's number, the line, and [`letters`].
+/// The first occurrence of an id: the file's number, the line, and the text as [`letters`].
 type First = (usize, usize, [u8; 16]);
 
-/// Whether a passage is new; one that is known must have the same text.
+/// Whether a passage is new. A repeated one must have the same text.
 fn take(
     seen: &mut HashMap<String, First>,
-    carried: &Carried<'_>,
+    entry: &RunPassage<'_>,
     number: usize,
     files: &[PathBuf],
 ) -> Result<bool, Refused> {
-    let letters = letters(carried.title, carried.text);
-    match seen.get(carried.id) {
+    let letters = letters(entry.title, entry.text);
+    match seen.get(entry.id) {
         None => {
-            seen.insert(carried.id.into(), (number, carried.line, letters));
+            seen.insert(entry.id.into(), (number, entry.line, letters));
             Ok(true)
         }
-        Some((.., known)) if *known == letters => Ok(false),
-        Some((other, line, _)) => Err(Refused::Bad(format!(
+        Some((.., first)) if *first == letters => Ok(false),
+        Some((other, line, _)) => Err(Refused::Bad(Expected(format!(
             "the text that passage `{}` has at {}:{line}; give the corpus with --corpus",
-            carried.id,
+            entry.id,
             files[*other].display()
-        ))),
+        )))),
     }
 }
 
-/// A text by its ASCII letters and digits, if it has any: published runs of one corpus differ in how they encode the rest.
+/// A hash of a text's ASCII letters and digits, if it has any: published runs of one corpus differ in how they encode the rest.
 fn letters(title: &str, text: &str) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     for part in [title, text] {
@@ -121,7 +125,7 @@ fn letters(title: &str, text: &str) -> [u8; 16] {
     hasher.finalize().as_bytes()[..16].try_into().unwrap_or_default()
 }
 
-/// Whether a file is text in JSON at all, by its first character.
+/// Whether a file is JSON, by its first character.
 ///
 /// # Errors
 /// It cannot be read.
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_passages_of_several_runs_are_taken_once_whatever_their_encoding() {
+    fn passages_of_several_runs_are_read_once_whatever_their_encoding() {
         let folder = tempfile::tempdir().unwrap();
         let one = file(
             folder.path(),
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_before_is_passed_over_and_enough_ends_it() {
+    fn items_read_before_are_skipped_and_enough_stops_the_import() {
         let folder = tempfile::tempdir().unwrap();
         let hit = |id: u32| format!(r#"{{"qid":1,"docid":{id},"score":1,"content":"text {id}"}}"#);
         let text = |ids: &[u32]| {
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_stands_for_two_texts_is_told_with_both_places() {
+    fn an_id_with_two_texts_is_reported_with_both_places() {
         let folder = tempfile::tempdir().unwrap();
         let text = |text: &str| {
             format!(
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corpus_is_no_results() {
+    fn a_corpus_is_not_taken_for_results() {
         let folder = tempfile::tempdir().unwrap();
         let corpus = file(folder.path(), "c.jsonl", "{\"_id\":\"1\",\"text\":\"the \\\"hits\\\" list\"}\n");
         assert!(!is_results(&corpus).unwrap());

@@ -1,21 +1,71 @@
-//! The passages of one corpus, read where they lie.
+//! The passages of one corpus, read where they are on disk, and their metadata fields.
 //!
-//! The store is BEIR JSONL, one passage a line, with the byte offset of every line beside it, so that a corpus of any
-//! size opens at once and a passage costs one line.
+//! A store is BEIR JSONL, one passage a line, with the byte offset of every line beside it: a corpus of any size opens at once, and
+//! reading a passage costs one line.
+//!
+//! Fields with few values, such as outlet, country, ideology or year, sort passages into groups. Values are compared by their text, so a
+//! number and the same number in quotes are one value.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::OnceLock;
 
 use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Fingerprint, Passage, PassageIx};
 use crate::input::read_at;
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
+
+/// One retrievable piece of text, as BEIR's `corpus.jsonl` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Passage {
+    /// Id, unique in its corpus.
+    #[serde(rename = "_id")]
+    pub id: String,
+    /// Title of the page it comes from; may be empty.
+    #[serde(default)]
+    pub title: String,
+    /// The text itself.
+    pub text: String,
+    /// Everything else: outlet, author, address, …
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl Passage {
+    /// What retrievers and encoders read: `title + ' ' + text`, or the text alone.
+    pub fn contents(&self) -> String {
+        if self.title.is_empty() { self.text.clone() } else { format!("{} {}", self.title, self.text) }
+    }
+}
+
+/// A passage's position in its corpus, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PassageIx(pub u32);
+
+impl PassageIx {
+    /// Positions from here on number passages that a run names and the corpus does not contain; no corpus is this large.
+    const OUTSIDE: u32 = 1 << 31;
+
+    /// The position of a passage outside the corpus.
+    pub fn outside(number: u32) -> Self {
+        PassageIx(number | Self::OUTSIDE)
+    }
+
+    /// The number of a passage outside the corpus; `None` if it is inside.
+    pub fn as_outside(self) -> Option<u32> {
+        (self.0 >= Self::OUTSIDE).then_some(self.0 & !Self::OUTSIDE)
+    }
+}
+
+/// Identity of a corpus's content: two corpora with equal fingerprints hold the same passages.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fingerprint(pub String);
 
 enum Bytes {
-    /// Read line by line: a page of a map would stay, and with it its neighbours, until all of a large corpus counts as memory.
+    /// Read line by line. Mapped pages would stay resident, until all of a large corpus counts as memory.
     Filed(File, u64),
     Held(Cow<'static, [u8]>),
 }
@@ -27,7 +77,7 @@ enum Offsets {
 
 /// Passages in a fixed order.
 pub struct Corpus {
-    /// What a person calls it.
+    /// Name for the user.
     pub name: String,
     /// Identity of its content.
     pub fingerprint: Fingerprint,
@@ -48,19 +98,19 @@ impl Corpus {
         Corpus { name, fingerprint, bytes, offsets, by_id: OnceLock::new() }
     }
 
-    /// Passages carried in the binary as JSONL.
-    pub fn carried(name: &str, jsonl: &'static [u8]) -> Self {
+    /// Passages compiled into the binary as JSONL.
+    pub fn builtin(name: &str, jsonl: &'static [u8]) -> Self {
         Corpus::held(name, jsonl.into())
     }
 
-    /// Texts that are kept nowhere, as passages whose ids are in the order of the texts.
+    /// A corpus in memory, one passage a text, with ids in the order of the texts.
     ///
     /// # Errors
-    /// Never on texts; it is what writing JSON may say.
+    /// Writing JSON failed, which does not happen for strings.
     pub fn of_texts(name: &str, texts: &[String]) -> serde_json::Result<Self> {
         let mut jsonl = Vec::new();
         for (i, text) in texts.iter().enumerate() {
-            // Ties are broken by id, so that the ids must sort as the numbers do.
+            // Ties are broken by id, so ids must sort like the numbers.
             let passage = Passage { id: format!("{i:010}"), text: text.clone(), ..Passage::default() };
             serde_json::to_writer(&mut jsonl, &passage)?;
             jsonl.push(b'\n');
@@ -90,7 +140,7 @@ impl Corpus {
         offsets.saturating_sub(1)
     }
 
-    /// Whether it holds none.
+    /// Whether it has no passages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -105,12 +155,12 @@ impl Corpus {
         }
     }
 
-    /// A line; empty where it cannot be read.
+    /// A line; empty if it cannot be read.
     fn line(&self, PassageIx(ix): PassageIx) -> Cow<'_, [u8]> {
         let place = self.offset(ix as usize)..self.offset(ix as usize + 1);
         match &self.bytes {
             Bytes::Held(all) => all.get(place).unwrap_or_default().into(),
-            // Offsets that point past the end are damaged, and ask for any amount of memory.
+            // Damaged offsets can point past the end and request any amount of memory.
             Bytes::Filed(_, length) if place.end as u64 > *length => Cow::default(),
             Bytes::Filed(file, _) => {
                 let mut line = vec![0; place.len()];
@@ -120,10 +170,10 @@ impl Corpus {
         }
     }
 
-    /// The passage at a place.
+    /// The passage at a position.
     ///
     /// # Panics
-    /// Never on a store that was built whole; a damaged line reads as a passage that says so.
+    /// Never. A damaged line reads as a passage that says so.
     pub fn passage(&self, ix: PassageIx) -> Passage {
         serde_json::from_slice(&self.line(ix)).unwrap_or_else(|error| Passage {
             id: format!("damaged-{}", ix.0),
@@ -145,23 +195,217 @@ impl Corpus {
         }
     }
 
-    /// What else is known of a passage; nothing where its line cannot be read.
+    /// A passage's metadata; empty if its line cannot be read.
     pub fn metadata(&self, ix: PassageIx) -> Map<String, Value> {
         #[derive(Default, serde::Deserialize)]
-        struct Known {
+        struct Line {
             #[serde(default)]
             metadata: Map<String, Value>,
         }
-        serde_json::from_slice::<Known>(&self.line(ix)).unwrap_or_default().metadata
+        serde_json::from_slice::<Line>(&self.line(ix)).unwrap_or_default().metadata
     }
 
-    /// Where the passage of that id lies. The first call reads all ids.
+    /// The position of the passage with this id. The first call reads all ids.
     pub fn find(&self, id: &str) -> Option<PassageIx> {
         self.by_id.get_or_init(|| self.places().map(|ix| (self.id(ix), ix)).collect()).get(id).copied()
     }
 
-    /// All places in order.
+    /// All positions in order.
     pub fn places(&self) -> impl Iterator<Item = PassageIx> + use<> {
         (0..self.len() as u32).map(PassageIx)
+    }
+}
+
+/// A field with more distinct values does not form groups.
+pub const MOST: usize = 50;
+/// The value of a passage without the field.
+pub const NONE: &str = "(none)";
+/// Passages between two progress reports.
+const BATCH: u32 = 50_000;
+
+/// A field that sorts passages into groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in `metadata`.
+    pub name: String,
+    /// Its values with their number of passages, the most frequent first; [`NONE`] last, if any passage lacks the field.
+    pub values: Vec<(String, usize)>,
+}
+
+impl Field {
+    /// The position of a passage's value in [`Field::values`].
+    pub fn place(&self, metadata: &Map<String, Value>) -> Option<usize> {
+        let value = metadata.get(&self.name).and_then(written);
+        let value = value.as_deref().unwrap_or(NONE);
+        self.values.iter().position(|(other, _)| other == value)
+    }
+
+    /// Passages per value.
+    pub fn counts(&self) -> Vec<usize> {
+        self.values.iter().map(|(_, count)| *count).collect()
+    }
+}
+
+/// The fields of a corpus.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// All passages.
+    pub passages: usize,
+    /// The categories, by name.
+    pub categories: Vec<Field>,
+    /// Names of the other fields: too many values, or only lists and objects.
+    pub others: Vec<String>,
+}
+
+impl Fields {
+    /// Reads the metadata of every passage.
+    ///
+    /// # Errors
+    /// `stop` was set.
+    pub fn read(corpus: &Corpus, on_progress: OnProgress<'_>, stop: &Stop) -> Result<Self, Stopped> {
+        let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+        let total = corpus.len() as u64;
+        for ix in corpus.places() {
+            let PassageIx(done) = ix;
+            if done % BATCH == BATCH - 1 {
+                on_progress(Progress { job: Job::Counting, done: u64::from(done) + 1, total });
+            }
+            if done % 1_000 == 0 && stop.is_set() {
+                return Err(Stopped);
+            }
+            for (name, value) in corpus.metadata(ix) {
+                seen.entry(name).or_default().take(&value);
+            }
+        }
+        let mut fields = Fields { passages: corpus.len(), ..Fields::default() };
+        for (name, seen) in seen {
+            match seen.values(corpus.len()) {
+                Some(values) => fields.categories.push(Field { name, values }),
+                None => fields.others.push(name),
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// The values of one field so far; `None` once there are too many.
+struct Seen {
+    counts: Option<HashMap<String, usize>>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { counts: Some(HashMap::new()) }
+    }
+}
+
+impl Seen {
+    fn take(&mut self, value: &Value) {
+        let (Some(counts), Some(value)) = (&mut self.counts, written(value)) else { return };
+        *counts.entry(value).or_default() += 1;
+        if counts.len() > MOST {
+            self.counts = None;
+        }
+    }
+
+    /// The values in order, if they are few and there are any.
+    fn values(self, passages: usize) -> Option<Vec<(String, usize)>> {
+        let mut values: Vec<(String, usize)> = self.counts?.into_iter().collect();
+        // A text equal to [`NONE`] counts with the passages without the field.
+        let named_none: usize =
+            values.extract_if(.., |(value, _)| value == NONE).map(|(_, count)| count).sum();
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let with: usize = values.iter().map(|(_, count)| count).sum();
+        if with < passages || named_none > 0 {
+            values.push((NONE.to_owned(), passages - with));
+        }
+        Some(values)
+    }
+}
+
+/// A value as text; `None` for lists and objects.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(metadata: &[Value]) -> Fields {
+        let line = |(i, metadata): (usize, &Value)| {
+            json!({"_id": i.to_string(), "text": "x", "metadata": metadata}).to_string() + "\n"
+        };
+        let jsonl: String = metadata.iter().enumerate().map(line).collect();
+        let corpus = Corpus::builtin("test", jsonl.into_bytes().leak());
+        Fields::read(&corpus, &|_| {}, &Stop::never()).unwrap()
+    }
+
+    fn values(fields: &Fields, name: &str) -> Vec<(String, usize)> {
+        fields.categories.iter().find(|field| field.name == name).unwrap().values.clone()
+    }
+
+    fn pairs(of: &[(&str, usize)]) -> Vec<(String, usize)> {
+        of.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn values_are_counted_most_frequent_first_and_missing_ones_last() {
+        let read =
+            fields(&[json!({"outlet": "B"}), json!({"outlet": "A"}), json!({"outlet": "A"}), json!({})]);
+        assert_eq!(read.passages, 4);
+        assert_eq!(values(&read, "outlet"), pairs(&[("A", 2), ("B", 1), (NONE, 1)]));
+    }
+
+    #[test]
+    fn values_of_different_types_with_the_same_text_are_one_and_lists_are_ignored() {
+        let read = fields(&[
+            json!({"year": 1999}),
+            json!({"year": "1999"}),
+            json!({"year": true}),
+            json!({"year": ["1999", "2000"]}),
+            json!({"year": null}),
+            json!({"year": "  "}),
+        ]);
+        assert_eq!(values(&read, "year"), pairs(&[("1999", 2), ("true", 1), (NONE, 3)]));
+        let field = &read.categories[0];
+        let place = |metadata: Value| field.place(metadata.as_object().unwrap());
+        assert_eq!(place(json!({"year": 1999})), Some(0));
+        assert_eq!(place(json!({"year": {"of": 1999}})), Some(2));
+        assert_eq!(place(json!({})), Some(2));
+        assert_eq!(place(json!({"year": "3"})), None);
+    }
+
+    #[test]
+    fn a_field_with_ten_thousand_values_or_only_lists_is_no_category() {
+        let all: Vec<Value> =
+            (0..10_000).map(|i| json!({"address": i.to_string(), "tags": [i], "side": i % 2})).collect();
+        let read = fields(&all);
+        assert_eq!(read.others, ["address", "tags"]);
+        let edge: Vec<Value> = (0..MOST).map(|i| json!({"x": i})).collect();
+        assert_eq!(values(&fields(&edge), "x").len(), MOST);
+    }
+
+    #[test]
+    fn a_text_equal_to_none_counts_as_none() {
+        let read = fields(&[json!({"a": NONE}), json!({"a": "b"})]);
+        assert_eq!(values(&read, "a"), pairs(&[("b", 1), (NONE, 1)]));
+    }
+
+    #[test]
+    fn a_stopped_count_returns_an_error() {
+        let corpus = crate::corpus::sample::corpus();
+        let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1));
+        assert!(Fields::read(&corpus, &|_| {}, &Stop::when_past(&now, 0)).is_err());
     }
 }

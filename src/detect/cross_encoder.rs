@@ -1,77 +1,102 @@
-//! The carried detector: a cross-encoder that reads passage and statement together, joined with the carried encoder's cosine
-//! of the two, which knows the topic better.
+//! The built-in detector: a cross-encoder that reads passage and statement together, and the built-in encoder's cosine of the two,
+//! which is better at topic.
 //!
-//! A passage longer than the window is read in windows that overlap by half, each with a cosine of its own; its probability is that
-//! of the window that supports most.
+//! Everything about it but the weights stands in its own files: `detector.json` (name, tokens read at once, inputs of the graph),
+//! `joint.json` (windows, the decision's parameters and what they reached) and its tokenizer.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
 
+use lru::LruCache;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use tokenizers::{Encoding, Tokenizer};
 
-use super::pair::{STATEMENT, text};
-use super::{DetectError, Detector};
+use super::decision::DetectError;
+use super::detector::Detector;
+use super::rule::{Reading, Rule, Window};
+use super::text::{Frame, STATEMENT, reserved, text};
 use crate::assets;
 use crate::corpus::Passage;
-use crate::encode::graph::{Graph, tokenizer};
-use crate::encode::windows::windows;
-use crate::encode::{EncodeError, Encoder, MiniLm, Role};
-use crate::retrieve::dense::dot;
+use crate::encode::graph::{self, Graph, MiniLm};
+use crate::encode::tokens::windows;
+use crate::encode::{EncodeError, Encoder, Role};
+use crate::vector::dot;
 use crate::work::{Stop, Stopped};
 
-const CLS: i32 = 101;
-const SEP: i32 = 102;
-
-/// What is known of the carried weights.
+/// Properties of the built-in weights.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Card {
-    /// From which probability on a verdict is a yes; chosen on development questions.
-    pub threshold: f32,
-    /// How its logits and the cosine are weighed.
-    pub join: Join,
-    /// Tokens it reads at once, passage and statement together.
+    /// The name beside its verdicts.
+    pub name: String,
+    /// Tokens of passage and statement read at once.
     pub max_tokens: usize,
-    /// On a test split by topic not yet better than plain cosine, or too often on the wrong side.
+    /// The inputs of the graph, of these in this order: tokens, mask, segments.
+    #[serde(default = "three")]
+    pub inputs: Vec<String>,
+    /// Whether it is not yet better than plain cosine on a test split by topic, or too often on the wrong side.
     #[serde(default)]
     pub experimental: bool,
 }
 
-/// The weights of the joined logit, fitted on development questions.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Join {
-    support: f32,
-    polarity: f32,
-    cosine: f32,
-    bias: f32,
+/// The detector's tokenizer: the encoder's, where the two share their words.
+fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
+    static READ: OnceLock<Result<Tokenizer, String>> = OnceLock::new();
+    if std::ptr::eq(assets::DETECTOR_TOKENIZER, assets::TOKENIZER) {
+        return Ok(graph::tokenizer()?);
+    }
+    let read = || graph::vocabulary(assets::DETECTOR_TOKENIZER).map_err(|error| error.to_string());
+    READ.get_or_init(read).as_ref().map_err(|error| DetectError::Model(error.clone()))
 }
 
-impl Join {
-    /// The probability of support, from the logits of supports, opposes, neither, and the cosine.
-    fn probability(&self, [supports, opposes, neither]: [f32; 3], cosine: f32) -> f32 {
-        let logit = self.support * (supports - neither)
-            + self.polarity * (supports - opposes)
-            + self.cosine * cosine
-            + self.bias;
-        1.0 / (1.0 + (-logit).exp())
+fn three() -> Vec<String> {
+    ["input_ids", "attention_mask", "token_type_ids"].map(String::from).into()
+}
+
+/// Part of the key: how a long passage is read.
+const READ: &[u8] = b"logits and a cosine for every window";
+
+/// Vectors held; a question has a few hundred passages.
+const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
+
+/// The built-in encoder's cosines. A text's vector is made once: a passage is judged for several statements, a statement against many
+/// passages.
+pub(super) struct Cosines {
+    encoder: MiniLm,
+    vectors: Mutex<LruCache<[u8; 32], Arc<Vec<f32>>>>,
+}
+
+impl Cosines {
+    /// Loads the encoder.
+    pub(super) fn new() -> Result<Self, DetectError> {
+        Ok(Cosines { encoder: MiniLm::builtin()?, vectors: Mutex::new(LruCache::new(HELD)) })
+    }
+
+    /// The cosine of two texts.
+    pub(super) fn of(&self, one: &str, other: &str) -> Result<f32, DetectError> {
+        Ok(dot(&self.vector(one)?, &self.vector(other)?))
+    }
+
+    /// The encoder's vector of a text. It depends on the text alone, so caching it changes no verdict.
+    fn vector(&self, text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
+        let key = *blake3::hash(text.as_bytes()).as_bytes();
+        if let Some(vector) = self.vectors.lock().get(&key) {
+            return Ok(Arc::clone(vector));
+        }
+        let vector = Arc::new(self.encoder.encode(text, Role::Passage)?);
+        self.vectors.lock().put(key, Arc::clone(&vector));
+        Ok(vector)
     }
 }
 
-/// What a verdict hangs on besides the carried files: how a long passage is read.
-const READ: &[u8] = b"a cosine for every window";
-
-/// Vectors kept; a question has a few hundred passages.
-const KEPT: usize = 2_048;
-
-/// The carried cross-encoder, int8.
+/// The built-in cross-encoder, int8.
 pub struct CrossEncoder {
     graph: Graph,
-    encoder: MiniLm,
-    /// Vectors of the texts met lately: a passage is judged for several statements, a statement against many passages.
-    vectors: Mutex<HashMap<[u8; 32], Arc<Vec<f32>>>>,
+    cosines: Cosines,
     tokenizer: &'static Tokenizer,
+    frame: Frame,
     card: Card,
+    rule: Rule,
     key: String,
 }
 
@@ -82,23 +107,30 @@ impl From<EncodeError> for DetectError {
 }
 
 impl CrossEncoder {
-    /// Loads the carried model.
+    /// Loads the built-in model.
     ///
     /// # Errors
-    /// The carried files are damaged.
-    pub fn carried() -> Result<Self, DetectError> {
+    /// The built-in files are damaged.
+    pub fn builtin() -> Result<Self, DetectError> {
+        let (card, rule) = (Self::card()?, Self::builtin_rule()?);
         let mut hash = blake3::Hasher::new();
-        // A verdict hangs on all of these.
-        for part in [assets::DETECTOR, assets::DETECTOR_CARD, assets::MINILM, READ] {
+        // What is read depends on all of these; what is made of it, on the rule, and that is never cached.
+        let how = format!("{} {:?}", card.max_tokens, rule.windows);
+        for part in [assets::DETECTOR, assets::DETECTOR_TOKENIZER, assets::MINILM, READ, how.as_bytes()] {
             hash.update(part);
         }
         let hash = hash.finalize().to_hex();
+        let inputs: Vec<&str> = card.inputs.iter().map(String::as_str).collect();
+        let tokenizer = tokenizer()?;
+        let frame = Frame::of(tokenizer).map(Frame::in_segments);
         Ok(CrossEncoder {
-            graph: Graph::carried(assets::DETECTOR, &["input_ids", "attention_mask", "token_type_ids"])?,
-            encoder: MiniLm::carried()?,
-            vectors: Mutex::default(),
-            tokenizer: tokenizer()?,
-            card: Self::card()?,
+            graph: Graph::builtin(assets::DETECTOR, &inputs)?,
+            cosines: Cosines::new()?,
+            tokenizer,
+            frame: frame
+                .ok_or_else(|| DetectError::Model("its tokenizer encodes no pairs of texts".into()))?,
+            card,
+            rule,
             key: format!("parallax-{}", &hash[..12]),
         })
     }
@@ -106,50 +138,40 @@ impl CrossEncoder {
     /// The card alone, without loading the weights.
     ///
     /// # Errors
-    /// The carried file is damaged.
+    /// The built-in file is damaged.
     pub fn card() -> Result<Card, DetectError> {
         serde_json::from_slice(assets::DETECTOR_CARD).map_err(|error| DetectError::Model(error.to_string()))
     }
 
-    fn room(&self, statement: usize) -> usize {
-        self.card.max_tokens - statement - 3
+    /// The rule alone, without loading the weights.
+    ///
+    /// # Errors
+    /// The built-in file is damaged.
+    pub fn builtin_rule() -> Result<Rule, DetectError> {
+        let rule = Rule::classifier(&Self::card()?.name, true, false);
+        rule.fitted(assets::DETECTOR_JOINT).map_err(|error| DetectError::Model(error.to_string()))
     }
 
     fn tokens(&self, text: &str) -> Result<Encoding, DetectError> {
         Ok(self.tokenizer.encode(text, false).map_err(EncodeError::from)?)
     }
 
-    fn logits(&self, passage: &[i32], statement: &[i32]) -> Result<[f32; 3], DetectError> {
-        let mut ids = vec![CLS];
-        ids.extend(passage);
-        ids.push(SEP);
-        let first = ids.len();
-        ids.extend(statement);
-        ids.push(SEP);
-        let kinds = (0..ids.len()).map(|i| i32::from(i >= first)).collect();
-        let logits = self.graph.run(&[ids.clone(), vec![1; ids.len()], kinds])?;
+    fn logits(&self, passage: &[u32], statement: &[u32]) -> Result<[f32; 3], DetectError> {
+        let (ids, kinds) = self.frame.around(passage, statement);
+        let row = |numbers: &[u32]| numbers.iter().map(|id| *id as i32).collect::<Vec<i32>>();
+        let rows: Vec<Vec<i32>> = self
+            .card
+            .inputs
+            .iter()
+            .map(|name| match name.as_str() {
+                "attention_mask" => vec![1; ids.len()],
+                "token_type_ids" => row(&kinds),
+                _ => row(&ids),
+            })
+            .collect();
+        let logits = self.graph.run(&rows)?;
         logits.try_into().map_err(|_| DetectError::Model("the graph gave no three classes".into()))
     }
-
-    /// The encoder's vector of a text. It hangs on the text alone, so keeping it changes no verdict.
-    fn vector(&self, text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
-        let key = *blake3::hash(text.as_bytes()).as_bytes();
-        let kept = || self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vector) = kept().get(&key) {
-            return Ok(Arc::clone(vector));
-        }
-        let vector = Arc::new(self.encoder.encode(text, Role::Passage)?);
-        let mut kept = kept();
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
-        kept.insert(key, Arc::clone(&vector));
-        Ok(vector)
-    }
-}
-
-fn ids(encoded: &Encoding) -> Vec<i32> {
-    encoded.get_ids().iter().map(|id| *id as i32).collect()
 }
 
 impl Detector for CrossEncoder {
@@ -157,39 +179,50 @@ impl Detector for CrossEncoder {
         &self.key
     }
 
-    fn threshold(&self) -> f32 {
-        self.card.threshold
+    fn rule(&self) -> &Rule {
+        &self.rule
     }
 
     fn experimental(&self) -> bool {
         self.card.experimental
     }
 
-    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
         let read = text(passage)?;
-        let (encoded, asked) = (self.tokens(&read)?, self.tokens(statement)?);
-        let (tokens, mut asked) = (ids(&encoded), ids(&asked));
-        asked.truncate(STATEMENT);
-        if asked.is_empty() {
+        let about = self.tokens(statement)?;
+        let about = &about.get_ids()[..about.len().min(STATEMENT)];
+        if about.is_empty() {
             return Err(DetectError::Empty("statement"));
         }
-        if tokens.is_empty() {
-            return Err(DetectError::Empty("passage"));
-        }
-        let about = self.vector(statement)?;
-        let mut most = 0.0f32;
-        for window in windows(tokens.len(), self.room(asked.len())) {
-            if stop.is_set() {
-                return Err(Stopped.into());
+        let room = self.card.max_tokens.saturating_sub(self.frame.len());
+        let room = room - reserved(about.len(), room);
+        let mut seen = Vec::new();
+        // Windows of sentences share the cosine of the whole passage; windows of tokens have their own.
+        let parts = self.rule.windows.as_ref().map_or_else(|| vec![read.clone()], |how| how.cut(&read));
+        let whole = self.rule.windows.is_some().then(|| self.cosines.of(&read, statement)).transpose()?;
+        for part in parts {
+            let encoded = self.tokens(&part)?;
+            if encoded.is_empty() {
+                continue;
             }
-            let (first, last) = (encoded.get_offsets()[window.start], encoded.get_offsets()[window.end - 1]);
-            let whole = window.len() == tokens.len();
-            let part = if whole { None } else { read.get(first.0..last.1) };
-            let cosine = dot(&self.vector(part.unwrap_or(&read))?, &about);
-            let logits = self.logits(&tokens[window], &asked)?;
-            most = most.max(self.card.join.probability(logits, cosine));
+            for window in windows(encoded.len(), room) {
+                if stop.is_set() {
+                    return Err(Stopped.into());
+                }
+                let logits = self.logits(&encoded.get_ids()[window.clone()], about)?;
+                let cosine = match whole {
+                    Some(cosine) => cosine,
+                    None if window.len() == encoded.len() => self.cosines.of(&part, statement)?,
+                    None => {
+                        let offsets = encoded.get_offsets();
+                        let (first, last) = (offsets[window.start], offsets[window.end - 1]);
+                        self.cosines.of(part.get(first.0..last.1).unwrap_or(&part), statement)?
+                    }
+                };
+                seen.push(Window { logits, cosine });
+            }
         }
-        Ok(most)
+        Reading::new(seen)
     }
 }
 
@@ -198,19 +231,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_weight_of_the_join_counts_and_one_that_is_not_known_is_an_error() {
-        let join = |weights: &str| serde_json::from_str::<Join>(weights);
-        let of = |support, polarity, cosine, bias| {
-            let weights = format!(
-                r#"{{"support": {support}, "polarity": {polarity}, "cosine": {cosine}, "bias": {bias}}}"#
-            );
-            join(&weights).unwrap().probability([2.0, 1.0, -1.0], 0.5)
-        };
-        let sigmoid = |logit: f32| 1.0 / (1.0 + (-logit).exp());
-        assert_eq!(of(1.0, 0.0, 0.0, 0.0), sigmoid(3.0));
-        assert_eq!(of(0.0, 1.0, 0.0, 0.0), sigmoid(1.0));
-        assert_eq!(of(0.0, 0.0, 4.0, -1.0), sigmoid(1.0));
-        let told = join(r#"{"support": 1, "polarity": 0, "cosine": 1, "bias": 0, "title": 1}"#).unwrap_err();
-        assert!(told.to_string().contains("title"), "{told}");
+    fn the_built_in_files_are_read_and_name_what_was_measured() {
+        let (card, rule) = (CrossEncoder::card().unwrap(), CrossEncoder::builtin_rule().unwrap());
+        assert_eq!(rule.about.name, card.name);
+        assert!(rule.about.test.is_some_and(|test| test.right_side > 0.5 && test.f1 > 0.3), "{rule:?}");
+        assert!(!rule.about.unfitted && (0.0..1.0).contains(&rule.heads.rho));
     }
 }

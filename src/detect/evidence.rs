@@ -1,25 +1,17 @@
-//! The sentence that carries a verdict, found by leaving each one out.
+//! The sentence that decides a verdict.
 
 use std::ops::Range;
 
-use unicode_segmentation::UnicodeSegmentation;
-
-use super::{DetectError, Detector};
+use super::decision::DetectError;
+use super::detector::Detector;
+use super::text::sentences;
 use crate::corpus::Passage;
 use crate::work::{Stop, Stopped};
 
-/// Passages of more sentences are not searched: the cost is one verdict a sentence.
+/// Passages with more sentences are not searched: each sentence costs one verdict.
 const MOST: usize = 24;
 
-/// Where the sentences of a text stand.
-pub fn sentences(text: &str) -> Vec<Range<usize>> {
-    text.split_sentence_bound_indices()
-        .map(|(start, sentence)| start..start + sentence.trim_end().len())
-        .filter(|range| !range.is_empty())
-        .collect()
-}
-
-/// The sentence without which the probability of support falls most; none if no sentence lowers it, or each verdict has to be asked of
+/// The sentence without which the probability of support falls most. `None` if no sentence lowers it, or verdicts come from
 /// a server.
 ///
 /// # Errors
@@ -31,7 +23,7 @@ pub fn evidence(
     stop: &Stop,
 ) -> Result<Option<Range<usize>>, DetectError> {
     let all = sentences(&passage.text);
-    if detector.at_once().is_some() {
+    if !detector.rereads() {
         return Ok(None);
     }
     match all.as_slice() {
@@ -40,7 +32,10 @@ pub fn evidence(
         _ if all.len() > MOST => return Ok(None),
         _ => {}
     }
-    let whole = detector.judge(passage, statement, stop)?;
+    let whole = match detector.judge(passage, statement, stop) {
+        Err(DetectError::Foreign { .. }) => return Ok(None),
+        whole => whole?,
+    };
     let mut least = (whole, None);
     for sentence in all {
         if stop.is_set() {
@@ -57,41 +52,42 @@ pub fn evidence(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::detect::rule::{Reading, Rule};
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
-    use super::*;
-
-    /// Supports as far as the word stands in the text. Stops as the detectors do.
-    struct Word;
+    /// Supports a statement contained in the text. Stops as detectors do.
+    #[derive(Default)]
+    struct Word(Rule);
     impl Detector for Word {
         fn key(&self) -> &str {
             "word"
         }
-        fn threshold(&self) -> f32 {
-            0.5
+        fn rule(&self) -> &Rule {
+            &self.0
         }
-        fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
+        fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
             if stop.is_set() {
                 return Err(Stopped.into());
             }
-            Ok(if passage.text.contains(statement) { 0.9 } else { 0.1 })
+            Ok(Reading::of(if passage.text.contains(statement) { 0.9 } else { 0.1 }))
         }
     }
 
     #[test]
-    fn the_sentence_that_matters_is_found_and_silence_has_none() {
+    fn the_decisive_sentence_is_found_and_an_unsupported_statement_has_none() {
         let passage =
             Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
-        let found = |word| evidence(&Word, &passage, word, &Stop::never()).unwrap();
+        let found = |word| evidence(&Word::default(), &passage, word, &Stop::never()).unwrap();
         assert_eq!(found("paced").map(|range| &passage.text[range]), Some("The bears paced."));
         assert_eq!(found("lions"), None);
     }
 
     #[test]
-    fn a_search_that_was_stopped_has_not_found_that_there_is_none() {
+    fn a_stopped_search_is_an_error_and_not_no_sentence() {
         let passage = Passage { text: "It rained. The bears paced.".into(), ..Passage::default() };
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
-        assert_eq!(evidence(&Word, &passage, "paced", &stop), Err(DetectError::Stopped(Stopped)));
+        assert_eq!(evidence(&Word::default(), &passage, "paced", &stop), Err(DetectError::Stopped(Stopped)));
     }
 }

@@ -1,22 +1,27 @@
-//! Labels that came with the data: which passage supports which statement.
+//! Gold labels: which passage supports which statement.
 //!
-//! Three formats are read: a table with a header naming `id` (the passage's), `perspective` and `label`, TREC diversity
-//! qrels (`question perspective passage label`, perspectives numbered from 1), and Perspectrum's JSON. A label is tied to the
-//! exact text of its statement.
+//! Three formats: a table with a header naming `id` (the passage's), `perspective` and `label`; TREC diversity qrels (`question
+//! perspective passage label`, perspectives numbered from 1); and Perspectrum's JSON. A label belongs to the exact text of its
+//! statement.
+//!
+//! In Perspectrum a claim is a question of the set, by number (`cId`) or text, and its evidence are the passages, by number.
+//! Evidence of a perspective that supports the claim supports the question's supporting statement; other evidence supports the
+//! opposite one.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::perspectrum;
-use crate::input::{self, BadLine, InputError, lines, unquoted};
+use serde::Deserialize;
+
+use crate::input::{self, BadLine, Expected, InputError, lines, unquoted};
 use crate::question::Question;
 
-/// What a passage without a line means.
+/// The meaning of a passage without a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// It was looked at and supports nothing: the file is `complete`.
+    /// It was judged and supports nothing: the file is `complete`.
     No,
-    /// Nobody looked: the file holds `positives` only.
+    /// It was not judged: the file has `positives` only.
     Unjudged,
 }
 
@@ -25,7 +30,7 @@ pub enum Absent {
 pub struct Label {
     /// Does the passage support the statement?
     pub supports: bool,
-    /// The sentence that shows it, where the file names one.
+    /// The sentence that shows it, if the file gives one.
     pub evidence: Option<String>,
 }
 
@@ -34,7 +39,7 @@ pub struct Label {
 pub struct Labels {
     absent: Absent,
     by_pair: HashMap<(String, String), Label>,
-    /// The statements that the file is about: of others it says nothing.
+    /// The statements the file covers; it says nothing about others.
     statements: HashSet<String>,
 }
 
@@ -48,24 +53,24 @@ impl Labels {
         }
     }
 
-    /// The label itself, where a line gives one.
+    /// The label itself, if a line gives one.
     pub fn label(&self, statement: &str, id: &str) -> Option<&Label> {
         self.by_pair.get(&(statement.to_owned(), id.to_owned()))
     }
 
-    /// How many lines are about passages that are not there.
+    /// The number of lines about passages that are not in the corpus.
     pub fn astray(&self, is_there: impl Fn(&str) -> bool) -> usize {
-        let mut known: HashMap<&str, bool> = HashMap::new();
+        let mut present: HashMap<&str, bool> = HashMap::new();
         let ids = self.by_pair.keys().map(|(_, id)| id.as_str());
-        ids.filter(|id| !*known.entry(id).or_insert_with(|| is_there(id))).count()
+        ids.filter(|id| !*present.entry(id).or_insert_with(|| is_there(id))).count()
     }
 
-    /// How many lines are about statements that no question has word for word.
+    /// The number of lines about statements that no question has word for word.
     pub fn unasked(&self, statements: &HashSet<&str>) -> usize {
         self.by_pair.keys().filter(|(statement, _)| !statements.contains(statement.as_str())).count()
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.by_pair.len()
     }
@@ -78,7 +83,7 @@ impl Labels {
     /// Reads `FILE`, `FILE:complete` or `FILE:positives`; the last is the default.
     ///
     /// # Errors
-    /// A line is not what its format asks for, or names a question that is not in the set.
+    /// A line does not follow its format, or names a question that is not in the set.
     pub fn read(name: &str, questions: &[Question]) -> Result<Self, InputError> {
         let (path, absent) = match name.rsplit_once(':') {
             Some((path, "complete")) => (path, Absent::No),
@@ -88,33 +93,33 @@ impl Labels {
         let path = Path::new(path);
         let mut reader = Reader::new(questions);
         if input::ending(path) == Some("json") {
-            for pair in perspectrum::read(path, questions)? {
+            for pair in read_perspectrum(path, questions)? {
                 reader.statements.insert(pair.0.clone());
                 reader.by_pair.insert(pair, Label { supports: true, evidence: None });
             }
             return reader.labels(path.into(), absent);
         }
-        lines(path, |_, line| reader.line(line))?;
+        lines(path, |number, line| reader.line(number, line))?;
         reader.labels(path.into(), absent)
     }
 
-    /// Reads carried labels in the table format.
+    /// Reads built-in labels in the table format.
     ///
     /// # Errors
     /// As [`Labels::read`].
-    pub fn carried(text: &str, questions: &[Question], absent: Absent) -> Result<Self, InputError> {
+    pub fn builtin(text: &str, questions: &[Question], absent: Absent) -> Result<Self, InputError> {
         let mut reader = Reader::new(questions);
         for (i, line) in text.lines().enumerate() {
-            reader.line(line).map_err(|expected| {
-                let file = PathBuf::from("carried labels");
+            reader.line(i + 1, line).map_err(|Expected(expected)| {
+                let file = PathBuf::from("built-in labels");
                 InputError::BadLines(vec![BadLine { file, line: i + 1, expected, found: line.into() }])
             })?;
         }
-        reader.labels("carried labels".into(), absent)
+        reader.labels("built-in labels".into(), absent)
     }
 }
 
-/// Columns of the table format, by place.
+/// Columns of the table format, by position.
 struct Columns {
     id: usize,
     perspective: usize,
@@ -126,6 +131,8 @@ struct Reader<'a> {
     questions: HashMap<&'a str, &'a Question>,
     columns: Option<Columns>,
     by_pair: HashMap<(String, String), Label>,
+    /// The line of each pair.
+    lines: HashMap<(String, String), usize>,
     statements: HashSet<String>,
 }
 
@@ -136,6 +143,7 @@ impl<'a> Reader<'a> {
             questions: by_name.collect(),
             columns: None,
             by_pair: HashMap::new(),
+            lines: HashMap::new(),
             statements: HashSet::new(),
         }
     }
@@ -148,7 +156,7 @@ impl<'a> Reader<'a> {
         Ok(Labels { absent, by_pair: self.by_pair, statements: self.statements })
     }
 
-    fn line(&mut self, line: &str) -> Result<(), String> {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), Expected> {
         let fields: Vec<&str> = line.split('\t').collect();
         if self.columns.is_none() && self.by_pair.is_empty() && fields.contains(&"perspective") {
             self.columns = Some(Columns::named(&fields)?);
@@ -159,15 +167,24 @@ impl<'a> Reader<'a> {
             None => self.qrel(line)?,
         };
         self.statements.insert(pair.0.clone());
+        let earlier = *self.lines.entry(pair.clone()).or_insert(number);
+        let says = |label: &Label| if label.supports { "supports" } else { "does not support" };
         match self.by_pair.insert(pair, label.clone()) {
-            Some(earlier) if earlier != label => {
-                Err("the same label as on an earlier line for this pair".into())
+            Some(other) if other.supports != label.supports => Err(format!(
+                "one decision for each passage and statement; line {earlier} says that this passage {} the statement, and line \
+                 {number} that it {}: take one of them out",
+                says(&other),
+                if label.supports { "does" } else { "does not" }
+            )
+            .into()),
+            Some(other) if other != label => {
+                Err(format!("the same evidence as on line {earlier} for this pair").into())
             }
             _ => Ok(()),
         }
     }
 
-    fn qrel(&mut self, line: &str) -> Result<((String, String), Label), String> {
+    fn qrel(&mut self, line: &str) -> Result<((String, String), Label), Expected> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [question, perspective, id, label] = fields.as_slice() else {
             return Err(
@@ -176,7 +193,7 @@ impl<'a> Reader<'a> {
         };
         let question =
             self.questions.get(question).ok_or("a question of the question set in the first column")?;
-        // A question that was judged was judged for all its perspectives.
+        // A judged question was judged for all its perspectives.
         self.statements.extend(question.perspectives.iter().cloned());
         let number: usize = perspective.parse().map_err(|_| "the number of a perspective, from 1")?;
         let statement = number.checked_sub(1).and_then(|i| question.perspectives.get(i));
@@ -187,7 +204,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Columns {
-    fn named(header: &[&str]) -> Result<Self, String> {
+    fn named(header: &[&str]) -> Result<Self, Expected> {
         let place = |names: &[&str]| header.iter().position(|column| names.contains(column));
         Ok(Columns {
             id: place(&["id", "passage", "document_id"]).ok_or("a column `id` with the passage's id")?,
@@ -197,7 +214,7 @@ impl Columns {
         })
     }
 
-    fn label(&self, fields: &[&str]) -> Result<((String, String), Label), String> {
+    fn label(&self, fields: &[&str]) -> Result<((String, String), Label), Expected> {
         let field = |place: usize| fields.get(place).map(|field| unquoted(field));
         let (Some(id), Some(perspective), Some(label)) =
             (field(self.id), field(self.perspective), field(self.label))
@@ -209,13 +226,78 @@ impl Columns {
     }
 }
 
-/// What a label says: 1, true, yes and every number above 0 are a yes.
-pub(crate) fn truth(label: &str) -> Result<bool, String> {
+/// The meaning of a label: 1, true, yes and every number above 0 mean support.
+pub(crate) fn truth(label: &str) -> Result<bool, Expected> {
     match label.trim() {
         "1" | "true" | "yes" => Ok(true),
         "0" | "false" | "no" => Ok(false),
         number => number.parse::<i64>().map(|n| n > 0).map_err(|_| "a label of 1 or 0".into()),
     }
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    #[serde(rename = "cId")]
+    id: u64,
+    text: String,
+    perspectives: Vec<Cluster>,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    stance_label_3: String,
+    #[serde(default)]
+    evidence: Vec<u64>,
+}
+
+/// Pairs of statement and passage id, for all evidence in a Perspectrum file that supports a statement of these questions.
+///
+/// # Errors
+/// The file is no list of claims, a claim's question does not have two sides, a stance is unknown, or no claim is in the set.
+fn read_perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, String)>, InputError> {
+    let text = input::text(path)?;
+    let claims: Vec<Claim> = serde_json::from_str(&text).map_err(|error| {
+        let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+        let expected = format!("a JSON list of Perspectrum's claims (cId, text, perspectives; {error})");
+        let (file, line) = (path.into(), error.line());
+        InputError::BadLines(vec![BadLine { file, line, expected, found: found.chars().take(100).collect() }])
+    })?;
+    let by_name: HashMap<&str, &Question> =
+        questions.iter().flat_map(|q| [(q.id.as_str(), q), (q.text.as_str(), q)]).collect();
+    let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
+    let mut pairs = Vec::new();
+    for claim in &claims {
+        let number = claim.id.to_string();
+        let Some(question) = by_name.get(claim.text.as_str()).or_else(|| by_name.get(number.as_str())) else {
+            // The file covers all claims, a question set perhaps only some.
+            continue;
+        };
+        let (Some(yes), [first, second]) = (question.supports, question.perspectives.as_slice()) else {
+            return Err(wrong(format!(
+                "claim {number} needs a question with two perspectives; expected them in the question set"
+            )));
+        };
+        let sides = if yes == 0 { [first, second] } else { [second, first] };
+        for cluster in &claim.perspectives {
+            let side = match cluster.stance_label_3.as_str() {
+                "SUPPORT" => sides[0],
+                "UNDERMINE" => sides[1],
+                other => {
+                    let found = input::excerpt(other);
+                    return Err(wrong(format!(
+                        "claim {number}: expected SUPPORT or UNDERMINE, found {found}"
+                    )));
+                }
+            };
+            pairs.extend(cluster.evidence.iter().map(|passage| (side.clone(), passage.to_string())));
+        }
+    }
+    if pairs.is_empty() {
+        return Err(wrong(
+            "expected a claim of the question set, by its cId or its text; there is none".into(),
+        ));
+    }
+    Ok(pairs)
 }
 
 #[cfg(test)]
@@ -234,11 +316,11 @@ mod tests {
     }
 
     fn read(text: &str, absent: Absent) -> Result<Labels, String> {
-        Labels::carried(text, &questions(), absent).map_err(|error| error.to_string())
+        Labels::builtin(text, &questions(), absent).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_table_and_diversity_qrels_say_the_same() {
+    fn a_table_and_diversity_qrels_give_the_same_labels() {
         let table = read(
             "question\tid\tperspective\tlabel\nq1\td1\tZoos should not be banned.\t1\n",
             Absent::Unjudged,
@@ -277,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_complete_file_what_is_absent_is_a_no() {
+    fn in_a_complete_file_absent_means_no() {
         let labels = read("q1 1 d1 1", Absent::No).unwrap();
         assert_eq!(labels.supports("Zoos should be banned.", "d2"), Some(false));
         assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(false));
@@ -285,13 +367,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_told_with_its_number_and_what_was_expected() {
+    fn a_bad_line_is_reported_with_its_number_and_what_was_expected() {
         for (text, expected) in [
-            ("q1 1 d1 1\nq1 3 d1 1", "carried labels:2: expected a perspective from 1 to 2"),
+            ("q1 1 d1 1\nq1 3 d1 1", "built-in labels:2: expected a perspective from 1 to 2"),
             ("q9 1 d1 1", ":1: expected a question of the question set"),
             ("id\tperspective\tlabel\nd1\tx\tmaybe", ":2: expected a label of 1 or 0"),
             ("id\tperspective\tlabel\n\"d1\tx\t1", ":2: expected quotes that are closed"),
-            ("q1 1 d1 1\nq1 1 d1 0", ":2: expected the same label"),
+            (
+                "q1 1 d1 1\nq1 1 d1 0",
+                "line 1 says that this passage supports the statement, and line 2 that it does not",
+            ),
             ("", "the label file is empty"),
         ] {
             let error = read(text, Absent::No).unwrap_err();

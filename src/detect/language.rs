@@ -1,34 +1,145 @@
-//! Whether a text is in a language that the carried models were not tested on.
+//! English only: the built-in detector reads English, and so do the rules that make statements.
+//!
+//! A text counts as foreign if its language is detected reliably. Short questions seldom are, so for them the commonest words of
+//! English and of other languages count too.
 
-/// Letters that are looked at; more do not make it surer.
-const LETTERS: usize = 2_000;
+use std::sync::Arc;
 
-/// The name of a text's language, where it is surely not English.
-pub fn foreign(text: &str) -> Option<&'static str> {
-    let end = text.char_indices().nth(LETTERS).map_or(text.len(), |(i, _)| i);
-    let found = whatlang::detect(&text[..end])?;
-    (found.is_reliable() && found.lang() != whatlang::Lang::Eng).then(|| found.lang().eng_name())
+use super::decision::DetectError;
+use super::detector::Detector;
+use super::rule::{Reading, Rule};
+use super::text::foreign;
+use crate::corpus::Passage;
+use crate::question::common_words;
+use crate::work::Stop;
+
+/// A detector that reads English only: texts in other languages get no verdict.
+pub struct EnglishOnly(pub Arc<dyn Detector>);
+
+impl Detector for EnglishOnly {
+    fn key(&self) -> &str {
+        self.0.key()
+    }
+
+    fn rule(&self) -> &Rule {
+        self.0.rule()
+    }
+
+    fn fitted_on(&self) -> Option<usize> {
+        self.0.fitted_on()
+    }
+
+    fn experimental(&self) -> bool {
+        self.0.experimental()
+    }
+
+    fn at_once(&self) -> Option<usize> {
+        self.0.at_once()
+    }
+
+    fn rereads(&self) -> bool {
+        self.0.rereads()
+    }
+
+    fn usage(&self) -> Option<String> {
+        self.0.usage()
+    }
+
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
+        for (text, what) in [(passage.text.as_str(), "passage"), (statement, "statement")] {
+            if let Some(language) = foreign(text) {
+                return Err(DetectError::Foreign { what, language });
+            }
+        }
+        self.0.read(passage, statement, stop)
+    }
+}
+
+/// The language of a question that is not English: its name, or `another language`.
+pub fn foreign_question(question: &str) -> Option<&'static str> {
+    let (english, other) = common_words(question);
+    match foreign(question) {
+        Some(language) if english <= other => Some(language),
+        _ if other > english => Some("another language"),
+        _ => None,
+    }
+}
+
+/// Passages looked at to learn a corpus's language.
+const LOOKED_AT: usize = 9;
+
+/// The language of most of the passages looked at, if that is not English; `count` passages are there, and `text` gives one.
+pub fn foreign_corpus(count: usize, text: impl Fn(usize) -> String) -> Option<&'static str> {
+    let some = count.min(LOOKED_AT);
+    let found: Vec<Option<&str>> = (0..some).map(|i| foreign(&text(i * count / some))).collect();
+    let often = |language: &Option<&'static str>| found.iter().filter(|one| *one == language).count();
+    let most = found.iter().flatten().max_by_key(|language| often(&Some(**language)))?;
+    let english = found.iter().filter(|language| language.is_none()).count();
+    (english * 2 < some).then_some(*most)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::sample;
 
     #[test]
-    fn other_languages_are_named_and_no_passage_of_the_sample_is_taken_for_one() {
-        let german = "Zoos sollten verboten werden, weil wilde Tiere in Käfigen leiden und dort nicht so leben können, wie es \
-                      ihrer Art entspricht. Viele von ihnen gehen den ganzen Tag im Kreis.";
-        assert_eq!(foreign(german), Some("German"));
-        assert_eq!(foreign("動物園は禁止されるべきです。動物は檻の中で苦しみます。"), Some("Japanese"));
-        let corpus = sample::corpus();
-        let taken: Vec<String> = corpus
-            .places()
-            .map(|at| corpus.passage(at))
-            .filter_map(|passage| Some(format!("{}: {}", foreign(&passage.text)?, passage.text)))
-            .collect();
-        assert_eq!(taken, Vec::<String>::new());
-        assert_eq!(foreign(""), None);
-        assert_eq!(foreign("42"), None);
+    fn questions_in_other_languages_are_recognised_and_english_ones_never() {
+        for (question, language) in [
+            ("¿Deberían prohibirse los zoológicos?", Some("Spanish")),
+            ("Должны ли зоопарки быть запрещены?", Some("Russian")),
+            ("動物園は禁止されるべきですか？", Some("Japanese")),
+            ("Soll der Wehrdienst wieder eingeführt werden?", Some("German")),
+            ("Should zoos be banned?", None),
+            ("Euthanasia should be legal.", None),
+            ("Legalize marijuana?", None),
+            ("Does space exploration justify its cost?", None),
+            ("Is nuclear power safe?", None),
+            ("", None),
+        ] {
+            assert_eq!(foreign_question(question), language, "{question}");
+        }
+    }
+
+    const GERMAN: &str = "Zoos sollten verboten werden, weil wilde Tiere in engen Käfigen leiden und dort nicht so leben können, \
+                          wie es ihrer Art entspricht.";
+    const ENGLISH: &str = "Zoos should be banned, because wild animals suffer in small cages and cannot live there as they should.";
+
+    #[test]
+    fn a_corpus_has_the_language_of_most_of_its_passages() {
+        let mixed =
+            |german: usize| foreign_corpus(90, |i| if i < german { GERMAN } else { ENGLISH }.to_owned());
+        assert_eq!([0, 30, 60, 90].map(mixed), [None, None, Some("German"), Some("German")]);
+        assert_eq!(foreign_corpus(0, |_| unreachable!()), None);
+        assert_eq!(foreign_corpus(1, |_| GERMAN.to_owned()), Some("German"));
+    }
+
+    #[derive(Default)]
+    struct Yes(Rule);
+
+    impl Detector for Yes {
+        fn key(&self) -> &str {
+            "yes"
+        }
+
+        fn rule(&self) -> &Rule {
+            &self.0
+        }
+
+        fn read(&self, _: &Passage, _: &str, _: &Stop) -> Result<Reading, DetectError> {
+            Ok(Reading::of(1.0))
+        }
+    }
+
+    #[test]
+    fn a_foreign_passage_or_statement_gets_no_verdict_and_the_reason_names_its_language() {
+        let only = EnglishOnly(Arc::new(Yes::default()));
+        let judge = |text: &str, statement: &str| {
+            let passage = Passage { text: text.into(), ..Passage::default() };
+            only.judge(&passage, statement, &Stop::never()).map_err(|error| error.to_string())
+        };
+        assert_eq!(judge(ENGLISH, "Zoos should be banned."), Ok(1.0));
+        let message = judge(GERMAN, "Zoos should be banned.").unwrap_err();
+        assert_eq!(message, "the passage seems to be German, and this detector reads English only");
+        assert!(judge(ENGLISH, GERMAN).unwrap_err().contains("the statement seems to be German"));
     }
 }

@@ -1,14 +1,13 @@
-//! A table of numbers in a file: NumPy's `.npy`, or the one matrix of a `.safetensors`. Only rows that are asked for are read.
+//! A matrix in a file: NumPy's `.npy`, or the only tensor of a `.safetensors`. Rows are read on demand.
 
 use std::fs::File;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::ready::ReadyError;
 use crate::input::{InputError, excerpt, read_at};
 
-/// A header that is longer is none.
+/// Longest header that is read.
 const LONGEST: u64 = 100 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -17,35 +16,60 @@ enum Kind {
     F16,
 }
 
+/// Why a file of vectors was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ArrayError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file has another format, or does not fit the corpus or the model.
+    #[error("{path}: expected {expected}, found {found}; nothing was taken from it")]
+    Unfit {
+        /// The file.
+        path: String,
+        /// What was expected.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+impl ArrayError {
+    pub(super) fn unfit(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        let path = path.display().to_string();
+        ArrayError::Unfit { path, expected: expected.into(), found: found.into() }
+    }
+}
+
 /// Rows of f32 or f16, one after another.
 pub struct Array {
     file: File,
     kind: Kind,
     start: u64,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
     /// The length of each.
     pub dimensions: usize,
 }
 
 impl Array {
-    /// Opens a file by its ending.
+    /// Opens a file by its extension.
     ///
     /// # Errors
-    /// It cannot be read, or is not of that form.
-    pub fn open(path: &Path) -> Result<Self, ReadyError> {
-        let unreadable = |error| ReadyError::Input(InputError::unreadable(path, &error));
+    /// It cannot be read, or has another format.
+    pub fn open(path: &Path) -> Result<Self, ArrayError> {
+        let unreadable = |error| ArrayError::Input(InputError::unreadable(path, &error));
         let file = File::open(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
         let read = |at: u64, length: u64| {
             if at.checked_add(length).is_none_or(|end| end > size) || length > LONGEST {
-                return Err(ReadyError::unfit(path, "a whole file", format!("one that ends at byte {size}")));
+                return Err(ArrayError::unfit(path, "a whole file", format!("one that ends at byte {size}")));
             }
             let mut bytes = vec![0; length as usize];
             read_at(&file, &mut bytes, at).map_err(unreadable)?;
             Ok(bytes)
         };
-        let unfit = |(expected, found): (&str, String)| ReadyError::unfit(path, expected, found);
+        let unfit = |(expected, found): (&str, String)| ArrayError::unfit(path, expected, found);
         let (kind, rows, dimensions, start) = match path.extension().and_then(|end| end.to_str()) {
             Some("npy") => {
                 let magic = read(0, 10)?;
@@ -75,7 +99,7 @@ impl Array {
             .and_then(|numbers| numbers.checked_mul(array.width() as u64)?.checked_add(start));
         if rows == 0 || dimensions == 0 || needed.is_none_or(|needed| needed > size) {
             let found = format!("a header for {rows} × {dimensions} and {size} bytes");
-            return Err(ReadyError::unfit(path, "a whole file with at least one number", found));
+            return Err(ArrayError::unfit(path, "a whole file with at least one number", found));
         }
         Ok(array)
     }
@@ -153,7 +177,7 @@ fn tensor(header: &[u8]) -> Result<(Kind, usize, usize, u64), Wrong> {
     }
 }
 
-/// A number of IEEE 754's half precision.
+/// Converts IEEE 754 half precision.
 fn half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023) / 1024.0);
     let size = match exponent {
@@ -169,7 +193,7 @@ fn half(bits: u16) -> f32 {
 pub(super) mod tests {
     use super::*;
 
-    /// Only for numbers that half precision holds exactly.
+    /// Only for numbers that half precision represents exactly.
     fn bytes(numbers: &[f32], half: bool) -> Vec<u8> {
         if !half {
             return numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -196,7 +220,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn half_precision_is_read_as_ieee_754_has_it() {
+    fn half_precision_is_converted_as_ieee_754_defines_it() {
         for (bits, expected) in [
             (0x0000, 0.0),
             (0x3c00, 1.0),
@@ -212,9 +236,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_of_another_form_is_told_what_was_expected() {
+    fn a_file_of_another_format_is_refused_with_what_was_expected() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |name: &str, bytes: &[u8]| {
+        let error = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
             Array::open(&path).err().expect("it is refused").to_string()
@@ -233,8 +257,8 @@ pub(super) mod tests {
             ("v.safetensors", two, "with one tensor, found `2 (a, b)`"),
             ("v.safetensors", safetensors("I64", &[2, 2], &[1.0; 8]), FORM),
         ] {
-            let told = told(name, &bytes);
-            assert!(told.contains(expected), "{name}: {told}");
+            let message = error(name, &bytes);
+            assert!(message.contains(expected), "{name}: {message}");
         }
         assert!(Array::open(&folder.path().join("none.npy")).is_err());
     }

@@ -1,108 +1,38 @@
-//! What a model's folder says of itself: pooling, prefixes, similarity, window. Where it is silent, its family speaks.
+//! What a model's folder says about itself: pooling, prefixes, similarity, window. The family supplies the rest.
 //!
-//! The files are those of sentence-transformers: `modules.json` with its folders, `sentence_bert_config.json` and
-//! `config_sentence_transformers.json`. Files that contradict each other are refused, with both named.
+//! The files are those of sentence-transformers: `modules.json` and the folders it names, `sentence_bert_config.json`, and
+//! `config_sentence_transformers.json`. Contradicting files are refused, and the error names both.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::encoder::Similarity;
 use super::family::Config;
-use super::registry::{self, Family};
-use super::{EncodeError, Encoder, Role};
+use super::registry::{self, Family, Pooling, Title};
 use crate::input::{InputError, excerpt};
-
-/// How the rows of a text become its vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooling {
-    /// The first token's row.
-    Cls,
-    /// The first token's row through BERT's pooler, a product and tanh.
-    Pooler,
-    /// Their mean.
-    Mean,
-    /// The greatest number of every column.
-    Max,
-}
-
-/// How two vectors are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Similarity {
-    /// The dot product of the vectors as the model gives them.
-    Dot,
-    /// The cosine: vectors are brought to unit length.
-    Cosine,
-}
-
-impl Similarity {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Similarity::Dot => "dot product",
-            Similarity::Cosine => "cosine",
-        }
-    }
-
-    /// A vector with unit length: as it is, where all of them have it.
-    pub fn unit(self, row: &[f32]) -> Cow<'_, [f32]> {
-        match self {
-            Similarity::Cosine => Cow::Borrowed(row),
-            Similarity::Dot => {
-                let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32;
-                Cow::Owned(row.iter().map(|x| if length > 0.0 { x / length } else { 0.0 }).collect())
-            }
-        }
-    }
-}
-
-/// An encoder whose vectors all have unit length, so that their dot product is the cosine.
-pub struct Directions<'a>(pub &'a dyn Encoder);
-
-impl Encoder for Directions<'_> {
-    fn key(&self) -> &str {
-        self.0.key()
-    }
-
-    fn dimensions(&self) -> usize {
-        self.0.dimensions()
-    }
-
-    fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError> {
-        Ok(self.0.similarity().unit(&self.0.encode(text, role)?).into_owned())
-    }
-}
-
-/// What becomes of a passage's title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Title {
-    /// It is read before the text, after a blank between the two.
-    Before,
-    /// Title and text are read as a pair.
-    Pair,
-}
 
 /// How a model reads texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
-    /// How rows become a vector.
+    /// How token rows become a vector.
     pub pooling: Pooling,
-    /// Folders of products after pooling.
+    /// Folders of the dense layers after pooling.
     pub dense: Vec<PathBuf>,
-    /// Vectors come out with unit length.
+    /// Whether vectors have unit length.
     pub unit: bool,
     /// How vectors are compared.
     pub similarity: Similarity,
-    /// What stands before a question.
+    /// Prefix of a question.
     pub query: String,
-    /// What stands before a passage.
+    /// Prefix of a passage.
     pub passage: String,
-    /// Whether pooling counts the tokens of what stands before.
+    /// Whether pooling includes the tokens of the prefix.
     pub counts_prefix: bool,
-    /// What becomes of a passage's title.
+    /// How a passage's title is read.
     pub title: Title,
-    /// Tokens that are read.
+    /// Tokens read.
     pub window: usize,
 }
 
@@ -132,10 +62,10 @@ impl fmt::Display for Card {
 }
 
 impl Card {
-    /// Reads what a folder says, and asks the family for the rest.
+    /// Reads a folder's files; the family supplies the rest.
     ///
     /// # Errors
-    /// A file is damaged, two contradict each other, or one asks for what cannot be done here.
+    /// A file is damaged, two contradict each other, or one asks for something unsupported.
     pub fn read(folder: &Path, config: &Config, named: Option<&Family>) -> Result<Self, InputError> {
         let implied = if config.model_type()? == "dpr" { "dpr" } else { "mean" };
         let fallback = registry::family(implied).ok_or_else(|| config.wrong("its family is not known"))?;
@@ -161,7 +91,7 @@ impl Card {
                 other => {
                     let file = folder.join("modules.json");
                     let why = format!(
-                        "the module {} cannot be done here; Transformer, Pooling, Dense and Normalize can",
+                        "the module {} is not supported; Transformer, Pooling, Dense and Normalize are",
                         excerpt(other)
                     );
                     return Err(InputError::Unreadable { path: file, reason: why });
@@ -173,15 +103,16 @@ impl Card {
         Ok(card)
     }
 
-    /// Takes `1_Pooling/config.json`.
+    /// Applies `1_Pooling/config.json`.
     fn pool(&mut self, place: &Path, config: &Config, named: Option<&Family>) -> Result<(), InputError> {
         let file = place.join("config.json");
         let wrong = |reason: String| InputError::Unreadable { path: file.clone(), reason };
-        let Some(said) = json(&file)? else {
+        let Some(value) = json(&file)? else {
             return Err(wrong("modules.json names it and it is not there; fetch the model anew".into()));
         };
         let width = config.width()?;
-        if let Some(pooled) = said.get("word_embedding_dimension").or_else(|| said.get("embedding_dimension"))
+        if let Some(pooled) =
+            value.get("word_embedding_dimension").or_else(|| value.get("embedding_dimension"))
             && pooled.as_u64() != Some(width as u64)
         {
             return Err(wrong(format!(
@@ -189,7 +120,7 @@ impl Card {
             )));
         }
         let mut modes: Vec<&str> = Vec::new();
-        if let Some(entries) = said.as_object() {
+        if let Some(entries) = value.as_object() {
             let on = |value: &Value| value.as_bool() == Some(true);
             modes.extend(
                 entries
@@ -198,16 +129,14 @@ impl Card {
                     .filter_map(|(key, _)| key.strip_prefix("pooling_mode_")),
             );
         }
-        modes.extend(said.get("pooling_mode").and_then(Value::as_str));
+        modes.extend(value.get("pooling_mode").and_then(Value::as_str));
         let pooling = match modes.as_slice() {
             ["cls_token" | "cls"] => Pooling::Cls,
             ["mean_tokens" | "mean"] => Pooling::Mean,
             ["max_tokens" | "max"] => Pooling::Max,
             [] => return Err(wrong("it names no way of pooling; expected cls, mean or max".into())),
             [other] => {
-                return Err(wrong(format!(
-                    "pooling by `{other}` cannot be done here; cls, mean and max can"
-                )));
+                return Err(wrong(format!("pooling by `{other}` is not supported; cls, mean and max are")));
             }
             _ => {
                 return Err(wrong(format!(
@@ -223,19 +152,19 @@ impl Card {
             )));
         }
         self.pooling = pooling;
-        if let Some(counts) = said.get("include_prompt").and_then(Value::as_bool) {
-            // The hub's INSTRUCTOR says nothing, and true is what sentence-transformers writes for nothing.
+        if let Some(counts) = value.get("include_prompt").and_then(Value::as_bool) {
+            // The hub's INSTRUCTOR lacks the entry, and sentence-transformers writes true by default.
             self.counts_prefix &= counts;
         }
         Ok(())
     }
 
-    /// Takes `config_sentence_transformers.json`.
+    /// Applies `config_sentence_transformers.json`.
     fn prompts(&mut self, folder: &Path) -> Result<(), InputError> {
         let file = folder.join("config_sentence_transformers.json");
-        let Some(said) = json(&file)? else { return Ok(()) };
+        let Some(value) = json(&file)? else { return Ok(()) };
         let prompt = |names: &[&str]| {
-            let prompts = said.get("prompts")?;
+            let prompts = value.get("prompts")?;
             names.iter().find_map(|name| prompts.get(name)?.as_str()).filter(|text| !text.is_empty())
         };
         if let Some(text) = prompt(&["query"]) {
@@ -244,36 +173,33 @@ impl Card {
         if let Some(text) = prompt(&["document", "passage", "corpus"]) {
             self.passage = text.into();
         }
-        match said.get("similarity_fn_name").and_then(Value::as_str) {
+        match value.get("similarity_fn_name").and_then(Value::as_str) {
             None => {}
             Some("cosine") => self.similarity = Similarity::Cosine,
             Some("dot" | "dot_score") => self.similarity = Similarity::Dot,
             Some(other) => {
-                let reason = format!(
-                    "vectors compared by {} cannot be searched here; by cosine and dot they can",
-                    excerpt(other)
-                );
+                let reason = format!("similarity {} is not supported; cosine and dot are", excerpt(other));
                 return Err(InputError::Unreadable { path: file, reason });
             }
         }
         if self.similarity == Similarity::Dot && self.dense.is_empty() {
-            // Only a module of its own brings these to unit length.
+            // Only a `Normalize` module scales these to unit length.
             self.unit = modules(folder)?.iter().any(|(kind, _)| kind == "Normalize");
         }
         Ok(())
     }
 }
 
-/// The modules in order, each with its folder; none where there is no `modules.json`.
+/// The modules in order, each with its folder; empty without `modules.json`.
 fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     let file = folder.join("modules.json");
     let wrong = |reason: &str| InputError::Unreadable { path: file.clone(), reason: reason.into() };
-    let Some(said) = json(&file)? else { return Ok(Vec::new()) };
-    let all = said.as_array().ok_or_else(|| wrong("expected a list of modules; fetch the model anew"))?;
+    let Some(value) = json(&file)? else { return Ok(Vec::new()) };
+    let all = value.as_array().ok_or_else(|| wrong("expected a list of modules; fetch the model anew"))?;
     let module = |value: &Value| {
         let kind = value.get("type")?.as_str()?.rsplit('.').next()?.to_owned();
         let path = value.get("path")?.as_str()?;
-        // A path that leads out of the folder is nobody's module.
+        // A path must not lead out of the folder.
         let inside = !path.contains("..") && !Path::new(path).is_absolute();
         inside.then(|| (kind, folder.join(path)))
     };
@@ -283,13 +209,13 @@ fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     })
 }
 
-/// Tokens that are read: what the files say, and never more than the network has positions for.
+/// Tokens read: as many as the files state, and at most the network's positions.
 pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
     const USUAL: usize = 512;
     let positions = config.positions();
     let file = folder.join("sentence_bert_config.json");
-    let said = json(&file)?.and_then(|said| said.get("max_seq_length")?.as_u64());
-    if let Some(window) = said {
+    let value = json(&file)?.and_then(|value| value.get("max_seq_length")?.as_u64());
+    if let Some(window) = value {
         let window = window as usize;
         if window < 3 || positions.is_some_and(|positions| window > positions) {
             let most = positions.map_or_else(|| "any number".into(), |positions| positions.to_string());
@@ -301,7 +227,7 @@ pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
         return Ok(window);
     }
     let tokenizer = json(&folder.join("tokenizer_config.json"))?;
-    let tokenizer = tokenizer.and_then(|said| said.get("model_max_length")?.as_u64());
+    let tokenizer = tokenizer.and_then(|value| value.get("model_max_length")?.as_u64());
     let most = positions.unwrap_or(USUAL);
     match tokenizer.map_or(most, |window| most.min(window as usize)) {
         window @ 3.. => Ok(window),
@@ -309,7 +235,7 @@ pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
     }
 }
 
-/// A JSON file; none where there is none.
+/// A JSON file; `None` if it does not exist.
 pub(super) fn json(file: &Path) -> Result<Option<Value>, InputError> {
     match std::fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| InputError::Unreadable {

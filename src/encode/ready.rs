@@ -1,39 +1,32 @@
-//! Vectors that were made elsewhere: NumPy's `.npy` and `.safetensors`, brought into the order of the corpus.
+//! Imports vectors computed elsewhere, from `.npy` or `.safetensors`, in the order of the corpus.
 //!
-//! Everything is checked before the corpus sees it: the form of the file, the length of the rows, every number, and that each
-//! passage has one row.
+//! Everything is checked first: the file's format, the length of the rows, every number, and that each passage has exactly one row.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::Similarity;
-use super::array::Array;
+use super::array::{Array, ArrayError};
+use super::encoder::Similarity;
 use crate::corpus::Corpus;
-use crate::input::{self, BadLine, InputError, TOLD};
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use crate::input::{self, BadLine, InputError, LISTED};
+use crate::storage::move_file;
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// Rows between two reports of progress.
 const BATCH: usize = 4_096;
-/// A row is of unit length if it is no farther from it.
+/// Largest deviation of a row from unit length.
 const UNIT: f64 = 1e-5;
 
-/// Why vectors were not taken. Those that were there before are as they were.
+/// Why vectors were not imported. Existing ones are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadyError {
-    /// The vectors or their ids are not right.
+    /// The vectors or their ids are invalid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The file is not of a form that is read, or does not fit the corpus or the model.
-    #[error("{path}: expected {expected}, found {found}; nothing was taken from it")]
-    Unfit {
-        /// The file.
-        path: String,
-        /// What was expected.
-        expected: String,
-        /// What it is.
-        found: String,
-    },
+    /// The file has another format, or does not fit the corpus or the model.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
     /// The rows could not be written.
     #[error("the vectors cannot be written ({0}); make room or name another folder with --data-dir")]
     Write(#[from] std::io::Error),
@@ -42,63 +35,56 @@ pub enum ReadyError {
     Stopped(#[from] Stopped),
 }
 
-/// What was taken.
+/// What was imported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// The shortest and the longest row, as they were.
+    /// Length of the shortest and the longest row in the file.
     pub lengths: (f64, f64),
-    /// How many were not of unit length and were brought to it.
-    pub brought_to_unit: usize,
+    /// Rows that were scaled to unit length.
+    pub scaled: usize,
 }
 
-impl ReadyError {
-    pub(super) fn unfit(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        let path = path.display().to_string();
-        ReadyError::Unfit { path, expected: expected.into(), found: found.into() }
-    }
-}
-
-/// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one a line; without it
-/// row and passage have the same number. Where vectors are compared by cosine they are brought to unit length.
+/// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one a line; without it,
+/// row and passage have the same number. Vectors compared by cosine are scaled to unit length.
 ///
 /// # Errors
-/// See [`ReadyError`]; `place` is then as it was.
+/// See [`ReadyError`]; `place` is then unchanged.
 pub fn import(
     corpus: &Corpus,
     file: &Path,
     ids: Option<&Path>,
     (dimensions, similarity): (usize, Similarity),
     place: &Path,
-    tell: Tell<'_>,
+    on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Taken, ReadyError> {
     let array = Array::open(file)?;
     if array.dimensions != dimensions {
         let expected = format!("rows of {dimensions} numbers, as the model makes them");
-        return Err(ReadyError::unfit(file, expected, format!("rows of {}", array.dimensions)));
+        return Err(ArrayError::unfit(file, expected, format!("rows of {}", array.dimensions)).into());
     }
     if array.rows != corpus.len() {
         let expected = format!("{} rows, one for each passage", corpus.len());
-        return Err(ReadyError::unfit(file, expected, array.rows.to_string()));
+        return Err(ArrayError::unfit(file, expected, array.rows.to_string()).into());
     }
     let order = ids.map(|ids| order(corpus, ids, file, array.rows)).transpose()?;
     let beside = place.with_extension("f32.import");
     let unit = similarity == Similarity::Cosine;
-    let written = write(&array, (order.as_deref(), unit), file, &beside, tell, stop);
+    let written = write(&array, (order.as_deref(), unit), file, &beside, on_progress, stop);
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
     let taken = written?;
-    // Codes and a beginning of other vectors are of no use any more.
+    // Codes and partial vectors of earlier ones are invalid now.
     for ending in ["i8", "f32.part"] {
         match fs::remove_file(place.with_extension(ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    fs::rename(&beside, place)?;
+    move_file(&beside, place)?;
     Ok(taken)
 }
 
@@ -115,9 +101,9 @@ fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<us
     })?;
     if row != rows {
         let expected = format!("{rows} ids, one for each row of {}", file.display());
-        return Err(ReadyError::unfit(ids, expected, row.to_string()));
+        return Err(ArrayError::unfit(ids, expected, row.to_string()).into());
     }
-    // As many ids as passages, none twice and none unknown: every passage has its row.
+    // As many ids as passages, none twice and none unknown, so every passage has a row.
     Ok(order.into_iter().flatten().collect())
 }
 
@@ -126,11 +112,11 @@ fn write(
     (order, unit): (Option<&[usize]>, bool),
     file: &Path,
     beside: &Path,
-    tell: Tell<'_>,
+    on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Taken, ReadyError> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(beside)?);
-    let mut taken = Taken { rows: array.rows, lengths: (f64::INFINITY, 0.0), brought_to_unit: 0 };
+    let mut taken = Taken { rows: array.rows, lengths: (f64::INFINITY, 0.0), scaled: 0 };
     let unreadable = |error: std::io::Error| InputError::unreadable(file, &error);
     let mut bad = Vec::new();
     for at in 0..array.rows {
@@ -138,7 +124,7 @@ fn write(
             if stop.is_set() {
                 return Err(Stopped.into());
             }
-            tell(Progress { job: Job::Importing, done: at as u64, total: array.rows as u64 });
+            on_progress(Progress { job: Job::Importing, done: at as u64, total: array.rows as u64 });
         }
         let row = order.map_or(at, |order| order[at]);
         let mut numbers = array.row(row).map_err(unreadable)?;
@@ -155,11 +141,11 @@ fn write(
         }
         taken.lengths = (taken.lengths.0.min(length), taken.lengths.1.max(length));
         if unit && (length - 1.0).abs() > UNIT {
-            taken.brought_to_unit += 1;
+            taken.scaled += 1;
             numbers.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
         }
         out.write_all(&numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
-        if bad.len() > TOLD * 50 {
+        if bad.len() > LISTED * 50 {
             break;
         }
     }
@@ -168,7 +154,7 @@ fn write(
         return Err(InputError::BadLines(bad).into());
     }
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-    tell(Progress { job: Job::Importing, done: array.rows as u64, total: array.rows as u64 });
+    on_progress(Progress { job: Job::Importing, done: array.rows as u64, total: array.rows as u64 });
     Ok(taken)
 }
 
@@ -176,15 +162,15 @@ fn write(
 mod tests {
     use super::*;
     use crate::corpus::PassageIx;
-    use crate::encode::Vectors;
     use crate::encode::array::tests::{npy, safetensors};
+    use crate::encode::vectors::Vectors;
 
     const PASSAGES: &[u8] =
         b"{\"_id\":\"a\",\"text\":\"x\"}\n{\"_id\":\"b\",\"text\":\"x\"}\n{\"_id\":\"c\",\"text\":\"x\"}\n";
 
-    /// Imports a file with these bytes and, perhaps, these ids; gives the rows in the order of the corpus, or what was told.
+    /// Imports a file with these bytes and ids; returns the rows in the order of the corpus, or the message.
     fn imported(name: &str, bytes: &[u8], ids: Option<&str>) -> Result<(Taken, Vec<Vec<f32>>), String> {
-        let (folder, corpus) = (tempfile::tempdir().unwrap(), Corpus::carried("t", PASSAGES));
+        let (folder, corpus) = (tempfile::tempdir().unwrap(), Corpus::builtin("t", PASSAGES));
         let (file, place) = (folder.path().join(name), folder.path().join("m.f32"));
         fs::write(&file, bytes).unwrap();
         let named = ids.map(|ids| {
@@ -212,7 +198,7 @@ mod tests {
     const ROWS: [f32; 6] = [1.0, 0.0, 0.0, 1.0, 3.0, 4.0];
 
     #[test]
-    fn rows_of_every_form_are_taken_and_brought_to_unit_length() {
+    fn rows_of_every_format_are_imported_and_scaled_to_unit_length() {
         for (name, bytes) in [
             ("v.npy", npy("<f4", &[3, 2], &ROWS)),
             ("v.npy", npy("<f2", &[3, 2], &ROWS)),
@@ -221,31 +207,31 @@ mod tests {
         ] {
             let (taken, rows) = imported(name, &bytes, None).unwrap();
             assert_eq!(rows, [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]);
-            assert_eq!(taken, Taken { rows: 3, lengths: (1.0, 5.0), brought_to_unit: 1 });
+            assert_eq!(taken, Taken { rows: 3, lengths: (1.0, 5.0), scaled: 1 });
         }
     }
 
     #[test]
-    fn ids_bring_rows_into_the_order_of_the_corpus() {
+    fn ids_put_rows_into_the_order_of_the_corpus() {
         let (_, rows) = imported("v.npy", &npy("<f4", &[3, 2], &ROWS), Some("c\na\nb\n")).unwrap();
         assert_eq!(rows, [[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]]);
     }
 
     #[test]
-    fn ids_that_do_not_match_are_told_with_their_line() {
+    fn ids_that_do_not_match_are_reported_with_their_line() {
         let bytes = npy("<f4", &[3, 2], &ROWS);
         for (ids, line, expected) in [
             ("a\nb\nx\n", "ids.txt:3:", "the id of a passage of this corpus"),
             ("a\nb\na\n", "ids.txt:3:", "an id that no line before it names"),
             ("a\nb\n", "ids.txt:", "3 ids, one for each row of"),
         ] {
-            let told = imported("v.npy", &bytes, Some(ids)).unwrap_err();
-            assert!(told.contains(line) && told.contains(expected), "{told}");
+            let message = imported("v.npy", &bytes, Some(ids)).unwrap_err();
+            assert!(message.contains(line) && message.contains(expected), "{message}");
         }
     }
 
     #[test]
-    fn rows_of_another_length_or_number_and_rows_without_numbers_are_refused() {
+    fn rows_of_another_length_or_count_and_rows_without_finite_numbers_are_refused() {
         for (bytes, expected) in [
             (
                 npy("<f4", &[2, 3], &ROWS),
@@ -262,8 +248,8 @@ mod tests {
             ),
             (npy("<f4", &[3, 2], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]), "found `only zeros`"),
         ] {
-            let told = imported("v.npy", &bytes, None).unwrap_err();
-            assert!(told.contains(expected), "{told}");
+            let message = imported("v.npy", &bytes, None).unwrap_err();
+            assert!(message.contains(expected), "{message}");
         }
     }
 }

@@ -1,6 +1,34 @@
-//! Families of encoders, and the models that have a short name: what their authors do with texts where the files do not say.
+//! Models by name: `contriever`, `hf:ORG/MODEL`, `path:FOLDER`, and how the families they belong to read texts.
+//!
+//! A family supplies what a model's own files leave open, as its authors document it.
 
-use super::card::{Pooling, Similarity, Title};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::encoder::Similarity;
+use crate::input::{Expected, InputError};
+
+/// How the token rows of a text become its vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// The first token's row.
+    Cls,
+    /// The first token's row through BERT's pooler, a product and tanh.
+    Pooler,
+    /// The mean of all rows.
+    Mean,
+    /// The maximum of every column.
+    Max,
+}
+
+/// How a passage's title is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Title {
+    /// Before the text, separated by a space.
+    Before,
+    /// Title and text as a pair.
+    Pair,
+}
 
 /// How a family reads texts.
 #[derive(Debug, PartialEq)]
@@ -11,13 +39,13 @@ pub struct Family {
     pub pooling: Pooling,
     /// How vectors are compared.
     pub similarity: Similarity,
-    /// What stands before a question.
+    /// Prefix of a question.
     pub query: &'static str,
-    /// What stands before a passage.
+    /// Prefix of a passage.
     pub passage: &'static str,
-    /// Whether pooling counts the tokens of what stands before.
+    /// Whether pooling includes the tokens of the prefix.
     pub counts_prefix: bool,
-    /// What becomes of a passage's title.
+    /// How a passage's title is read.
     pub title: Title,
 }
 
@@ -28,11 +56,11 @@ pub struct Entry {
     pub name: &'static str,
     /// Its family.
     pub family: &'static Family,
-    /// Its repository on the hub; for two towers the questions', then the passages'.
+    /// Its repository on the hub; for two towers first the questions', then the passages'.
     pub repositories: &'static [&'static str],
-    /// Its licence, as its authors state it.
+    /// The licence its authors state.
     pub licence: &'static str,
-    /// Roughly what is downloaded, in MB.
+    /// Approximate size of the download, in MB.
     pub megabytes: u32,
 }
 
@@ -135,22 +163,178 @@ pub fn model(name: &str) -> Option<&'static Entry> {
     MODELS.iter().find(|entry| entry.name == name)
 }
 
+/// A model a recipe names, with options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// Where it comes from.
+    pub source: Source,
+    /// The family, if the user names one.
+    pub given: Option<&'static Family>,
+    /// A question prefix that overrides the model's.
+    pub query: Option<String>,
+    /// A passage prefix that overrides the model's.
+    pub passage: Option<String>,
+}
+
+/// Where a model comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A model with a short name.
+    Known(&'static Entry),
+    /// A repository on the hub.
+    Hub(String),
+    /// A folder.
+    Folder(String),
+}
+
+/// The folders of a model's networks; twice the same if one network reads both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Towers {
+    /// The network that reads questions.
+    pub queries: PathBuf,
+    /// The network that reads passages.
+    pub passages: PathBuf,
+}
+
+impl Source {
+    /// Reads `contriever`, `hf:ORG/MODEL` or `path:FOLDER`.
+    ///
+    /// # Errors
+    /// The text is none of these.
+    pub fn parse(text: &str) -> Result<Self, Expected> {
+        if let Some(path) = text.strip_prefix("path:") {
+            return match path.trim() {
+                "" => Err("a folder after `path:`".into()),
+                path => Ok(Source::Folder(path.to_owned())),
+            };
+        }
+        if let Some(name) = text.strip_prefix("hf:") {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            let part = |part: &str| !part.is_empty() && !part.starts_with('.') && part.chars().all(plain);
+            let parts: Vec<&str> = name.split('/').collect();
+            return match parts.as_slice() {
+                [owner, model] if part(owner) && part(model) => Ok(Source::Hub(name.to_owned())),
+                _ => Err(format!("ORG/MODEL after `hf:`, found `{name}`").into()),
+            };
+        }
+        let entry = model(&text.to_ascii_lowercase());
+        entry.map(Source::Known).ok_or_else(|| {
+            let names: Vec<&str> = MODELS.iter().map(|entry| entry.name).collect();
+            format!("hf:ORG/MODEL, path:FOLDER, or one of {}", names.join(", ")).into()
+        })
+    }
+
+    /// Its repositories on the hub.
+    pub fn repositories(&self) -> Vec<&str> {
+        match self {
+            Source::Known(entry) => entry.repositories.to_vec(),
+            Source::Hub(name) => vec![name],
+            Source::Folder(_) => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Known(entry) => f.write_str(entry.name),
+            Source::Hub(name) => write!(f, "hf:{name}"),
+            Source::Folder(path) => write!(f, "path:{path}"),
+        }
+    }
+}
+
+impl From<Source> for Named {
+    /// The model with its own options.
+    fn from(source: Source) -> Self {
+        Named { source, given: None, query: None, passage: None }
+    }
+}
+
+impl Named {
+    /// The family, from the user or from the list of known models.
+    pub fn family(&self) -> Option<&'static Family> {
+        self.given.or(match &self.source {
+            Source::Known(entry) => Some(entry.family),
+            _ => None,
+        })
+    }
+
+    /// A short name for the user: the last part of its source.
+    pub fn title(&self) -> &str {
+        match &self.source {
+            Source::Known(entry) => entry.name,
+            Source::Hub(name) | Source::Folder(name) => {
+                name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(name)
+            }
+        }
+    }
+
+    /// The title as part of a file name.
+    pub fn slug(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        self.title().chars().take(40).map(plain).collect()
+    }
+
+    /// The folders of its networks; models from the hub are below `models`.
+    ///
+    /// # Errors
+    /// It was not fetched yet, or the folder does not exist.
+    pub fn towers(&self, models: &Path) -> Result<Towers, InputError> {
+        let one = |folder: PathBuf| Towers { queries: folder.clone(), passages: folder };
+        if let Source::Folder(path) = &self.source {
+            let folder = PathBuf::from(path);
+            let (queries, passages) = (folder.join("question_encoder"), folder.join("ctx_encoder"));
+            return match (folder.join("config.json").exists(), queries.exists() && passages.exists()) {
+                (false, true) => Ok(Towers { queries, passages }),
+                (true, _) => Ok(one(folder)),
+                _ => Err(InputError::Unreadable {
+                    path: folder,
+                    reason: "it holds no model; expected a folder with config.json, weights and a tokenizer, or with \
+                             the two such folders question_encoder and ctx_encoder"
+                        .into(),
+                }),
+            };
+        }
+        let mut folders = Vec::new();
+        for repository in self.source.repositories() {
+            let folder = folder(models, repository);
+            if !folder.join(MANIFEST).exists() {
+                let reason =
+                    format!("{repository} is not there; fetch it with: parallax models get {}", self.source);
+                return Err(InputError::Unreadable { path: folder, reason });
+            }
+            folders.push(folder);
+        }
+        let passages = folders.pop().unwrap_or_default();
+        Ok(Towers { queries: folders.pop().unwrap_or_else(|| passages.clone()), passages })
+    }
+}
+
+/// The folder of a repository.
+pub fn folder(models: &Path, repository: &str) -> PathBuf {
+    models.join(repository.replace('/', "--"))
+}
+
+/// Present once a fetched model is complete.
+pub const MANIFEST: &str = "manifest.json";
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_there_once_and_none_is_a_word_of_the_recipes_own() {
+    fn every_name_is_unique_and_none_is_a_recipe_keyword() {
         let mut names: Vec<&str> = MODELS.iter().map(|entry| entry.name).collect();
         names.extend(["bm25", "minilm", "hybrid"]);
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
         assert!(MODELS.iter().all(|entry| model(entry.name) == Some(entry)));
-        assert!(FAMILIES.iter().all(|known| family(known.name) == Some(*known)));
+        assert!(FAMILIES.iter().all(|one| family(one.name) == Some(*one)));
     }
 
     #[test]
-    fn only_two_towers_have_two_repositories_and_every_one_has_an_owner() {
+    fn only_two_towers_have_two_repositories_and_each_has_an_owner() {
         for entry in &MODELS {
             let towers = if entry.family.title == Title::Pair { 2 } else { 1 };
             assert_eq!(entry.repositories.len(), towers, "{}", entry.name);

@@ -1,4 +1,4 @@
-//! The tokenizer of a brought model: `tokenizer.json`, or what older models have in its place.
+//! Tokenizers of custom models (`tokenizer.json`, or the vocabulary files of older models), and windows over long texts.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 
 use super::card::json;
-use crate::caught::caught;
 use crate::input::{InputError, tame};
+use crate::work::catch_panic;
 
-/// Letters read for every token of the window; no language needs as many, and it bounds the work on a text without end.
+/// Characters read per token of the window. No language needs as many; it bounds the work on very long texts.
 const LETTERS: usize = 64;
 
-/// As much of a text as a window of so many tokens may need.
+/// The beginning of a text, enough for a window of so many tokens.
 pub fn beginning(text: &str, window: usize) -> &str {
     &text[..text.char_indices().nth(window * LETTERS).map_or(text.len(), |(i, _)| i)]
 }
 
-/// Reads a folder's tokenizer. Its own padding and truncation do not count: sequences run alone, and `window` is the card's.
+/// Reads a folder's tokenizer, without its own padding and truncation: sequences run alone, and `window` comes from the card.
 ///
 /// # Errors
-/// There is none, or it is damaged, or it knows more tokens than the network.
+/// It is missing or damaged, or has more tokens than the network.
 pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, InputError> {
     let (file, kind) = find(folder)?;
     let read = match &kind {
@@ -41,25 +41,25 @@ pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, Inpu
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: window, ..TruncationParams::default() };
     tokenizer.with_truncation(Some(truncation)).map_err(|error| wrong(error.to_string()))?;
-    let known = tokenizer.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1);
-    if known > rows {
+    let count = tokenizer.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1);
+    if count > rows {
         return Err(wrong(format!(
-            "it knows {known} tokens, and config.json says {rows}; the files are of two models: fetch it anew"
+            "it has {count} tokens, and config.json says {rows}; the files are of two models: fetch it anew"
         )));
     }
     Ok(tokenizer)
 }
 
-/// Reads a `tokenizer.json`. Their own reader panics over some that are wrong.
+/// Reads a `tokenizer.json`. The crate's own reader panics on some invalid files.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn from_file(file: &Path) -> tokenizers::Result<Tokenizer> {
-    let read = caught(|| Tokenizer::from_file(file));
+    let read = catch_panic(|| Tokenizer::from_file(file));
     read.unwrap_or_else(|| Err("it is not of the form that `tokenizers` writes".into()))
 }
 
-/// The files that a folder's tokenizer is read from.
+/// The files of a folder's tokenizer.
 ///
 /// # Errors
 /// There are none.
@@ -94,25 +94,25 @@ fn find(folder: &Path) -> Result<(PathBuf, Kind), InputError> {
     })
 }
 
-/// Word pieces, as BERT writes them; with MPNet's marks where the list has those.
+/// WordPiece, as BERT has it; with MPNet's special tokens if the vocabulary has them.
 fn words(folder: &Path, file: &Path) -> tokenizers::Result<Tokenizer> {
     let lower = json(&folder.join("tokenizer_config.json"))?;
-    let lower = lower.and_then(|said| said.get("do_lower_case")?.as_bool()).unwrap_or(true);
+    let lower = lower.and_then(|config| config.get("do_lower_case")?.as_bool()).unwrap_or(true);
     pieces(WordPiece::from_file(&file.to_string_lossy()).unk_token("[UNK]".into()).build()?, lower)
 }
 
-/// What stands around a list of word pieces.
+/// A tokenizer around a WordPiece vocabulary.
 pub fn pieces(model: WordPiece, lower: bool) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer = Tokenizer::new(model);
     tokenizer.with_normalizer(Some(BertNormalizer::new(true, true, None, lower)))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     let id = |name: &str| Some((name.to_owned(), tokenizer.token_to_id(name)?));
-    let (first, last, known) = match (id("[CLS]"), id("[SEP]"), id("<s>"), id("</s>")) {
+    let (first, last, others) = match (id("[CLS]"), id("[SEP]"), id("<s>"), id("</s>")) {
         (Some(first), Some(last), ..) => (first, last, ["[PAD]", "[UNK]", "[MASK]"]),
         (_, _, Some(first), Some(last)) => (first, last, ["<pad>", "[UNK]", "<mask>"]),
         _ => return Err("it has neither [CLS] and [SEP] nor <s> and </s>".into()),
     };
-    let marks = known.map(str::to_owned).into_iter().chain([first.0.clone(), last.0.clone()]);
+    let marks = others.map(str::to_owned).into_iter().chain([first.0.clone(), last.0.clone()]);
     let marks: Vec<_> = marks.filter(|mark| tokenizer.token_to_id(mark).is_some()).collect();
     tokenizer.add_special_tokens(marks.into_iter().map(|mark| AddedToken::from(mark, true)))?;
     if first.0 == "<s>" {
@@ -123,7 +123,7 @@ pub fn pieces(model: WordPiece, lower: bool) -> tokenizers::Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Pairs of bytes, as RoBERTa writes them.
+/// Byte-level BPE, as RoBERTa has it.
 fn bytes(file: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer =
         Tokenizer::new(BPE::from_file(&file.to_string_lossy(), &merges.to_string_lossy()).build()?);
@@ -134,9 +134,32 @@ fn bytes(file: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
     };
     let marks = ["<s>", "<pad>", "</s>", "<unk>"].map(|mark| AddedToken::from(mark, true));
     let mask = AddedToken::from("<mask>", true).lstrip(true);
-    let known = marks.into_iter().chain([mask]);
-    let known: Vec<_> = known.filter(|mark| tokenizer.token_to_id(&mark.content).is_some()).collect();
-    tokenizer.add_special_tokens(known)?;
+    let marks = marks.into_iter().chain([mask]);
+    let marks: Vec<_> = marks.filter(|mark| tokenizer.token_to_id(&mark.content).is_some()).collect();
+    tokenizer.add_special_tokens(marks)?;
     tokenizer.with_post_processor(Some(RobertaProcessing::new(last, first).add_prefix_space(false)));
     Ok(tokenizer)
+}
+
+/// Ranges of at most `room` tokens that overlap by half and together cover all.
+pub fn windows(tokens: usize, room: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut start = Some(0);
+    std::iter::from_fn(move || {
+        let from = start?;
+        let to = (from + room).min(tokens);
+        start = (to < tokens).then_some(from + (room / 2).max(1));
+        Some(from..to)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_overlap_by_half_and_cover_every_token() {
+        assert!(windows(10, 10).eq(std::iter::once(0..10)));
+        assert_eq!(windows(25, 10).collect::<Vec<_>>(), [0..10, 5..15, 10..20, 15..25]);
+        assert_eq!(windows(3, 1).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
+    }
 }

@@ -1,18 +1,36 @@
-//! The vectors of a corpus, one row a passage: a few are held in memory, many are read where they lie.
+//! The vectors of a corpus, one row a passage: computed, stored, and approximated by int8 codes.
 //!
-//! Rows on disk are read and not mapped: a search touches some hundred of them, and mapped pages would stay and be counted as
-//! this program's memory.
+//! Small corpora are held in memory. Large ones are read with positioned reads, not mapped: a search touches a few hundred rows, and
+//! mapped pages would count as this program's memory.
+//!
+//! Codes take a byte a number, a quarter of the vectors' size, and bound the error of every product:
+//!
+//! ```text
+//! [rows × dimensions] i8    the numbers, divided by the row's scale and rounded
+//! [rows] f32 × 3            scale, error and length of every row
+//! ```
+//!
+//! With `x = s·c + e`, a query `q = t·d + f` with integer `d` has `q·x = s·t·(d·c) + q·e + f·(s·c)`. By Cauchy–Schwarz the last
+//! two terms are at most `‖q‖‖e‖ + ‖f‖(‖x‖ + ‖e‖)`. The integer product therefore bounds the true one, and a search that rescores
+//! every row whose upper bound reaches the best is exact.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use super::codes::Codes;
-use crate::corpus::PassageIx;
-use crate::input::read_at;
+use memmap2::Mmap;
+use rayon::ThreadPool;
 
-/// So many rows are read once and held: at 384 dimensions 12 MB.
+use super::encoder::{EncodeError, Encoder};
+use crate::corpus::{Corpus, PassageIx};
+use crate::input::read_at;
+use crate::storage::{move_file, replace_with};
+use crate::vector::{products, rounding};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
+
+/// Up to this many rows are held in memory: at 384 dimensions 12 MB.
 const HELD: usize = 8_192;
 
 enum Rows {
@@ -28,10 +46,10 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Opens a file of little-endian rows. Where they are many, their codes are opened with them, and made the first time.
+    /// Opens a file of little-endian rows. Large files come with codes, which are computed on the first opening.
     ///
     /// # Errors
-    /// The file cannot be read, or the codes not be written beside it.
+    /// The file cannot be read, or the codes cannot be written beside it.
     pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
         Self::holding(HELD, path, dimensions)
     }
@@ -48,7 +66,7 @@ impl Vectors {
         Ok(Vectors { rows, len, dimensions })
     }
 
-    /// Opens a file with codes, however few the rows are.
+    /// Opens a file with codes, whatever its size.
     #[cfg(test)]
     pub(crate) fn filed(path: &Path, dimensions: usize) -> std::io::Result<Self> {
         Self::holding(0, path, dimensions)
@@ -60,7 +78,7 @@ impl Vectors {
         Vectors { len: rows.len() / dimensions, rows: Rows::Held(rows), dimensions }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -75,7 +93,7 @@ impl Vectors {
         self.dimensions
     }
 
-    /// One passage's row.
+    /// The row of one passage.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -83,7 +101,7 @@ impl Vectors {
         self.rows(i as usize..i as usize + 1)
     }
 
-    /// The rows of passages that follow one another.
+    /// The rows of consecutive passages.
     ///
     /// # Errors
     /// The file cannot be read or does not reach that far.
@@ -97,7 +115,7 @@ impl Vectors {
         }
     }
 
-    /// The codes that narrow a search down, where the rows are many.
+    /// The codes that narrow a search down; `None` for small corpora.
     pub fn codes(&self) -> Option<&Codes> {
         match &self.rows {
             Rows::Held(_) => None,
@@ -106,7 +124,7 @@ impl Vectors {
     }
 }
 
-/// Reads rows from a file of f32, moving no cursor: many threads read at once.
+/// Reads rows of f32 without moving the cursor, so many threads can read at once.
 pub(super) fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> std::io::Result<Vec<f32>> {
     let mut bytes = vec![0; range.len() * dimensions * 4];
     read_at(file, &mut bytes, range.start as u64 * dimensions as u64 * 4)?;
@@ -117,12 +135,200 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect()
 }
 
+/// Rows read at a time to compute codes.
+const BLOCK: usize = 4_096;
+/// Largest integer of a query.
+const FINEST: i32 = 2_047;
+
+/// The codes of a file of vectors, memory-mapped.
+pub struct Codes {
+    map: Mmap,
+    rows: usize,
+    dimensions: usize,
+}
+
+/// A query direction in integers, with the error of rounding.
+pub struct Direction {
+    whole: Vec<i16>,
+    scale: f32,
+    length: f32,
+    error: f32,
+    /// Further error of the score, for a row of length 1.
+    slack: f32,
+}
+
+/// Scale, error and length of one row.
+struct Beside {
+    scale: f32,
+    error: f32,
+    length: f32,
+}
+
+impl Codes {
+    /// Opens the codes of `rows` vectors, computing them if they are missing or have another number of rows.
+    ///
+    /// # Errors
+    /// The vectors cannot be read, or the codes cannot be written.
+    pub(super) fn of(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<Self> {
+        let size = rows as u64 * (dimensions as u64 + 12);
+        if fs::metadata(place).map_or(true, |about| about.len() != size) {
+            make(vectors, place, rows, dimensions)?;
+        }
+        // SAFETY: the file is never written again once it has its final name.
+        let map = unsafe { Mmap::map(&File::open(place)?) }?;
+        Ok(Codes { map, rows, dimensions })
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Prepares a direction for comparison with the rows. `slack` widens the bounds of a row of length 1.
+    pub fn direction(&self, direction: &[f32], slack: f32) -> Direction {
+        // Sums must fit into an i32.
+        let most = (i32::MAX / 127 / direction.len().max(1) as i32).min(FINEST) as f32;
+        let scale = direction.iter().fold(0f32, |most, x| most.max(x.abs())) / most.max(1.0);
+        let whole = |x: &f32| if scale > 0.0 { (x / scale).round().clamp(-most, most) as i16 } else { 0 };
+        let whole: Vec<i16> = direction.iter().map(whole).collect();
+        let lost =
+            direction.iter().zip(&whole).map(|(x, w)| f64::from(*x) - f64::from(scale) * f64::from(*w));
+        let (error, length) = (length(lost), length(direction.iter().map(|x| f64::from(*x))));
+        Direction { whole, scale, length, error, slack: slack + length * rounding(direction.len()) }
+    }
+
+    /// Calls `each` with every row of a range and the lower and upper bound of its dot product with the direction, in exact
+    /// arithmetic and in f32.
+    pub fn bounds(&self, direction: &Direction, range: Range<usize>, mut each: impl FnMut(usize, f32, f32)) {
+        let range = range.start.min(self.rows)..range.end.min(self.rows);
+        let bytes =
+            self.map.get(range.start * self.dimensions..range.end * self.dimensions).unwrap_or_default();
+        // SAFETY: every byte is an i8.
+        let codes = unsafe { bytes.align_to::<i8>().1 };
+        let mut made = vec![0; range.len()];
+        products(codes, &direction.whole, &mut made);
+        for (i, product) in range.zip(made) {
+            let Beside { scale, error, length } = self.beside(i);
+            let middle = direction.scale * scale * product as f32;
+            let apart = direction.length * error + (direction.error + direction.slack) * (length + error);
+            each(i, middle - apart, middle + apart);
+        }
+    }
+
+    fn beside(&self, row: usize) -> Beside {
+        let start = self.rows * self.dimensions + row * 12;
+        let bytes = self.map.get(start..start + 12).unwrap_or_default();
+        let number = |at: usize| {
+            bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(f32::INFINITY, f32::from_le_bytes)
+        };
+        Beside { scale: number(0), error: number(4), length: number(8) }
+    }
+}
+
+/// Two processes that do so at once write the same.
+fn make(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<()> {
+    replace_with(place, |file| {
+        let mut notes = Vec::with_capacity(rows * 12);
+        for start in (0..rows).step_by(BLOCK) {
+            let block = read_rows(vectors, start..(start + BLOCK).min(rows), dimensions)?;
+            for row in block.chunks_exact(dimensions) {
+                let (codes, Beside { scale, error, length }) = code(row);
+                file.write_all(&codes)?;
+                notes.extend([scale, error, length].iter().flat_map(|x| x.to_le_bytes()));
+            }
+        }
+        file.write_all(&notes)
+    })
+}
+
+fn code(row: &[f32]) -> (Vec<u8>, Beside) {
+    let scale = row.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0;
+    if !scale.is_finite() || row.iter().any(|x| x.is_nan()) {
+        // Its product has no bounds: every search rescores it.
+        let beside = Beside { scale: 0.0, error: f32::INFINITY, length: 0.0 };
+        return (vec![0; row.len()], beside);
+    }
+    let whole = |x: &f32| if scale > 0.0 { (x / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
+    let codes: Vec<i8> = row.iter().map(whole).collect();
+    let lost = row.iter().zip(&codes).map(|(x, c)| f64::from(*x) - f64::from(scale) * f64::from(*c));
+    let beside = Beside { scale, error: length(lost), length: length(row.iter().map(|x| f64::from(*x))) };
+    (codes.into_iter().map(|c| c as u8).collect(), beside)
+}
+
+/// The Euclidean length, rounded up.
+fn length(of: impl Iterator<Item = f64>) -> f32 {
+    (of.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
+}
+
+/// Passages a thread encodes between two writes to disk.
+const SHARE: usize = 8;
+
+/// Why embedding a corpus ended early. The rows written so far stay.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// The model failed.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The rows could not be written.
+    #[error(
+        "the vectors cannot be written ({0}); make room or name another folder with --data-dir; what was made so far is kept"
+    )]
+    Write(#[from] std::io::Error),
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Writes the vectors of `corpus` to `place`, on all threads of `models`, in order. Resumes an interrupted call: rows are appended to
+/// `KEY.f32.part`, which gets its final name after the last row; a kill loses at most one block.
+///
+/// # Errors
+/// The model or the disk failed, or `stop` was set.
+pub fn embed(
+    corpus: &Corpus,
+    encoder: &dyn Encoder,
+    place: &Path,
+    models: &ThreadPool,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), EmbedError> {
+    let part = place.with_extension("f32.part");
+    let row = encoder.dimensions() as u64 * 4;
+    let mut file = OpenOptions::new().create(true).append(true).open(&part)?;
+    let mut done = file.metadata()?.len() / row;
+    // A row cut short by a kill is computed again.
+    file.set_len(done * row)?;
+    let total = corpus.len() as u64;
+    let report = |done| on_progress(Progress { job: Job::Embedding, done, total });
+    report(done);
+    while done < total {
+        if stop.is_set() {
+            file.sync_all()?;
+            return Err(Stopped.into());
+        }
+        let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
+        let rows = on_all(models, (end - done) as usize, &Stop::never(), |i| {
+            encoder.passage(&corpus.passage(PassageIx(done as u32 + i as u32)))
+        });
+        let rows = rows.into_iter().collect::<Result<Vec<_>, EncodeError>>()?;
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        file.write_all(&bytes)?;
+        done = end;
+        report(done);
+    }
+    file.sync_all()?;
+    drop::<File>(file);
+    move_file(&part, place)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::dot;
 
     #[test]
-    fn rows_that_are_held_and_rows_that_are_filed_are_the_same() {
+    fn rows_in_memory_and_rows_on_disk_are_equal() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("v.f32");
         let bytes: Vec<u8> = (0..12).flat_map(|i| (i as f32).to_le_bytes()).collect();
@@ -135,5 +341,61 @@ mod tests {
             assert_eq!(vectors.rows(1..3).unwrap().as_ref(), [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
             assert!(vectors.row(PassageIx(4)).is_err());
         }
+    }
+
+    /// Rows of unit length, long ones, short ones, one with a single number, zeros, NaN, infinity.
+    fn rows(dimensions: usize) -> Vec<Vec<f32>> {
+        let mut seed = 7u32;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let mut rows: Vec<Vec<f32>> = (0..200)
+            .map(|i| (0..dimensions).map(|_| next() * [1.0, 1e4, 1e-4, 0.05][i % 4]).collect())
+            .collect();
+        let mut alone = vec![0.0; dimensions];
+        alone[0] = 3.0;
+        rows.extend([
+            alone,
+            vec![0.0; dimensions],
+            vec![f32::NAN; dimensions],
+            vec![f32::INFINITY; dimensions],
+        ]);
+        rows
+    }
+
+    #[test]
+    fn the_true_product_lies_within_the_bounds_for_every_row() {
+        for dimensions in [1, 7, 64, 384] {
+            let (folder, rows) = (tempfile::tempdir().unwrap(), rows(dimensions));
+            let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+            let file = folder.path().join("v.f32");
+            fs::write(&file, bytes).unwrap();
+            let place = folder.path().join("v.i8");
+            let codes = Codes::of(&File::open(&file).unwrap(), &place, rows.len(), dimensions).unwrap();
+            for query in &rows[..40] {
+                let mut met = 0;
+                codes.bounds(&codes.direction(query, 0.0), 0..rows.len(), |i, low, high| {
+                    let product = dot(query, &rows[i]);
+                    assert!(
+                        product.is_nan() || (low <= product && product <= high),
+                        "{low} {product} {high}"
+                    );
+                    met += 1;
+                });
+                assert_eq!(met, rows.len());
+            }
+        }
+    }
+
+    #[test]
+    fn codes_with_another_number_of_rows_are_computed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, place) = (folder.path().join("v.f32"), folder.path().join("v.i8"));
+        fs::write(&file, [0; 4 * 4 * 3]).unwrap();
+        fs::write(&place, b"cut short").unwrap();
+        Codes::of(&File::open(&file).unwrap(), &place, 3, 4).unwrap();
+        assert_eq!(fs::metadata(&place).unwrap().len(), 3 * (4 + 12));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

@@ -1,16 +1,58 @@
-//! Sentences copied from the question's first passages, and hypothetical answers, beside the question.
+//! Hypothetical answers beside the question (KEQE), and sentences copied from the question's first passages beside both (CSQE).
 //!
-//! A passage is read to its 128th word, words being what white space parts: a model's own count of tokens would make the prompt
-//! depend on the model.
+//! A passage is read up to its 128th whitespace-separated word: a model's own token count would make the prompt depend on the model.
 
 use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::talk::Talk;
-use super::{Added, Ask, Expansion, Form, Kind, Listed, Queries, Source, keqe, prompts, replies, text};
+use super::types::{Added, Ask, Expansion, Form, Kind, Listed, Queries, Source};
+use super::{replies, talk};
 use crate::corpus::PassageIx;
+use crate::llm::Job;
 use crate::work::Stopped;
+
+const KEQE_ANSWERS: u32 = 5;
+
+pub(super) fn expand_keqe<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E> {
+    let made = |form, added: Vec<Added>, notes, tokens| {
+        let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
+        let queries = Queries::joined(ask.question, texts.len().max(1), &texts);
+        Expansion { kind: Kind::Keqe, form, queries, added, notes, tokens }
+    };
+    let (mut notes, mut tokens) = (Vec::new(), None);
+    if let Some(chat) = ask.chat {
+        let mut talk = Talk::new(chat, ask.stop);
+        let written = answers(ask, KEQE_ANSWERS, &mut talk)?;
+        tokens = talk.tokens;
+        if !written.is_empty() {
+            notes.extend(talk.note(&format!("{} of {KEQE_ANSWERS} answers came", written.len())));
+            return Ok(made(Form::KeqeByModel, written, notes, tokens));
+        }
+        notes.extend(talk.note("the question's own statements are used as its answers"));
+    }
+    let statements = ask.statements();
+    let mut form = Form::KeqeStatements;
+    if statements.is_empty() {
+        notes
+            .push("there is neither an answer nor a statement to add; the question is searched alone".into());
+        form = Form::QuestionAlone;
+    }
+    Ok(made(form, statements, notes, tokens))
+}
+
+/// As many of `count` answers as come.
+pub(super) fn answers<E>(ask: &Ask<'_, E>, count: u32, talk: &mut Talk<'_>) -> Result<Vec<Added>, Stopped> {
+    let (prompt, mut written) = (ask.prompts.get(Job::Keqe), Vec::new());
+    for sample in 0..count {
+        if let Some(reply) = talk.ask(&prompt.request(&[("question", ask.question)], sample))? {
+            let source = Source::Model { model: reply.model, recorded: reply.recorded, sample };
+            written.push(Added::new(talk::plain(&reply.text), source));
+        }
+    }
+    Ok(written)
+}
 
 const FIRST: usize = 10;
 const WORDS: usize = 128;
@@ -28,8 +70,8 @@ pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E>
     let (mut notes, mut tokens) = (Vec::new(), None);
     if let Some(chat) = ask.chat {
         let mut talk = Talk::new(chat, ask.stop);
-        let mut written = copied(ask.question, &first, &mut talk)?;
-        written.extend(keqe::answers(ask.question, ANSWERS, &mut talk)?);
+        let mut written = copied(ask, &first, &mut talk)?;
+        written.extend(answers(ask, ANSWERS, &mut talk)?);
         tokens = talk.tokens;
         if !written.is_empty() {
             notes.extend(talk.note(&format!("{} of {} replies are used", written.len(), COPIES + ANSWERS)));
@@ -47,30 +89,33 @@ pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E>
 }
 
 /// What a model copies from the passages: one text a reply that has any.
-fn copied(question: &str, first: &[Listed], talk: &mut Talk<'_>) -> Result<Vec<Added>, Stopped> {
+fn copied<E>(ask: &Ask<'_, E>, first: &[Listed], talk: &mut Talk<'_>) -> Result<Vec<Added>, Stopped> {
     if first.is_empty() {
         talk.trouble("no passage to copy from".into());
         return Ok(Vec::new());
     }
-    let contents: Vec<String> = first.iter().map(|listed| text::plain(&listed.passage.contents())).collect();
-    let shown: Vec<&str> = contents.iter().map(|contents| text::cut(contents, WORDS)).collect();
+    let contents: Vec<String> = first.iter().map(|listed| talk::plain(&listed.passage.contents())).collect();
+    let shown: Vec<&str> = contents.iter().map(|contents| talk::cut(contents, WORDS)).collect();
     let folded: Vec<(PassageIx, String)> =
-        first.iter().zip(&shown).map(|(listed, shown)| (listed.at, text::folded(shown))).collect();
+        first.iter().zip(&shown).map(|(listed, shown)| (listed.at, talk::folded(shown))).collect();
     let holder = |sentence: &str| {
-        let sentence = text::folded(sentence);
+        let sentence = talk::folded(sentence);
         folded.iter().find(|(_, passage)| passage.contains(&sentence)).map(|(at, _)| *at)
     };
-    let asked = text::key(question);
-    let mut written = Vec::new();
+    let question_key = talk::key(ask.question);
+    let numbered: Vec<String> =
+        shown.iter().enumerate().map(|(i, passage)| format!("[{}] {passage}", i + 1)).collect();
+    let values = [("question", ask.question), ("passages", &numbered.join("\n"))];
+    let (prompt, mut written) = (ask.prompts.get(Job::Csqe), Vec::new());
     for sample in 0..COPIES {
-        let Some(reply) = talk.ask(&prompts::copies(question, &shown, sample))? else { continue };
+        let Some(reply) = talk.ask(&prompt.request(&values, sample))? else { continue };
         let mut sentences = replies::sentences(&reply.text);
         if sentences.is_empty() {
             // A model that forgets the form may still have copied; what it says of its own is not in a passage.
-            let prose = reply.text.unicode_sentences().map(text::plain);
+            let prose = reply.text.unicode_sentences().map(talk::plain);
             sentences = prose.filter(|sentence| holder(sentence).is_some()).collect();
         }
-        sentences.retain(|sentence| text::key(sentence) != asked);
+        sentences.retain(|sentence| talk::key(sentence) != question_key);
         let source = Source::Model { model: reply.model, recorded: reply.recorded, sample };
         match joined(sentences.into_iter().map(|sentence| (holder(&sentence), sentence)), source) {
             Some(added) => written.push(added),
@@ -80,18 +125,18 @@ fn copied(question: &str, first: &[Listed], talk: &mut Talk<'_>) -> Result<Vec<A
     Ok(written)
 }
 
-/// The sentences likest to the question: one text a passage that has any.
+/// The sentences nearest to the question: one text a passage that has any.
 fn extracted<E: From<Stopped>>(ask: &Ask<'_, E>, first: &[Listed]) -> Result<Vec<Added>, E> {
-    // A passage that repeats the question would be the likest, and add nothing.
-    let mut seen = HashSet::from([text::key(ask.question)]);
+    // A passage that repeats the question would be the nearest, and add nothing.
+    let mut seen = HashSet::from([talk::key(ask.question)]);
     let mut sentences: Vec<(usize, String)> = Vec::new();
     for (i, listed) in first.iter().enumerate() {
         // Without its title, which has no stop behind it and would run into the first sentence.
         // In one line, as a line that ends would end a sentence.
-        let contents = text::plain(&listed.passage.text);
-        let all = text::cut(&contents, WORDS).unicode_sentences().map(text::plain);
+        let contents = talk::plain(&listed.passage.text);
+        let all = talk::cut(&contents, WORDS).unicode_sentences().map(talk::plain);
         sentences
-            .extend(all.filter(|sentence| text::is_new(&mut seen, sentence)).map(|sentence| (i, sentence)));
+            .extend(all.filter(|sentence| talk::is_new(&mut seen, sentence)).map(|sentence| (i, sentence)));
     }
     if sentences.is_empty() {
         return Ok(Vec::new());
@@ -100,10 +145,10 @@ fn extracted<E: From<Stopped>>(ask: &Ask<'_, E>, first: &[Listed]) -> Result<Vec
         return Err(Stopped.into());
     }
     let texts: Vec<&str> = sentences.iter().map(|(_, sentence)| sentence.as_str()).collect();
-    let mut likest: Vec<(usize, f32)> = (ask.likeness)(&texts)?.into_iter().enumerate().collect();
-    likest.retain(|(_, likeness)| likeness.is_finite());
-    likest.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let taken: HashSet<usize> = likest.iter().take(SENTENCES).map(|(i, _)| *i).collect();
+    let mut nearest: Vec<(usize, f32)> = (ask.similarity)(&texts)?.into_iter().enumerate().collect();
+    nearest.retain(|(_, similarity)| similarity.is_finite());
+    nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let taken: HashSet<usize> = nearest.iter().take(SENTENCES).map(|(i, _)| *i).collect();
     let of = |passage: usize| {
         let all = sentences.iter().enumerate().filter(move |(_, (i, _))| *i == passage);
         all.filter(|(i, _)| taken.contains(i)).map(|(_, (_, sentence))| sentence.clone())
@@ -130,4 +175,255 @@ fn joined(sentences: impl Iterator<Item = (Option<PassageIx>, String)>, source: 
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::expand::testing::{Failed, Scripted, with_ask};
+    use crate::llm::{Chat, ChatError, Tokens};
+
+    fn run(statements: &[&str], chat: Option<&dyn Chat>) -> Expansion {
+        with_ask("Q?", statements, &[], chat, |ask| expand_keqe(&ask)).unwrap()
+    }
+
+    fn joined(terms: &str, vectors: &[&str]) -> Queries {
+        Queries::Joined {
+            terms: terms.into(),
+            vectors: vectors.iter().map(|text| (*text).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn five_answers_make_five_copies_of_the_question_and_six_vectors() {
+        let chat = Scripted::saying(&["a1", "a\n2", "a3", "a4", "a5"]);
+        let expansion = run(&["Yes."], Some(&chat));
+        assert_eq!(expansion.form, Form::KeqeByModel);
+        assert_eq!(
+            expansion.queries,
+            joined("Q?\nQ?\nQ?\nQ?\nQ?\na1\na 2\na3\na4\na5", &["Q?", "a1", "a 2", "a3", "a4", "a5"])
+        );
+        let requests: Vec<(u32, f32)> = chat.requests().iter().map(|r| (r.sample, r.temperature)).collect();
+        assert_eq!(requests, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)]);
+        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 50, reply: 15 })));
+    }
+
+    #[test]
+    fn fewer_answers_make_as_many_copies_and_a_note() {
+        let chat = Scripted::new(vec![
+            Ok("a1".into()),
+            Ok("  ".into()),
+            Err(ChatError::Refused("too long".into())),
+            Ok("a4".into()),
+        ]);
+        let expansion = run(&["Yes."], Some(&chat));
+        assert_eq!(expansion.queries, joined("Q?\nQ?\na1\na4", &["Q?", "a1", "a4"]));
+        let samples: Vec<&Source> = expansion.added.iter().map(|added| &added.source).collect();
+        assert!(matches!(samples[1], Source::Model { sample: 3, .. }));
+        assert_eq!(expansion.notes, ["fake: an empty reply; too long; nobody is there; 2 of 5 answers came"]);
+    }
+
+    #[test]
+    fn without_a_model_the_statements_are_the_answers() {
+        for chat in [None, Some(Scripted::down())] {
+            let expansion = run(&["Yes.", "No."], chat.as_ref().map(|chat| chat as &dyn Chat));
+            assert_eq!(expansion.form, Form::KeqeStatements);
+            assert_eq!(expansion.queries, joined("Q?\nQ?\nYes.\nNo.", &["Q?", "Yes.", "No."]));
+            assert_eq!(expansion.notes.len(), usize::from(chat.is_some()));
+        }
+    }
+
+    #[test]
+    fn with_nothing_to_add_the_question_is_searched_alone() {
+        let expansion = run(&[], None);
+        assert_eq!((expansion.form, expansion.queries), (Form::QuestionAlone, joined("Q?", &["Q?"])));
+        assert_eq!(expansion.notes.len(), 1);
+    }
+
+    #[test]
+    fn a_stop_between_answers_is_passed_on() {
+        let chat = Scripted::new(vec![Ok("a1".into()), Err(Stopped.into())]);
+        let failed = with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand_keqe(&ask));
+        assert_eq!(failed, Err(Failed::Stopped));
+    }
+}
+
+#[cfg(test)]
+mod csqe_tests {
+    use super::*;
+    use crate::expand::testing::{Failed, Scripted, listed, with_ask};
+    use crate::expand::types::Similarity;
+    use crate::llm::{Chat, ChatError, Tokens};
+    use crate::work::Stop;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    const TEXTS: [&str; 3] = [
+        "Zoos teach. Animals  suffer\nin small cages.",
+        "Zoos breed rare animals. Few are freed.",
+        "Trains run.",
+    ];
+
+    fn run(texts: &[&str], chat: Option<&dyn Chat>) -> Expansion {
+        with_ask("Q?", &["Yes."], texts, chat, |ask| expand(&ask)).unwrap()
+    }
+
+    fn searched(expansion: &Expansion) -> (&str, Vec<&str>) {
+        match &expansion.queries {
+            Queries::Joined { terms, vectors } => (terms, vectors.iter().map(String::as_str).collect()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn two_copies_and_two_answers_go_with_the_question_four_times_and_five_vectors() {
+        let chat = Scripted::saying(&[
+            r#"[{"passage":1,"sentences":["animals suffer in small cages."]},{"passage":2,"sentences":["Few are freed."]}]"#,
+            r#"[{"passage":2,"sentences":["Zoos breed rare animals."]}]"#,
+            "An\nanswer.",
+            "Another.",
+        ]);
+        let expansion = run(&TEXTS, Some(&chat));
+        assert_eq!(expansion.form, Form::CsqeByModel);
+        let texts = [
+            "animals suffer in small cages. Few are freed.",
+            "Zoos breed rare animals.",
+            "An answer.",
+            "Another.",
+        ];
+        assert_eq!(
+            searched(&expansion),
+            (format!("Q?\nQ?\nQ?\nQ?\n{}", texts.join("\n")).as_str(), [&["Q?"], &texts[..]].concat())
+        );
+        let requests = chat.requests();
+        assert_eq!(requests.iter().map(|request| request.sample).collect::<Vec<_>>(), [0, 1, 0, 1]);
+        assert!(
+            requests[0].prompt.contains("[1] Zoos teach. Animals suffer in small cages.\n[2] Zoos breed")
+        );
+        assert!(requests[2].prompt.ends_with("Question: Q?\nPassage:"));
+        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 40, reply: 12 })));
+    }
+
+    #[test]
+    fn a_sentence_that_is_in_no_passage_is_used_and_flagged() {
+        let chat =
+            Scripted::saying(&[r#"{"sentences": ["ZOOS teach.", "Zoos are wonderful.", "Few are freed."]}"#]);
+        let expansion = run(&TEXTS, Some(&chat));
+        let added = &expansion.added[0];
+        let sentences: Vec<_> =
+            added.sentences.iter().map(|(at, in_)| (&added.text[at.clone()], *in_)).collect();
+        assert_eq!(
+            sentences,
+            [
+                ("ZOOS teach.", Some(PassageIx(100))),
+                ("Zoos are wonderful.", None),
+                ("Few are freed.", Some(PassageIx(101)))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_reply_without_sentences_adds_no_text_no_copy_and_no_vector() {
+        let chat = Scripted::saying(&["[]", r#"["Zoos teach."]"#, "", "An answer."]);
+        let expansion = run(&TEXTS, Some(&chat));
+        assert_eq!(
+            searched(&expansion),
+            ("Q?\nQ?\nZoos teach.\nAn answer.", vec!["Q?", "Zoos teach.", "An answer."])
+        );
+        assert_eq!(
+            expansion.notes,
+            ["fake: a reply without copied sentences; an empty reply; 2 of 4 replies are used"]
+        );
+    }
+
+    #[test]
+    fn of_a_reply_in_prose_only_what_is_in_a_passage_is_taken() {
+        let chat = Scripted::saying(&["These matter. Few are freed.\nTrains run. So they do."]);
+        let expansion = run(&TEXTS, Some(&chat));
+        assert_eq!(expansion.added[0].text, "Few are freed. Trains run.");
+    }
+
+    #[test]
+    fn a_copied_question_is_no_sentence() {
+        let chat = Scripted::saying(&[r#"["q", "Zoos teach."]"#]);
+        assert_eq!(run(&TEXTS, Some(&chat)).added[0].text, "Zoos teach.");
+    }
+
+    #[test]
+    fn without_a_model_the_nearest_sentences_are_one_text_a_passage_with_one_question() {
+        for (chat, note) in [
+            (None, None),
+            (
+                Some(Scripted::down()),
+                Some("fake: nobody is there; the first passages' own sentences are used"),
+            ),
+            (
+                Some(Scripted::new(vec![Err(ChatError::Nonsense("<html>".into())); 4])),
+                Some("fake: <html>; the first passages' own sentences are used"),
+            ),
+        ] {
+            // By length, and the one that is there twice counts once.
+            let texts =
+                [TEXTS[0], "FEW are freed! Zoos teach", TEXTS[1], "A very long sentence. Q? Hm.", TEXTS[2]];
+            let expansion = run(&texts, chat.as_ref().map(|chat| chat as &dyn Chat));
+            assert_eq!(expansion.form, Form::CsqeExtractive);
+            let texts = [
+                "Zoos teach. Animals suffer in small cages.",
+                "FEW are freed!",
+                "Zoos breed rare animals.",
+                "A very long sentence.",
+            ];
+            assert_eq!(
+                searched(&expansion),
+                (format!("Q?\n{}", texts.join("\n")).as_str(), [&["Q?"], &texts[..]].concat())
+            );
+            assert_eq!(
+                expansion.added[0].sentences,
+                [(0..11, Some(PassageIx(100))), (12..42, Some(PassageIx(100)))]
+            );
+            assert_eq!(expansion.added[2].source, Source::Passage { at: PassageIx(102), rank: 3 });
+            assert_eq!(expansion.notes.first().map(String::as_str), note);
+        }
+    }
+
+    #[test]
+    fn with_no_passage_a_model_still_answers_and_without_one_the_question_is_searched_alone() {
+        let expansion = run(&[], Some(&Scripted::saying(&["one", "two"])));
+        assert_eq!((expansion.form, searched(&expansion).0), (Form::CsqeByModel, "Q?\nQ?\none\ntwo"));
+        assert_eq!(expansion.notes, ["fake: no passage to copy from; 2 of 4 replies are used"]);
+        let expansion = run(&[], None);
+        assert_eq!((expansion.form, searched(&expansion)), (Form::QuestionAlone, ("Q?", vec!["Q?"])));
+        assert_eq!(expansion.notes.len(), 1);
+    }
+
+    #[test]
+    fn no_more_than_ten_passages_are_shown_and_128_words_of_each() {
+        let long = format!("{}last. Beyond the cut.", "word ".repeat(127));
+        let chat = Scripted::saying(&[r#"["Beyond the cut."]"#]);
+        let expansion = run(&[long.as_str(); 12], Some(&chat));
+        let prompt = &chat.requests()[0].prompt;
+        assert!(prompt.contains("[10] word") && !prompt.contains("[11]") && !prompt.contains("Beyond"));
+        assert_eq!(expansion.added[0].sentences, [(0..15, None)]);
+    }
+
+    #[test]
+    fn a_stop_and_a_failing_index_are_passed_on() {
+        let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
+        let failed = with_ask("Q?", &[], &TEXTS, None, |ask| expand(&Ask { stop: &stop, ..ask }));
+        assert_eq!(failed, Err(Failed::Stopped));
+        let failed =
+            with_ask("Q?", &[], &[], None, |ask| expand(&Ask { first: &|_| Err(Failed::Index), ..ask }));
+        assert_eq!(failed, Err(Failed::Index));
+        let chat = Scripted::new(vec![Ok("[]".into()), Err(Stopped.into())]);
+        assert_eq!(with_ask("Q?", &[], &TEXTS, Some(&chat), |ask| expand(&ask)), Err(Failed::Stopped));
+    }
+
+    #[test]
+    fn a_similarity_that_is_no_number_is_no_sentence() {
+        let ask_with = |similarity: Similarity<'_, Failed>| {
+            let all = listed(&TEXTS);
+            with_ask("Q?", &[], &[], None, |ask| {
+                expand(&Ask { similarity, first: &|_| Ok(all.clone()), ..ask }).unwrap().form
+            })
+        };
+        assert_eq!(ask_with(&|texts| Ok(vec![f32::NAN; texts.len()])), Form::QuestionAlone);
+        assert_eq!(ask_with(&|texts| Ok(vec![0.0; texts.len()])), Form::CsqeExtractive);
+    }
+}

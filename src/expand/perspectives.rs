@@ -1,9 +1,11 @@
-//! One query a perspective: those that came with the question, or a model's, or the question's own statements.
+//! One query for each perspective: the question's own, or a model's, or the question's statements.
 
 use std::collections::HashSet;
 
 use super::talk::Talk;
-use super::{Added, Ask, Expansion, Form, Kind, Queries, Source, prompts, replies, text};
+use super::types::{Added, Ask, Expansion, Form, Kind, Queries, Source};
+use super::{replies, talk};
+use crate::llm::Job;
 use crate::question::Written;
 use crate::work::Stopped;
 
@@ -22,7 +24,7 @@ pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E>
     let (mut notes, mut tokens) = (Vec::new(), None);
     if let Some(chat) = ask.chat {
         let mut talk = Talk::new(chat, ask.stop);
-        let request = prompts::perspectives(ask.question);
+        let request = ask.prompts.get(Job::Perspectives).request(&[("question", ask.question)], 0);
         if let Some(reply) = talk.ask(&request)? {
             let source =
                 Source::Model { model: reply.model, recorded: reply.recorded, sample: request.sample };
@@ -56,10 +58,10 @@ pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E>
 fn distinct(perspectives: Vec<Written>, source: &Source) -> Vec<Added> {
     let mut seen = HashSet::new();
     let added = perspectives.into_iter().map(|Written { name, text }| Added {
-        name: name.map(|name| text::plain(&name)).filter(|name| !name.is_empty()),
-        ..Added::new(text::plain(&text), source.clone())
+        name: name.map(|name| talk::plain(&name)).filter(|name| !name.is_empty()),
+        ..Added::new(talk::plain(&text), source.clone())
     });
-    added.filter(|added| text::is_new(&mut seen, &added.text)).collect()
+    added.filter(|added| talk::is_new(&mut seen, &added.text)).collect()
 }
 
 #[cfg(test)]
@@ -107,7 +109,7 @@ mod tests {
             with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand(&Ask { given: &given, ..ask })).unwrap();
         assert_eq!((expansion.form, each(&expansion)), (Form::PerspectivesGiven, vec!["Q? One.", "Q? Two."]));
         assert_eq!(expansion.added[1].name, None);
-        assert!(chat.asked().is_empty());
+        assert!(chat.requests().is_empty());
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! RM3 as Anserini does it: the question's terms mixed with terms that are frequent in its first passages.
+//! RM3 as Anserini does it: the question's terms mixed with frequent terms of its first passages.
 
 use std::collections::HashMap;
 
-use super::{Added, Ask, Expansion, Form, Kind, Queries, Source};
-use crate::retrieve::analysis::terms;
+use super::types::{Added, Ask, Expansion, Form, Kind, Queries, Source};
+use crate::retrieve::terms;
 use crate::work::Stopped;
 
 const PASSAGES: usize = 10;
@@ -50,11 +50,11 @@ fn feedback<E>(
         let mut times: HashMap<&str, f64> = HashMap::new();
         for stem in stems.iter().map(String::as_str).filter(|stem| is_plain(stem)) {
             let is_common = match common.get(stem) {
-                Some(known) => *known,
+                Some(is_frequent) => *is_frequent,
                 None => {
-                    let known = document_frequency(stem)? * 10 > count;
-                    common.insert(stem, known);
-                    known
+                    let is_frequent = document_frequency(stem)? * 10 > count;
+                    common.insert(stem, is_frequent);
+                    is_frequent
                 }
             };
             if !is_common {
@@ -65,8 +65,8 @@ fn feedback<E>(
             *sums.entry(term).or_default() += share * score;
         }
     }
-    let kept = unit(heaviest(sums));
-    Ok(kept.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect())
+    let best = unit(heaviest(sums));
+    Ok(best.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect())
 }
 
 /// `[a-z0-9]{2,20}`.
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn a_term_of_a_tenth_of_the_passages_is_taken_and_one_of_more_is_not() {
         let passages = [(vec!["zoo".to_owned(), "naïv".into(), "x".into(), "lion".into()], 1.0)];
-        let kept =
+        let best =
             |df: usize| feedback(&passages, 30, |term| Ok::<_, Failed>(if term == "zoo" { df } else { 1 }));
-        assert_eq!(kept(3).unwrap(), [("lion".to_owned(), 0.5), ("zoo".to_owned(), 0.5)]);
-        assert_eq!(kept(4).unwrap(), [("lion".to_owned(), 1.0)]);
+        assert_eq!(best(3).unwrap(), [("lion".to_owned(), 0.5), ("zoo".to_owned(), 0.5)]);
+        assert_eq!(best(4).unwrap(), [("lion".to_owned(), 1.0)]);
     }
 
     #[test]

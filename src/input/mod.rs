@@ -1,132 +1,309 @@
-//! Reading a user's files: plain or compressed, line by line; what a bad line is, and how bad lines are told.
+//! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
-//! Owns [`BadLine`] and [`InputError`], which every reader of a user's file returns. It must not know any
-//! format.
+//! `file` opens them and owns the errors; this file reads them line by line and splits table rows. Memory is bounded by the longest line,
+//! and that by [`LONGEST`]. Knows no format. May use: nothing of this crate.
 
-mod field;
-mod lines;
-mod open;
-
-pub use field::unquoted;
-pub use lines::{LONGEST, Line, Lines, lines};
-pub use open::{bounded, ending, is_standard_input, open, open_whole, read_at, stem, text};
-
-use std::fmt;
 use std::io;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-/// How many bad lines are told at once; the rest are counted.
-pub const TOLD: usize = 20;
+use file::{Share, opened};
 
-/// After so many bad lines a file is read no further: it is of another format.
-pub const ENOUGH: usize = 1_000;
+mod file;
 
-/// One line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// What was expected there.
-    pub expected: String,
-    /// What stood there.
-    pub found: String,
+pub use file::{
+    BadLine, ENOUGH, Expected, InputError, LISTED, bounded, ending, excerpt, is_standard_input, open,
+    open_whole, read_at, read_json, stem, tame, text,
+};
+
+/// Most bytes of a line. A longer one is a bad line: the archive unpacks without end, or the file has no lines.
+pub const LONGEST: usize = 64 << 20;
+
+/// Bytes of a bad line that go into the message.
+const SHOWN: usize = 400;
+
+/// One line that is not blank.
+pub struct Line<'a> {
+    /// Its number from 1; for a row of several lines, the first.
+    pub number: usize,
+    /// Its text without the line break.
+    pub text: &'a str,
+    /// Whether all earlier lines were valid.
+    pub clean: bool,
+    /// The share of the file read so far, from 0 to 1; 0 if unknown.
+    pub share: f32,
 }
 
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: expected {}, found {}",
-            self.file.display(),
-            self.line,
-            self.expected,
-            excerpt(&self.found)
-        )
+/// Reads a file line by line and collects the bad ones.
+pub struct Lines {
+    path: PathBuf,
+    reader: Box<dyn BufRead>,
+    share: Share,
+    /// Whether a line break between quotes belongs to the line.
+    quoted: bool,
+    bytes: Vec<u8>,
+    /// Lines read.
+    read: usize,
+    /// The number of the last line returned.
+    number: usize,
+    bad: Vec<BadLine>,
+}
+
+impl Lines {
+    /// The lines of a file.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, InputError> {
+        let (reader, share) = opened(path)?;
+        let (bytes, bad) = (Vec::new(), Vec::new());
+        Ok(Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad })
     }
-}
 
-/// Why a user's file or folder was not read. Nothing of it was taken.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// The file or folder could not be opened or read.
-    #[error("{}: {reason}", path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said, in its words, or what to do.
-        reason: String,
-    },
-    /// Some lines are not what the format asks for.
-    #[error("{}", told(.0))]
-    BadLines(Vec<BadLine>),
-    /// There is nothing in it.
-    #[error("{}: {what} is empty; {advice}", path.display())]
-    Empty {
-        /// The file or folder.
-        path: PathBuf,
-        /// What it was read as.
-        what: &'static str,
-        /// What to do.
-        advice: &'static str,
-    },
-}
-
-impl InputError {
-    /// An unreadable file, with the system's reason.
-    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or folder".into(),
-            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
-            io::ErrorKind::UnexpectedEof => {
-                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
-            }
-            _ => error.to_string(),
-        };
-        InputError::Unreadable { path: path.into(), reason }
+    /// The lines of a built-in file, under this name.
+    pub fn builtin(name: &Path, bytes: &'static [u8]) -> Self {
+        let (reader, share) = (Box::new(bytes), Share::default());
+        let (bytes, bad) = (Vec::new(), Vec::new());
+        Lines { path: name.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad }
     }
-}
 
-fn told(lines: &[BadLine]) -> String {
-    let mut text: Vec<String> = lines.iter().take(TOLD).map(ToString::to_string).collect();
-    if lines.len() > TOLD {
-        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
-        text.push(format!("… and {least}{} more bad lines", lines.len() - TOLD));
+    /// The rows of a file: a line break between quotes does not end a row.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn rows(path: &Path) -> Result<Self, InputError> {
+        Ok(Lines { quoted: true, ..Lines::open(path)? })
     }
-    text.push("nothing was taken from it; mend the lines above and try again".into());
-    text.join("\n")
-}
 
-/// Characters of what somebody else says that are repeated.
-const REPEATED: usize = 300;
-
-/// What a server or a parser of others says, short and safe to print.
-pub fn tame(said: &str) -> String {
-    let mut chars = said.trim().chars();
-    let mut tame: String =
-        chars.by_ref().take(REPEATED).map(|c| if is_harmful(c) { '·' } else { c }).collect();
-    if chars.next().is_some() {
-        tame.push('…');
-    }
-    tame
-}
-
-/// Moves the cursor, colours the terminal, or turns the order of letters.
-fn is_harmful(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// The beginning of a text, safe to print in a message.
-pub fn excerpt(text: &str) -> String {
-    let mut out = String::from("`");
-    for (i, c) in text.chars().enumerate() {
-        if i == 60 {
-            out.push('…');
-            break;
+    /// Skips all lines up to this one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn skip_to(&mut self, number: usize) -> Result<(), InputError> {
+        while self.read < number && self.more()? {
+            self.bytes.clear();
         }
-        out.push(if is_harmful(c) { '·' } else { c });
+        Ok(())
     }
-    out.push('`');
-    out
+
+    /// The next non-blank line of text; `None` at the end of the file, or after [`ENOUGH`] bad lines.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        loop {
+            self.bytes.clear();
+            if self.bad.len() >= ENOUGH || !self.more()? {
+                return Ok(None);
+            }
+            self.number = self.read;
+            if self.bytes.len() > LONGEST {
+                self.bad(format!("a line of at most {} MB", LONGEST >> 20));
+                self.rest_of_line()?;
+                continue;
+            }
+            if self.quoted && !self.close_quotes()? {
+                self.bad("a quote that is closed");
+                continue;
+            }
+            if self.number == 1 && self.bytes.starts_with("\u{feff}".as_bytes()) {
+                self.bytes.drain(..3);
+            }
+            match std::str::from_utf8(&self.bytes) {
+                Ok(text) if text.trim().is_empty() => {}
+                Ok(_) => break,
+                Err(_) => self.bad("UTF-8 text"),
+            }
+        }
+        // Converted again: the borrow checker does not let the loop return a line it borrowed.
+        let text = std::str::from_utf8(&self.bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        Ok(Some(Line { number: self.number, text, clean: self.bad.is_empty(), share: self.share.so_far() }))
+    }
+
+    /// Records the last line as bad.
+    pub fn bad(&mut self, expected: impl Into<Expected>) {
+        let found = String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(SHOWN)]).trim_end().into();
+        let Expected(expected) = expected.into();
+        self.bad.push(BadLine { file: self.path.clone(), line: self.number, expected, found });
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// Any line was bad.
+    pub fn end(self) -> Result<(), InputError> {
+        if self.bad.is_empty() { Ok(()) } else { Err(InputError::BadLines(self.bad)) }
+    }
+
+    /// Appends the next line, or the beginning of one that is too long. Returns whether there was one.
+    fn more(&mut self) -> Result<bool, InputError> {
+        let room = (LONGEST + 1).saturating_sub(self.bytes.len()) as u64;
+        let got = self.reader.by_ref().take(room).read_until(b'\n', &mut self.bytes);
+        let got = got.map_err(|error| InputError::unreadable(&self.path, &error))?;
+        self.read += usize::from(got > 0);
+        Ok(got > 0)
+    }
+
+    /// Appends lines until no quote is open. Returns whether that succeeded.
+    fn close_quotes(&mut self) -> Result<bool, InputError> {
+        let quotes = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'"').count();
+        let mut open = quotes(&self.bytes) % 2 == 1;
+        while open {
+            let before = self.bytes.len();
+            if before > LONGEST || !self.more()? {
+                return Ok(false);
+            }
+            open = quotes(&self.bytes[before..]) % 2 == 0;
+        }
+        Ok(true)
+    }
+
+    fn rest_of_line(&mut self) -> Result<(), InputError> {
+        loop {
+            let unreadable = |error: io::Error| InputError::unreadable(&self.path, &error);
+            let buffer = self.reader.fill_buf().map_err(unreadable)?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            let (used, ended) = match buffer.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), false),
+            };
+            self.reader.consume(used);
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Calls `each` on every line of a text file with its number from 1, collecting the bad ones.
+///
+/// `each` returns what it expected if a line is invalid. Blank lines are skipped.
+///
+/// # Errors
+/// The file cannot be read, or any line was bad.
+pub fn lines(
+    path: &Path,
+    mut each: impl FnMut(usize, &str) -> Result<(), Expected>,
+) -> Result<(), InputError> {
+    let mut lines = Lines::open(path)?;
+    while let Some(line) = lines.next_line()? {
+        if let Err(expected) = each(line.number, line.text) {
+            lines.bad(expected);
+        }
+    }
+    lines.end()
+}
+
+/// The fields of a table row, unquoted; the rule is that of [`unquoted`]. A comma between quotes belongs to its field; a tab always
+/// separates.
+///
+/// The `csv` crate is not used to read: it never reports an unbalanced quote, and one lone quote would swallow the rest of a file.
+///
+/// # Errors
+/// The quotes are not balanced.
+pub fn fields(row: &str, separator: char) -> Result<Vec<String>, Expected> {
+    let (mut fields, mut start, mut open) = (Vec::new(), 0, false);
+    for (at, c) in row.char_indices() {
+        open ^= c == '"' && separator == ',';
+        if c == separator && !open {
+            fields.push(unquoted(&row[start..at])?);
+            start = at + c.len_utf8();
+        }
+    }
+    fields.push(unquoted(&row[start..])?);
+    Ok(fields)
+}
+
+/// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled.
+///
+/// # Errors
+/// The quotes are not balanced. A lone quote must never swallow the rest of a file.
+pub fn unquoted(field: &str) -> Result<String, Expected> {
+    let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let Some(inner) = inner else {
+        let unbalanced =
+            field.starts_with('"') || (field.ends_with('"') && field.matches('"').count() % 2 == 1);
+        return if unbalanced { Err("quotes that are closed, or none".into()) } else { Ok(field.to_owned()) };
+    };
+    let single = inner.replace("\"\"", "");
+    if single.contains('"') { Err("inner quotes doubled".into()) } else { Ok(inner.replace("\"\"", "\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn all(mut lines: Lines) -> (Vec<(usize, String)>, Result<(), String>) {
+        let mut found = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            found.push((line.number, line.text.to_owned()));
+        }
+        (found, lines.end().map_err(|error| error.to_string()))
+    }
+
+    #[test]
+    fn blank_lines_are_skipped_but_counted_and_a_byte_order_mark_is_removed() {
+        let file = file("\u{feff}a\r\n\n \nb".as_bytes());
+        let (found, end) = all(Lines::open(file.path()).unwrap());
+        assert_eq!((found, end), (vec![(1, "a".into()), (4, "b".into())], Ok(())));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_bad_and_the_next_one_is_read() {
+        let mut bytes = vec![b'x'; LONGEST + 3_000];
+        bytes.extend(b"\nb\n");
+        let file = file(&bytes);
+        let (found, end) = all(Lines::open(file.path()).unwrap());
+        assert_eq!(found, [(2, "b".to_owned())]);
+        assert!(end.unwrap_err().contains(":1: expected a line of at most 64 MB, found `xxx"));
+    }
+
+    #[test]
+    fn a_file_of_bad_lines_is_not_read_to_the_end() {
+        let file = file("x\n".repeat(5_000).as_bytes());
+        let mut seen = 0;
+        let error = lines(file.path(), |_, _| {
+            seen += 1;
+            Err("y".into())
+        });
+        let message = error.unwrap_err().to_string();
+        assert_eq!((seen, message.lines().count()), (ENOUGH, 22), "{message}");
+        assert!(message.contains("and at least 980 more"), "{message}");
+    }
+
+    #[test]
+    fn a_row_continues_over_a_line_break_between_quotes_and_an_open_quote_is_reported_at_its_start() {
+        let file = file(b"a,\"b\nc\"\n\nd,e\nf,\"g\nh\n");
+        let (found, end) = all(Lines::rows(file.path()).unwrap());
+        assert_eq!(found, [(1, "a,\"b\nc\"".to_owned()), (4, "d,e".to_owned())]);
+        assert!(end.unwrap_err().contains(":5: expected a quote that is closed, found `f,"));
+    }
+
+    #[test]
+    fn lines_read_before_are_skipped() {
+        let file = file(b"a\nb\nc\n");
+        let mut lines = Lines::open(file.path()).unwrap();
+        lines.skip_to(2).unwrap();
+        assert_eq!(all(lines).0, [(3, "c".to_owned())]);
+    }
+
+    #[test]
+    fn separators_and_line_breaks_between_quotes_belong_to_the_field() {
+        assert_eq!(fields("1,\"a, \"\"b\"\"\nc\",", ',').unwrap(), ["1", "a, \"b\"\nc", ""]);
+        assert_eq!(
+            fields("1\t\"a, \"\"b\"\"\"\tHe said \"hi\" twice", '\t').unwrap()[1..],
+            ["a, \"b\"", "He said \"hi\" twice"]
+        );
+        assert!(fields("1\t\"a\tb", '\t').unwrap_err().0.contains("quotes that are closed"));
+    }
 }

@@ -1,11 +1,11 @@
-//! What servers send as a chat completion, whole or in pieces.
+//! Reads the body of a chat completion: a stream of events, or one JSON object.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Tokens;
+use super::chat::Tokens;
 
-/// A whole reply, as the server sent it.
+/// A complete reply as the server sent it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub text: String,
@@ -16,11 +16,11 @@ pub(super) struct Answer {
 /// Why a body is no reply.
 #[derive(Debug, PartialEq)]
 pub(super) enum Odd {
-    /// It is something else; with what is wrong and an excerpt.
+    /// It is something else: what is wrong, and an excerpt.
     Nonsense(String, String),
-    /// It ends in the middle.
+    /// It ends too early.
     Cut,
-    /// The server tells of an error after it had promised a reply.
+    /// The server reports an error inside the stream.
     Failed { status: Option<u16>, words: String },
 }
 
@@ -37,13 +37,13 @@ pub(super) struct Piece {
 pub(super) struct Choice {
     #[serde(default)]
     pub index: u32,
-    pub delta: Option<Said>,
-    pub message: Option<Said>,
+    pub delta: Option<Content>,
+    pub message: Option<Content>,
     pub finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Said {
+pub(super) struct Content {
     pub content: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Usage {
     pub completion_tokens: Option<u64>,
 }
 
-/// The words in an error a server sends, which every server wraps in its own way.
+/// The message of a server's error; each server wraps it differently.
 pub(super) fn words(error: &Value) -> Option<String> {
     match error {
         Value::String(words) => Some(words.clone()),
@@ -61,5 +61,231 @@ pub(super) fn words(error: &Value) -> Option<String> {
             ["error", "message", "detail"].into_iter().find_map(|name| fields.get(name).and_then(words))
         }
         _ => None,
+    }
+}
+
+/// The limit of a body in bytes; no model writes more.
+const MOST: usize = 16 << 20;
+
+/// How many bytes of a body are stored for an excerpt.
+const BEGINNING: usize = 2048;
+
+/// A body while it arrives.
+///
+/// `eventsource-stream` does not fit: it passes on an event only at a blank line, which some servers leave out, and it joins `data:`
+/// lines, which would then be no JSON.
+#[derive(Default)]
+pub(super) struct Reading {
+    beginning: Vec<u8>,
+    taken: usize,
+    /// `None` until the first byte that is not white space.
+    plain: Option<bool>,
+    /// Unprocessed bytes: a line without its end, or all of a plain object.
+    held: Vec<u8>,
+    answer: Answer,
+    events: usize,
+    finish: Option<String>,
+    done: bool,
+}
+
+impl Reading {
+    /// Takes the next bytes, split anywhere.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Odd> {
+        self.taken += bytes.len();
+        let room = bytes.len().min(BEGINNING - self.beginning.len());
+        self.beginning.extend_from_slice(&bytes[..room]);
+        if self.taken > MOST {
+            return Err(self.nonsense(&format!("more than {} MiB", MOST >> 20)));
+        }
+        // Servers set wrong content types; the first byte is unambiguous.
+        if self.plain.is_none() {
+            self.plain = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).map(|byte| *byte == b'{');
+        }
+        if self.plain == Some(true) {
+            self.held.extend_from_slice(bytes);
+            return Ok(());
+        }
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.held.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.held);
+                self.line(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rest of the body can be ignored.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether the text is complete, though a token count may follow.
+    pub fn is_whole(&self) -> bool {
+        self.done || self.finish.is_some()
+    }
+
+    /// The reply, after the end of the body.
+    pub fn end(mut self) -> Result<Answer, Odd> {
+        let held = std::mem::take(&mut self.held);
+        if self.plain == Some(true) {
+            match serde_json::from_slice::<Piece>(&held) {
+                Ok(piece) => self.take(piece)?,
+                Err(error) if error.is_eof() => return Err(Odd::Cut),
+                Err(_) => return Err(self.nonsense("no chat completion")),
+            }
+        } else {
+            // The last line may be incomplete.
+            if let Err(failed @ Odd::Failed { .. }) = self.line(&held) {
+                return Err(failed);
+            }
+            if self.events == 0 && !self.done && !held.starts_with(b"data:") {
+                return Err(self.nonsense("no chat completion"));
+            }
+            if !self.is_whole() {
+                return Err(Odd::Cut);
+            }
+        }
+        if self.answer.text.trim().is_empty() {
+            let why = self.finish.take().map_or_else(String::new, |why| format!(" (finish reason: {why})"));
+            return Err(self.nonsense(&format!("an empty reply{why}")));
+        }
+        Ok(self.answer)
+    }
+
+    /// Each `data:` line is one event: no server spreads JSON over lines, and some leave out the blank line that ends an event.
+    fn line(&mut self, line: &[u8]) -> Result<(), Odd> {
+        let Some(data) = line.trim_ascii_end().strip_prefix(b"data:") else { return Ok(()) };
+        let data = data.trim_ascii();
+        if data.is_empty() || self.done {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        match serde_json::from_slice::<Piece>(data) {
+            Ok(piece) => self.take(piece),
+            Err(_) => Err(Odd::Nonsense("no chat completion".into(), String::from_utf8_lossy(data).into())),
+        }
+    }
+
+    fn take(&mut self, piece: Piece) -> Result<(), Odd> {
+        if let Some(error) = piece.error {
+            let status = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
+            let status = status.and_then(|status| u16::try_from(status).ok());
+            return Err(Odd::Failed { status, words: words(&error).unwrap_or_else(|| error.to_string()) });
+        }
+        if piece.choices.is_none() && piece.usage.is_none() {
+            return Err(self.nonsense("no chat completion"));
+        }
+        self.events += 1;
+        if let Some(usage) = piece.usage {
+            let Usage { prompt_tokens, completion_tokens } = usage;
+            self.answer.tokens = Some(Tokens {
+                prompt: prompt_tokens.unwrap_or_default(),
+                reply: completion_tokens.unwrap_or_default(),
+            });
+        }
+        if let Some(model) = piece.model.filter(|model| !model.is_empty()) {
+            self.answer.model = Some(model);
+        }
+        for choice in piece.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
+            if let Some(text) = choice.delta.or(choice.message).and_then(|content| content.content) {
+                self.answer.text.push_str(&text);
+            }
+            // Some servers send an empty one with each piece.
+            self.finish = choice.finish_reason.filter(|why| !why.is_empty()).or(self.finish.take());
+        }
+        Ok(())
+    }
+
+    fn nonsense(&self, what: &str) -> Odd {
+        Odd::Nonsense(what.into(), String::from_utf8_lossy(&self.beginning).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = concat!(
+        ": waiting for a model\r\n\r\n",
+        "event: message\ndata: {\"model\":\"m-1\",\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\n\n",
+        "data:{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Grüße, \"}},{\"index\":1,\"delta\":{\"content\":\"no\"}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"世界 🌍\"},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\n",
+        "data: [DONE]\n\n",
+    );
+
+    fn read(body: &[u8], step: usize) -> Result<Answer, Odd> {
+        let mut reading = Reading::default();
+        for part in body.chunks(step) {
+            reading.feed(part)?;
+        }
+        reading.end()
+    }
+
+    #[test]
+    fn a_stream_reads_the_same_wherever_it_is_cut_into_chunks() {
+        let right = Answer {
+            text: "Grüße, 世界 🌍".into(),
+            model: Some("m-1".into()),
+            tokens: Some(Tokens { prompt: 7, reply: 3 }),
+        };
+        for step in 1..STREAM.len() + 1 {
+            assert_eq!(read(STREAM.as_bytes(), step).as_ref(), Ok(&right), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_whole_from_its_finish_reason_on_and_cut_before() {
+        let whole = STREAM.find("\"stop\"").unwrap();
+        for end in 1..STREAM.len() {
+            let read = STREAM.is_char_boundary(end).then(|| read(&STREAM.as_bytes()[..end], 64));
+            match read {
+                Some(Ok(answer)) => assert!(end > whole && answer.text.ends_with("🌍"), "{end}"),
+                Some(Err(odd)) => {
+                    let at = &STREAM[..end];
+                    assert!(end < whole + 16 && (odd == Odd::Cut || !at.contains("data:")), "{end}: {odd:?}");
+                }
+                None => {}
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_finish_reason_does_not_make_a_reply_whole() {
+        let body = b"data: {\"choices\":[{\"delta\":{\"content\":\"ha\"},\"finish_reason\":\"\"}]}\n";
+        assert_eq!(read(body, 100), Err(Odd::Cut));
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_is_reported_in_its_words() {
+        let body = b"data: {\"error\":{\"message\":\"out of memory\",\"code\":503}}";
+        assert_eq!(read(body, 9), Err(Odd::Failed { status: Some(503), words: "out of memory".into() }));
+    }
+
+    #[test]
+    fn a_plain_object_is_a_reply_and_half_of_one_is_cut() {
+        let body = br#" {"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"error":null}"#;
+        assert_eq!(read(body, 5).map(|answer| answer.text), Ok("hi".into()));
+        assert_eq!(read(&body[..30], 5), Err(Odd::Cut));
+    }
+
+    #[test]
+    fn what_is_no_chat_completion_is_nonsense_with_its_beginning() {
+        for body in ["<html>hi</html>", "", "[]", "{\"data\":[]}", "{]", "data: {\"a\":1}\n", "data: hello\n"]
+        {
+            let Err(Odd::Nonsense(_, excerpt)) = read(body.as_bytes(), 4) else { panic!("{body}") };
+            assert!(body.contains(&excerpt), "{body}: {excerpt}");
+        }
+    }
+
+    #[test]
+    fn a_reply_without_a_word_is_nonsense_and_says_why_it_ended() {
+        let body = br#"{"choices":[{"message":{"content":" "},"finish_reason":"length"}]}"#;
+        let Err(Odd::Nonsense(what, _)) = read(body, 100) else { panic!() };
+        assert!(what.contains("empty") && what.contains("length"), "{what}");
     }
 }

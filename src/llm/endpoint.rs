@@ -1,4 +1,4 @@
-//! Where a model is served, and what may be said about it aloud.
+//! Where a model is served, and how its URL may be shown.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-/// The environment variable the key is read from.
+/// The environment variable that holds the key.
 pub const KEY_VARIABLE: &str = "PARALLAX_LLM_KEY";
 
-/// How many requests are under way at the same time if nothing else is said.
+/// The default number of concurrent requests.
 pub const AT_ONCE: usize = 4;
 
-/// An OpenAI-compatible server and how to treat it.
+/// An OpenAI-compatible server and the limits for its use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The base, such as `http://localhost:11434/v1`.
     pub url: String,
     /// The model, as the server names it.
     pub model: String,
-    /// What is sent as bearer token. Never shown.
+    /// The bearer token. Never shown.
     pub key: Option<String>,
-    /// How long the server may send nothing at all.
+    /// How long the server may stay silent.
     pub patience: Duration,
-    /// How often one request is tried before it is given up.
+    /// How often a request is tried.
     pub tries: u32,
-    /// How many requests may be under way at the same time.
+    /// How many requests may run concurrently.
     pub at_once: usize,
 }
 
-/// Why there is no model behind what was named.
+/// Why `--llm` names no usable model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadEndpoint(pub(super) String);
 
 impl Endpoint {
-    /// A server and a model; the key comes from [`KEY_VARIABLE`], where that is set.
+    /// A server and a model; the key comes from [`KEY_VARIABLE`] if it is set.
     pub fn from_env(url: impl Into<String>, model: impl Into<String>) -> Self {
         Endpoint {
             url: url.into(),
@@ -47,13 +47,13 @@ impl Endpoint {
         }
     }
 
-    /// The base without what people paste along with it.
+    /// The base URL without a pasted suffix.
     fn base(&self) -> &str {
         let base = self.url.trim().trim_end_matches('/');
         base.strip_suffix("/chat/completions").unwrap_or(base)
     }
 
-    /// Where requests go, and the base as it may be shown.
+    /// The URL of requests, and the base URL for display.
     pub(super) fn target(&self) -> Result<(Url, String), BadEndpoint> {
         let base = self.base();
         let no = |why: &str| Err(BadEndpoint(why.to_owned()));
@@ -61,7 +61,7 @@ impl Endpoint {
             return no("the model server's URL is empty; set --llm URL, such as http://localhost:11434/v1");
         }
         let parsed = Url::parse(base).ok();
-        // Such a URL holds secrets more often than not, so this message does not repeat it.
+        // Such a URL often holds a secret, so this message does not repeat it.
         if base.contains('@') || parsed.as_ref().is_some_and(|u| !u.username().is_empty()) {
             return no(&format!(
                 "the model server's URL holds a user name or an @; leave it out and put the key into {KEY_VARIABLE}"
@@ -89,7 +89,7 @@ impl Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A URL that is refused may hold a password, and is refused only after somebody could have printed it.
+        // An invalid URL may hold a password, and it can be printed before it is refused.
         let url = self.target().map_or_else(|_| "(not usable)".to_owned(), |(_, shown)| shown);
         f.debug_struct("Endpoint")
             .field("url", &url)
@@ -132,8 +132,8 @@ mod tests {
         for bad in
             ["", "  ", "localhost:11434/v1", "ftp://example.org", "file:///etc/passwd", "http://", "llama"]
         {
-            let told = target(bad).unwrap_err();
-            assert!(told.contains("set --llm URL"), "{bad}: {told}");
+            let message = target(bad).unwrap_err();
+            assert!(message.contains("set --llm URL"), "{bad}: {message}");
         }
     }
 
@@ -141,17 +141,17 @@ mod tests {
     fn a_password_in_the_url_is_refused_and_shown_nowhere() {
         for bad in ["http://me:hush@host/v1", "http://me:hush@", "https://host/v1?key=hush", "http:hush@x"] {
             let endpoint = Endpoint::from_env(bad, "m");
-            let told = endpoint.target().unwrap_err().to_string();
-            assert!(told.contains(KEY_VARIABLE), "{told}");
-            assert!(!told.contains("hush") && !format!("{endpoint:?}").contains("hush"));
+            let message = endpoint.target().unwrap_err().to_string();
+            assert!(message.contains(KEY_VARIABLE), "{message}");
+            assert!(!message.contains("hush") && !format!("{endpoint:?}").contains("hush"));
         }
     }
 
     #[test]
     fn the_key_is_not_in_the_debug_output() {
         let endpoint = Endpoint { key: Some("sk-hush".into()), ..Endpoint::from_env("http://host/v1", "m") };
-        let told = format!("{endpoint:?}");
-        assert!(told.contains("(hidden)") && !told.contains("sk-hush"), "{told}");
+        let message = format!("{endpoint:?}");
+        assert!(message.contains("(hidden)") && !message.contains("sk-hush"), "{message}");
     }
 
     #[test]

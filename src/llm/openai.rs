@@ -1,26 +1,33 @@
-//! Asking a model behind an OpenAI-compatible `/v1/chat/completions`: vLLM, llama.cpp, Ollama, or a hosted one.
+//! A model behind an OpenAI-compatible `/v1/chat/completions`: vLLM, llama.cpp, Ollama, or a hosted one.
 
-use std::fmt;
+use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
+use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
 use serde::Serialize;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use super::endpoint::{BadEndpoint, Endpoint};
-use super::exchange::{Failure, Line};
-use super::{Chat, ChatError, Reply, Request};
-use crate::net::retry::Backoff;
+use super::chat::{Chat, ChatError, Reply, Request};
+use super::completion::{Answer, Odd, Reading, words};
+use super::endpoint::{BadEndpoint, Endpoint, KEY_VARIABLE};
+use crate::input::{excerpt, tame};
+use crate::net;
+use crate::net::Backoff;
 use crate::net::{is_here, tls};
 use crate::work::{Stop, Stopped};
 
-/// How often a waiting caller looks whether it should stop.
+/// How often a waiting caller checks its stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// No server that is there takes longer to accept a connection.
+/// A server that is up accepts a connection within this time.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// A model behind an OpenAI-compatible server.
@@ -57,7 +64,7 @@ impl OpenAi {
     /// A client for an endpoint. Nothing is sent yet.
     ///
     /// # Errors
-    /// The endpoint cannot be meant so: its URL is empty or not http, no model is named, or the key cannot be sent.
+    /// The endpoint is unusable: its URL is empty or not http, no model is named, or the key cannot be sent.
     pub fn new(endpoint: Endpoint) -> Result<Self, BadEndpoint> {
         let (target, shown) = endpoint.target()?;
         if endpoint.model.trim().is_empty() {
@@ -71,8 +78,8 @@ impl OpenAi {
             ));
         }
         let here = is_here(&target);
-        let tls = tls(target.scheme() == "https", here).map_err(BadEndpoint)?;
-        // A redirect would carry the prompt to a server nobody named.
+        let tls = tls(target.scheme() == "https", here).map_err(|error| BadEndpoint(error.to_string()))?;
+        // A redirect would send the prompt to another server.
         let client = reqwest::Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT.min(endpoint.patience))
@@ -117,20 +124,24 @@ impl Chat for OpenAi {
         &self.line.endpoint.model
     }
 
+    fn server(&self) -> Option<&str> {
+        Some(&self.line.shown)
+    }
+
     fn reply(&self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
         if stop.is_set() {
             return Err(Stopped.into());
         }
-        let (tell, told) = sync_channel(1);
+        let (sender, message) = sync_channel(1);
         let asking =
             ask(Arc::clone(&self.line), Arc::clone(&self.permits), self.backoff, self.body(request)?);
         let task = self.handle.spawn(async move {
-            // Nobody listens any longer when the caller was stopped.
-            let _ = tell.send(asking.await);
+            // The receiver is gone if the caller was stopped.
+            let _ = sender.send(asking.await);
         });
-        // The caller keeps the look-out, so that nothing the request may be busy with can delay a stop.
+        // The caller checks the stop, so nothing that the request does can delay it.
         loop {
-            match told.recv_timeout(LOOK) {
+            match message.recv_timeout(LOOK) {
                 Ok(reply) => return reply,
                 Err(RecvTimeoutError::Timeout) if !stop.is_set() => {}
                 Err(RecvTimeoutError::Timeout) => {
@@ -151,7 +162,7 @@ async fn ask(
     backoff: Backoff,
     body: Vec<u8>,
 ) -> Result<Reply, ChatError> {
-    // Kept through the pauses: a server that is overloaded gains nothing when others take the place.
+    // Held through the pauses: other requests would not help an overloaded server.
     let _permit = permits.acquire().await;
     let mut tried = 0;
     loop {
@@ -172,11 +183,11 @@ async fn ask(
 }
 
 fn after(error: ChatError, tried: u32) -> ChatError {
-    let more = |told: String| if tried > 1 { format!("{told} (tried {tried} times)") } else { told };
+    let more = |message: String| if tried > 1 { format!("{message} (tried {tried} times)") } else { message };
     match error {
-        ChatError::Unreachable(told) => ChatError::Unreachable(more(told)),
-        ChatError::Refused(told) => ChatError::Refused(more(told)),
-        ChatError::Barred(told) => ChatError::Barred(more(told)),
+        ChatError::Unreachable(message) => ChatError::Unreachable(more(message)),
+        ChatError::Refused(message) => ChatError::Refused(more(message)),
+        ChatError::Barred(message) => ChatError::Barred(more(message)),
         other => other,
     }
 }
@@ -193,5 +204,215 @@ impl Drop for OpenAi {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// The limit of an error page in bytes.
+const PAGE: usize = 16 << 10;
+
+/// Why a try failed.
+pub(super) enum Failure {
+    /// Another try may succeed; with the pause that the server asked for.
+    Passing(ChatError, Option<Duration>),
+    /// Another try would fail the same way.
+    Lasting(ChatError),
+}
+
+/// A server and the client for it.
+pub(super) struct Line {
+    pub client: Client,
+    pub endpoint: Endpoint,
+    pub target: Url,
+    /// The base URL, free of secrets.
+    pub shown: String,
+}
+
+impl Line {
+    /// Sends a request once and reads the reply.
+    pub async fn once(&self, body: Vec<u8>) -> Result<Answer, Failure> {
+        let mut request = self.client.post(self.target.clone()).header(CONTENT_TYPE, "application/json");
+        if let Some(key) = self.endpoint.key.as_ref().filter(|key| !key.is_empty()) {
+            request = request.bearer_auth(key);
+        }
+        let sent = timeout(self.endpoint.patience, request.body(body).send()).await;
+        let response = sent.map_err(|_| self.silent())?.map_err(|error| self.unreached(&error))?;
+        if response.status().is_success() {
+            self.read(response).await
+        } else {
+            Err(self.refused(response).await)
+        }
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Answer, Failure> {
+        let mut reading = Reading::default();
+        while !reading.is_done() {
+            match timeout(self.endpoint.patience, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => reading.feed(&bytes).map_err(|odd| self.odd(odd))?,
+                Ok(Ok(None)) => break,
+                // Only the token count is lost.
+                Ok(Err(_)) | Err(_) if reading.is_whole() => break,
+                Ok(Err(error)) => return Err(self.cut(&format!(" ({})", innermost(&error)))),
+                Err(_) => return Err(self.silent()),
+            }
+        }
+        reading.end().map_err(|odd| self.odd(odd))
+    }
+
+    fn silent(&self) -> Failure {
+        let (shown, patience) = (&self.shown, self.endpoint.patience);
+        let message = format!(
+            "{shown} sent nothing for {patience:?}; it may be loading the model or be overloaded: try again"
+        );
+        Failure::Passing(ChatError::Unreachable(message), None)
+    }
+
+    fn cut(&self, why: &str) -> Failure {
+        let message = format!(
+            "{} cut the connection in the middle of a reply{why}; see what the server says",
+            self.shown
+        );
+        Failure::Passing(ChatError::Unreachable(message), None)
+    }
+
+    fn unreached(&self, error: &reqwest::Error) -> Failure {
+        let (shown, why) = (&self.shown, self.tame(&innermost(error)));
+        if !error.is_connect() {
+            return self.cut(&format!(" ({why})"));
+        }
+        if has(error, |e| e.is::<rustls::Error>()) {
+            let message =
+                format!("{shown} could not be reached safely ({why}); check the URL and the certificate");
+            return Failure::Lasting(ChatError::Unreachable(message));
+        }
+        let message = format!("{shown} could not be reached ({why}); start the server or set --llm URL");
+        // A pause does not start a server, and a user who forgot to start it should not wait for this message.
+        let closed = has(error, |e| {
+            e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+        });
+        let error = ChatError::Unreachable(message);
+        if closed { Failure::Lasting(error) } else { Failure::Passing(error, None) }
+    }
+
+    async fn refused(&self, mut response: Response) -> Failure {
+        let status = response.status();
+        let header =
+            |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let pause = header(RETRY_AFTER).and_then(|value| net::retry_after(&value, SystemTime::now()));
+        let location = header(LOCATION).filter(|_| status.is_redirection());
+        let mut page = Vec::new();
+        while page.len() < PAGE
+            && let Ok(Ok(Some(bytes))) = timeout(self.endpoint.patience, response.chunk()).await
+        {
+            page.extend_from_slice(&bytes);
+        }
+        let words = serde_json::from_slice(&page).ok().and_then(|page| words(&page));
+        let words = location.or(words).unwrap_or_else(|| String::from_utf8_lossy(&page).into_owned());
+        self.failed(status.as_u16(), &status.to_string(), &words, pause)
+    }
+
+    fn failed(&self, status: u16, named: &str, words: &str, pause: Option<Duration>) -> Failure {
+        let advice = match status {
+            300..=399 => "; set --llm to the URL it has moved to",
+            401 | 403 if self.endpoint.key.is_some() => &format!("; check the key in {KEY_VARIABLE}"),
+            401 | 403 => &format!("; put a key into {KEY_VARIABLE}"),
+            404 => "; check the model's name, and the URL, which mostly ends in /v1",
+            429 => "; ask less at once, or try again later",
+            500..=599 => "; see what the server says, or try again later",
+            _ => "",
+        };
+        let words = self.tame(words);
+        let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let message = format!("{} refused with {named}{words}{advice}", self.shown);
+        let error = match status {
+            300..=399 | 401..=404 | 429 | 500..=599 => ChatError::Barred(message),
+            _ => ChatError::Refused(message),
+        };
+        if net::passes(status) { Failure::Passing(error, pause) } else { Failure::Lasting(error) }
+    }
+
+    fn odd(&self, odd: Odd) -> Failure {
+        match odd {
+            Odd::Cut => self.cut(""),
+            Odd::Failed { status, words } => {
+                let named = status.map_or_else(|| "an error".to_owned(), |status| format!("error {status}"));
+                self.failed(status.unwrap_or_default(), &named, &words, None)
+            }
+            Odd::Nonsense(what, excerpt) => {
+                let (shown, what, excerpt) = (&self.shown, self.tame(&what), self.tame(&excerpt));
+                let message = format!("{shown} sent {what}: `{excerpt}`; check the URL and the model");
+                Failure::Lasting(ChatError::Nonsense(message))
+            }
+        }
+    }
+
+    /// A server's words, short and safe to print: some servers repeat the key that they refuse.
+    pub fn tame(&self, words: &str) -> String {
+        let key = self.endpoint.key.as_deref().unwrap_or_default();
+        let words = if key.is_empty() { words.to_owned() } else { words.replace(key, "(key)") };
+        tame(&words)
+    }
+}
+
+fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn Error + 'static)), |&error| {
+        // The `source` of an io error skips the error that it wraps.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
+fn has(error: &reqwest::Error, is: impl Fn(&(dyn Error + 'static)) -> bool) -> bool {
+    chain(error).any(is)
+}
+
+/// The innermost cause: the outer errors only say that there is an inner one.
+fn innermost(error: &reqwest::Error) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The model behind `gguf:FILE`, or behind the address of an OpenAI-compatible server and its name there; a server gets at most `at_once`
+/// requests at once.
+///
+/// # Errors
+/// The address is invalid, the file is no readable model or was given a name, or this build reads no GGUF.
+pub fn named(llm: &str, model: &str, at_once: usize) -> Result<Arc<dyn Chat>, BadEndpoint> {
+    match llm.trim().strip_prefix("gguf:") {
+        Some(_) if !model.trim().is_empty() => Err(BadEndpoint(format!(
+            "a model from a GGUF file is named by its file, not {}; leave --llm-model (PARALLAX_LLM_MODEL) out",
+            excerpt(model)
+        ))),
+        Some(file) => local(Path::new(file)),
+        None => Ok(Arc::new(OpenAi::new(Endpoint { at_once, ..Endpoint::from_env(llm, model) })?)),
+    }
+}
+
+#[cfg(feature = "local-llm")]
+fn local(file: &Path) -> Result<Arc<dyn Chat>, BadEndpoint> {
+    let model = super::Local::open(file).map_err(|error| BadEndpoint(error.to_string()))?;
+    Ok(Arc::new(model))
+}
+
+#[cfg(not(feature = "local-llm"))]
+fn local(_: &Path) -> Result<Arc<dyn Chat>, BadEndpoint> {
+    Err(BadEndpoint(
+        "this build reads no GGUF files; make one that does with `cargo build --release --features local-llm`"
+            .into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_and_an_address_are_distinguished() {
+        let message =
+            |llm: &str| named(llm, "m", 1).map(|chat| chat.model().to_owned()).map_err(|bad| bad.to_string());
+        assert_eq!(message("http://localhost:1/v1"), Ok("m".into()));
+        assert!(message("model.gguf").unwrap_err().contains("--llm gguf:FILE"));
+        let word =
+            if cfg!(feature = "local-llm") { "none.gguf: no such file" } else { "--features local-llm" };
+        assert!(named("gguf:none.gguf", "", 1).err().unwrap().to_string().contains(word));
+        assert!(message("gguf:none.gguf").unwrap_err().contains("leave --llm-model"));
     }
 }

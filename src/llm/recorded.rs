@@ -1,30 +1,180 @@
-//! Replies recorded before: one JSON object a line, found by what was asked and by the number of the sample.
+//! Recorded replies: one JSON object a line, found by the request and the number of the sample.
+//!
+//! A request is its prompt's hash, its text and how it is sampled. If the user names a model, only its replies count; the server is
+//! written for the record and never compared.
 
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::record::{key, read_line};
-use super::{Chat, ChatError, Reply, Request};
-use crate::input::{self, BadLine, InputError};
+use serde::{Deserialize, Serialize};
+
+use super::chat::{Chat, ChatError, PromptId, Reply, Request};
+use crate::input;
+use crate::input::{BadLine, InputError};
 use crate::work::Stop;
 
-/// Replies recorded before. Alone it answers nothing else.
+const EXPECTED: &str = "a recorded reply: an object with key, sample, model, prompt, request and reply";
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    key: String,
+    sample: u32,
+    /// The model as it was named.
+    model: String,
+    /// The name that the server gave it, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    prompt: PromptId,
+    request: Prompt,
+    reply: String,
+}
+
+/// A line from before prompts had hashes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Former {
+    key: String,
+    sample: u32,
+    model: String,
+    request: Prompt,
+    reply: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Prompt {
+    system: String,
+    prompt: String,
+    temperature: f32,
+    max_tokens: u32,
+}
+
+/// The key of a recorded reply, besides its sample number.
+///
+/// The first 32 hexadecimal digits of the blake3 hash of: the words `llm request 2` and a line feed; the length of
+/// the prompt's hash in bytes as 64 bits, and the hash; the same of the system text and of the user text; the 32 bits of the
+/// temperature; the token limit as 32 bits. All numbers are little-endian.
+pub(super) fn key(request: &Request) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"llm request 2\n");
+    for text in [&request.made_from.hash, &request.system, &request.prompt] {
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    }
+    // 0 is added because -0 is the same temperature.
+    hasher.update(&(request.temperature + 0.0).to_le_bytes()).update(&request.max_tokens.to_le_bytes());
+    let mut hex = hasher.finalize().to_hex().to_string();
+    hex.truncate(32);
+    hex
+}
+
+/// Why a reply cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The request's temperature is infinite or no number.
+    #[error("the temperature is no number")]
+    Temperature,
+    /// The reply cannot be written as JSON.
+    #[error("the reply cannot be written as JSON ({0})")]
+    Json(#[from] serde_json::Error),
+}
+
+/// The line a reply is recorded as, without the line feed, for the model of the reply.
+///
+/// # Errors
+/// The temperature is no number.
+pub fn line(request: &Request, reply: &Reply) -> Result<String, RecordError> {
+    line_of(request, &reply.model, None, reply)
+}
+
+/// The same for a model as the user named it, on a server.
+pub(super) fn line_of(
+    request: &Request,
+    model: &str,
+    server: Option<&str>,
+    reply: &Reply,
+) -> Result<String, RecordError> {
+    if !request.temperature.is_finite() {
+        return Err(RecordError::Temperature);
+    }
+    let prompt = Prompt {
+        system: request.system.clone(),
+        prompt: request.prompt.clone(),
+        temperature: request.temperature,
+        max_tokens: request.max_tokens,
+    };
+    let line = Line {
+        key: key(request),
+        sample: request.sample,
+        model: model.to_owned(),
+        answered_by: (reply.model != model).then(|| reply.model.clone()),
+        server: server.map(str::to_owned),
+        prompt: request.made_from.clone(),
+        request: prompt,
+        reply: reply.text.clone(),
+    };
+    Ok(serde_json::to_string(&line)?)
+}
+
+/// A line, or what was expected and what was found.
+fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
+    let found = || String::from_utf8_lossy(bytes).into_owned();
+    let text = std::str::from_utf8(bytes).map_err(|_| ("UTF-8 text".to_owned(), found()))?;
+    let line: Line =
+        serde_json::from_str(text).map_err(|error| (format!("{EXPECTED} ({error})"), found()))?;
+    let Prompt { system, prompt, temperature, max_tokens } = &line.request;
+    let request = Request {
+        made_from: line.prompt.clone(),
+        system: system.clone(),
+        prompt: prompt.clone(),
+        temperature: *temperature,
+        max_tokens: *max_tokens,
+        sample: line.sample,
+    };
+    let right = key(&request);
+    if line.key == right {
+        Ok(line)
+    } else {
+        Err((format!("the key {right}, which its request has"), line.key))
+    }
+}
+
+/// What stands for the models' names where there are several.
+const SEVERAL: &str = "several models";
+
+/// Recorded replies. On its own it answers nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    replies: HashMap<(String, u32), (String, String)>,
+    /// Of each request, at most one reply a model; the last counts where no model is named.
+    replies: HashMap<(String, u32), Vec<Held>>,
     model: String,
 }
 
+#[derive(Clone, Debug, PartialEq)]
+struct Held {
+    model: String,
+    answered_by: Option<String>,
+    text: String,
+}
+
+impl Held {
+    fn reply(&self) -> Reply {
+        let model = self.answered_by.as_ref().unwrap_or(&self.model).clone();
+        Reply { text: self.text.clone(), model, recorded: true, tokens: None }
+    }
+}
+
 impl Recorded {
-    /// Reads recorded replies the program carries; `name` stands for the file in messages.
+    /// Reads built-in recorded replies; `name` stands for the file in messages.
     ///
-    /// Where a request was recorded twice with the same sample number, the last reply counts.
+    /// If a request to a model was recorded twice with the same sample number, the last reply counts.
     ///
     /// # Errors
     /// A line is no recorded reply, or its key is not that of its request.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
-        Self::parse_file(Path::new(name), bytes)
+        Self::parse_file(Path::new(name), bytes, false)
     }
 
     /// Reads a file of recorded replies.
@@ -35,10 +185,11 @@ impl Recorded {
         let mut bytes = Vec::new();
         let read = input::open_whole(path)?.read_to_end(&mut bytes);
         read.map_err(|error| InputError::unreadable(path, &error))?;
-        Self::parse_file(path, &bytes)
+        Self::parse_file(path, &bytes, false)
     }
 
-    pub(super) fn parse_file(file: &Path, bytes: &[u8]) -> Result<Self, InputError> {
+    /// `former`: lines from before prompts had hashes are skipped.
+    pub(super) fn parse_file(file: &Path, bytes: &[u8], former: bool) -> Result<Self, InputError> {
         let (mut recorded, mut bad) = (Recorded::default(), Vec::new());
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -46,7 +197,10 @@ impl Recorded {
                 continue;
             }
             match read_line(line) {
-                Ok(line) => recorded.insert(line.key, line.sample, line.model, line.reply),
+                Ok(Line { key, sample, model, answered_by, reply, .. }) => {
+                    recorded.insert(key, sample, Held { model, answered_by, text: reply });
+                }
+                Err(_) if former && serde_json::from_slice::<Former>(line).is_ok() => {}
                 Err((expected, found)) => {
                     bad.push(BadLine { file: file.into(), line: at + 1, expected, found });
                 }
@@ -55,18 +209,26 @@ impl Recorded {
         if bad.is_empty() { Ok(recorded) } else { Err(InputError::BadLines(bad)) }
     }
 
-    /// These and others; where both have a reply, the others' counts.
+    /// These replies and others; where both have one, the other's counts.
     #[must_use]
     pub fn with(mut self, others: Recorded) -> Self {
-        for ((key, sample), (model, reply)) in others.replies {
-            self.insert(key, sample, model, reply);
+        for ((key, sample), all) in others.replies {
+            all.into_iter().for_each(|held| self.insert(key.clone(), sample, held));
         }
+        self
+    }
+
+    /// Those of one model alone, by the name it was asked under or the server's own for it.
+    #[must_use]
+    pub fn of_model(mut self, model: &str) -> Self {
+        let own = |held: &Held| held.model == model || held.answered_by.as_deref() == Some(model);
+        self.retain(own);
         self
     }
 
     /// How many replies there are.
     pub fn len(&self) -> usize {
-        self.replies.len()
+        self.replies.values().map(Vec::len).sum()
     }
 
     /// Whether there is none.
@@ -74,34 +236,45 @@ impl Recorded {
         self.replies.is_empty()
     }
 
-    /// The reply to a request, where one was recorded.
+    /// The recorded reply to a request.
     pub fn find(&self, request: &Request) -> Option<Reply> {
-        let (model, text) = self.replies.get(&(key(request), request.sample))?;
-        Some(Reply { text: text.clone(), model: model.clone(), recorded: true, tokens: None })
+        self.replies.get(&(key(request), request.sample))?.last().map(Held::reply)
     }
 
-    pub(super) fn retain(&mut self, usable: fn(&Reply) -> bool) {
-        self.replies.retain(|_, (model, text)| {
-            usable(&Reply { text: text.clone(), model: model.clone(), recorded: true, tokens: None })
+    pub(super) fn keep_usable(&mut self, usable: &dyn Fn(&Reply) -> bool) {
+        self.retain(|held| usable(&held.reply()));
+    }
+
+    fn retain(&mut self, own: impl Fn(&Held) -> bool) {
+        self.replies.retain(|_, all| {
+            all.retain(&own);
+            !all.is_empty()
         });
+        let mut models = self.replies.values().flatten().map(|held| &held.model);
+        let first = models.next().cloned().unwrap_or_default();
+        self.model = if models.all(|model| *model == first) { first } else { SEVERAL.into() };
     }
 
-    pub(super) fn add(&mut self, request: &Request, reply: &Reply) {
-        self.insert(key(request), request.sample, reply.model.clone(), reply.text.clone());
+    pub(super) fn add(&mut self, request: &Request, model: &str, reply: &Reply) {
+        let answered_by = (reply.model != model).then(|| reply.model.clone());
+        let held = Held { model: model.to_owned(), answered_by, text: reply.text.clone() };
+        self.insert(key(request), request.sample, held);
     }
 
-    fn insert(&mut self, key: String, sample: u32, model: String, reply: String) {
+    fn insert(&mut self, key: String, sample: u32, held: Held) {
         if self.replies.is_empty() {
-            self.model.clone_from(&model);
-        } else if self.model != model {
-            self.model = "several models".into();
+            self.model.clone_from(&held.model);
+        } else if self.model != held.model {
+            self.model = SEVERAL.into();
         }
-        self.replies.insert((key, sample), (model, reply));
+        let all = self.replies.entry((key, sample)).or_default();
+        all.retain(|other| other.model != held.model);
+        all.push(held);
     }
 }
 
 impl Chat for Recorded {
-    /// The model all replies come from; `several models` where there is not one.
+    /// The model of all replies; `several models` if there is more than one.
     fn model(&self) -> &str {
         if self.replies.is_empty() { "no model" } else { &self.model }
     }
@@ -112,12 +285,63 @@ impl Chat for Recorded {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::record::line;
+mod record_tests {
     use super::*;
 
     fn request(prompt: &str, sample: u32) -> Request {
-        Request { system: "be brief".into(), prompt: prompt.into(), temperature: 0.7, max_tokens: 64, sample }
+        let made_from = PromptId { name: "test".into(), version: 1, hash: "0f".into() };
+        let (system, prompt) = ("be brief".into(), prompt.into());
+        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample }
+    }
+
+    fn reply(text: &str) -> Reply {
+        Reply { text: text.into(), model: "m-1".into(), recorded: false, tokens: None }
+    }
+
+    #[test]
+    fn the_key_takes_in_all_that_is_asked_and_only_that() {
+        let same = key(&request("a", 0));
+        assert_eq!(same, key(&request("a", 9)));
+        assert_eq!(same.len(), 32);
+        let others = [
+            request("b", 0),
+            Request { system: "be brie".into(), prompt: "fa".into(), ..request("a", 0) },
+            Request { temperature: 0.71, ..request("a", 0) },
+            Request { max_tokens: 65, ..request("a", 0) },
+            Request { made_from: PromptId { hash: "1f".into(), ..PromptId::default() }, ..request("a", 0) },
+        ];
+        assert!(others.iter().all(|other| key(other) != same));
+        let renamed = PromptId { name: "other".into(), version: 9, hash: "0f".into() };
+        assert_eq!(key(&Request { made_from: renamed, ..request("a", 0) }), same);
+        let zero = |temperature| key(&Request { temperature, ..request("a", 0) });
+        assert_eq!(zero(0.0), zero(-0.0));
+    }
+
+    #[test]
+    fn the_key_of_a_request_never_changes() {
+        let made_from = PromptId { hash: "00ff".into(), ..PromptId::default() };
+        let request = Request { made_from, prompt: "hi".into(), max_tokens: 1, ..Request::default() };
+        assert_eq!(key(&request), "b8db9ee9bbe24fb0135e8c85b0d5922b");
+    }
+
+    #[test]
+    fn any_temperature_survives_being_written_and_read() {
+        for step in 0..2000u16 {
+            let request = Request { temperature: f32::from(step) / 999.0, ..request("a", 0) };
+            assert!(read_line(line(&request, &reply("x")).unwrap().as_bytes()).is_ok(), "{step}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod recorded_tests {
+    use super::*;
+    use crate::llm::recorded::line;
+
+    fn request(prompt: &str, sample: u32) -> Request {
+        let made_from = PromptId { name: "test".into(), version: 1, hash: "0f".into() };
+        let (system, prompt) = ("be brief".into(), prompt.into());
+        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample }
     }
 
     fn reply(text: &str) -> Reply {
@@ -152,7 +376,38 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_with_file_and_number() {
+    fn of_several_models_the_one_named_replies_and_without_a_name_the_last() {
+        let as_said = |model: &str, text: &str| Reply { model: model.into(), ..reply(text) };
+        let lines = [
+            line_of(&request("a", 0), "owl", Some("http://one/v1"), &as_said("owl-2026", "from owl"))
+                .unwrap(),
+            line_of(&request("a", 0), "bear", Some("http://two/v1"), &as_said("bear", "from bear")).unwrap(),
+        ];
+        assert!(lines[0].contains("http://one/v1") && lines[0].contains("\"answered_by\":\"owl-2026\""));
+        let all = Recorded::parse("r", lines.join("\n").as_bytes()).unwrap();
+        assert_eq!((all.len(), all.model()), (2, "several models"));
+        let text =
+            |recorded: &Recorded| recorded.find(&request("a", 0)).map(|reply| (reply.model, reply.text));
+        let pair = |model: &str, text: &str| Some((model.to_owned(), text.to_owned()));
+        assert_eq!(text(&all), pair("bear", "from bear"));
+        for name in ["owl", "owl-2026"] {
+            let own = all.clone().of_model(name);
+            assert_eq!((text(&own), own.model()), (pair("owl-2026", "from owl"), "owl"));
+        }
+        assert!(all.of_model("bee").is_empty());
+    }
+
+    #[test]
+    fn a_line_without_a_prompt_is_refused_in_a_file_and_skipped_in_the_programs_own_journal() {
+        let old = r#"{"key":"b3","sample":0,"model":"m","request":{"system":"","prompt":"hi","temperature":0.0,"max_tokens":1},"reply":"r"}"#;
+        let message = Recorded::parse("r", old.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("missing field `prompt`"), "{message}");
+        assert!(Recorded::parse_file(Path::new("r"), old.as_bytes(), true).unwrap().is_empty());
+        assert!(Recorded::parse_file(Path::new("r"), b"{}", true).is_err());
+    }
+
+    #[test]
+    fn bad_lines_are_reported_with_file_and_number() {
         let good = file(&[("a", 0, "x")]);
         let wrong = good.replace("\"prompt\":\"a\"", "\"prompt\":\"changed\"");
         let bytes = format!("{good}\r\n{wrong}not json\n{{}}\n");
@@ -168,9 +423,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_told() {
+    fn a_file_that_is_not_there_is_reported() {
         let folder = tempfile::tempdir().unwrap();
-        let told = Recorded::read(&folder.path().join("none.jsonl")).unwrap_err().to_string();
-        assert!(told.contains("none.jsonl") && told.contains("no such file"), "{told}");
+        let error = Recorded::read(&folder.path().join("none.jsonl")).unwrap_err().to_string();
+        assert!(error.contains("none.jsonl") && error.contains("no such file"), "{error}");
     }
 }

@@ -1,26 +1,27 @@
-//! Recording replies: what was answered once is not asked again, in this run or a later one.
+//! Records replies, so that no request is sent twice, in this run or a later one.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
-use super::journal::Journal;
-use super::record::line;
-use super::recorded::Recorded;
-use super::{Chat, ChatError, Reply, Request};
+use parking_lot::{Mutex, RwLock};
+
+use super::chat::{Chat, ChatError, Reply, Request};
+use super::recorded::{Recorded, line_of};
 use crate::input::InputError;
+use crate::storage::Journal;
 use crate::work::Stop;
 
-/// Answers from recorded replies, and asks a model for those that are missing.
+/// Answers from recorded replies, and sends missing ones to a model.
 pub struct Recording {
     recorded: RwLock<Recorded>,
     inner: Option<Arc<dyn Chat>>,
     model: String,
     journal: Journal,
-    usable: fn(&Reply) -> bool,
+    usable: Box<dyn Fn(&Reply) -> bool + Send + Sync>,
     lost: Mutex<Lost>,
 }
 
-/// The replies that could not be kept.
+/// The replies that could not be saved.
 #[derive(Default)]
 struct Lost {
     count: usize,
@@ -28,49 +29,58 @@ struct Lost {
 }
 
 impl Recording {
-    /// Answers from `recorded` and the file `journal`, which need not exist yet, and otherwise asks `inner` and appends
-    /// its replies to `journal`. Where both have a reply, the journal's counts.
+    /// Answers from `recorded` and the file `journal`, which need not exist yet; other requests go to `inner`, and its replies are
+    /// appended to `journal`. Where both have a reply, the journal's counts. With `inner`, only replies of its model count.
     ///
     /// # Errors
-    /// The journal is there but cannot be read, or holds bad lines. A last line that a killed process left unfinished
-    /// is not bad; it is passed over.
+    /// The journal exists but cannot be read, or holds bad lines. A last line that a killed process left unfinished is skipped.
     pub fn open(
         recorded: Recorded,
         inner: Option<Arc<dyn Chat>>,
         journal: PathBuf,
     ) -> Result<Self, InputError> {
-        let recorded = recorded.with(Journal::read(&journal)?);
+        let journal = Journal::at(journal);
+        let path = journal.path();
+        let lines = journal.read().map_err(|error| InputError::unreadable(path, &error))?;
+        let mut recorded = recorded.with(Recorded::parse_file(path, lines.bytes(), true)?);
+        if let Some(inner) = &inner {
+            recorded = recorded.of_model(inner.model());
+        }
         let model = inner.as_ref().map_or(recorded.model(), |inner| inner.model()).to_owned();
-        let journal = Journal { path: journal };
         let recorded = RwLock::new(recorded);
-        Ok(Recording { recorded, inner, model, journal, usable: |_| true, lost: Mutex::default() })
+        Ok(Recording { recorded, inner, model, journal, usable: Box::new(|_| true), lost: Mutex::default() })
     }
 
-    /// Replies that are of no use are not kept for a later run; those that were are asked for again, where there is a model to ask.
+    /// Does not save useless replies. Those saved earlier are requested again if there is a model.
     #[must_use]
-    pub fn keeping(mut self, usable: fn(&Reply) -> bool) -> Self {
-        self.usable = usable;
+    pub fn keeping(mut self, usable: impl Fn(&Reply) -> bool + Send + Sync + 'static) -> Self {
         if self.inner.is_some() {
-            self.recorded.get_mut().unwrap_or_else(PoisonError::into_inner).retain(usable);
+            self.recorded.get_mut().keep_usable(&usable);
         }
+        self.usable = Box::new(usable);
         self
     }
 
-    /// How many replies are known.
-    pub fn known(&self) -> usize {
-        self.recorded.read().unwrap_or_else(PoisonError::into_inner).len()
+    /// How many replies there are.
+    pub fn len(&self) -> usize {
+        self.recorded.read().len()
     }
 
-    /// Why some replies were not kept for a later run, and how many.
-    pub fn not_kept(&self) -> Option<String> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Whether there is no reply.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many replies were not saved for a later run, and why.
+    pub fn unsaved(&self) -> Option<String> {
+        let lost = self.lost.lock();
         let replies = if lost.count == 1 { "reply was" } else { "replies were" };
-        let (count, path, reason) = (lost.count, self.journal.path.display(), &lost.reason);
+        let (count, path, reason) = (lost.count, self.journal.path().display(), &lost.reason);
         (count > 0).then(|| format!("{count} {replies} not kept in {path}: {reason}"))
     }
 
     fn find(&self, request: &Request) -> Option<Reply> {
-        self.recorded.read().unwrap_or_else(PoisonError::into_inner).find(request)
+        self.recorded.read().find(request)
     }
 }
 
@@ -87,19 +97,22 @@ impl Chat for Recording {
         if let Some(reply) = self.find(request) {
             return Ok(reply);
         }
-        let reply = self.inner.as_ref().ok_or(ChatError::NotRecorded)?.reply(request, stop)?;
-        // Held over the write: appending is one at a time, and two threads with one request agree on one reply.
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.as_ref().ok_or(ChatError::NotRecorded)?;
+        let reply = inner.reply(request, stop)?;
+        // Held during the write: one append at a time, and two threads with one request agree on one reply.
+        let mut lost = self.lost.lock();
         if let Some(earlier) = self.find(request) {
             return Ok(earlier);
         }
-        let keep = |line: String| self.journal.append(&line).map_err(|error| error.to_string());
+        let keep = |line: String| self.journal.append([line]).map(drop).map_err(|error| error.to_string());
         if (self.usable)(&reply)
-            && let Err(reason) = line(request, &reply).and_then(keep)
+            && let Err(reason) = line_of(request, &self.model, inner.server(), &reply)
+                .map_err(|error| error.to_string())
+                .and_then(keep)
         {
             *lost = Lost { count: lost.count + 1, reason };
         }
-        self.recorded.write().unwrap_or_else(PoisonError::into_inner).add(request, &reply);
+        self.recorded.write().add(request, &self.model, &reply);
         Ok(reply)
     }
 }
@@ -128,7 +141,7 @@ mod tests {
     }
 
     fn request(prompt: &str, sample: u32) -> Request {
-        Request { system: String::new(), prompt: prompt.into(), temperature: 1.0, max_tokens: 9, sample }
+        Request { prompt: prompt.into(), temperature: 1.0, max_tokens: 9, sample, ..Request::default() }
     }
 
     fn open(journal: &Path, asking: bool) -> Recording {
@@ -148,7 +161,7 @@ mod tests {
         assert_eq!(text(&first, "a", 0).unwrap(), "reply 0");
         assert_eq!(text(&first, "a", 1).unwrap(), "reply 1");
         assert_eq!(text(&first, "a", 0).unwrap(), "reply 0");
-        assert_eq!((first.known(), first.not_kept(), first.model()), (2, None, "counting"));
+        assert_eq!((first.len(), first.unsaved(), first.model()), (2, None, "counting"));
         let again = open(&path, false);
         let reply = again.reply(&request("a", 1), &Stop::never()).unwrap();
         assert!(reply.recorded && reply.text == "reply 1" && reply.model == "counting");
@@ -163,32 +176,32 @@ mod tests {
         let first = open(true);
         assert_eq!([0, 0].map(|sample| text(&first, "a", sample).unwrap()), ["reply 0", "reply 0"]);
         assert_eq!(text(&first, "b", 0).unwrap(), "reply 1");
-        assert_eq!((open(true).known(), text(&open(false), "a", 0)), (1, Err(ChatError::NotRecorded)));
-        // One that an earlier version kept is asked for again, and told where nobody can be asked.
+        assert_eq!((open(true).len(), text(&open(false), "a", 0)), (1, Err(ChatError::NotRecorded)));
+        // A useless reply that was saved earlier is requested again, and returned where there is no model.
         text(&super::tests::open(&path, true), "a", 0).unwrap();
-        assert_eq!((open(true).known(), open(false).known()), (1, 2));
+        assert_eq!((open(true).len(), open(false).len()), (1, 2));
     }
 
     #[test]
-    fn a_line_torn_by_a_killed_process_is_passed_over_and_cut_before_the_next() {
+    fn a_line_torn_by_a_killed_process_is_ignored_and_moved_aside_before_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        // Longer than one block of the search for its beginning.
+        // Longer than one block of the search for the start of the line.
         let long = "long ü ".repeat(20_000);
         let writer = open(&path, true);
         text(&writer, "a", 0).unwrap();
-        let kept = fs::read(&path).unwrap().len();
+        let first = fs::read(&path).unwrap().len();
         text(&writer, &long, 0).unwrap();
         let whole = fs::read(&path).unwrap();
-        for end in [kept + 1, kept + 9, kept + 200, kept + 70_001, whole.len() - 2] {
+        for end in [first + 1, first + 9, first + 200, first + 70_001, whole.len() - 2] {
             fs::write(&path, &whole[..end]).unwrap();
             let again = open(&path, true);
-            assert_eq!(again.known(), 1, "{end}");
+            assert_eq!(again.len(), 1, "{end}");
             text(&again, "b", 0).unwrap();
-            assert_eq!(again.not_kept(), None);
+            assert_eq!(again.unsaved(), None);
             let read = Recorded::read(&path).unwrap();
             assert_eq!(read.len(), 2, "{end}");
-            assert_eq!(fs::read(&path).unwrap()[..kept], whole[..kept]);
+            assert_eq!(fs::read(&path).unwrap()[..first], whole[..first]);
         }
     }
 
@@ -209,11 +222,11 @@ mod tests {
         let path = folder.path().join("notes.txt");
         let chat = open(&path, true);
         fs::write(&path, "my notes").unwrap();
-        let told = Recording::open(Recorded::default(), None, path.clone()).err().unwrap().to_string();
-        assert!(told.contains("notes.txt:1"), "{told}");
+        let error = Recording::open(Recorded::default(), None, path.clone()).err().unwrap().to_string();
+        assert!(error.contains("notes.txt:1"), "{error}");
         text(&chat, "a", 0).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"my notes");
-        assert!(chat.not_kept().unwrap().contains("name another file"));
+        assert!(chat.unsaved().unwrap().contains("name another file"));
     }
 
     #[test]
@@ -224,31 +237,31 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert_eq!(text(&chat, "a", 0).unwrap(), "reply 0");
         assert_eq!(text(&chat, "a", 0).unwrap(), "reply 0");
-        assert!(chat.not_kept().unwrap().starts_with("1 reply was not kept in "));
+        assert!(chat.unsaved().unwrap().starts_with("1 reply was not kept in "));
         text(&chat, "b", 0).unwrap();
-        assert!(chat.not_kept().unwrap().starts_with("2 replies were"));
+        assert!(chat.unsaved().unwrap().starts_with("2 replies were"));
     }
 
     #[test]
     fn many_writers_append_whole_lines_and_agree_on_one_reply() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        // Two recordings stand for two processes.
+        // Two recordings act as two processes.
         let chats = [open(&path, true), open(&path, true)];
         std::thread::scope(|scope| {
             for (name, chat) in ["one", "two"].iter().zip(&chats) {
                 for _ in 0..2 {
                     scope.spawn(move || {
                         for sample in 0..20 {
-                            let told = text(chat, name, sample).unwrap();
-                            assert_eq!(text(chat, name, sample).unwrap(), told);
+                            let error = text(chat, name, sample).unwrap();
+                            assert_eq!(text(chat, name, sample).unwrap(), error);
                         }
                     });
                 }
             }
         });
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 40);
-        assert_eq!(open(&path, false).known(), 40);
+        assert_eq!(open(&path, false).len(), 40);
     }
 
     #[test]

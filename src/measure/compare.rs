@@ -165,11 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn moves_tell_up_down_new_and_fallen_out() {
+    fn moves_are_up_down_new_or_fallen_out() {
         let moves = rank_moves(&["a", "b", "c"], &["c", "a", "d"], 2);
-        let told: Vec<_> = moves.iter().map(|m| (m.id, m.before, m.after, m.places())).collect();
+        let found: Vec<_> = moves.iter().map(|m| (m.id, m.before, m.after, m.places())).collect();
         assert_eq!(
-            told,
+            found,
             [("c", Some(3), Some(1), Some(2)), ("a", Some(1), Some(2), Some(-1)), ("b", Some(2), None, None),]
         );
         assert_eq!(rank_moves(&["a"], &["d"], 1)[0].places(), None);

@@ -3,19 +3,12 @@
 //! Owns the list of names, nothing of what they compute. [`Display`] leaves default parameters out, so that
 //! `alpha_nDCG(alpha=0.5)@5` and `alpha_nDCG@5` are one measure and one column.
 
-mod nearest;
-mod written;
-
 use std::fmt::{self, Display};
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-pub(crate) use nearest::levenshtein;
-use written::Written;
 
 /// A measure with its parameters. `rel` is the lowest grade that counts as relevant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -146,50 +139,6 @@ impl Display for Measure {
     }
 }
 
-impl FromStr for Measure {
-    type Err = MeasureNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let written = Written::split(text.trim())?;
-        let needed = || written.needed_cutoff();
-        let measure = match written.name {
-            "nDCG" => Self::NDcg { k: written.cutoff },
-            "P" => Self::Precision { rel: written.rel()?, k: needed()? },
-            "R" => Self::Recall { rel: written.rel()?, k: needed()? },
-            "AP" => Self::AveragePrecision { rel: written.rel()?, k: written.cutoff },
-            "RR" => Self::ReciprocalRank { rel: written.rel()?, k: written.cutoff },
-            "Judged" => Self::Judged { k: needed()? },
-            "alpha_nDCG" => Self::AlphaNDcg { alpha: written.alpha()?, k: needed()? },
-            "ERR_IA" => Self::ErrIa { k: needed()? },
-            "StRecall" => Self::SubtopicRecall { k: needed()? },
-            "P_IA" => Self::PrecisionIa { k: needed()? },
-            // BERDS's own code and tables write it in lower case.
-            "MRecall" | "mrecall" => Self::MRecall { k: needed()? },
-            "Prec" => Self::Prec { k: needed()? },
-            "Lean" => Self::Lean { k: needed()? },
-            "Shift" => Self::Shift { k: needed()? },
-            "Cover" => {
-                written.refuse_cutoff()?;
-                Self::Cover
-            }
-            "pRecall" => Self::PRecall { k: needed()? },
-            "rKL" => Self::RKl { k: written.one_of(&super::exposure::CUTS)? },
-            "AWRF" => Self::Awrf { k: written.cutoff },
-            _ => return Err(nearest::unknown(&written)),
-        };
-        written.refuse_unused(measure)?;
-        Ok(measure)
-    }
-}
-
-impl TryFrom<String> for Measure {
-    type Error = MeasureNameError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
 impl From<Measure> for String {
     fn from(measure: Measure) -> Self {
         measure.to_string()
@@ -260,6 +209,3 @@ pub enum MeasureNameError {
     #[error("expected {expected} for `{parameter}`, found `{found}`")]
     BadParameter { parameter: &'static str, expected: &'static str, found: String },
 }
-
-#[cfg(test)]
-mod tests;

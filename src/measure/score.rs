@@ -1,20 +1,19 @@
-//! One measure's name and one question's evidence to one value.
+//! One measure's name and one question's evidence to one value, and the columns of `eval berds`.
 //!
-//! The only place that knows which name is which function, so that screen and batch cannot differ.
+//! The only place that knows which name is which function, so screen and batch cannot differ.
+
+use std::fmt;
+use std::fmt::Display;
+use std::num::NonZeroUsize;
 
 use thiserror::Error;
 
-use super::alpha_ndcg::{Pooled, alpha_ndcg};
-use super::cover::cover;
-use super::exposure::{Exposure, awrf, rkl};
-use super::graded::{GradedRanking, average_precision, judged, precision, recall, reciprocal_rank};
-use super::lean::{LeanError, side_shares};
-use super::mrecall::{DEEPEST, mrecall};
-use super::ndcg::ndcg;
-use super::prec::prec;
-use super::subtopic::{err_ia, precision_ia, subtopic_recall};
-use super::support::{Measured, PerspectiveCount, SupportSet, top};
-use super::{Measure, name::Alpha};
+use super::bias::{Exposure, LeanError, awrf, rkl, side_shares};
+use super::coverage::{DEEPEST, cover, mrecall, prec};
+use super::graded::{GradedRanking, average_precision, judged, ndcg, precision, recall, reciprocal_rank};
+use super::subtopic::{Pooled, alpha_ndcg, err_ia, precision_ia, subtopic_recall};
+use super::support::{Measured, PerspectiveCount, SupportSet, covered, top};
+use super::{Measure, MeasureNameError};
 
 /// What is known of one question's ranking; a measure asks for one of the two kinds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +46,7 @@ pub enum ScoreError {
     /// No perspective labels or verdicts were given.
     #[error("`{0}` needs perspectives and verdicts")]
     NeedsSupport(Measure),
-    /// It compares several rankings of a question; `lean::shift` or `precall::p_recall` has it.
+    /// It compares several rankings of a question: see `bias::shift` and `pir::p_recall`.
     #[error(
         "`{0}` is over several rankings of a question: `eval pir` has pRecall, `eval berds` and `eval sycophancy` have Shift"
     )]
@@ -69,86 +68,204 @@ pub enum ScoreError {
     },
 }
 
+/// A measure of what ranked passages support, of so many perspectives.
+type OfSupport<'a, T> = &'a dyn Fn(&[Option<SupportSet>], PerspectiveCount) -> T;
+
 /// The value of `measure` for one question, with the number of judged passages it rests on.
 ///
 /// # Errors
 /// Where the evidence does not allow the measure. [`ScoreError::NotCovered`] is a result rather than a
 /// fault: report it in the share of questions that reach a cover.
 pub fn score(measure: Measure, evidence: &Evidence<'_>) -> Result<Measured<f64>, ScoreError> {
+    let graded = |value: &dyn Fn(&GradedRanking) -> f64| {
+        let ranking = evidence.graded.ok_or(ScoreError::NeedsGrades(measure))?;
+        let returned = top(ranking.grades(), measure.cutoff().unwrap_or(usize::MAX));
+        Ok(Measured { value: value(ranking), judged: returned.iter().flatten().count(), of: returned.len() })
+    };
+    let support = || evidence.support.ok_or(ScoreError::NeedsSupport(measure));
+    let verdicts =
+        |value: OfSupport<'_, Measured<f64>>| support().map(|support| value(support.ranked, support.m));
+    let exposure = |value: OfSupport<'_, Option<Exposure>>, k: usize| {
+        let SupportEvidence { ranked, m, .. } = support()?;
+        Ok(Measured::over(ranked, k, value(ranked, m).ok_or(ScoreError::NoSide)?.value))
+    };
     match measure {
-        Measure::Judged { k } if evidence.graded.is_none() => {
-            let support = evidence.support.ok_or(ScoreError::NeedsSupport(measure))?;
-            let looked = top(support.ranked, k.get());
+        Measure::NDcg { k } => graded(&|ranking| ndcg(ranking, k.map(usize::from))),
+        Measure::Precision { rel, k } => graded(&|ranking| precision(ranking, rel, k.get())),
+        Measure::Recall { rel, k } => graded(&|ranking| recall(ranking, rel, k.get())),
+        Measure::AveragePrecision { rel, k } => {
+            graded(&|ranking| average_precision(ranking, rel, k.map(usize::from)))
+        }
+        Measure::ReciprocalRank { rel, k } => {
+            graded(&|ranking| reciprocal_rank(ranking, rel, k.map(usize::from)))
+        }
+        Measure::Judged { k } if evidence.graded.is_some() => graded(&|ranking| judged(ranking, k.get())),
+        Measure::Judged { k } => {
+            let looked = top(support()?.ranked, k.get());
             let judged = looked.iter().flatten().count();
             Ok(Measured { value: judged as f64 / k.get() as f64, judged, of: looked.len() })
         }
-        Measure::NDcg { .. }
-        | Measure::Precision { .. }
-        | Measure::Recall { .. }
-        | Measure::AveragePrecision { .. }
-        | Measure::ReciprocalRank { .. }
-        | Measure::Judged { .. } => evidence
-            .graded
-            .map(|ranking| score_graded(measure, ranking))
-            .ok_or(ScoreError::NeedsGrades(measure))?,
+        Measure::AlphaNDcg { alpha, k } => {
+            let SupportEvidence { ranked, pool, m, .. } = support()?;
+            Ok(alpha_ndcg(ranked, pool, m, alpha, k.get()))
+        }
+        Measure::ErrIa { k } => verdicts(&|ranked, m| err_ia(ranked, m, k.get())),
+        Measure::SubtopicRecall { k } => verdicts(&|ranked, m| subtopic_recall(ranked, m, k.get())),
+        Measure::PrecisionIa { k } => verdicts(&|ranked, m| precision_ia(ranked, m, k.get())),
+        Measure::MRecall { k } => verdicts(&|ranked, m| mrecall(ranked, m, k.get())),
+        Measure::Prec { k } => verdicts(&|ranked, m| prec(ranked, m, k.get())),
+        Measure::Lean { k } => {
+            let SupportEvidence { ranked, m, supports, .. } = support()?;
+            let supports = supports.ok_or(ScoreError::NeedsSides(measure))?;
+            let shares = side_shares(ranked, m, supports, k.get())?;
+            Ok(Measured { value: shares.value.lean(), judged: shares.judged, of: shares.of })
+        }
+        Measure::RKl { k } => exposure(&|ranked, m| rkl(top(ranked, k.get()), m), k.get()),
+        Measure::Awrf { k } => {
+            let k = k.map_or(DEEPEST, usize::from);
+            exposure(&|ranked, m| awrf(ranked, m, k), k)
+        }
+        Measure::Cover => {
+            let SupportEvidence { ranked, m, .. } = support()?;
+            let found = cover(ranked, m);
+            let at = found.at.ok_or(ScoreError::NotCovered { looked_at: found.looked_at })?;
+            Ok(Measured { value: at as f64, judged: found.judged, of: found.looked_at })
+        }
         Measure::Shift { .. } | Measure::PRecall { .. } => Err(ScoreError::NeedsSeveralRankings(measure)),
-        _ => {
-            let support = evidence.support.ok_or(ScoreError::NeedsSupport(measure))?;
-            score_support(measure, support)
+    }
+}
+
+/// Why a measure cannot be a column.
+#[derive(Debug, thiserror::Error)]
+pub enum ColumnError {
+    /// No measure has the name.
+    #[error(transparent)]
+    Name(#[from] MeasureNameError),
+    /// It needs judgments that only another suite has.
+    #[error("{0}; `eval trec --qrels FILE` has it")]
+    NeedsGrades(ScoreError),
+    /// It needs other evidence than one ranking.
+    #[error(transparent)]
+    Score(#[from] ScoreError),
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Column {
+    /// A measure by name.
+    Named(Measure),
+    /// 1 where the first k cover exactly these of two sides, the supporting one first.
+    Covers(&'static str, [bool; 2], usize),
+}
+
+/// Which sides the first k can cover: only the supporting one, only the opposing one, both, neither.
+const SIDES: [(&str, [bool; 2]); 4] = [
+    ("only-1", [true, false]),
+    ("only-2", [false, true]),
+    ("both", [true, true]),
+    ("neither", [false, false]),
+];
+
+/// The depths that a curve is drawn through.
+const STOPS: [usize; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100];
+
+impl Column {
+    /// The columns of Tables 3 and 4 and Figure 2 at k, then the measures asked for.
+    ///
+    /// # Errors
+    /// A name is not a measure's, or that measure needs judgements of another kind.
+    pub fn at(k: usize, names: &[String]) -> Result<Vec<Self>, ColumnError> {
+        let first = [recall_at(k), prec_at(k), prec_at(1)].into_iter();
+        let mut columns: Vec<Self> =
+            first.chain(SIDES.map(|(name, sides)| Column::Covers(name, sides, k))).collect();
+        for name in names {
+            columns.push(Column::Named(by_verdicts(name)?));
+        }
+        Ok(columns)
+    }
+
+    /// MRecall and Prec down to `deepest`, and the depths.
+    pub fn curves(deepest: usize) -> [(&'static str, Vec<Self>); 2] {
+        let mut stops: Vec<usize> = STOPS.into_iter().filter(|stop| *stop < deepest).collect();
+        stops.push(deepest);
+        let of = |column: fn(usize) -> Column| stops.iter().map(|k| column(*k)).collect();
+        [("MRecall", of(recall_at)), ("Prec", of(prec_at))]
+    }
+
+    /// How many passages it looks at.
+    pub fn depth(self) -> usize {
+        match self {
+            Column::Named(measure) => measure.cutoff().unwrap_or(DEEPEST),
+            Column::Covers(_, _, k) => k,
+        }
+    }
+
+    /// Whether verdicts can be drawn anew for it: the ideal of alpha_nDCG is made of the verdicts themselves, and a shift is of
+    /// several lists.
+    pub fn doubted(self) -> bool {
+        !matches!(self, Column::Named(Measure::AlphaNDcg { .. } | Measure::Shift { .. }))
+    }
+
+    /// Its value with the passages judged; none where the question does not allow it.
+    pub fn value(self, evidence: SupportEvidence<'_>) -> Option<Measured<f64>> {
+        match self {
+            Column::Named(measure) => {
+                // No value where Cover is not reached, or a side has no passage; n counts the rest.
+                score(measure, &Evidence { graded: None, support: Some(evidence) }).ok()
+            }
+            Column::Covers(_, wanted, k) => {
+                let first = evidence.supports?;
+                let found = covered(evidence.ranked, evidence.m, k);
+                let sides = [found.value.contains(first), found.value.contains(1 - first.min(1))];
+                let value = f64::from(u8::from(sides == wanted));
+                Some(Measured { value, judged: found.judged, of: found.of })
+            }
         }
     }
 }
 
-fn score_graded(measure: Measure, ranking: &GradedRanking) -> Result<Measured<f64>, ScoreError> {
-    let value = match measure {
-        Measure::NDcg { k } => ndcg(ranking, k.map(usize::from)),
-        Measure::Precision { rel, k } => precision(ranking, rel, k.get()),
-        Measure::Recall { rel, k } => recall(ranking, rel, k.get()),
-        Measure::AveragePrecision { rel, k } => average_precision(ranking, rel, k.map(usize::from)),
-        Measure::ReciprocalRank { rel, k } => reciprocal_rank(ranking, rel, k.map(usize::from)),
-        Measure::Judged { k } => judged(ranking, k.get()),
-        _ => return Err(ScoreError::NeedsSupport(measure)),
-    };
-    let returned = top(ranking.grades(), measure.cutoff().unwrap_or(usize::MAX));
-    Ok(Measured { value, judged: returned.iter().flatten().count(), of: returned.len() })
+impl Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Column::Named(measure) => measure.fmt(f),
+            Column::Covers(name, _, k) => write!(f, "{name}@{k}"),
+        }
+    }
 }
 
-fn score_support(measure: Measure, evidence: SupportEvidence<'_>) -> Result<Measured<f64>, ScoreError> {
-    let SupportEvidence { ranked, m, .. } = evidence;
-    let exposure = |found: Option<Exposure>, k: usize| -> Result<_, ScoreError> {
-        Ok(Measured::over(ranked, k, found.ok_or(ScoreError::NoSide)?.value))
-    };
-    let alpha_ndcg_at = |alpha: Alpha, k: usize| alpha_ndcg(ranked, evidence.pool, m, alpha, k);
-    Ok(match measure {
-        Measure::AlphaNDcg { alpha, k } => alpha_ndcg_at(alpha, k.get()),
-        Measure::ErrIa { k } => err_ia(ranked, m, k.get()),
-        Measure::SubtopicRecall { k } => subtopic_recall(ranked, m, k.get()),
-        Measure::PrecisionIa { k } => precision_ia(ranked, m, k.get()),
-        Measure::MRecall { k } => mrecall(ranked, m, k.get()),
-        Measure::Prec { k } => prec(ranked, m, k.get()),
-        Measure::Lean { k } => {
-            let supports = evidence.supports.ok_or(ScoreError::NeedsSides(measure))?;
-            let shares = side_shares(ranked, m, supports, k.get())?;
-            Measured { value: shares.value.lean(), judged: shares.judged, of: shares.of }
+/// A measure that one list and its verdicts allow, or the lists of three wordings.
+///
+/// # Errors
+/// There is none of that name, or it needs other judgements.
+pub fn by_verdicts(name: &str) -> Result<Measure, ColumnError> {
+    let measure = name.parse::<Measure>()?;
+    // Without any evidence, `score` names the kind that the measure needs.
+    match score(measure, &Evidence::default()) {
+        Err(error @ ScoreError::NeedsGrades(_)) => Err(ColumnError::NeedsGrades(error)),
+        Err(error @ ScoreError::NeedsSeveralRankings(_)) if !matches!(measure, Measure::Shift { .. }) => {
+            Err(error.into())
         }
-        Measure::RKl { k } => exposure(rkl(top(ranked, k.get()), m), k.get())?,
-        Measure::Awrf { k } => {
-            let k = k.map_or(DEEPEST, usize::from);
-            exposure(awrf(ranked, m, k), k)?
-        }
-        Measure::Cover => {
-            let found = cover(ranked, m);
-            let at = found.at.ok_or(ScoreError::NotCovered { looked_at: found.looked_at })?;
-            Measured { value: at as f64, judged: found.judged, of: found.looked_at }
-        }
-        _ => return Err(ScoreError::NeedsSeveralRankings(measure)),
-    })
+        _ => Ok(measure),
+    }
+}
+
+fn cutoff(k: usize) -> NonZeroUsize {
+    NonZeroUsize::new(k).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn recall_at(k: usize) -> Column {
+    Column::Named(Measure::MRecall { k: cutoff(k) })
+}
+
+fn prec_at(k: usize) -> Column {
+    Column::Named(Measure::Prec { k: cutoff(k) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::support::labels;
     use super::*;
+    use crate::measure::{PerspectiveCount, SupportSet};
 
     fn measure(name: &str) -> Measure {
         name.parse().unwrap()
@@ -224,6 +341,48 @@ mod tests {
         assert_eq!(error(support, "Lean@5"), ScoreError::Lean(LeanError::NotTwoSided(3)));
         for name in ["Shift@5", "pRecall@5"] {
             assert_eq!(error(support, name), ScoreError::NeedsSeveralRankings(measure(name)));
+        }
+    }
+
+    #[test]
+    fn the_stacks_ask_for_exactly_these_sides_and_say_nothing_of_questions_without_two() {
+        let both = [0, 1].map(|side| SupportSet::of([side]).ok());
+        let columns = Column::at(2, &[]).unwrap();
+        let values = |supports, ranked: &[Option<SupportSet>]| -> Vec<Option<f64>> {
+            let m = PerspectiveCount::new(2).unwrap();
+            let evidence = SupportEvidence { ranked, pool: &[], m, supports };
+            columns[3..].iter().map(|column| Some(column.value(evidence)?.value)).collect()
+        };
+        assert_eq!(values(Some(0), &both), [0.0, 0.0, 1.0, 0.0].map(Some));
+        assert_eq!(values(Some(0), &both[..1]), [1.0, 0.0, 0.0, 0.0].map(Some));
+        assert_eq!(values(Some(1), &both[..1]), [0.0, 1.0, 0.0, 0.0].map(Some));
+        assert_eq!(values(Some(0), &[]), [0.0, 0.0, 0.0, 1.0].map(Some));
+        assert_eq!(values(None, &both), [None; 4]);
+    }
+
+    #[test]
+    fn curves_end_where_asked_and_every_name_of_one_list_is_a_column() {
+        let [(_, stops), _] = Column::curves(7);
+        let names: Vec<String> = stops.iter().map(ToString::to_string).collect();
+        assert_eq!(names, [1, 2, 3, 4, 5, 6, 7].map(|k| format!("MRecall@{k}")));
+        for name in [
+            "alpha_nDCG@5",
+            "ERR_IA@5",
+            "StRecall@5",
+            "P_IA@5",
+            "Lean@5",
+            "Shift@5",
+            "Cover",
+            "rKL",
+            "AWRF",
+            "Judged@5",
+        ] {
+            assert!(by_verdicts(name).is_ok(), "{name}");
+        }
+        for (name, hint) in
+            [("nDCG@10", "eval trec"), ("AP", "qrels"), ("pRecall@5", "eval pir"), ("AWFR", "AWRF")]
+        {
+            assert!(by_verdicts(name).unwrap_err().to_string().contains(hint), "{name}");
         }
     }
 }

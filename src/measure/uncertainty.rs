@@ -1,10 +1,14 @@
-//! What a measure of model labels is worth: how it would fall if every verdict were drawn anew with its own probability.
+//! How uncertain a measure of model verdicts is, and how far the verdicts' probabilities can be trusted.
 //!
 //! A verdict's probability is calibrated, so among verdicts of .7 some 70 % are right. Every draw takes each verdict as true with
-//! its probability, independently, and measures again; the middle 95 % of the draws is the interval. It holds the detector's
-//! doubt alone, neither that of which questions were asked nor errors that its verdicts share.
+//! its probability, independently, and measures again; the middle 95 % of the draws is the interval. It covers the detector's
+//! uncertainty alone: neither which questions were asked nor errors that its verdicts share.
+//!
+//! A judge may abstain: risk is how often the verdicts it gives are wrong, coverage how many it gives (El-Yaniv & Wiener 2010; Geifman &
+//! El-Yaniv 2017).
 
 use super::SupportSet;
+use super::expected::Chances;
 use super::seeded::SplitMix64;
 
 /// Draws behind an interval on screen.
@@ -24,13 +28,12 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// A passage whose verdicts are drawn: its id, and a probability a perspective; none where it is not known.
-pub type Doubted<'a> = (&'a str, Option<Vec<f64>>);
+/// A passage whose verdicts are drawn: its id, and its chances; none where nothing is known.
+pub type Doubted<'a> = (&'a str, Option<Chances>);
 
-/// Measures draws of `probabilities`: a row a passage, a probability a perspective; a row that is not known stays so.
-/// `None` without draws.
+/// Measures draws of `probabilities`: a row a passage; a row that is not known stays so. `None` without draws.
 pub fn spread(
-    probabilities: &[Option<Vec<f64>>],
+    probabilities: &[Option<Chances>],
     draws: usize,
     seed: u64,
     measure: impl Fn(&[Option<SupportSet>]) -> f64,
@@ -39,11 +42,22 @@ pub fn spread(
     let mut values: Vec<f64> = (0..draws)
         .map(|_| {
             let drawn: Vec<Option<SupportSet>> =
-                probabilities.iter().map(|row| row.as_ref().map(|row| draw(row, &mut rng))).collect();
+                probabilities.iter().map(|row| row.as_ref().map(|row| row.drawn(&mut rng))).collect();
             measure(&drawn)
         })
         .collect();
     Spread::of(&mut values)
+}
+
+/// What passages support in each of `draws` draws. A passage's draws depend on its id alone, so lists can be compared.
+pub fn drawn(passages: &[Doubted<'_>], draws: usize, seed: u64) -> Vec<Vec<Option<SupportSet>>> {
+    let mut streams: Vec<_> = passages.iter().map(|(id, _)| SplitMix64::named(seed, id)).collect();
+    (0..draws)
+        .map(|_| {
+            let rows = passages.iter().zip(&mut streams);
+            rows.map(|((_, row), rng)| row.as_ref().map(|row| row.drawn(rng))).collect()
+        })
+        .collect()
 }
 
 impl Spread {
@@ -56,6 +70,21 @@ impl Spread {
         let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         Some(Spread { mean, low: at(0.025), high: at(0.975) })
+    }
+
+    /// The interval of a share with so much more at both ends, inside 0 to 1.
+    pub fn widened(self, by: f64) -> Self {
+        // Without a widening it stays to the last bit.
+        if by == 0.0 {
+            self
+        } else {
+            Spread { low: (self.low - by).max(0.0), high: (self.high + by).min(1.0), ..self }
+        }
+    }
+
+    /// Whether 0 lies in the interval: of a difference, neither side is then called better.
+    pub fn holds_zero(&self) -> bool {
+        self.low <= 0.0 && self.high >= 0.0
     }
 }
 
@@ -105,7 +134,7 @@ impl Replicates {
             let Some(times @ 1..) = times.copied() else { continue };
             let rows = passages.iter().zip(&mut streams);
             let sets: Vec<Option<SupportSet>> =
-                rows.map(|((_, row), rng)| row.as_ref().map(|row| draw(row, rng))).collect();
+                rows.map(|((_, row), rng)| row.as_ref().map(|row| row.drawn(rng))).collect();
             values.fill(None);
             measure(&sets, &mut values);
             for ((sum, count), value) in sums.iter_mut().zip(&values) {
@@ -129,28 +158,126 @@ impl Replicates {
     }
 }
 
-fn draw(row: &[f64], rng: &mut SplitMix64) -> SupportSet {
-    row.iter().enumerate().fold(SupportSet::EMPTY, |set, (i, p)| {
-        // A draw for every probability, so that one verdict more does not change the others' draws.
-        let taken = rng.below(1 << 30) as f64 / (1u64 << 30) as f64;
-        if taken < *p { set.with(i).unwrap_or(set) } else { set }
-    })
+/// One passage that the judge takes for one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Guess {
+    /// How sure the judge is: the greater, the earlier it is shown.
+    pub sureness: f64,
+    /// The side is the labelled one.
+    pub right: bool,
+}
+
+/// What showing the surest guesses gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RiskPoint {
+    /// The share of the guesses that is shown.
+    pub coverage: f64,
+    /// The share of those shown that is wrong.
+    pub risk: f64,
+    /// The least sureness shown.
+    pub threshold: f64,
+}
+
+/// The risk at every coverage that a threshold can give, the surest first; guesses of equal sureness are shown together.
+pub fn risk_coverage(guesses: &[Guess]) -> Vec<RiskPoint> {
+    let mut sorted = guesses.to_vec();
+    sorted.sort_by(|a, b| b.sureness.total_cmp(&a.sureness));
+    let (mut shown, mut wrong) = (0, 0);
+    sorted
+        .chunk_by(|a, b| a.sureness == b.sureness)
+        .map(|tied| {
+            shown += tied.len();
+            wrong += tied.iter().filter(|guess| !guess.right).count();
+            RiskPoint {
+                coverage: shown as f64 / sorted.len() as f64,
+                risk: wrong as f64 / shown as f64,
+                threshold: tied[0].sureness,
+            }
+        })
+        .collect()
+}
+
+/// The area under the risk-coverage curve: the mean risk over all coverages k/n. 0 is perfect; `None` without guesses.
+pub fn aurc(guesses: &[Guess]) -> Option<f64> {
+    let curve = risk_coverage(guesses);
+    let mut before = 0.0;
+    let area = curve.iter().map(|point| {
+        let width = point.coverage - before;
+        before = point.coverage;
+        width * point.risk
+    });
+    (!curve.is_empty()).then(|| area.sum())
+}
+
+/// A bin of a reliability table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bin {
+    /// Lower end of the probabilities; the upper end is one width above.
+    pub from: f64,
+    /// Number of predictions in it.
+    pub count: usize,
+    /// Their mean probability.
+    pub mean: f64,
+    /// The share of them that is true.
+    pub share: f64,
+}
+
+/// Predictions of (probability, outcome) in `bins` bins of equal width; empty bins are left out.
+pub fn reliability(predictions: &[(f64, bool)], bins: usize) -> Vec<Bin> {
+    let bin = |p: f64| ((p * bins as f64) as usize).min(bins.saturating_sub(1));
+    (0..bins)
+        .filter_map(|i| {
+            let inside = || predictions.iter().filter(move |(p, _)| bin(*p) == i);
+            let count = inside().count();
+            (count > 0).then(|| Bin {
+                from: i as f64 / bins as f64,
+                count,
+                mean: inside().map(|(p, _)| p).sum::<f64>() / count as f64,
+                share: inside().filter(|(_, outcome)| *outcome).count() as f64 / count as f64,
+            })
+        })
+        .collect()
+}
+
+/// The expected calibration error: the mean distance of probability and share over the bins, weighted by their counts (Naeini et
+/// al. 2015). `None` without predictions.
+pub fn calibration_error(predictions: &[(f64, bool)], bins: usize) -> Option<f64> {
+    let distance = |bin: &Bin| bin.count as f64 * (bin.mean - bin.share).abs();
+    let total: f64 = reliability(predictions, bins).iter().map(distance).sum();
+    (!predictions.is_empty()).then(|| total / predictions.len() as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::PerspectiveCount;
-    use crate::measure::mrecall::mrecall;
-    use crate::measure::prec::prec;
+    use crate::measure::coverage::{mrecall, prec};
 
     fn two() -> PerspectiveCount {
         PerspectiveCount::new(2).unwrap()
     }
 
     #[test]
+    fn the_four_outcomes_of_a_passage_are_drawn_as_often_as_they_are_likely() {
+        let rows = [("a", Some(Chances::Two([0.5, 0.2, 0.1, 0.2])))];
+        let all = drawn(&rows, 20_000, 3);
+        let share = |set: &[usize]| {
+            let wanted = SupportSet::of(set.iter().copied()).unwrap();
+            all.iter().filter(|row| row[0] == Some(wanted)).count() as f64 / all.len() as f64
+        };
+        for (set, p) in [(&[0][..], 0.5), (&[1], 0.2), (&[0, 1], 0.1), (&[], 0.2)] {
+            assert!((share(set) - p).abs() < 0.01, "{set:?}: {}", share(set));
+        }
+        assert_eq!(drawn(&[("a", None)], 2, 3), vec![vec![None]; 2]);
+        let beside = [("b", Some(Chances::Each(vec![0.3]))), rows[0].clone()];
+        assert!(drawn(&beside, 100, 3).iter().zip(&all).all(|(two, one)| two[1] == one[0]));
+        let difference = |low, high| Spread { mean: 0.1, low, high }.holds_zero();
+        assert!(difference(-0.1, 0.3) && difference(0.0, 0.3) && !difference(0.01, 0.3));
+    }
+
+    #[test]
     fn verdicts_without_doubt_have_no_spread() {
-        let certain = [Some(vec![1.0, 0.0]), Some(vec![0.0, 1.0]), None];
+        let certain = [Some(Chances::Each(vec![1.0, 0.0])), Some(Chances::Each(vec![0.0, 1.0])), None];
         let spread = spread(&certain, 100, 0, |set| mrecall(set, two(), 5).value).unwrap();
         assert_eq!((spread.low, spread.mean, spread.high), (1.0, 1.0, 1.0));
     }
@@ -158,7 +285,7 @@ mod tests {
     #[test]
     fn the_mean_of_the_draws_is_the_expected_value() {
         // Both sides are met with .8 · .5; a passage counts for Prec with .8 and with .5, of five.
-        let doubtful = [Some(vec![0.8, 0.0]), Some(vec![0.0, 0.5])];
+        let doubtful = [Some(Chances::Each(vec![0.8, 0.0])), Some(Chances::Each(vec![0.0, 0.5]))];
         let met = spread(&doubtful, 20_000, 7, |set| mrecall(set, two(), 5).value).unwrap();
         assert!((met.mean - 0.4).abs() < 0.01, "{}", met.mean);
         assert_eq!((met.low, met.high), (0.0, 1.0));
@@ -170,7 +297,7 @@ mod tests {
     fn replicated(probabilities: &[f64], replicates: usize) -> Option<Spread> {
         let mut all = Replicates::new(probabilities.len(), 1, replicates, 5);
         for (question, p) in probabilities.iter().enumerate() {
-            all.add(question, &[("a", Some(vec![*p, 0.0]))], |set, values| {
+            all.add(question, &[("a", Some(Chances::Each(vec![*p, 0.0])))], |set, values| {
                 values[0] = Some(prec(set, two(), 1).value);
             });
         }
@@ -214,7 +341,8 @@ mod tests {
 
     #[test]
     fn a_passage_is_drawn_alike_whatever_stands_beside_it() {
-        let (own, other) = (("a", Some(vec![0.4, 0.3])), ("b", Some(vec![0.9, 0.2])));
+        let (own, other) =
+            (("a", Some(Chances::Each(vec![0.4, 0.3]))), ("b", Some(Chances::Each(vec![0.9, 0.2]))));
         let means = |passages: &[Doubted<'_>], at: usize| {
             let mut all = Replicates::new(3, 1, 200, 7);
             for question in 0..3 {
@@ -232,9 +360,53 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_interval_and_no_draws_none() {
-        let rows = [Some(vec![0.3, 0.6])];
+        let rows = [Some(Chances::Each(vec![0.3, 0.6]))];
         let once = |draws| spread(&rows, draws, 3, |set| prec(set, two(), 1).value);
         assert_eq!(once(50), once(50));
         assert_eq!(once(0), None);
+    }
+
+    fn guesses(all: &[(f64, bool)]) -> Vec<Guess> {
+        all.iter().map(|(sureness, right)| Guess { sureness: *sureness, right: *right }).collect()
+    }
+
+    #[test]
+    fn risk_rises_as_less_sure_guesses_are_shown() {
+        let curve = risk_coverage(&guesses(&[(0.6, false), (0.9, true), (0.8, true), (0.7, false)]));
+        let shown: Vec<(f64, f64)> = curve.iter().map(|point| (point.coverage, point.risk)).collect();
+        assert_eq!(shown, [(0.25, 0.0), (0.5, 0.0), (0.75, 1.0 / 3.0), (1.0, 0.5)]);
+        assert_eq!(curve[2].threshold, 0.7);
+        // (0 + 0 + 1/3 + 1/2) / 4
+        assert!(
+            (aurc(&guesses(&[(0.6, false), (0.9, true), (0.8, true), (0.7, false)])).unwrap() - 5.0 / 24.0)
+                .abs()
+                < 1e-12
+        );
+    }
+
+    #[test]
+    fn guesses_of_equal_sureness_are_shown_together() {
+        let curve = risk_coverage(&guesses(&[(0.8, true), (0.8, false)]));
+        assert_eq!(curve.len(), 1);
+        assert_eq!((curve[0].coverage, curve[0].risk), (1.0, 0.5));
+        assert_eq!(aurc(&[]), None);
+    }
+
+    #[test]
+    fn probabilities_that_are_what_they_say_have_no_calibration_error() {
+        let honest: Vec<(f64, bool)> = (0..10).map(|i| (0.3, i < 3)).collect();
+        assert!(calibration_error(&honest, 10).unwrap().abs() < 1e-12);
+        let boastful: Vec<(f64, bool)> = (0..10).map(|i| (1.0, i < 3)).collect();
+        assert!((calibration_error(&boastful, 10).unwrap() - 0.7).abs() < 1e-12);
+        let table = reliability(&boastful, 10);
+        assert_eq!((table.len(), table[0].from, table[0].count, table[0].share), (1, 0.9, 10, 0.3));
+        assert_eq!(calibration_error(&[], 10), None);
+    }
+
+    #[test]
+    fn a_widened_interval_stays_a_share_and_without_a_widening_as_it_is() {
+        let spread = Spread { mean: 0.5, low: 0.05, high: 0.93 };
+        assert_eq!(spread.widened(0.0), spread);
+        assert_eq!(spread.widened(0.1), Spread { mean: 0.5, low: 0.0, high: 1.0 });
     }
 }

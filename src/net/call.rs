@@ -1,31 +1,39 @@
-//! Requests and answers that fit into memory: JSON sent, JSON that comes back, tried again where that may help.
+//! Requests. [`Call`]: JSON out, JSON back, tried again where that may help. [`Fetcher`]: one address downloaded piece by piece on a network
+//! thread, while the caller keeps checking its stop.
 
-use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use backon::Retryable;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RANGE, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
 
-use super::fetch::{CONNECT, told};
-use super::retry::{Backoff, asked, passes, wait};
-use super::waiting::{Waiting, within};
-use super::{NetError, at, is_here, tls};
+use super::client::{
+    CONNECT, LOOK, NetError, SetupError, Silent, UrlError, Waiting, at, ended, for_log, is_here, tls, within,
+};
+use super::{Backoff, passes, retry_after, wait};
+use crate::net;
 use crate::work::{Stop, Stopped};
 
-/// An answer is not read further than this.
+/// The limit of a response in bytes.
 const LONGEST: usize = 64 << 20;
-/// A line is thought to carry at least so many bytes a second: a long request is waited for longer.
+/// The slowest line we expect, in bytes a second: a long request gets more time.
 const SLOWEST: usize = 16 << 10;
-/// How often one request is tried before it is given up.
+/// How often a request is tried.
 const TRIES: u32 = 4;
 
-/// What is sent to say who asks. Never shown.
+/// Credentials. Never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// A user and a password.
     Basic(String, String),
-    /// A key, as Elasticsearch and OpenSearch take it.
+    /// An API key as Elasticsearch and OpenSearch take it.
     ApiKey(String),
 }
 
@@ -35,38 +43,38 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is done to what is named.
+/// The HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Reads it.
+    /// Reads.
     Get,
-    /// Asks it, or adds to it. Only for requests that may be sent twice.
+    /// Searches or adds. Only for requests that may be sent twice.
     Post,
-    /// Makes it.
+    /// Creates.
     Put,
 }
 
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is done.
+    /// The method.
     pub verb: Verb,
-    /// The path below the server's address, without a slash before it.
+    /// The path below the server's address, without a leading slash.
     pub path: String,
-    /// JSON, or lines of it; nothing is sent where it is empty.
+    /// JSON, or lines of it; empty for no body.
     pub body: Vec<u8>,
     /// Whether the body is lines of JSON.
     pub lines: bool,
 }
 
-/// What a server said.
+/// A whole response.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct Response {
     /// The status.
     pub status: u16,
-    /// All of the body.
+    /// The whole body.
     pub body: Vec<u8>,
-    /// How often it was asked.
+    /// How often the request was sent.
     pub tried: u32,
 }
 
@@ -76,16 +84,24 @@ pub struct Caller {
     waiting: Waiting,
     base: String,
     secret: Option<Secret>,
-    /// How long the server may send nothing at all.
+    /// How long the server may stay silent.
     pub patience: Duration,
     /// The pauses between tries.
     pub backoff: Backoff,
 }
 
-/// Why one try failed, and whether another may go better.
-struct Failed {
-    why: String,
-    again: bool,
+/// A try that gave no usable response.
+enum Failure {
+    /// No response.
+    Broken { reason: String, passing: bool },
+    /// A response that may differ a little later, and the pause its server asks for.
+    Busy(Response, Option<Duration>),
+}
+
+impl Failure {
+    fn is_passing(&self) -> bool {
+        matches!(self, Failure::Busy(..) | Failure::Broken { passing: true, .. })
+    }
 }
 
 impl Caller {
@@ -93,8 +109,8 @@ impl Caller {
     ///
     /// # Errors
     /// The address is none, or the system gives no thread or no certificates.
-    pub fn new(base: &str, secret: Option<Secret>) -> Result<Self, String> {
-        let url = Url::parse(&at(base, "")?).map_err(|error| error.to_string())?;
+    pub fn new(base: &str, secret: Option<Secret>) -> Result<Self, SetupError> {
+        let url = Url::parse(&at(base, "")?).map_err(UrlError::from)?;
         let here = is_here(&url);
         // A redirect could lead the secret elsewhere.
         let client = Client::builder()
@@ -103,43 +119,63 @@ impl Caller {
             .connect_timeout(CONNECT)
             .tls_backend_preconfigured(tls(url.scheme() == "https", here)?);
         let client = if here { client.no_proxy() } else { client };
-        let client = client.build().map_err(|error| format!("the client could not be set up ({error})"))?;
+        let client = client.build().map_err(SetupError::Client)?;
         let waiting = Waiting::start("remote")?;
         let base = base.trim_end_matches('/').to_owned();
         let patience = Duration::from_secs(30);
         Ok(Caller { client, waiting, base, secret, patience, backoff: Backoff::default() })
     }
 
-    /// Whether a secret is sent along.
+    /// Whether credentials are sent.
     pub fn has_secret(&self) -> bool {
         self.secret.is_some()
     }
 
-    /// Asks, again after a pause where the answer says that it may pass, and gives the last answer whatever its status.
+    /// Sends a request, again after a pause while the failure may pass, and returns the last response whatever its status.
     ///
     /// # Errors
-    /// The server could not be reached or fell silent, its answer does not end, or `stop` was set.
-    pub fn call(&self, call: &Call, stop: &Stop) -> Result<Said, NetError> {
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            let (client, url) = (self.client.clone(), format!("{}/{}", self.base, call.path));
-            let (call, secret, patience) = (call.clone(), self.secret.clone(), self.patience);
-            let once = async move { once(&client, &url, call, secret, patience).await };
-            let rest = match self.waiting.wait(once, stop)? {
-                Ok((said, asked)) if passes(said.status) && tried < TRIES => asked,
-                Ok((said, _)) => return Ok(Said { tried, ..said }),
-                Err(failed) if failed.again && tried < TRIES => None,
-                Err(failed) if tried > 1 => {
-                    return Err(NetError::Unreached(format!("{} (tried {tried} times)", failed.why)));
-                }
-                Err(failed) => return Err(NetError::Unreached(failed.why)),
+    /// The server could not be reached or fell silent, its response is too long, or `stop` was set.
+    pub fn call(&self, call: &Call, stop: &Stop) -> Result<Response, NetError> {
+        let (client, url) = (self.client.clone(), format!("{}/{}", self.base, call.path));
+        let logged = for_log(&url);
+        let (call, secret, patience, backoff) =
+            (call.clone(), self.secret.clone(), self.patience, self.backoff);
+        let tries = async move {
+            let tried = AtomicU32::new(0);
+            let once = || {
+                tried.fetch_add(1, Ordering::Relaxed);
+                once(&client, &url, call.clone(), secret.clone(), patience)
             };
-            wait(self.backoff.pause(tried, rest), stop)?;
+            let result = once
+                .retry(backoff.schedule(TRIES))
+                .sleep(tokio::time::sleep)
+                .when(Failure::is_passing)
+                .adjust(|failure: &Failure, own| match failure {
+                    Failure::Busy(_, asked) => own.map(|own| backoff.at_least(own, *asked)),
+                    Failure::Broken { .. } => own,
+                })
+                .await;
+            (result, tried.into_inner())
+        };
+        let answered = self.waiting.wait(tries, stop)?;
+        match &answered {
+            (Ok(response) | Err(Failure::Busy(response, _)), tried) => {
+                tracing::info!(url = logged, status = response.status, tried, "request");
+            }
+            (Err(Failure::Broken { reason, .. }), tried) => {
+                tracing::warn!(url = logged, tried, "request failed: {reason}")
+            }
+        }
+        match answered {
+            (Ok(response) | Err(Failure::Busy(response, _)), tried) => Ok(Response { tried, ..response }),
+            (Err(Failure::Broken { reason, .. }), 1) => Err(NetError::Unreached(reason)),
+            (Err(Failure::Broken { reason, .. }), tried) => {
+                Err(NetError::Unreached(format!("{reason} (tried {tried} times)")))
+            }
         }
     }
 
-    /// The pause after so many tries, for who tries parts again.
+    /// The pause after `tried` tries, for callers that repeat a part of a request.
     ///
     /// # Errors
     /// `stop` was set.
@@ -154,8 +190,8 @@ async fn once(
     call: Call,
     secret: Option<Secret>,
     patience: Duration,
-) -> Result<(Said, Option<Duration>), Failed> {
-    let lasting = |why: String| Failed { why, again: false };
+) -> Result<Response, Failure> {
+    let lasting = |reason: String| Failure::Broken { reason, passing: false };
     let method = match call.verb {
         Verb::Get => Method::GET,
         Verb::Post => Method::POST,
@@ -177,18 +213,249 @@ async fn once(
         let kind = if call.lines { "application/x-ndjson" } else { "application/json" };
         request = request.header(CONTENT_TYPE, kind).body(call.body);
     }
-    // One that fell silent was given its time; one that cut the connection may have been restarted.
-    let broken = |error: reqwest::Error| Failed { again: !error.is_connect(), why: told(error).to_string() };
-    let mut response = within(sending, request.send()).await.map_err(lasting)?.map_err(broken)?;
+    let silent = |silent: Silent| lasting(silent.to_string());
+    // A silent server has had its time; one that cuts the connection may have been restarted.
+    let broken = |error: reqwest::Error| Failure::Broken {
+        passing: !error.is_connect(),
+        reason: root_cause(error).to_string(),
+    };
+    let mut response = within(sending, request.send()).await.map_err(silent)?.map_err(broken)?;
     let status = response.status().as_u16();
-    let rest = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let rest = rest.and_then(|value| asked(value, SystemTime::now()));
+    let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let asked = asked.and_then(|value| retry_after(value, SystemTime::now()));
     let mut body = Vec::new();
-    while let Some(piece) = within(patience, response.chunk()).await.map_err(lasting)?.map_err(broken)? {
+    while let Some(piece) = within(patience, response.chunk()).await.map_err(silent)?.map_err(broken)? {
         if body.len() + piece.len() > LONGEST {
-            return Err(lasting("its answer does not end".into()));
+            return Err(lasting(format!("its response is longer than {} MiB", LONGEST >> 20)));
         }
         body.extend_from_slice(&piece);
     }
-    Ok((Said { status, body, tried: 0 }, rest))
+    let response = Response { status, body, tried: 0 };
+    if passes(status) { Err(Failure::Busy(response, asked)) } else { Ok(response) }
+}
+
+/// Pieces that may wait to be written before the server is slowed down.
+const WAITING: usize = 64;
+
+/// A request.
+pub struct Ask<'a> {
+    /// The address.
+    pub url: &'a str,
+    /// A token for this server, and for no other.
+    pub token: Option<&'a str>,
+    /// How many bytes are there already; the download resumes after them.
+    pub from: u64,
+    /// More headers, such as an API key in the server's own header.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// JSON to post.
+    pub post: Option<String>,
+}
+
+impl<'a> Ask<'a> {
+    /// A plain GET of the whole address.
+    pub fn of(url: &'a str) -> Self {
+        Ask { url, token: None, from: 0, headers: &[], post: None }
+    }
+}
+
+/// An address that must not be connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{address}, {kind}")]
+pub struct Forbidden {
+    /// The address.
+    pub address: IpAddr,
+    /// What kind of address it is, such as `a link-local address`.
+    pub kind: &'static str,
+}
+
+/// Decides which addresses may be connected to.
+pub type Allow = fn(IpAddr) -> Result<(), Forbidden>;
+
+/// The head of a response.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The status.
+    pub status: u16,
+    /// The redirect's target as an absolute URL.
+    pub location: Option<String>,
+    /// The pause that the server asks for.
+    pub pause: Option<Duration>,
+    headers: HeaderMap,
+}
+
+impl Head {
+    /// A plain 200 without headers.
+    pub fn whole() -> Self {
+        Head { status: 200, location: None, pause: None, headers: HeaderMap::new() }
+    }
+
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+enum Piece {
+    Head(Box<Head>),
+    Bytes(Vec<u8>),
+    End(Result<(), NetError>),
+}
+
+/// A client with its own network thread.
+pub struct Fetcher {
+    client: Client,
+    waiting: Waiting,
+    /// How long the server may stay silent.
+    pub patience: Duration,
+}
+
+impl Fetcher {
+    /// A client for one server. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address is none, or the system gives no thread or no certificates.
+    pub fn new(base: &str) -> Result<Self, SetupError> {
+        let url = Url::parse(base).map_err(UrlError::from)?;
+        let here = is_here(&url);
+        let builder = Client::builder().tls_backend_preconfigured(tls(url.scheme() == "https", here)?);
+        Self::built(if here { builder.no_proxy() } else { builder })
+    }
+
+    /// A client for untrusted servers: it resolves each name first and connects only to addresses that `allow` accepts. It uses no
+    /// proxy, which would resolve names by itself.
+    ///
+    /// # Errors
+    /// The system gives no thread or no certificates.
+    pub fn guarded(allow: Allow) -> Result<Self, SetupError> {
+        let builder = Client::builder().tls_backend_preconfigured(tls(true, false)?);
+        Self::built(builder.no_proxy().dns_resolver(Arc::new(Guard(allow))))
+    }
+
+    fn built(builder: reqwest::ClientBuilder) -> Result<Self, SetupError> {
+        // The caller follows redirects: it knows what a token is for and which addresses are allowed.
+        let client = builder
+            .redirect(Policy::none())
+            .user_agent(concat!("parallax/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .build()
+            .map_err(SetupError::Client)?;
+        Ok(Fetcher { client, waiting: Waiting::start("fetch")?, patience: Duration::from_secs(30) })
+    }
+
+    /// Sends one request without following redirects. `head` says whether the body is wanted; `body` takes its pieces.
+    ///
+    /// # Errors
+    /// See [`NetError`]; pieces that arrived before have been handed over.
+    pub fn get(
+        &self,
+        ask: &Ask<'_>,
+        stop: &Stop,
+        head: &mut dyn FnMut(&Head) -> Result<bool, NetError>,
+        body: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Head, NetError> {
+        tracing::info!(url = for_log(ask.url), "request");
+        let mut request = match &ask.post {
+            Some(json) => {
+                self.client.post(ask.url).header(CONTENT_TYPE, "application/json").body(json.clone())
+            }
+            None => self.client.get(ask.url),
+        };
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(token) = ask.token {
+            request = request.bearer_auth(token);
+        }
+        if ask.from > 0 {
+            request = request.header(RANGE, format!("bytes={}-", ask.from));
+        }
+        let (sender, receiver) = sync_channel(WAITING);
+        let patience = self.patience;
+        let task = self.waiting.spawn(async move {
+            let end = pieces(request, patience, &sender).await;
+            // The receiver is gone if the caller was stopped.
+            let _ = sender.send(Piece::End(end));
+        })?;
+        let mut begun = None;
+        let done = loop {
+            match receiver.recv_timeout(LOOK) {
+                _ if stop.is_set() => break Err(Stopped.into()),
+                Ok(Piece::Head(first)) => match head(&first) {
+                    Ok(true) => begun = Some(*first),
+                    Ok(false) => break Ok(*first),
+                    Err(error) => break Err(error),
+                },
+                Ok(Piece::Bytes(bytes)) => {
+                    if let Err(error) = body(&bytes) {
+                        break Err(error.into());
+                    }
+                }
+                Ok(Piece::End(Ok(()))) => break begun.take().ok_or_else(ended),
+                Ok(Piece::End(Err(error))) => break Err(error),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Err(ended()),
+            }
+        };
+        task.abort();
+        done
+    }
+}
+
+async fn pieces(
+    request: reqwest::RequestBuilder,
+    patience: Duration,
+    sender: &SyncSender<Piece>,
+) -> Result<(), NetError> {
+    let mut response = within(patience, request.send()).await?.map_err(root_cause)?;
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let head = Head {
+        status: response.status().as_u16(),
+        location: header(LOCATION).and_then(|to| Some(response.url().join(to).ok()?.into())),
+        pause: header(RETRY_AFTER).and_then(|header| net::retry_after(header, SystemTime::now())),
+        headers: response.headers().clone(),
+    };
+    if sender.send(Piece::Head(Box::new(head))).is_err() {
+        return Ok(());
+    }
+    while let Some(bytes) = within(patience, response.chunk()).await?.map_err(root_cause)? {
+        if sender.send(Piece::Bytes(bytes.to_vec())).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The innermost cause of an error: the outer ones only say that there is an inner one.
+pub(super) fn root_cause(error: reqwest::Error) -> NetError {
+    let error = error.without_url();
+    let mut inner: &dyn std::error::Error = &error;
+    while let Some(next) = inner.source() {
+        inner = next;
+    }
+    match inner.downcast_ref::<Denied>() {
+        Some(Denied(reason)) => NetError::Denied(reason.clone()),
+        None => NetError::Unreached(inner.to_string()),
+    }
+}
+
+/// Resolves names, and passes on only addresses that may be connected to.
+struct Guard(Allow);
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Denied(String);
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allow = self.0;
+        Box::pin(async move {
+            // The client replaces this port by that of the URL.
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            for address in &found {
+                allow(address.ip())
+                    .map_err(|forbidden| Denied(format!("{} is {forbidden}", name.as_str())))?;
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
 }

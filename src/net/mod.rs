@@ -1,58 +1,136 @@
-//! The network: TLS, patience and pauses, shared by language models, the hub of models, the web and engines elsewhere.
+//! The network, shared by language models, the model hub, the web and search engines on other machines.
 //!
-//! Owns how a client is set up, how a file is fetched and how a request is sent. It must know nothing of what the bytes mean.
+//! `client` sets up TLS and the network thread; `call` sends JSON and returns the whole response, and downloads one address piece by
+//! piece; this file says when to try again, and after what pause. Knows nothing of what the bytes mean.
+//!
+//! May use: work.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+
+use crate::work::{Stop, Stopped};
 
 mod call;
-mod fetch;
-pub mod retry;
-mod waiting;
+mod client;
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-pub use call::{Call, Caller, Said, Secret, Verb};
-pub use fetch::{Allow, Ask, Fetcher, Head, NetError, at};
-use reqwest::Url;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
+pub use call::{Allow, Ask, Call, Caller, Fetcher, Forbidden, Head, Response, Secret, Verb};
 #[cfg(feature = "milvus")]
-pub use waiting::Waiting;
+pub use client::Waiting;
+pub use client::{NetError, SetupError, at, is_here, leads_here, tls};
 
-/// Whether a URL names this machine.
-pub fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.');
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+/// The pauses between tries.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// After the first try; doubled after each later one.
+    pub base: Duration,
+    /// The upper limit of our own pauses.
+    pub longest: Duration,
+    /// The upper limit of pauses that a server asks for.
+    pub longest_asked: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Backoff {
+            base: Duration::from_millis(500),
+            longest: Duration::from_secs(30),
+            longest_asked: Duration::from_secs(60),
+        }
     }
 }
 
-/// Whether an address is one of this machine.
-pub fn leads_here(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| is_here(&url))
+impl Backoff {
+    /// The schedule of our own pauses for up to `tries` tries.
+    ///
+    /// It has no jitter: `Endpoint::at_once` bounds how many requests can return together, and equal runs should behave equally.
+    pub fn schedule(&self, tries: u32) -> ExponentialBuilder {
+        ExponentialBuilder::new()
+            .with_min_delay(self.base.min(self.longest))
+            .with_max_delay(self.longest)
+            .with_max_times(tries.saturating_sub(1) as usize)
+    }
+
+    /// Our own pause, or the one the server asked for if that is longer.
+    pub fn at_least(&self, own: Duration, asked: Option<Duration>) -> Duration {
+        own.max(asked.unwrap_or_default().min(self.longest_asked))
+    }
+
+    /// The pause after `tried` tries, when the server asked for `asked`.
+    pub fn pause(&self, tried: u32, asked: Option<Duration>) -> Duration {
+        // After 64 doublings any pause has reached the longest.
+        let tried = tried.clamp(1, 64);
+        let own = self.schedule(tried + 1).build().last().unwrap_or(self.longest);
+        self.at_least(own, asked)
+    }
 }
 
-/// TLS with ring and the system's certificates; a server on this machine that is asked by http needs none.
+/// Sleeps, unless `stop` is set meanwhile.
 ///
 /// # Errors
-/// The system has no certificates and `https` needs them.
-pub fn tls(https: bool, here: bool) -> Result<ClientConfig, String> {
-    // Not the provider of the process: that is for the program to choose, and it may have chosen none.
-    let made = || {
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| format!("TLS could not be set up ({error})"))
-    };
-    let none = || Ok(made()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
-    if here && !https {
-        return none();
+/// `stop` was set.
+pub fn wait(pause: Duration, stop: &Stop) -> Result<(), Stopped> {
+    const LOOK: Duration = Duration::from_millis(20);
+    let end = Instant::now() + pause;
+    loop {
+        if stop.is_set() {
+            return Err(Stopped);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(LOOK));
     }
-    match made()?.with_platform_verifier() {
-        Ok(config) => Ok(config.with_no_client_auth()),
-        Err(error) if https => Err(format!(
-            "https:// needs the system's certificates ({error}); install the package ca-certificates"
-        )),
-        // A bare container has no certificates, and http:// needs them only for some proxies.
-        Err(_) => none(),
+}
+
+/// Whether a server that answers with this status may answer otherwise a little later.
+pub fn passes(status: u16) -> bool {
+    matches!(status, 429 | 500 | 502 | 503 | 504)
+}
+
+/// The pause that a `Retry-After` header asks for: seconds, or a date.
+pub fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(header).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let backoff = Backoff::default();
+        let pauses: Vec<u128> = (1..=8).map(|tried| backoff.pause(tried, None).as_millis()).collect();
+        assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
+        assert_eq!(backoff.pause(u32::MAX, None), backoff.longest);
+    }
+
+    #[test]
+    fn a_server_may_ask_for_a_longer_pause_but_not_for_an_endless_or_a_shorter_one() {
+        let (backoff, seconds) = (Backoff::default(), Duration::from_secs);
+        assert_eq!(backoff.pause(1, Some(seconds(7))), seconds(7));
+        assert_eq!(backoff.pause(1, Some(seconds(86_400))), backoff.longest_asked);
+        assert_eq!(backoff.pause(2, Some(seconds(0))), seconds(1));
+    }
+
+    #[test]
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        assert_eq!(retry_after(" 12 ", now), Some(Duration::from_secs(12)));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:57 GMT", now), Some(Duration::from_secs(20)));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:00:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(retry_after("soon", now), None);
+    }
+
+    #[test]
+    fn only_passing_failures_are_tried_again() {
+        assert!([429, 500, 502, 503, 504].into_iter().all(passes));
+        assert!(![200, 301, 400, 401, 403, 404, 422, 501].into_iter().any(passes));
     }
 }

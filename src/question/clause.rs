@@ -1,19 +1,13 @@
-//! A main clause taken apart — opener, subject, finite verb, rest — and said again, affirmed or denied.
-//!
-//! Owns where *not* goes and which words change with it. It must not find the parts: `invert` and `negate` do.
+//! A main clause taken apart: opener, subject, finite verb, rest.
 
-use super::comparison;
-use super::contrast;
-use super::lexicon as lex;
-use super::parts;
-use super::polarity;
-use super::tokens::{Case, Word, in_case, sentence};
-use super::verbs::{self, Form};
+use super::verbs::Form;
+use super::words::{Case, Word, in_case, sentence};
+use super::{lexicon as lex, verbs, words};
 
 /// The finite verb of a clause.
 #[derive(Clone, Debug)]
 pub(super) enum Finite {
-    /// *Be*, *have* with a participle, or a modal; as written, without *not*.
+    /// *Be*, *have* with a participle, or a modal: as written, without *not*.
     Auxiliary(String),
     /// Any other verb: the adverbs before it, its base and its form.
     Lexical {
@@ -31,71 +25,13 @@ pub(super) struct Clause {
     pub(super) opener: Vec<Word>,
     pub(super) subject: Vec<Word>,
     pub(super) finite: Finite,
-    /// What follows the finite verb, *not* left out.
+    /// What follows the finite verb, without *not*.
     pub(super) rest: Vec<Word>,
     pub(super) case: Case,
 }
 
 impl Clause {
-    /// The clause as an affirmative sentence; words that live only in questions and denials are replaced.
-    pub(super) fn affirmed(&self) -> String {
-        let mut rest = polarity::affirmative(self);
-        let finite = match &self.finite {
-            Finite::Auxiliary(word) => vec![Word::plain(word)],
-            Finite::Lexical { adverbs, base, form } => {
-                rest = self.agreeing(rest, *form);
-                let verb = self.conjugated(base, *form);
-                adverbs.iter().filter(|adverb| adverb.key != "ever").cloned().chain([verb]).collect()
-            }
-        };
-        self.said(&self.subject, &finite, &rest)
-    }
-
-    /// The opposite of the clause; `None` if none can be said by rule.
-    pub(super) fn denied(&self) -> Option<String> {
-        if contrast::joins_clauses(&self.rest, self.case) {
-            return None;
-        }
-        if let Some(swapped) = comparison::swapped(self) {
-            return Some(swapped);
-        }
-        if let Some(subject) = contrast::denied_subject(self) {
-            return subject.map(|(subject, rest)| self.said(&subject, &self.finite_words(), &rest));
-        }
-        if let Some(rest) = contrast::denied_object(self) {
-            return Some(self.said(&self.subject, &self.finite_words(), &rest));
-        }
-        let not = |word: &str| Word::plain(&in_case(word, self.case));
-        let (finite, tail) = match &self.finite {
-            Finite::Auxiliary(word) => {
-                let (adverb, rest) = contrast::negator(&self.rest);
-                (self.with_negator(word, adverb), rest)
-            }
-            Finite::Lexical { adverbs, base, form } => {
-                let (adverb, kept) = contrast::negator(adverbs);
-                let mut finite = match adverb {
-                    "not" => vec![not(verbs::support(*form)), not("not")],
-                    other => other.split(' ').map(not).collect(),
-                };
-                finite.extend(kept);
-                let form = if adverb == "not" { Form::Base } else { *form };
-                finite.push(self.conjugated(base, form));
-                (finite, self.agreeing(self.rest.clone(), form))
-            }
-        };
-        let tail = if self.is_there() && finite.last().is_some_and(|last| last.key == "not") {
-            contrast::nothing_there(tail, self.case)
-        } else {
-            contrast::denied_again(tail, self.case)
-        };
-        let finite = match tail.first() {
-            Some(first) if self.is_there() && first.key == "no" => &finite[..finite.len() - 1],
-            _ => &finite[..],
-        };
-        Some(self.said(&self.subject, finite, &tail))
-    }
-
-    fn with_negator(&self, auxiliary: &str, negator: &str) -> Vec<Word> {
+    pub(super) fn with_negator(&self, auxiliary: &str, negator: &str) -> Vec<Word> {
         if auxiliary.eq_ignore_ascii_case("can") && negator == "not" {
             return vec![Word::plain(&in_case("cannot", self.case))];
         }
@@ -106,7 +42,7 @@ impl Clause {
             .collect()
     }
 
-    fn conjugated(&self, base: &Word, form: Form) -> Word {
+    pub(super) fn conjugated(&self, base: &Word, form: Form) -> Word {
         base.with_core(&in_case(&verbs::conjugate(&base.key, form), self.case))
     }
 
@@ -121,7 +57,7 @@ impl Clause {
     }
 
     /// One sentence from the opener of this clause and the given parts.
-    pub(super) fn said(&self, subject: &[Word], finite: &[Word], rest: &[Word]) -> String {
+    pub(super) fn sentence_of(&self, subject: &[Word], finite: &[Word], rest: &[Word]) -> String {
         sentence(self.opener.iter().chain(subject).chain(finite).chain(rest))
     }
 
@@ -132,22 +68,22 @@ impl Clause {
     }
 
     /// Gives the second of two coordinated verbs the form of the first: `helps and protects`.
-    fn agreeing(&self, rest: Vec<Word>, form: Form) -> Vec<Word> {
+    pub(super) fn agreeing(&self, rest: Vec<Word>, form: Form) -> Vec<Word> {
         let Finite::Lexical { base: first, .. } = &self.finite else {
             return rest;
         };
-        let tags = parts::parts(&rest, self.case);
+        let tags = words::parts(&rest, self.case);
         let mut nested = matches!(first.key.as_str(), "help" | "let" | "make");
         let mut agreed = rest.clone();
         for (at, word) in rest.iter().enumerate() {
-            // The verb of an infinitive or of an inner clause keeps its own form.
+            // A verb in an infinitive or an inner clause keeps its own form.
             nested |= matches!(
                 tags.get(at),
                 Some(
-                    parts::Part::To
-                        | parts::Part::Relative
-                        | parts::Part::Subordinator
-                        | parts::Part::Auxiliary
+                    words::Part::To
+                        | words::Part::Relative
+                        | words::Part::Subordinator
+                        | words::Part::Auxiliary
                 )
             );
             let joined = at > 0 && matches!(rest[at - 1].key.as_str(), "and" | "or" | "but");
@@ -156,7 +92,7 @@ impl Clause {
                 continue;
             }
             let sure = verbs::is_sure_base(&word.key)
-                && tags.get(at + 1).is_some_and(|next| *next != parts::Part::Preposition)
+                && tags.get(at + 1).is_some_and(|next| *next != words::Part::Preposition)
                 || (direct && (verbs::is_sure_base(&word.key) || verbs::is_either_base(&word.key)));
             if sure && form != Form::Base {
                 agreed[at] = word.with_core(&in_case(&verbs::conjugate(&word.key, form), self.case));
@@ -164,4 +100,95 @@ impl Clause {
         }
         agreed
     }
+
+    /// `X is no Y`, but not `there is no Y`.
+    pub(super) fn is_copular(&self) -> bool {
+        !self.is_there()
+            && matches!(&self.finite, Finite::Auxiliary(word) if lex::is_be(&word.to_lowercase()))
+    }
+
+    pub(super) fn is_perfect(&self) -> bool {
+        matches!(&self.finite, Finite::Auxiliary(word) if lex::is_have(&word.to_lowercase()))
+    }
+
+    pub(super) fn can_be_plural(&self) -> bool {
+        match &self.finite {
+            Finite::Auxiliary(word) => lex::is_modal(&word.to_lowercase()),
+            Finite::Lexical { form, .. } => *form != verbs::Form::Third,
+        }
+    }
+}
+
+/// What follows the finite verb, in the words of an affirmative sentence.
+pub(super) fn affirmative(clause: &Clause) -> Vec<Word> {
+    let expletive = clause.is_there();
+    let mut rest = Vec::with_capacity(clause.rest.len());
+    let mut words = clause.rest.iter().peekable();
+    while let Some(word) = words.next() {
+        match word.key.as_str() {
+            "ever" if is_perfect_or_past(clause) => {}
+            "ever" => rest.push(word.with_core(&in_case("sometimes", clause.case))),
+            "yet" if words.peek().is_none() => {}
+            "any"
+                if expletive
+                    || words.peek().is_some_and(|next| {
+                        matches!(next.key.as_str(), "good" | "better" | "worse" | "different" | "easier")
+                    }) => {}
+            "any" if words.peek().is_some_and(|next| matches!(next.key.as_str(), "longer" | "more")) => {
+                rest.push(word.with_core(&in_case("still", clause.case)));
+                words.next();
+            }
+            "any"
+                if is_modal(clause)
+                    && !matches!(rest.last().map_or("", |word: &Word| word.key.as_str()), "have" | "be") =>
+            {
+                rest.push(word.clone());
+            }
+            // Free choice: `better than any other`, `a duty for any state`.
+            "any"
+                if rest.last().is_some_and(|word: &Word| {
+                    matches!(
+                        word.key.as_str(),
+                        "than" | "for" | "in" | "at" | "by" | "as" | "from" | "without"
+                    )
+                }) || words.peek().is_some_and(|next| next.key == "other")
+                    || rest.iter().any(|word: &Word| matches!(word.key.as_str(), "no" | "not" | "never")) =>
+            {
+                rest.push(word.clone());
+            }
+            "any" => rest.push(word.with_core(&in_case("some", clause.case))),
+            "anymore" => rest.push(word.with_core(&in_case("still", clause.case))),
+            "at" if words.peek().is_some_and(|next| next.key == "all") => {
+                words.next();
+            }
+            _ => rest.push(word.clone()),
+        }
+    }
+    rest
+}
+
+/// After a modal, *any* usually means *whichever*: `should work with any country`.
+fn is_modal(clause: &Clause) -> bool {
+    matches!(&clause.finite, Finite::Auxiliary(word) if lex::is_modal(&word.to_lowercase()))
+}
+
+fn is_perfect_or_past(clause: &Clause) -> bool {
+    match &clause.finite {
+        Finite::Auxiliary(word) => lex::is_have(&word.to_lowercase()),
+        Finite::Lexical { form, .. } => *form == Form::Past,
+    }
+}
+
+/// The clause as an affirmative sentence; words that occur only in questions and denials are replaced.
+pub(super) fn affirmed(clause: &Clause) -> String {
+    let mut rest = affirmative(clause);
+    let finite = match &clause.finite {
+        Finite::Auxiliary(word) => vec![Word::plain(word)],
+        Finite::Lexical { adverbs, base, form } => {
+            rest = clause.agreeing(rest, *form);
+            let verb = clause.conjugated(base, *form);
+            adverbs.iter().filter(|adverb| adverb.key != "ever").cloned().chain([verb]).collect()
+        }
+    };
+    clause.sentence_of(&clause.subject, &finite, &rest)
 }

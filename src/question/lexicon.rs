@@ -1,7 +1,4 @@
-//! The closed word classes of English that the rules lean on, and the adjectives and adverbs they meet most.
-//!
-//! Owns word lists and membership tests only. Verb forms live in `verbs`. It must not look at neighbouring words:
-//! what a word is *in its place* is decided in `parts`. All keys are lower case with straight apostrophes.
+//! The closed word classes of English, and the adjectives, adverbs and -ing forms that the rules meet most.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -158,7 +155,7 @@ pub(super) fn is_pronoun(key: &str) -> bool {
     PRONOUNS.contains(key)
 }
 
-/// A word that opens a question which has no yes or no.
+/// A word that opens a question that cannot be answered by yes or no.
 pub(super) fn is_wh(key: &str) -> bool {
     WH.contains(key)
 }
@@ -229,7 +226,7 @@ pub(super) fn is_adjective(key: &str) -> bool {
         || (key.len() > 5 && ["al", "ular"].iter().any(|ending| key.ends_with(ending)))
 }
 
-/// A word of another European language that is frequent there and not in English.
+/// A word that is frequent in another European language and not in English.
 pub(super) fn is_foreign(key: &str) -> bool {
     FOREIGN.contains(key)
 }
@@ -237,4 +234,67 @@ pub(super) fn is_foreign(key: &str) -> bool {
 /// One of the commonest English function words.
 pub(super) fn is_english(key: &str) -> bool {
     ENGLISH.contains(key)
+}
+
+/// Gerunds that stand for an activity and end a compound: `animal testing`.
+pub(super) fn is_activity(key: &str) -> bool {
+    const ACTIVITIES: &str = "testing housing farming mining teaching dating marketing gaming voting hunting fishing \
+trading banking drilling fracking training parenting shopping advertising spending lending smoking drinking racing \
+boxing writing reading learning engineering programming profiling sharing streaming recycling logging breeding cloning \
+screening schooling funding trafficking bullying gambling planning painting building meeting wedding clothing sampling \
+mapping editing accounting bombing policing publishing branding betting warming listing labeling labelling tracking \
+tipping swimming running walking dancing counseling counselling healing whaling crossing filing dumping lobbying \
+fighting bargaining binding computing outsourcing piercing vaping texting driving licensing hiring rating pricing polling living";
+    ACTIVITIES.split_ascii_whitespace().any(|activity| activity == key)
+}
+
+/// Participles that are nearly always the verb after a subject: `Is China doing …`.
+pub(super) fn is_progressive(key: &str) -> bool {
+    matches!(
+        key,
+        "doing"
+            | "having"
+            | "becoming"
+            | "getting"
+            | "going"
+            | "being"
+            | "failing"
+            | "losing"
+            | "winning"
+            | "causing"
+            | "helping"
+            | "hurting"
+            | "destroying"
+            | "ruining"
+            | "killing"
+            | "turning"
+            | "moving"
+            | "trying"
+            | "heading"
+    )
+}
+
+/// Gerunds with an object and its complement: `making voting mandatory`.
+pub(super) fn takes_complement(key: &str) -> bool {
+    matches!(
+        key,
+        "making" | "keeping" | "leaving" | "holding" | "rendering" | "considering" | "getting" | "being"
+    )
+}
+
+/// Gerunds with two objects: `giving children a vote`.
+pub(super) fn takes_two_objects(key: &str) -> bool {
+    matches!(
+        key,
+        "giving"
+            | "granting"
+            | "offering"
+            | "paying"
+            | "teaching"
+            | "allowing"
+            | "telling"
+            | "sending"
+            | "selling"
+            | "showing"
+    )
 }

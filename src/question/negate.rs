@@ -1,14 +1,11 @@
-//! A plain statement to its parts: where its finite verb stands, and whether it is denied already.
-//!
-//! Owns the reading of statements. Saying the opposite is `clause`'s part; questions are `invert`'s.
+//! Reads a plain statement: where its finite verb stands, and whether it is already negative.
 
-use super::clause::{Clause, Finite};
-use super::finite;
-use super::lexicon as lex;
-use super::parts::{self, Part};
-use super::subject::Tagged;
-use super::tokens::{Case, Word, sentence};
-use super::verbs::{self, Form};
+use super::clause::{Clause, Finite, affirmed};
+use super::deny::denied;
+use super::subject::{Relatives, Tagged, opens_relative};
+use super::verbs::Form;
+use super::words::{Case, Part, Word, sentence};
+use super::{lexicon as lex, verbs, words};
 
 /// A statement taken apart.
 pub(super) struct Read {
@@ -20,7 +17,7 @@ pub(super) struct Read {
 impl Read {
     /// The opposite of the statement that was read.
     pub(super) fn opposite(&self) -> Option<String> {
-        if self.negative { Some(self.clause.affirmed()) } else { self.clause.denied() }
+        if self.negative { Some(affirmed(&self.clause)) } else { denied(&self.clause) }
     }
 }
 
@@ -37,23 +34,23 @@ pub(super) fn read(words: &[Word], case: Case) -> Option<Read> {
         return None;
     }
     let (opener, body) = words.split_at(start);
-    let tags = parts::parts(body, case);
+    let tags = words::parts(body, case);
     let tagged = Tagged { words: body, parts: &tags };
     let ordered = imperative(opener, tagged, case);
-    match finite::finite_at(tagged) {
+    match finite_at(tagged) {
         Some(at) if ordered.is_some() && tagged.part(at) != Some(Part::Auxiliary) => ordered,
         Some(at) => Some(read_at(opener, body, at, case)),
         None => ordered,
     }
 }
 
-/// The statement as a sentence, with the words of questions and denials replaced where it came from a question.
+/// The statement as a sentence. If it came from a question, words of questions and denials are replaced.
 pub(super) fn restated(words: &[Word], read: &Read) -> String {
     let polar = words.iter().any(|word| matches!(word.key.as_str(), "ever" | "any" | "yet"));
-    if polar && !read.negative { read.clause.affirmed() } else { sentence(words) }
+    if polar && !read.negative { affirmed(&read.clause) } else { sentence(words) }
 }
 
-/// Splits `it's` into `it is`, so that *not* has a place.
+/// Splits `it's` into `it is`, so that *not* can follow.
 fn expanded(words: &[Word]) -> Vec<Word> {
     let mut expanded = Vec::with_capacity(words.len() + 2);
     for word in words {
@@ -162,7 +159,7 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
         }
         key if lex::is_auxiliary(key) && !lex::is_do(key) => {
             let written = if contracted.is_some() {
-                super::tokens::in_case(key, if verb.is_capitalised() { case } else { Case::Sentence })
+                super::words::in_case(key, if verb.is_capitalised() { case } else { Case::Sentence })
             } else {
                 verb.core.clone()
             };
@@ -179,7 +176,7 @@ fn read_at(opener: &[Word], body: &[Word], at: usize, case: Case) -> Read {
     unless_never(clause, negative)
 }
 
-/// `not only … but also` and `not necessarily` style pairs are no denial of the clause.
+/// `not only … but also` and the like do not deny the clause.
 fn is_not_only(rest: &[Word], at: usize) -> bool {
     rest.get(at + 1).is_some_and(|next| next.key == "only")
 }
@@ -267,4 +264,111 @@ fn imperative(opener: &[Word], tagged: Tagged<'_>, case: Case) -> Option<Read> {
         case,
     };
     Some(Read { clause, negative: false })
+}
+
+const ENOUGH: f32 = 2.5;
+/// For a sentence without an auxiliary.
+const ENOUGH_ALONE: f32 = 1.8;
+
+/// The place of the finite verb of the main clause.
+pub(super) fn finite_at(tagged: Tagged<'_>) -> Option<usize> {
+    let mut best: Option<(f32, usize)> = None;
+    let mut relatives = Relatives::default();
+    for at in 1..tagged.words.len() {
+        let owed = relatives.owes(tagged, at);
+        let part = tagged.part(at)?;
+        let auxiliary = part == Part::Auxiliary && tagged.part(at - 1) != Some(Part::To);
+        let score = if auxiliary { 4.0 } else { lexical_score(tagged, at) };
+        if owed {
+            if (score > 0.5 || opens_relative(tagged, at)) && part != Part::Relative {
+                relatives.paid();
+            }
+            continue;
+        }
+        let top = best.map_or(0.0, |(top, _)| top);
+        if part == Part::Subordinator && top >= ENOUGH {
+            break;
+        }
+        if auxiliary {
+            if top < 3.0 {
+                best = Some((score, at));
+            }
+            break;
+        }
+        if score > top {
+            best = Some((score, at));
+        }
+    }
+    let enough = if tagged.parts.contains(&Part::Auxiliary) { ENOUGH } else { ENOUGH_ALONE };
+    best.filter(|(score, _)| *score >= enough).map(|(_, at)| at)
+}
+
+fn lexical_score(tagged: Tagged<'_>, at: usize) -> f32 {
+    use Part::{Adverb, Auxiliary, Determiner, Gerund, Plural, Preposition, Pronoun, To};
+    let (Some(part), key) = (tagged.part(at), tagged.key(at)) else {
+        return 0.0;
+    };
+    if key == "be" || tagged.key(at - 1) == "be" {
+        return 0.0;
+    }
+    if tagged.words[at].is_capitalised() && tagged.words[at - 1].is_capitalised() && part == Part::Noun {
+        return 0.0;
+    }
+    let start = tagged.adverbs_before(at);
+    let before = tagged.part(start - 1);
+    // `the choices people make contribute`: the verb of a relative clause without `that` comes before the finite verb.
+    let nested =
+        before == Some(Part::Verb) && start == at && !verbs::takes_bare_infinitive(tagged.key(at - 1));
+    // `the rich pay`, `the poor suffer`
+    let class = before == Some(Part::Adjective) && start > 1 && tagged.key(start - 2) == "the";
+    if !(before.is_some_and(Part::ends_phrase) || nested || class) || tagged.words[at - 1].ends_phrase() {
+        return 0.0;
+    }
+    let plural = class
+        || matches!(before, Some(Plural))
+        || matches!(tagged.key(start - 1), "we" | "they" | "you" | "i");
+    let pronoun = before == Some(Pronoun);
+    let mut score: f32 = if let Some(base) = verbs::base_of_third(key).filter(|_| part == Plural) {
+        let sure: f32 = if verbs::is_sure_base(&base) { 3.0 } else { 1.2 };
+        if plural { sure - 0.5 } else { sure }
+    } else if part == Part::Verb || verbs::is_sure_base(key) && part != Adverb {
+        if plural {
+            3.0
+        } else if nested {
+            2.5
+        } else {
+            1.8
+        }
+    } else if part == Part::Either {
+        if plural { 1.5 } else { 0.5 }
+    } else if verbs::base_of_past(key).is_some() && tagged.key(at + 1) != "by" {
+        if verbs::is_participle(key) { 2.0 } else { 3.0 }
+    } else if part == Part::Noun && plural {
+        // An unknown word between a plural and an object is taken for a verb.
+        0.5
+    } else {
+        return 0.0;
+    };
+    if pronoun || start < at {
+        score += 1.0;
+    }
+    score += match tagged.part(at + 1) {
+        Some(Determiner | Pronoun) => 1.5,
+        Some(Part::Relative) if tagged.key(at + 1) == "that" => 1.0,
+        Some(Preposition) if tagged.key(at + 1) == "of" => -1.5,
+        Some(To)
+            if part != Part::Verb
+                && !verbs::base_of_third(key).is_some_and(|base| verbs::is_sure_base(&base)) =>
+        {
+            -0.5
+        }
+        Some(Plural) => 0.7,
+        Some(Part::Noun) if part == Plural => 0.7,
+        Some(To | Preposition | Adverb | Gerund | Part::Adjective | Part::Trailing) => 0.5,
+        Some(Auxiliary) => -3.0,
+        Some(Part::Verb) if !verbs::takes_bare_infinitive(key) => -2.0,
+        None if part == Part::Verb => 0.5,
+        _ => 0.0,
+    };
+    score
 }

@@ -1,13 +1,13 @@
-//! PIR's tasks as its authors publish them: one JSON object, a task a key (Zhao et al. 2024).
-//!
-//! A task holds `corpus`, the parallel lists `queries`, `source_queries` (the root of each query), `perspectives` and
-//! `query_labels`, and `key_ref`: the number of a query to the numbers of its gold passages, all from 0.
+//! PIR tasks.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::input::{self, BadLine, InputError, TOLD, excerpt};
+use crate::input::{self, InputError, LISTED, excerpt};
+
+/// The label of queries that ask for no side.
+pub const NO_SIDE: &str = "general";
 
 /// One task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Task {
     pub name: String,
     /// The passages.
     pub corpus: Vec<String>,
-    /// The queries in the order of the file; several may share a root, and a text.
+    /// The queries in the order of the file; several may share a root or a text.
     pub rows: Vec<Row>,
 }
 
@@ -29,27 +29,21 @@ pub struct Row {
     pub root: String,
     /// The perspective in words, if there is one.
     pub perspective: Option<String>,
-    /// The side it asks for, such as `support`.
+    /// The side that it asks for, such as `support`.
     pub label: String,
-    /// Its passages in the corpus; none where the file names none.
+    /// Its gold passages, as positions in the corpus; may be empty.
     pub gold: Vec<usize>,
 }
 
 /// Reads the tasks, in order of their names.
 ///
 /// # Errors
-/// The file is not such an object; every task's fault is told, and nothing is taken.
+/// The file is no such object; the error lists what is wrong with each task.
 pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
-    let text = input::text(path)?;
-    let text = text.trim_start_matches('\u{feff}');
     let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
     let expected =
         "a JSON object of PIR tasks (corpus, queries, source_queries, perspectives, query_labels, key_ref)";
-    let tasks: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-        let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-        let (expected, found) = (format!("{expected}; {error}"), line.into());
-        InputError::BadLines(vec![BadLine { file: path.into(), line: error.line(), expected, found }])
-    })?;
+    let tasks: Map<String, Value> = input::read_json(path, expected)?;
     if tasks.is_empty() {
         return Err(InputError::Empty { path: path.into(), what: "the set of tasks", advice: "give it one" });
     }
@@ -63,24 +57,52 @@ pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
     if faults.is_empty() {
         return Ok(read);
     }
-    let more = faults.len().saturating_sub(TOLD);
-    faults.truncate(TOLD);
+    let more = faults.len().saturating_sub(LISTED);
+    faults.truncate(LISTED);
     if more > 0 {
         faults.push(format!("… and {more} more tasks"));
     }
     Err(wrong(faults.join("\n")))
 }
 
-fn task(name: &str, value: &Value) -> Result<Task, String> {
-    let fields = value.as_object().ok_or("expected an object")?;
+/// What is wrong with a task.
+#[derive(Debug, thiserror::Error)]
+enum TaskError {
+    #[error("expected an object")]
+    NoObject,
+    #[error("expected at least one passage in `corpus` and one query in `queries`")]
+    Empty,
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("`{0}` is no list")]
+    NoList(&'static str),
+    #[error("`{field}` entry {at} is no text: {}", excerpt(found))]
+    NoText { field: &'static str, at: usize, found: String },
+    #[error("`{field}` has {found} entries, `queries` has {queries}")]
+    Uneven { field: &'static str, found: usize, queries: usize },
+    #[error("`key_ref` is no object of query number to passage numbers")]
+    NoRows,
+    #[error("`key_ref` has the row {}, which is no number", excerpt(.0))]
+    NoNumber(String),
+    #[error("`key_ref` has the row {row}, there are {queries} queries (from 0)")]
+    NoQuery { row: usize, queries: usize },
+    #[error(
+        "`key_ref` row {row} has the gold passage {}, expected a number below {passages}",
+        excerpt(found)
+    )]
+    NoPassage { row: usize, found: String, passages: usize },
+}
+
+fn task(name: &str, value: &Value) -> Result<Task, TaskError> {
+    let fields = value.as_object().ok_or(TaskError::NoObject)?;
     let corpus = texts(fields, "corpus")?;
     let queries = texts(fields, "queries")?;
     if corpus.is_empty() || queries.is_empty() {
-        return Err("expected at least one passage in `corpus` and one query in `queries`".into());
+        return Err(TaskError::Empty);
     }
-    let parallel = |field: &str, found: usize| match found == queries.len() {
+    let parallel = |field, found| match found == queries.len() {
         true => Ok(()),
-        false => Err(format!("`{field}` has {found} entries, `queries` has {}", queries.len())),
+        false => Err(TaskError::Uneven { field, found, queries: queries.len() }),
     };
     let roots = texts(fields, "source_queries")?;
     parallel("source_queries", roots.len())?;
@@ -97,51 +119,49 @@ fn task(name: &str, value: &Value) -> Result<Task, String> {
     Ok(Task { name: name.to_owned(), corpus, rows: rows.collect() })
 }
 
-fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Vec<Value>, String> {
-    let field = fields.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
-    field.as_array().ok_or_else(|| format!("`{name}` is no list"))
+fn list<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a Vec<Value>, TaskError> {
+    fields.get(field).ok_or(TaskError::Missing(field))?.as_array().ok_or(TaskError::NoList(field))
 }
 
-fn texts(fields: &Map<String, Value>, name: &str) -> Result<Vec<String>, String> {
-    let text = |(i, value): (usize, &Value)| match value.as_str() {
+fn texts(fields: &Map<String, Value>, field: &'static str) -> Result<Vec<String>, TaskError> {
+    let text = |(at, value): (usize, &Value)| match value.as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(format!("`{name}` entry {i} is no text: {}", excerpt(&value.to_string()))),
+        None => Err(TaskError::NoText { field, at, found: value.to_string() }),
     };
-    list(fields, name)?.iter().enumerate().map(text).collect()
+    list(fields, field)?.iter().enumerate().map(text).collect()
 }
 
-fn perspectives(fields: &Map<String, Value>) -> Result<Vec<Option<String>>, String> {
-    let one = |(i, value): (usize, &Value)| match value {
+fn perspectives(fields: &Map<String, Value>) -> Result<Vec<Option<String>>, TaskError> {
+    let field = "perspectives";
+    let one = |(at, value): (usize, &Value)| match value {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text.clone()).filter(|text| !text.trim().is_empty())),
-        other => Err(format!("`perspectives` entry {i} is no text: {}", excerpt(&other.to_string()))),
+        other => Err(TaskError::NoText { field, at, found: other.to_string() }),
     };
-    list(fields, "perspectives")?.iter().enumerate().map(one).collect()
+    list(fields, field)?.iter().enumerate().map(one).collect()
 }
 
 /// The gold passages of every query.
-fn gold(fields: &Map<String, Value>, queries: usize, passages: usize) -> Result<Vec<Vec<usize>>, String> {
-    let named = fields.get("key_ref").ok_or("`key_ref` is missing")?;
-    let named = named.as_object().ok_or("`key_ref` is no object of query number to passage numbers")?;
+fn gold(fields: &Map<String, Value>, queries: usize, passages: usize) -> Result<Vec<Vec<usize>>, TaskError> {
+    let named = fields.get("key_ref").ok_or(TaskError::Missing("key_ref"))?;
+    let named = named.as_object().ok_or(TaskError::NoRows)?;
     let mut gold = vec![Vec::new(); queries];
     for (row, passages_named) in named {
         let Ok(number) = row.parse::<usize>() else {
-            return Err(format!("`key_ref` has the row {}, which is no number", excerpt(row)));
+            return Err(TaskError::NoNumber(row.clone()));
         };
         let Some(place) = gold.get_mut(number) else {
-            return Err(format!("`key_ref` has the row {number}, there are {queries} queries (from 0)"));
+            return Err(TaskError::NoQuery { row: number, queries });
         };
-        // The authors write a lone passage without a list too.
+        // The authors also write a single passage without a list.
         let lone = std::slice::from_ref(passages_named);
         for value in passages_named.as_array().map_or(lone, Vec::as_slice) {
             let passage = value.as_u64().and_then(|passage| usize::try_from(passage).ok());
             match passage.filter(|passage| *passage < passages) {
                 Some(passage) => place.push(passage),
                 None => {
-                    let found = excerpt(&value.to_string());
-                    return Err(format!(
-                        "`key_ref` row {number} has the gold passage {found}, expected a number below {passages}"
-                    ));
+                    let found = value.to_string();
+                    return Err(TaskError::NoPassage { row: number, found, passages });
                 }
             }
         }
@@ -174,12 +194,12 @@ mod tests {
         let tasks = read_text(&good().to_string()).unwrap();
         let rows = &tasks[0].rows;
         assert_eq!((tasks[0].name.as_str(), tasks[0].corpus.len(), rows.len()), ("t", 3, 3));
-        let said: Vec<_> = rows.iter().map(|row| (row.perspective.as_deref(), row.gold.clone())).collect();
-        assert_eq!(said, [(Some("p"), vec![0, 2]), (None, vec![1]), (None, vec![])]);
+        let found: Vec<_> = rows.iter().map(|row| (row.perspective.as_deref(), row.gold.clone())).collect();
+        assert_eq!(found, [(Some("p"), vec![0, 2]), (None, vec![1]), (None, vec![])]);
     }
 
     #[test]
-    fn what_is_no_json_is_told_with_its_line() {
+    fn what_is_no_json_is_reported_with_its_line() {
         for (text, expected) in [
             ("", ":1: expected a JSON object of PIR tasks"),
             ("{\n\"t\": oops\n}", ":2: expected a JSON object of PIR tasks"),
@@ -192,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_field_is_told_by_name() {
+    fn every_wrong_field_is_reported_by_name() {
         let cases = [
             ("corpus", Value::Null, "`corpus` is no list"),
             ("corpus", json!(["a", 5]), "`corpus` entry 1 is no text: `5`"),

@@ -1,13 +1,13 @@
-//! Question sets as files: BERDS JSONL, BEIR `queries.jsonl`, PIR's likewise, TREC topics, or a TSV of id and question.
+//! Question sets as files.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::topics::{self, Topics};
-use super::{Question, Written, statements};
-use crate::input::{self, BadLine, InputError, lines};
+use super::statements::statements;
+use super::{Question, Written};
+use crate::input::{self, BadLine, Expected, InputError, lines};
 
 #[derive(Deserialize)]
 struct Line {
@@ -20,32 +20,32 @@ struct Line {
     supports: Option<usize>,
     #[serde(default)]
     expansions: Vec<Written>,
-    /// Some published sets have other things under this name; what is no list of texts is no gold answer.
+    /// Some published sets use this name for other things: only a list of texts counts as gold answers.
     #[serde(default)]
     answers: serde_json::Value,
-    /// Published sets have many things here; what is no object says nothing.
+    /// Published sets put various things here: only an object is read.
     #[serde(default)]
     metadata: serde_json::Value,
     /// PIR: a string that is JSON again.
     meta: Option<String>,
 }
 
-/// What PIR keeps in `meta`.
+/// The JSON in PIR's `meta` string.
 #[derive(Deserialize)]
 struct Meta {
     perspective: Option<String>,
 }
 
-/// Reads a question set; questions without perspectives of their own get them by rule where one applies.
+/// Reads a question set. Questions without perspectives get them by rule where one applies.
 ///
 /// # Errors
-/// A line is not a question, repeats an id, or names a supporting perspective that is not there.
+/// A line is no question, repeats an id, or names a supporting perspective that does not exist.
 pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     let (mut questions, mut seen) = (Vec::new(), HashSet::new());
     let tsv = matches!(input::ending(path), Some("tsv" | "txt"));
     let mut add = |question: Question| {
         if !seen.insert(question.id.clone()) {
-            return Err(format!("an id of its own (`{}` stood on an earlier line)", question.id));
+            return Err(Expected(format!("an id of its own (`{}` stood on an earlier line)", question.id)));
         }
         questions.push(question);
         Ok(())
@@ -53,15 +53,16 @@ pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     let mut topics: Option<Topics> = None;
     let mut is_first = true;
     lines(path, |number, line| {
-        if std::mem::take(&mut is_first) && topics::begins(line) {
+        if std::mem::take(&mut is_first) && begins(line) {
             topics = Some(Topics::default());
         }
         match &mut topics {
             Some(topics) => {
-                topics.line(number, line, &mut |id, text| add(question(id, &text, Vec::new(), None)?))
+                topics.line(number, line, &mut |id, text| add(question(id, &text, Vec::new(), None)?))?;
             }
-            None => add(if tsv { tab_line(line)? } else { json_line(line, number)? }),
+            None => add(if tsv { tab_line(line)? } else { json_line(line, number)? })?,
         }
+        Ok(())
     })?;
     if let Some(began) = topics.and_then(|topics| topics.open) {
         let (expected, found) = ("`</top>` at the end of a topic".into(), "the end of the file".into());
@@ -74,12 +75,12 @@ pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     Ok(questions)
 }
 
-/// Reads a carried question set, whose lines are known to be right.
-pub fn carried(text: &str) -> Vec<Question> {
+/// Reads a built-in question set, whose lines are valid.
+pub fn builtin(text: &str) -> Vec<Question> {
     text.lines().enumerate().filter_map(|(i, line)| json_line(line, i + 1).ok()).collect()
 }
 
-fn json_line(line: &str, number: usize) -> Result<Question, String> {
+fn json_line(line: &str, number: usize) -> Result<Question, Expected> {
     let line: Line = serde_json::from_str(line).map_err(|error| {
         format!("a JSON object with `question` and perhaps `id`, `perspectives` ({error})")
     })?;
@@ -92,7 +93,7 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
     if let Some(meta) = line.meta {
         let meta: Meta = serde_json::from_str(&meta)
             .map_err(|error| format!("`meta` to be JSON with `perspective`, as PIR writes it ({error})"))?;
-        // A query of the neutral side has an empty one.
+        // It is empty for queries of the neutral side.
         perspectives.extend(meta.perspective.filter(|text| !text.trim().is_empty()));
     }
     let question = question(id, &line.question, perspectives, line.supports)?;
@@ -109,21 +110,21 @@ fn json_line(line: &str, number: usize) -> Result<Question, String> {
     Ok(Question { answers, expansions: line.expansions, metadata, ..question })
 }
 
-fn tab_line(line: &str) -> Result<Question, String> {
+fn tab_line(line: &str) -> Result<Question, Expected> {
     let (id, text) = line.split_once('\t').ok_or("ID<Tab>QUESTION")?;
     question(id.to_owned(), text, Vec::new(), None)
 }
 
-/// A question with its perspectives, which come by rule where it has none and a rule applies.
+/// A question with its perspectives; without any, they are made by rule where one applies.
 ///
 /// # Errors
-/// What was expected instead of an empty text or perspective, or of a supporting one that is not there.
+/// The text or a perspective is empty, or the supporting perspective does not exist.
 pub fn question(
     id: String,
     text: &str,
     perspectives: Vec<String>,
     supports: Option<usize>,
-) -> Result<Question, String> {
+) -> Result<Question, Expected> {
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err("a `question` that is not empty".into());
@@ -136,12 +137,110 @@ pub fn question(
         let (perspectives, supports) = (ruled.perspectives, ruled.supports);
         return Ok(Question { id, text, perspectives, supports, ..Question::default() });
     }
-    // Two perspectives without more are a pair of sides, the supporting one first, as BERDS writes them.
+    // Two perspectives are a pair of sides, the supporting one first, as BERDS writes them.
     let supports = supports.or((perspectives.len() == 2).then_some(0));
     if supports.is_some_and(|index| index >= perspectives.len()) {
-        return Err(format!("`supports` below {}", perspectives.len()));
+        return Err(Expected(format!("`supports` below {}", perspectives.len())));
     }
     Ok(Question { id, text, perspectives, supports, ..Question::default() })
+}
+
+/// The field that a line belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Number,
+    Title,
+    Other,
+}
+
+/// Reads topics line by line.
+#[derive(Default)]
+pub struct Topics {
+    /// The line on which the open topic began.
+    pub open: Option<usize>,
+    field: Option<Field>,
+    number: String,
+    title: String,
+}
+
+/// Whether a file that starts with this line holds topics.
+pub fn begins(line: &str) -> bool {
+    let line = line.trim_start();
+    ["<top", "<?xml", "<!DOCTYPE"].iter().any(|start| line.starts_with(start))
+}
+
+impl Topics {
+    /// Takes one line, and passes each topic that it closes to `found` as number and title.
+    ///
+    /// # Errors
+    /// A topic begins inside another, or has no number or title.
+    pub fn line(
+        &mut self,
+        number: usize,
+        line: &str,
+        found: &mut dyn FnMut(String, String) -> Result<(), Expected>,
+    ) -> Result<(), Expected> {
+        let mut rest = line;
+        while let Some((text, tag, after)) = cut(rest) {
+            self.text(text);
+            rest = after;
+            let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+            match name.to_ascii_lowercase().as_str() {
+                "top" | "topic" => {
+                    if let Some(began) = self.open.replace(number) {
+                        return Err(Expected(format!(
+                            "`</top>` before the next topic; the one of line {began} is open"
+                        )));
+                    }
+                    let own = attributes.split_once("number=\"").and_then(|(_, rest)| rest.split_once('"'));
+                    self.number = own.map(|(own, _)| own.to_owned()).unwrap_or_default();
+                    self.title.clear();
+                    self.field = None;
+                }
+                "/top" | "/topic" => {
+                    self.open = None;
+                    let (number, title) = (self.number.trim(), self.title.trim());
+                    let number = number.strip_prefix("Number:").unwrap_or(number).trim();
+                    if number.is_empty() || title.is_empty() {
+                        return Err("a topic with a number (`<num>`) and a `<title>`".into());
+                    }
+                    found(decoded(number), decoded(title))?;
+                }
+                "num" | "number" => self.field = Some(Field::Number),
+                "title" | "query" => self.field = Some(Field::Title),
+                "desc" | "description" | "narr" | "narrative" => self.field = Some(Field::Other),
+                closing if closing.starts_with('/') => self.field = None,
+                _ => {}
+            }
+        }
+        self.text(rest);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        let into = match self.field {
+            Some(Field::Number) => &mut self.number,
+            Some(Field::Title) => &mut self.title,
+            _ => return,
+        };
+        if !into.is_empty() && !text.trim().is_empty() {
+            into.push(' ');
+        }
+        into.push_str(text.trim());
+    }
+}
+
+/// The text before the first tag, the tag, and the text after it.
+fn cut(line: &str) -> Option<(&str, &str, &str)> {
+    let (text, rest) = line.split_once('<')?;
+    let (tag, after) = rest.split_once('>')?;
+    Some((text, tag, after))
+}
+
+fn decoded(text: &str) -> String {
+    let named =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];
+    named.iter().fold(text.to_owned(), |text, (name, meant)| text.replace(name, meant))
 }
 
 #[cfg(test)]
@@ -206,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_and_nothing_is_taken() {
+    fn bad_lines_are_reported_and_nothing_is_taken() {
         for (text, ending, expected) in [
             ("<top>\n<num> 1\n</top>", ".txt", ":3: expected a topic with a number"),
             ("<top>\n<num> 1\n<title> x\n<top>", ".txt", ":4: expected `</top>` before the next"),

@@ -1,7 +1,4 @@
-//! Verbs: which words can be one, and their forms.
-//!
-//! Owns the base-verb lists, the irregular table and conjugation. It must not look at neighbouring words.
-//! A word in `SURE` is nearly always a verb when it stands bare; one in `EITHER` is as often a noun.
+//! Which words can be verbs, and their forms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -150,7 +147,7 @@ static EITHER_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 static DOUBLING_SET: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| DOUBLING.split_ascii_whitespace().collect());
 
-/// The form of a finite lexical verb, which its negation must repeat on *do*.
+/// The form of a finite lexical verb. Its negation has the same form of *do*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `they lead`

@@ -1,6 +1,6 @@
-//! Question sets that bring the passages to be read: FiD's `{question, answers, ctxs}`, RAMDocs' `{question, documents,
-//! gold_answers}`, RetrievalQA's `{question, context, ground_truth}`. JSONL, or one JSON array; told apart by content.
+//! Question sets that bring their passages, and files of recorded answers.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::normalised;
-use super::reader::Context;
+use super::reader::{Answer, Context, ReadError, Reader, normalised};
 use crate::corpus::Passage;
-use crate::input::{BadLine, InputError, lines};
+use crate::input::{BadLine, Expected, InputError, lines, read_json};
+use crate::work::Stop;
 
-/// A question with what may be read to answer it.
+/// A question with passages to answer it from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Unique within its file.
@@ -23,7 +23,7 @@ pub struct Case {
     pub question: String,
     /// Its right answers; may be none.
     pub gold: Vec<String>,
-    /// Its passages, ranked as they come.
+    /// Its passages, ranked in the order of the file.
     pub passages: Vec<Context>,
     /// The places, from 0, of passages that the file marks as right.
     pub marked: Vec<usize>,
@@ -87,8 +87,7 @@ enum Piece {
 /// The file cannot be read.
 pub fn is_reading(path: &Path) -> Result<bool, InputError> {
     let unreadable = |error| InputError::unreadable(path, &error);
-    // Much of a large file would be read only to be refused: the names of the first object stand near its beginning, but for long
-    // passages before them.
+    // Reads only the beginning: the keys of the first object are there, unless long passages come before them.
     let file = fs::File::open(path).map_err(unreadable)?;
     let mut start = Vec::new();
     BufReader::new(file).take(1 << 22).read_until(b'\n', &mut start).map_err(unreadable)?;
@@ -96,7 +95,8 @@ pub fn is_reading(path: &Path) -> Result<bool, InputError> {
     let start = start.trim_start_matches('\u{feff}').trim_start();
     if start.starts_with('[') {
         // One array, which may span lines: it is read whole.
-        return Ok(array(path).is_ok_and(|values| values.first().is_some_and(holds_passages)));
+        return Ok(read_json::<Vec<Value>>(path, "a JSON array")
+            .is_ok_and(|values| values.first().is_some_and(holds_passages)));
     }
     let first = serde_json::Deserializer::from_str(start).into_iter::<Value>().next();
     Ok(matches!(first, Some(Ok(value)) if holds_passages(&value)))
@@ -105,15 +105,6 @@ pub fn is_reading(path: &Path) -> Result<bool, InputError> {
 fn holds_passages(value: &Value) -> bool {
     let pairs = [("ctxs", "answers"), ("documents", "gold_answers"), ("context", "ground_truth")];
     pairs.iter().any(|(passages, gold)| value.get(passages).is_some() && value.get(gold).is_some())
-}
-
-fn array(path: &Path) -> Result<Vec<Value>, InputError> {
-    let text = fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().to_owned();
-        let expected = format!("a JSON array ({error})");
-        InputError::BadLines(vec![BadLine { file: path.into(), line: error.line(), expected, found }])
-    })
 }
 
 /// Reads a set.
@@ -126,7 +117,7 @@ pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
     let mut take = |number: usize, line: Line| {
         let case = case(line, number)?;
         if !seen.insert(case.id.clone()) {
-            return Err(format!("an id of its own (`{}` stood before)", case.id));
+            return Err(Expected(format!("an id of its own (`{}` stood before)", case.id)));
         }
         cases.push(case);
         Ok(())
@@ -136,10 +127,11 @@ pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
         BufReader::new(file).bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
     if first == Some(b'[') {
         let mut bad = Vec::new();
-        for (i, value) in array(path)?.into_iter().enumerate() {
+        for (i, value) in read_json::<Vec<Value>>(path, "a JSON array")?.into_iter().enumerate() {
             let found = value.to_string();
-            let line = serde_json::from_value(value).map_err(|error| format!("{EXPECTED} ({error})"));
-            if let Err(expected) = line.and_then(|line| take(i + 1, line)) {
+            let line =
+                serde_json::from_value(value).map_err(|error| Expected(format!("{EXPECTED} ({error})")));
+            if let Err(Expected(expected)) = line.and_then(|line| take(i + 1, line)) {
                 let expected = format!("entry {} to be {expected}", i + 1);
                 bad.push(BadLine { file: path.into(), line: 1, expected, found });
             }
@@ -167,7 +159,7 @@ fn named(id: Option<Value>) -> Option<String> {
     }
 }
 
-fn case(line: Line, number: usize) -> Result<Case, String> {
+fn case(line: Line, number: usize) -> Result<Case, Expected> {
     let question = line.question.trim().to_owned();
     if question.is_empty() {
         return Err("a `question` that is not empty".into());
@@ -190,8 +182,95 @@ fn case(line: Line, number: usize) -> Result<Case, String> {
     Ok(Case { id, question, gold: line.answers, passages: Context::list(passages), marked })
 }
 
+const EXPECTED_ANSWER: &str = "a JSON object with `question`, `k` (how many passages were read) and `answer`, and perhaps `passages` (their \
+                        ids in the order they were read)";
+
+#[derive(Deserialize)]
+struct AnswerLine {
+    question: String,
+    k: usize,
+    answer: String,
+    passages: Option<Vec<String>>,
+}
+
+/// Recorded answers, by the question's text.
+///
+/// An answer without `passages` is the one from the first k passages as retrieved. For any other choice of passages, a line must name
+/// them.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    name: String,
+    first: HashMap<(String, usize), String>,
+    from: HashMap<(String, Vec<String>), String>,
+}
+
+impl Answers {
+    /// Reads a file of answers.
+    ///
+    /// # Errors
+    /// A line is not such an answer, or answers the same again.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut answers = Answers { name, ..Answers::default() };
+        lines(path, |_, line| {
+            let line: AnswerLine =
+                serde_json::from_str(line).map_err(|error| format!("{EXPECTED_ANSWER} ({error})"))?;
+            let question = line.question.trim().to_owned();
+            let again = match line.passages {
+                Some(ids) if ids.len() != line.k => {
+                    return Err(format!("as many `passages` as `k`, {}", line.k).into());
+                }
+                Some(ids) => answers.from.insert((question, ids), line.answer),
+                None => answers.first.insert((question, line.k), line.answer),
+            };
+            match again {
+                Some(_) => Err("one answer only for a question and its passages".into()),
+                None => Ok(()),
+            }
+        })?;
+        if answers.first.is_empty() && answers.from.is_empty() {
+            return Err(InputError::Empty {
+                path: path.into(),
+                what: "the file of answers",
+                advice: EXPECTED_ANSWER,
+            });
+        }
+        Ok(answers)
+    }
+}
+
+impl Reader for Answers {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The reader that was recorded is unknown, so it may be sensitive to order.
+    fn order_sensitive(&self) -> bool {
+        true
+    }
+
+    fn recorded(&self) -> bool {
+        true
+    }
+
+    fn answer(&self, question: &str, passages: &[Context], _: &Stop) -> Result<Answer, ReadError> {
+        let question = question.trim().to_owned();
+        let ids = passages.iter().map(|context| context.passage.id.clone()).collect();
+        let first = passages.iter().enumerate().all(|(i, context)| context.rank == i + 1);
+        let key = (question, ids);
+        let found = self
+            .from
+            .get(&key)
+            .or_else(|| self.first.get(&(key.0.clone(), passages.len())).filter(|_| first));
+        match found {
+            Some(text) => Ok(Answer { text: text.clone(), recorded: true, cut: 0 }),
+            None => Err(ReadError::NotRecorded(passages.len())),
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests {
+mod files_tests {
     use std::io::Write;
 
     use super::*;
@@ -212,7 +291,7 @@ mod tests {
         r#"{"question_id":"r1","question":"Who?","ground_truth":["Ann"],"context":[{"title":"T"},"bare"]}"#;
 
     #[test]
-    fn all_three_formats_are_told_by_content_and_read_alike() {
+    fn all_three_formats_are_recognised_by_content_and_read_alike() {
         for (text, places) in [(FID, Some(1)), (RAMDOCS, Some(1)), (RETRIEVALQA, None)] {
             assert!(is_reading(file(text).path()).unwrap(), "{text}");
             let cases = cases(text).unwrap();
@@ -252,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_and_nothing_is_taken() {
+    fn bad_lines_are_reported_and_nothing_is_taken() {
         for (text, expected) in [
             (
                 format!("{FID}\n{{\"question\":\"Who?\"}}"),
@@ -265,6 +344,60 @@ mod tests {
             (String::new(), "the set of questions is empty"),
         ] {
             let error = cases(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod recorded_tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::corpus::Passage;
+
+    fn read(text: &str) -> Result<Answers, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        Answers::read(file.path()).map_err(|error| error.to_string())
+    }
+
+    fn contexts(ids: &[&str]) -> Vec<Context> {
+        Context::list(ids.iter().map(|id| Arc::new(Passage { id: (*id).into(), ..Passage::default() })))
+    }
+
+    #[test]
+    fn an_answer_holds_for_the_first_k_as_they_came_and_for_passages_that_it_names() {
+        let answers = read(
+            "{\"question\":\"q\",\"k\":2,\"answer\":\"two\"}\n{\"question\":\"q\",\"k\":1,\"answer\":\"b alone\",\"passages\":[\"b\"]}\n",
+        )
+        .unwrap();
+        let all = contexts(&["a", "b"]);
+        let say =
+            |contexts: &[Context]| answers.answer(" q ", contexts, &Stop::never()).map(|answer| answer.text);
+        assert_eq!(say(&all), Ok("two".into()));
+        assert_eq!(say(&all[1..]), Ok("b alone".into()));
+        assert_eq!(say(&all[..1]), Err(ReadError::NotRecorded(1)));
+        let turned = [all[1].clone(), all[0].clone()];
+        assert_eq!(say(&turned), Err(ReadError::NotRecorded(2)), "another order is another reading");
+    }
+
+    #[test]
+    fn bad_lines_are_reported() {
+        for (text, expected) in [
+            ("{\"question\":\"q\"}", ":1: expected a JSON object with `question`, `k`"),
+            (
+                "{\"question\":\"q\",\"k\":2,\"answer\":\"\",\"passages\":[\"a\"]}",
+                "as many `passages` as `k`, 2",
+            ),
+            (
+                "{\"question\":\"q\",\"k\":0,\"answer\":\"x\"}\n{\"question\":\"q\",\"k\":0,\"answer\":\"y\"}",
+                ":2: expected one answer only",
+            ),
+            ("", "the file of answers is empty"),
+        ] {
+            let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -1,4 +1,8 @@
-//! Right or wrong at every k (the EM pattern), and what each passage did to the answer.
+//! The effect of each added passage on the answer (the EM pattern), on what a probe keeps, and on the stance.
+
+use std::str::FromStr;
+
+use super::pattern::Effect::*;
 
 /// What a passage did to the answer when it was added (Oh & Thorne §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,7 +100,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Over no questions there is none.
+    /// `None` without questions.
     pub fn at(k: usize, patterns: &[Pattern]) -> Option<Self> {
         let share = |right: usize| right as f64 / patterns.len() as f64;
         (!patterns.is_empty()).then(|| Accuracy {
@@ -111,8 +115,150 @@ impl Accuracy {
     }
 }
 
+/// A choice of passages by what they did: `probe3`, or its first n passages, `probe3@5`.
+///
+/// Probe 6 is inferred from the paper's tables; the text does not define it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Probe {
+    number: usize,
+    /// The most passages that are kept.
+    pub first: Option<usize>,
+}
+
+const KEPT: [&[Effect]; 6] = [
+    &[DefinitePositive, SemiPositive],
+    &[DefinitePositive],
+    &[InitiallyZero, DefinitePositive, SemiPositive],
+    &[InitiallyZero, DefinitePositive],
+    &[InitiallyZero, DefinitePositive, SemiPositive, SemiNegative],
+    &[InitiallyZero, DefinitePositive, SemiNegative],
+];
+
+impl Probe {
+    /// The six probes, at any size.
+    pub fn all() -> impl Iterator<Item = Probe> {
+        (1..=KEPT.len()).map(|number| Probe { number, first: None })
+    }
+
+    /// The passages that are kept, by their place from 0, in the order they were read. None kept means that the question is
+    /// read alone.
+    pub fn keep(self, effects: &[Effect]) -> Vec<usize> {
+        let places = effects.iter().enumerate().filter(|(_, effect)| KEPT[self.number - 1].contains(effect));
+        places.map(|(place, _)| place).take(self.first.unwrap_or(usize::MAX)).collect()
+    }
+}
+
+impl std::fmt::Display for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "probe{}", self.number)?;
+        self.first.map_or(Ok(()), |first| write!(f, "@{first}"))
+    }
+}
+
+/// Not a probe's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected a probe, probe1 to probe6, perhaps with the number of passages kept, as in probe3@5; not “{0}”"
+)]
+pub struct ProbeNameError(String);
+
+impl FromStr for Probe {
+    type Err = ProbeNameError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let wrong = || ProbeNameError(name.to_owned());
+        let (kind, first) = match name.split_once('@') {
+            Some((kind, first)) => (kind, Some(first.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?)),
+            None => (name, None),
+        };
+        let number = kind.strip_prefix("probe").and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+        if (1..=KEPT.len()).contains(&number) { Ok(Probe { number, first }) } else { Err(wrong()) }
+    }
+}
+
+/// The answer of a reader who weighs passages by rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stance {
+    /// No passage so far takes a side.
+    Silent,
+    /// The first statement outweighs the second.
+    Supports,
+    /// The second statement outweighs the first.
+    Opposes,
+    /// They differ by at most a fifth of the total.
+    Balanced,
+}
+
+/// How far apart the sides may be, as a share of their sum, and still be balanced.
+const BALANCED: f64 = 0.2;
+
+/// What one passage supports: the first statement, and the second.
+pub type Sides = (bool, bool);
+
+/// The stance after each passage: `stances(...)[k - 1]` is read from the first k.
+///
+/// A passage weighs `1/log2(rank + 1)`; one that supports both counts half on either side.
+pub fn stances(ranked: &[Sides]) -> Vec<Stance> {
+    let (mut supports, mut opposes) = (0.0, 0.0);
+    let read = |(place, sides): (usize, &Sides)| {
+        let weight = 1.0 / (place as f64 + 2.0).log2();
+        match sides {
+            (true, true) => (supports, opposes) = (supports + weight / 2.0, opposes + weight / 2.0),
+            (true, false) => supports += weight,
+            (false, true) => opposes += weight,
+            (false, false) => {}
+        }
+        stance(supports, opposes)
+    };
+    ranked.iter().enumerate().map(read).collect()
+}
+
+fn stance(supports: f64, opposes: f64) -> Stance {
+    let whole = supports + opposes;
+    if whole == 0.0 {
+        Stance::Silent
+    } else if (supports - opposes).abs() <= BALANCED * whole {
+        Stance::Balanced
+    } else if supports > opposes {
+        Stance::Supports
+    } else {
+        Stance::Opposes
+    }
+}
+
+/// The places, from 0, of passages that changed the stance when they were added.
+pub fn turns(stances: &[Stance]) -> Vec<usize> {
+    (1..stances.len()).filter(|at| stances[*at] != stances[at - 1]).collect()
+}
+
+/// A smallest choice of one side's passages whose removal changes the stance, by their places from 0; none if no such choice
+/// does.
+///
+/// Ranks close up behind a removed passage. Passages are taken from the top or from the bottom of one side; a search over all
+/// subsets finds a smaller mixed choice in 4 of 1,000 drawn lists, and takes time that grows with 2^k.
+pub fn removed_to_turn(ranked: &[Sides]) -> Option<Vec<usize>> {
+    let last = |ranked: &[Sides]| stances(ranked).last().copied().unwrap_or(Stance::Silent);
+    let stands = last(ranked);
+    let changed = |removed: &[usize]| {
+        let places: Vec<Sides> =
+            (0..ranked.len()).filter(|at| !removed.contains(at)).map(|at| ranked[at]).collect();
+        last(&places) != stands
+    };
+    // What a set of one side's passages removed from the top or the bottom does, at every size.
+    let side = |wanted: Sides| (0..ranked.len()).filter(move |at| ranked[*at] == wanted);
+    let candidates =
+        [(true, false), (false, true), (true, true)].map(|wanted| side(wanted).collect::<Vec<_>>());
+    let most = candidates.iter().map(Vec::len).max().unwrap_or(0);
+    (1..=most).find_map(|size| {
+        candidates.iter().filter(|places| places.len() >= size).find_map(|places| {
+            let (top, bottom) = (&places[..size], &places[places.len() - size..]);
+            [top, bottom].into_iter().find(|removed| changed(removed)).map(<[usize]>::to_vec)
+        })
+    })
+}
+
 #[cfg(test)]
-mod tests {
+mod pattern_tests {
     use super::*;
 
     fn pattern(bits: &str) -> Pattern {
@@ -165,5 +311,82 @@ mod tests {
     #[test]
     fn beyond_the_last_passage_nothing_changes() {
         assert!(pattern("01").em(7) && !pattern("10").em(7) && !pattern("").em(3) && !pattern("1").em(0));
+    }
+}
+
+#[cfg(test)]
+mod probe_tests {
+    use super::*;
+    use crate::read::pattern::Pattern;
+
+    /// IZ IZ DP SP DN DP DN SN DP SP
+    fn effects() -> Vec<Effect> {
+        "0011010011".chars().map(|bit| bit == '1').collect::<Pattern>().effects()
+    }
+
+    fn places(name: &str) -> Vec<usize> {
+        name.parse::<Probe>().unwrap().keep(&effects())
+    }
+
+    #[test]
+    fn every_probe_keeps_its_kinds_in_the_order_they_were_read() {
+        assert_eq!(places("probe1"), [2, 3, 5, 8, 9]);
+        assert_eq!(places("probe2"), [2, 5, 8]);
+        assert_eq!(places("probe3"), [0, 1, 2, 3, 5, 8, 9]);
+        assert_eq!(places("probe4"), [0, 1, 2, 5, 8]);
+        assert_eq!(places("probe5"), [0, 1, 2, 3, 5, 7, 8, 9]);
+        assert_eq!(places("probe6"), [0, 1, 2, 5, 7, 8]);
+    }
+
+    #[test]
+    fn no_probe_keeps_a_definite_negative() {
+        assert!(Probe::all().all(|probe| probe.keep(&[DefiniteNegative]).is_empty()));
+    }
+
+    #[test]
+    fn a_size_keeps_the_first_ones() {
+        assert_eq!(places("probe3@2"), [0, 1]);
+        assert_eq!("probe3@2".parse::<Probe>().unwrap().to_string(), "probe3@2");
+    }
+
+    #[test]
+    fn what_is_no_probe_is_refused() {
+        for name in ["probe0", "probe7", "probe", "3", "probe3@0", "probe3@x", ""] {
+            assert!(name.parse::<Probe>().is_err(), "{name}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod stance_tests {
+    use super::*;
+
+    const S: Sides = (true, false);
+    const O: Sides = (false, true);
+    const B: Sides = (true, true);
+    const N: Sides = (false, false);
+
+    #[test]
+    fn one_supporting_passage_decides_until_others_balance_it() {
+        use Stance::*;
+        assert_eq!(stances(&[N, S, N, O, O]), [Silent, Supports, Supports, Balanced, Balanced]);
+    }
+
+    #[test]
+    fn a_passage_for_both_leaves_the_balance() {
+        assert_eq!(stances(&[B, N]), [Stance::Balanced, Stance::Balanced]);
+        assert_eq!(stances(&[]), []);
+    }
+
+    #[test]
+    fn the_passages_that_turn_the_stance_are_named() {
+        assert_eq!(turns(&stances(&[N, S, N, O, O])), [1, 3]);
+        assert_eq!(turns(&[]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn removing_the_only_voice_silences_the_list() {
+        assert_eq!(removed_to_turn(&[N, S, N]), Some(vec![1]));
+        assert_eq!(removed_to_turn(&[N, N]), None);
     }
 }

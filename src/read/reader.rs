@@ -1,49 +1,48 @@
-//! What reads: anything that answers a question from some passages.
+//! What reads: the trait, what goes in and comes out, and when an answer is right (SQuAD's exact match).
 
 use std::sync::Arc;
 
-use super::answer::normalised;
 use crate::corpus::Passage;
 use crate::encode::EncodeError;
 use crate::llm::ChatError;
 use crate::work::{Stop, Stopped};
 
-/// A passage that is read.
+/// A passage to read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Context {
-    /// Its rank in the list that it was retrieved with, from 1; what is read may leave ranks out or take them in another order.
+    /// Its rank in the retrieved list, from 1; a reading may leave ranks out or reorder them.
     pub rank: usize,
     /// What it says.
     pub passage: Arc<Passage>,
 }
 
 impl Context {
-    /// A whole list, ranked as it comes.
+    /// A whole list, ranked in its order.
     pub fn list(passages: impl IntoIterator<Item = Arc<Passage>>) -> Vec<Context> {
         passages.into_iter().enumerate().map(|(i, passage)| Context { rank: i + 1, passage }).collect()
     }
 }
 
-/// What a reader said.
+/// A reader's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Its words; may be empty.
+    /// The text; may be empty.
     pub text: String,
-    /// It was said before and only looked up.
+    /// Whether it was recorded earlier.
     pub recorded: bool,
-    /// How many of the passages were not read whole, as they did not fit.
+    /// How many passages were cut because they did not fit.
     pub cut: usize,
 }
 
 impl Answer {
-    /// Whether nothing is left of it when it is compared.
+    /// Whether it normalises to nothing.
     pub fn is_empty(&self) -> bool {
         normalised(&self.text).is_empty()
     }
 
-    /// Whether the reader says that it will not or cannot answer. It counts as an answer all the same.
+    /// Whether the reader declines to answer. It still counts as an answer.
     pub fn is_refusal(&self) -> bool {
-        // As they are when they are normalised, so without articles.
+        // In normalised form, so without articles.
         const BEGINNINGS: [&str; 12] = [
             "im sorry",
             "i am sorry",
@@ -59,9 +58,9 @@ impl Answer {
             "it is not possible to answer",
         ];
         let plain = self.text.replace(['\'', '’'], "");
-        let said = normalised(&plain);
+        let plain = normalised(&plain);
         BEGINNINGS.iter().any(|beginning| {
-            said.strip_prefix(beginning).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            plain.strip_prefix(beginning).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         })
     }
 }
@@ -102,12 +101,12 @@ impl From<EncodeError> for ReadError {
 }
 
 impl ReadError {
-    /// Whether it was stopped, which is no failure.
+    /// Whether it was stopped on request, which is no failure.
     pub fn is_stop(&self) -> bool {
         matches!(self, ReadError::Stopped(_))
     }
 
-    /// Whether every further question would fail the same way.
+    /// Whether all further questions would fail the same way.
     pub fn is_lasting(&self) -> bool {
         matches!(self, ReadError::Chat(ChatError::Unreachable(_)))
     }
@@ -115,31 +114,31 @@ impl ReadError {
 
 /// Anything that answers a question from passages. A call blocks until the answer is there or `stop` is set.
 pub trait Reader: Send + Sync {
-    /// Its name, to be shown.
+    /// Its name for display.
     fn name(&self) -> &str;
     /// Whether the order of the passages can change the answer.
     fn order_sensitive(&self) -> bool;
-    /// Whether its answers were recorded before, and none is made now.
-    fn recorded(&self) -> bool;
-    /// Where it cuts what it reads, to be told of passages that were cut; a reader that cuts none need not say.
+    /// Whether it only looks up recorded answers.
+    fn recorded(&self) -> bool {
+        false
+    }
+    /// Its input limit, for the message about passages that were cut.
     fn window(&self) -> String {
         "its window".into()
     }
-    /// What tells its weights from others of its name: the first 12 digits of a hash of them; none where the name says it, or nobody
-    /// can know.
+    /// The first 12 digits of a hash of its weights; `None` if the name is enough or the weights are unknown.
     fn key(&self) -> Option<String> {
         None
     }
-    /// How its attention is shared out among the passages as it begins to answer: numbers that add up to 1, in their order; none
-    /// where it cannot say.
+    /// The share of its attention on each passage at the first token of the answer; sums to 1. `None` if unavailable.
     ///
     /// # Errors
     /// See [`ReadError`].
     fn attention(&self, _: &str, _: &[Context], _: &Stop) -> Result<Option<Vec<f64>>, ReadError> {
         Ok(None)
     }
-    /// The same reader, asked which of two statements the passages support together, where it can be asked anything. Its answers are then
-    /// `supports` (the first), `opposes`, `balanced` or `silent`, or its own words where they are none of these.
+    /// The same reader, asked which of two statements the passages support together; `None` if it takes no instructions. Its answers are
+    /// then `supports` (the first), `opposes`, `balanced` or `silent`; any other reply is unchanged.
     fn on_sides(&self, _: [String; 2]) -> Option<Box<dyn Reader>> {
         None
     }
@@ -150,12 +149,48 @@ pub trait Reader: Send + Sync {
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError>;
 }
 
+/// An answer as SQuAD's evaluation compares it: lower case, without punctuation and the articles *a*, *an* and *the*, with
+/// single spaces.
+///
+/// Only ASCII punctuation is removed, as in the published script: `“` stays.
+pub fn normalised(answer: &str) -> String {
+    let plain: String = answer.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
+    // An article is a whole word: it stands between two characters that are not letters, digits or `_`.
+    let mut text = String::with_capacity(plain.len());
+    let mut word = String::new();
+    let end = |word: &mut String, text: &mut String| {
+        text.push_str(if matches!(word.as_str(), "a" | "an" | "the") { " " } else { word });
+        word.clear();
+    };
+    for c in plain.chars() {
+        if c.is_alphanumeric() {
+            word.push(c);
+        } else {
+            end(&mut word, &mut text);
+            text.push(c);
+        }
+    }
+    end(&mut word, &mut text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an answer equals one of the gold answers, both normalised. An answer that normalises to nothing is never right.
+pub fn matches(answer: &str, gold: &[impl AsRef<str>]) -> bool {
+    let answer = normalised(answer);
+    !answer.is_empty() && gold.iter().any(|gold| normalised(gold.as_ref()) == answer)
+}
+
+/// Whether two answers are the same one, both normalised.
+pub fn same(left: &str, right: &str) -> bool {
+    normalised(left) == normalised(right)
+}
+
 #[cfg(test)]
-mod tests {
+mod reader_tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_from_answers_that_begin_alike() {
+    fn refusals_are_distinguished_from_answers_that_begin_alike() {
         let refused = |text: &str| Answer { text: text.into(), ..Answer::default() }.is_refusal();
         for text in ["I’m sorry, but no.", "I can't say.", "Unanswerable.", "As an AI, I have no view."] {
             assert!(refused(text), "{text}");
@@ -169,5 +204,72 @@ mod tests {
     fn an_answer_of_signs_alone_is_empty() {
         assert!(Answer { text: " the … .".replace('…', ""), ..Answer::default() }.is_empty());
         assert!(!Answer { text: "0".into(), ..Answer::default() }.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod answer_tests {
+    use super::*;
+
+    #[test]
+    fn case_articles_punctuation_and_white_space_do_not_count() {
+        assert_eq!(normalised("  The  Eiffel-Tower!"), "eiffeltower");
+        assert_eq!(normalised("a cat, an owl and the dog"), "cat owl and dog");
+        assert_eq!(normalised("U.S.A."), "usa");
+        assert_eq!(normalised("theatre another a"), "theatre another");
+    }
+
+    #[test]
+    fn letters_outside_ascii_keep_their_accents_and_quotes() {
+        assert_eq!(normalised("Wilhelm Röntgen"), "wilhelm röntgen");
+        assert_eq!(normalised("“the” end"), "“ ” end");
+    }
+
+    #[test]
+    fn any_gold_answer_will_do_and_nothing_is_never_right() {
+        assert!(matches("the Beatles", &["Wings", "Beatles"]));
+        assert!(!matches("Beatle", &["Beatles"]));
+        assert!(!matches("", &["Beatles"]) && !matches("the", &["The"]));
+        assert!(!matches("x", &[] as &[&str]));
+    }
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! A reader for tests, and its passages.
+
+    use std::sync::Arc;
+
+    use super::{Answer, Context, ReadError, Reader};
+    use crate::corpus::Passage;
+    use crate::work::{Stop, Stopped};
+
+    /// Answers with the text of the last passage.
+    pub struct Last;
+
+    impl Reader for Last {
+        fn name(&self) -> &str {
+            "last"
+        }
+
+        fn order_sensitive(&self) -> bool {
+            true
+        }
+
+        fn answer(&self, _: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            let text = passages.last().map_or_else(String::new, |context| context.passage.text.clone());
+            Ok(Answer { text, ..Answer::default() })
+        }
+    }
+
+    /// Passages whose text is their id.
+    pub fn contexts(texts: &[&str]) -> Vec<Context> {
+        let passage = |text: &&str| {
+            Arc::new(Passage { id: (*text).into(), text: (*text).into(), ..Passage::default() })
+        };
+        Context::list(texts.iter().map(passage))
     }
 }

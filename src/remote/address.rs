@@ -1,6 +1,12 @@
-//! Where a collection lies, as a recipe names it: `milvus:URL/COLLECTION`, `os:URL/INDEX`, perhaps `@by=bm25` or `@by=vectors`.
+//! Where a collection is, as a recipe names it (`milvus:URL/COLLECTION`, `os:URL/INDEX`, with `@by=bm25` or `@by=vectors` if you like), the
+//! trait of every server, what it takes and returns, and the messages that all servers share.
 
+use std::collections::HashMap;
 use std::fmt;
+
+use crate::input::tame;
+use crate::net::NetError;
+use crate::work::{Stop, Stopped};
 
 /// An engine's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +22,7 @@ pub enum Kind {
 pub enum By {
     /// Terms, as the server analyses them.
     Terms,
-    /// Vectors of the carried encoder.
+    /// Vectors of the built-in encoder.
     Vectors,
 }
 
@@ -29,6 +35,14 @@ pub struct Place {
     pub url: String,
     /// The collection or index.
     pub name: String,
+}
+
+/// Why a text names no place: what was expected, and what is wrong. Repeats no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{expected}")]
+pub struct PlaceError {
+    /// What was expected.
+    pub expected: String,
 }
 
 /// A place and what is compared there: what a lane needs to know.
@@ -52,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// What is compared if nothing else is said.
+    /// What is compared by default.
     fn habit(self) -> By {
         match self {
             Kind::Milvus => By::Vectors,
@@ -91,7 +105,7 @@ impl Kind {
 }
 
 impl Place {
-    /// Which engine a text is meant to name a place of, if any.
+    /// The engine whose place a text is meant to name, if any.
     pub fn meant(text: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))
     }
@@ -100,24 +114,27 @@ impl Place {
     ///
     /// # Errors
     /// What was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, PlaceError> {
         Self::read(text, cfg!(feature = "milvus"))
     }
 
-    fn read(text: &str, milvus: bool) -> Result<Self, String> {
-        let both = || Kind::ALL.map(Kind::expected).join("; or ");
+    fn read(text: &str, milvus: bool) -> Result<Self, PlaceError> {
+        let both = || PlaceError { expected: Kind::ALL.map(Kind::expected).join("; or ") };
         let kind = Place::meant(text).ok_or_else(both)?;
         if kind == Kind::Milvus && !milvus {
-            return Err("another lane: this program was built without Milvus (cargo feature `milvus`)".into());
+            return Err(PlaceError {
+                expected: "another lane: this program was built without Milvus (cargo feature `milvus`)"
+                    .into(),
+            });
         }
-        let wrong = |why: &str| format!("{}; {why}", kind.expected());
+        let wrong = |why: &str| PlaceError { expected: format!("{}; {why}", kind.expected()) };
         let rest = &text[kind.prefix().len()..];
         let (scheme, rest) = match rest.split_once("://") {
             Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
             Some(_) => return Err(wrong("the address begins with neither https:// nor http://")),
             None => ("https", rest),
         };
-        // What stands there is a secret more often than not, so it is not repeated.
+        // It is probably a secret, so it is not repeated.
         if rest.contains(['@', '?', '#']) {
             return Err(wrong(
                 "the address holds a user, @, ? or #; secrets are read from the environment, and after the name a lane takes @by=vectors or @by=bm25 alone",
@@ -138,7 +155,7 @@ impl Place {
         if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(wrong("no server is named"));
         }
-        crate::net::at(&url, "").map_err(|why| wrong(&why))?;
+        crate::net::at(&url, "").map_err(|error| wrong(&error.to_string()))?;
         Ok(Place { kind, url, name: name.to_owned() })
     }
 
@@ -152,7 +169,7 @@ impl Place {
         self.url.starts_with("https://")
     }
 
-    /// Whether a secret may go there: over TLS, or to this machine.
+    /// Whether a secret may be sent there: over TLS, or to this machine.
     pub fn keeps_secrets(&self) -> bool {
         self.is_safe() || crate::net::leads_here(&self.url)
     }
@@ -163,13 +180,16 @@ impl Remote {
     ///
     /// # Errors
     /// What was expected.
-    pub fn parse(place: &str, options: &str) -> Result<Self, String> {
+    pub fn parse(place: &str, options: &str) -> Result<Self, PlaceError> {
         let place = Place::parse(place)?;
         let by = match options {
             "" => place.kind.habit(),
             "by=bm25" => By::Terms,
             "by=vectors" => By::Vectors,
-            other => return Err(format!("by=bm25 or by=vectors after the @, found `{other}`")),
+            other => {
+                let expected = format!("by=bm25 or by=vectors after the @, found `{other}`");
+                return Err(PlaceError { expected });
+            }
         };
         Ok(Remote { place, by })
     }
@@ -203,13 +223,175 @@ impl fmt::Display for Remote {
     }
 }
 
+/// A passage as a server ranks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// The passage's id.
+    pub id: String,
+    /// The server's score, greater is better.
+    pub score: f32,
+}
+
+/// A passage as a server keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Changes when the passage or the encoder of its vector changes.
+    pub hash: String,
+    /// Its vector.
+    pub vector: Vec<f32>,
+}
+
+/// Why a server did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RemoteError {
+    /// It is not there, cut the connection, or took too long.
+    #[error("{0}")]
+    Unreached(String),
+    /// It refused, in its words.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no such collection, or it has another schema.
+    #[error("{0}")]
+    Schema(String),
+    /// The request has more bytes than it takes.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Its answer breaks the protocol.
+    #[error("{0}")]
+    Nonsense(String),
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// A collection on a server. A call blocks until the answer is whole or `stop` is set.
+pub trait Engine: Send + Sync {
+    /// The best `depth` passages for a text, best first.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError>;
+
+    /// The `depth` passages whose vectors have the greatest cosine with this one, with that cosine.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError>;
+
+    /// Creates the collection if there is none, and returns whether it did. An existing one must have the right schema.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError>;
+
+    /// The hashes of those ids that the server has.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn stored_hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError>;
+
+    /// The bytes of a row in a request.
+    fn size(&self, row: &Row) -> usize;
+
+    /// Writes rows, replacing those with the same ids.
+    ///
+    /// # Errors
+    /// See [`RemoteError`]; if they were too large together, none was written.
+    fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError>;
+
+    /// Makes written rows visible to searches, and returns the number of passages on the server.
+    ///
+    /// # Errors
+    /// See [`RemoteError`].
+    fn finish(&self, stop: &Stop) -> Result<u64, RemoteError>;
+}
+
+/// A variable of the environment, if it holds anything.
+pub(super) fn variable(name: &str) -> Option<String> {
+    secret(&std::env::var(name).ok()?)
+}
+
+/// A password may begin or end with a blank, so only line breaks are removed: they come from the file it was read from.
+pub(super) fn secret(value: &str) -> Option<String> {
+    let value = value.trim_end_matches(['\r', '\n']);
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Secrets are sent over TLS or to this machine only.
+pub(super) fn sealed(place: &Place, variables: &str) -> Result<(), RemoteError> {
+    if place.keeps_secrets() {
+        return Ok(());
+    }
+    Err(RemoteError::Refused(format!(
+        "everybody on the way to {} could read the secret in {variables}; name the server by https://, or unset it",
+        place.url
+    )))
+}
+
+/// What could not be reached, and what to do.
+pub(super) fn unreached(place: &Place, error: NetError) -> RemoteError {
+    match error {
+        NetError::Stopped(stopped) => stopped.into(),
+        error => RemoteError::Unreached(format!(
+            "{} at {} could not be reached ({}); start the server or check the address",
+            place.kind.name(),
+            place.url,
+            tame(&error.to_string())
+        )),
+    }
+}
+
+/// There is no such collection.
+pub(super) fn absent(place: &Place) -> RemoteError {
+    RemoteError::Schema(format!(
+        "there is no `{}` at {}; load the corpus there with: parallax corpus push {place}",
+        place.name, place.url
+    ))
+}
+
+/// The collection has another schema.
+pub(super) fn other_schema(place: &Place, differs: &[String]) -> RemoteError {
+    RemoteError::Schema(format!(
+        "`{}` at {} has another schema: {}; name another one, which `parallax corpus push` makes if it is not there",
+        place.name,
+        place.url,
+        differs.join("; ")
+    ))
+}
+
+/// The first `depth` ids with their scores, each id once.
+pub(super) fn checked(
+    place: &Place,
+    came: impl IntoIterator<Item = Scored>,
+    depth: usize,
+) -> Result<Vec<Scored>, RemoteError> {
+    let mut seen = std::collections::HashSet::new();
+    let mut list = Vec::new();
+    for scored in came {
+        if !scored.score.is_finite() {
+            let (name, url) = (place.kind.name(), &place.url);
+            return Err(RemoteError::Nonsense(format!("{name} at {url} sent a score that is no number")));
+        }
+        if list.len() < depth && seen.insert(scored.id.clone()) {
+            list.push(scored);
+        }
+    }
+    Ok(list)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Remote, String> {
         let (place, options) = text.split_once('@').unwrap_or((text, ""));
-        Remote::parse(place, options)
+        Remote::parse(place, options).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -238,11 +420,11 @@ mod tests {
             "os:h h/a",
             "os:http://h:x/a",
         ] {
-            let told = read(bad).unwrap_err();
-            assert!(told.contains("os:URL/INDEX"), "{bad}: {told}");
+            let error = read(bad).unwrap_err();
+            assert!(error.contains("os:URL/INDEX"), "{bad}: {error}");
         }
-        let told = Place::parse("os:https://me:hush@host/a").unwrap_err();
-        assert!(told.contains("environment") && !told.contains("hush"), "{told}");
+        let error = Place::parse("os:https://me:hush@host/a").unwrap_err().to_string();
+        assert!(error.contains("environment") && !error.contains("hush"), "{error}");
         assert!(read("os:h/a@by=luck").unwrap_err().contains("by=vectors"));
     }
 
@@ -264,6 +446,27 @@ mod tests {
 
     #[test]
     fn a_build_without_milvus_says_so() {
-        assert!(Place::read("milvus:http://h:19530/a", false).unwrap_err().contains("feature `milvus`"));
+        assert!(
+            Place::read("milvus:http://h:19530/a", false)
+                .unwrap_err()
+                .to_string()
+                .contains("feature `milvus`")
+        );
+    }
+
+    #[test]
+    fn a_password_keeps_its_blanks_and_loses_a_line_break_at_its_end() {
+        assert_eq!(secret(" a b \r\n").as_deref(), Some(" a b "));
+        assert_eq!(secret("\n"), None);
+    }
+
+    #[test]
+    fn a_secret_is_not_sent_in_the_clear_to_another_machine() {
+        let sealed = |text: &str| sealed(&Place::parse(text).unwrap(), "KEY");
+        for good in ["os:https://search.example.org/a", "os:http://localhost:9200/a", "os:http://[::1]/a"] {
+            assert_eq!(sealed(good), Ok(()), "{good}");
+        }
+        let Err(RemoteError::Refused(message)) = sealed("os:http://search.example.org/a") else { panic!() };
+        assert!(message.contains("https://") && message.contains("KEY"), "{message}");
     }
 }

@@ -1,16 +1,16 @@
-//! Loading a corpus: in batches, from where an earlier call ended, and nothing twice.
+//! Loads a corpus in batches. A later call continues where an earlier one ended and sends nothing twice.
 
-use super::{Engine, RemoteError, Row};
+use super::address::{Engine, RemoteError, Row};
 use crate::corpus::{Corpus, Passage, PassageIx};
 use crate::encode::Vectors;
-use crate::work::{Job, Progress, Stop, Stopped, Tell};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
-/// Passages that are asked after and sent together.
+/// Passages in a batch.
 const BATCH: usize = 256;
-/// Bytes, as they are sent, after which a batch is sent: servers refuse requests that are too large.
+/// Bytes after which a batch is sent: servers refuse larger requests.
 const BYTES: usize = 2 << 20;
 
-/// Why a corpus was not loaded to its end. What was sent is kept, and the same call goes on from there.
+/// Why a corpus was not loaded completely. What was sent stays, and the same call continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The server did not do its part.
@@ -30,18 +30,18 @@ impl From<Stopped> for PushError {
 /// What a push did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// Passages that were not there.
+    /// Passages that the server did not have.
     pub new: usize,
-    /// Passages that were there and differed.
+    /// Passages that differed on the server.
     pub changed: usize,
-    /// Passages that were there as they are.
+    /// Passages that the server had unchanged.
     pub left: usize,
     /// Passages that the server holds now, of this corpus or not.
     pub there: u64,
 }
 
-/// Loads a corpus with its vectors, which were made by the encoder of the key, into a collection that is prepared. Nothing is asked
-/// after in one that was only just `made`.
+/// Loads a corpus with its vectors, made by the encoder of the key, into a prepared collection. If the collection was just `made`, it is
+/// empty, and no hashes are requested.
 ///
 /// # Errors
 /// See [`PushError`].
@@ -50,7 +50,7 @@ pub fn push(
     made: bool,
     corpus: &Corpus,
     (key, vectors): (&str, &Vectors),
-    tell: Tell<'_>,
+    on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Pushed, PushError> {
     let mut pushed = Pushed::default();
@@ -62,11 +62,11 @@ pub fn push(
         }
         let passages: Vec<Passage> = batch.iter().map(|at| corpus.passage(*at)).collect();
         let ids: Vec<String> = passages.iter().map(|passage| passage.id.clone()).collect();
-        let known = if made { Default::default() } else { engine.known(&ids, stop)? };
+        let stored = if made { Default::default() } else { engine.stored_hashes(&ids, stop)? };
         let (mut rows, mut bytes) = (Vec::new(), 0);
         for (at, passage) in batch.iter().zip(passages) {
             let hash = hash(&passage, key);
-            match known.get(&passage.id) {
+            match stored.get(&passage.id) {
                 Some(there) if *there == hash => {
                     pushed.left += 1;
                     continue;
@@ -87,13 +87,13 @@ pub fn push(
         }
         put(engine, &rows, stop)?;
         done += batch.len() as u64;
-        tell(Progress { job: Job::Pushing, done, total });
+        on_progress(Progress { job: Job::Pushing, done, total });
     }
     pushed.there = engine.finish(stop)?;
     Ok(pushed)
 }
 
-/// Sends rows, by halves where the server takes no requests of this size.
+/// Sends rows; if the request is too large for the server, in halves.
 fn put(engine: &dyn Engine, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {
     if rows.is_empty() {
         return Ok(());
@@ -108,7 +108,7 @@ fn put(engine: &dyn Engine, rows: &[Row], stop: &Stop) -> Result<(), RemoteError
     }
 }
 
-/// What a server keeps beside a passage, so that a later push knows whether it is the same.
+/// The hash that a server stores with a passage, so that a later push sees whether it has changed.
 fn hash(passage: &Passage, key: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [&passage.title, &passage.text, key] {
@@ -124,11 +124,11 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::remote::Scored;
+    use crate::remote::address::Scored;
 
     /// A server in memory that counts what it is sent and can set a stop.
     #[derive(Default)]
-    struct Shelf {
+    struct MemoryEngine {
         rows: Mutex<BTreeMap<String, Row>>,
         puts: Mutex<Vec<usize>>,
         stops: Option<Arc<AtomicU64>>,
@@ -136,7 +136,7 @@ mod tests {
         most: Option<usize>,
     }
 
-    impl Engine for Shelf {
+    impl Engine for MemoryEngine {
         fn by_text(&self, _: &str, _: usize, _: &Stop) -> Result<Vec<Scored>, RemoteError> {
             Ok(Vec::new())
         }
@@ -146,7 +146,7 @@ mod tests {
         fn prepare(&self, _: usize, _: &Stop) -> Result<bool, RemoteError> {
             Ok(false)
         }
-        fn known(&self, ids: &[String], _: &Stop) -> Result<HashMap<String, String>, RemoteError> {
+        fn stored_hashes(&self, ids: &[String], _: &Stop) -> Result<HashMap<String, String>, RemoteError> {
             let rows = self.rows.lock().unwrap();
             Ok(ids.iter().filter_map(|id| Some((id.clone(), rows.get(id)?.hash.clone()))).collect())
         }
@@ -181,55 +181,56 @@ mod tests {
 
     #[test]
     fn a_second_push_changes_nothing_and_a_changed_passage_is_sent_alone() {
-        let (shelf, never, quiet) = (Shelf::default(), Stop::never(), |_| ());
+        let (engine, never, quiet) = (MemoryEngine::default(), Stop::never(), |_| ());
         let mut texts = texts(600);
         let (first, vectors) = corpus(&texts);
-        let pushed = push(&shelf, true, &first, ("e", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&engine, true, &first, ("e", &vectors), &quiet, &never).unwrap();
         assert_eq!(pushed, Pushed { new: 600, there: 600, ..Pushed::default() });
-        assert_eq!(*shelf.puts.lock().unwrap(), [256, 256, 88]);
-        let pushed = push(&shelf, false, &first, ("e", &vectors), &quiet, &never).unwrap();
+        assert_eq!(*engine.puts.lock().unwrap(), [256, 256, 88]);
+        let pushed = push(&engine, false, &first, ("e", &vectors), &quiet, &never).unwrap();
         assert_eq!(pushed, Pushed { left: 600, there: 600, ..Pushed::default() });
-        assert_eq!(shelf.puts.lock().unwrap().len(), 3);
+        assert_eq!(engine.puts.lock().unwrap().len(), 3);
         texts[300] = "another text".into();
         let (second, vectors) = corpus(&texts);
-        let pushed = push(&shelf, false, &second, ("e", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&engine, false, &second, ("e", &vectors), &quiet, &never).unwrap();
         assert_eq!((pushed.changed, pushed.new, pushed.left), (1, 0, 599));
-        let pushed = push(&shelf, false, &second, ("other encoder", &vectors), &quiet, &never).unwrap();
+        let pushed = push(&engine, false, &second, ("other encoder", &vectors), &quiet, &never).unwrap();
         assert_eq!((pushed.changed, pushed.left), (600, 0));
     }
 
     #[test]
     fn what_was_sent_before_a_stop_is_not_sent_again() {
         let now = Arc::new(AtomicU64::new(0));
-        let shelf = Shelf { stops: Some(Arc::clone(&now)), ..Shelf::default() };
+        let engine = MemoryEngine { stops: Some(Arc::clone(&now)), ..MemoryEngine::default() };
         let (corpus, vectors) = corpus(&texts(600));
-        let stopped = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::when_past(&now, 0));
+        let stopped = push(&engine, false, &corpus, ("e", &vectors), &|_| (), &Stop::when_past(&now, 0));
         assert!(matches!(stopped, Err(PushError::Remote(RemoteError::Stopped(_)))));
-        let pushed = push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        let pushed = push(&engine, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
         assert_eq!((pushed.left, pushed.new, pushed.there), (256, 344, 600));
     }
 
     #[test]
     fn a_batch_that_grows_too_large_is_sent_in_parts() {
-        let (shelf, long) = (Shelf::default(), "x".repeat(BYTES / 3));
+        let (engine, long) = (MemoryEngine::default(), "x".repeat(BYTES / 3));
         let (corpus, vectors) = corpus(&vec![long; 5]);
-        push(&shelf, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
-        assert_eq!(*shelf.puts.lock().unwrap(), [2, 2, 1]);
+        push(&engine, false, &corpus, ("e", &vectors), &|_| (), &Stop::never()).unwrap();
+        assert_eq!(*engine.puts.lock().unwrap(), [2, 2, 1]);
     }
 
     #[test]
     fn a_batch_that_the_server_finds_too_large_is_sent_by_halves_down_to_one_passage() {
         let (corpus, vectors) = corpus(&texts(5));
-        let push = |shelf: &Shelf| push(shelf, true, &corpus, ("e", &vectors), &|_| (), &Stop::never());
-        let two = Shelf { most: Some(2), ..Shelf::default() };
+        let push =
+            |engine: &MemoryEngine| push(engine, true, &corpus, ("e", &vectors), &|_| (), &Stop::never());
+        let two = MemoryEngine { most: Some(2), ..MemoryEngine::default() };
         assert_eq!(push(&two).unwrap().there, 5);
         assert_eq!(*two.puts.lock().unwrap(), [2, 1, 2]);
-        let none = Shelf { most: Some(0), ..Shelf::default() };
+        let none = MemoryEngine { most: Some(0), ..MemoryEngine::default() };
         assert!(matches!(push(&none), Err(PushError::Remote(RemoteError::TooLarge(_)))));
     }
 
     #[test]
-    fn the_hash_tells_title_and_text_apart() {
+    fn the_hash_shows_title_and_text_apart() {
         let passage = |title: &str, text: &str| Passage {
             id: "1".into(),
             title: title.into(),

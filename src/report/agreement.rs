@@ -1,15 +1,15 @@
-//! The table of agreement, the queue of disagreements and the fitted threshold: for people, and for programs in `machine.rs`.
-
-mod machine;
+//! The table of agreement, the queue of disagreements and the fitted threshold, as text, Markdown, TSV and JSON.
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::marks::share;
 use super::safe;
 use crate::annotate::Model;
-use crate::annotate::agree::{Annotator, Confusion, Item, Pair, Refit, Table};
+use crate::annotate::agree::{Annotator, Confusion, Item, Pair, Table};
+use crate::annotate::refit::Refit;
 use crate::measure::agreement::Agreement;
 
 /// How many disagreements are shown to people at once.
@@ -19,9 +19,9 @@ const SHOWN: usize = 20;
 pub struct Sheet<'a> {
     /// The figures.
     pub table: &'a Table,
-    /// What has to be talked over.
+    /// The disagreements to discuss.
     pub queue: &'a [&'a Item<'a>],
-    /// The detector, where it was asked.
+    /// The detector, if it took part.
     pub model: Option<&'a Model>,
     /// The threshold that was fitted, and the file it is in.
     pub refit: Option<(&'a Refit, &'a str)>,
@@ -32,7 +32,7 @@ struct Block {
     heads: Vec<&'static str>,
     left: usize,
     rows: Vec<Vec<String>>,
-    /// What stands below.
+    /// The notes below.
     remarks: Vec<String>,
 }
 
@@ -94,6 +94,16 @@ impl Sheet<'_> {
         };
         let mut remarks = vec![alpha("the people", &self.table.alpha)];
         remarks.extend(self.table.alpha_with_model.iter().map(|with| alpha("people and detector", with)));
+        remarks.extend(self.table.unclear.iter().map(|(of, kappa)| {
+            format!(
+                "the detector is unclear on {} of {} items; people are unsure (a tie, or flagged) on {}, both on {}: κ {}",
+                of.yes_yes + of.yes_no,
+                of.n(),
+                of.yes_yes + of.no_yes,
+                of.yes_yes,
+                figure(kappa.value)
+            )
+        }));
         let heads = vec!["annotator", "and", "n", "agree", "Cohen's κ"];
         Block { heads, left: 2, rows: self.table.pairs.iter().map(row).collect(), remarks }
     }
@@ -113,12 +123,13 @@ impl Sheet<'_> {
         }
     }
 
-    /// Who said what of an item.
+    /// The labels of an item by annotator.
     fn voices(&self, item: &Item<'_>) -> Vec<String> {
         let people = item.said.iter().map(|(by, one)| format!("{} {}", safe::line(by), says(one.supports)));
         let model = self.model.filter(|_| self.table.alpha_with_model.is_some()).and_then(|model| {
-            let p = item.p?;
-            Some(format!("{} {} ({})", model.detector, says(p >= model.threshold), share(f64::from(p))))
+            let (answer, p) = item.model?;
+            let answer = answer.map_or("unclear", says);
+            Some(format!("{} {answer} ({})", model.detector, share(f64::from(p))))
         });
         people.chain(model).collect()
     }
@@ -168,6 +179,10 @@ fn fitted(refit: &Refit, place: &str) -> Vec<String> {
             "F1 {:.4} on the labels it was fitted on, {held_out}; {:.4} with the threshold in use",
             refit.f1, refit.f1_before
         ),
+        match &refit.calibration {
+            Ok(calibration) => format!("decision on two opposite statements: {}", calibration.words()),
+            Err(reason) => reason.to_string(),
+        },
     ]
 }
 
@@ -207,5 +222,118 @@ impl Block {
         }
         let _ = writeln!(out, "{}", self.remarks.join("  \n"));
         out
+    }
+}
+
+impl Sheet<'_> {
+    /// A line a figure.
+    pub fn tsv(&self) -> String {
+        let mut out = String::from("annotator\tother\tquestion\tid\tperspective\tmeasure\tvalue\n");
+        let mut put = |cells: [&str; 5], measure: &str, value: String| {
+            let cells = cells.map(safe::line);
+            let _ = writeln!(out, "{}\t{measure}\t{value}", cells.join("\t"));
+        };
+        let optional = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
+        let counts = |of: &Confusion| {
+            [("yes_yes", of.yes_yes), ("yes_no", of.yes_no), ("no_yes", of.no_yes), ("no_no", of.no_no)]
+        };
+        let table = self.table;
+        for one in &table.annotators {
+            let cells = [one.name.as_str(), "", "", "", ""];
+            put(cells, "labels", one.labels.to_string());
+            put(cells, "yes", one.yes.to_string());
+            put(cells, "flagged", one.flagged.to_string());
+            put(cells, "timed", one.timed.to_string());
+            put(cells, "median_ms", optional(one.median_ms));
+            put(cells, "mean_ms", optional(one.mean_ms));
+        }
+        for pair in &table.pairs {
+            let two = [pair.left.as_str(), pair.right.as_str()];
+            put([two[0], two[1], "", "", ""], "kappa", optional(pair.kappa.value));
+            put([two[0], two[1], "", "", ""], "n", pair.total.n().to_string());
+            for (name, count) in counts(&pair.total) {
+                put([two[0], two[1], "", "", ""], name, count.to_string());
+            }
+            for (question, perspective, confusion) in &pair.by_perspective {
+                for (name, count) in counts(confusion) {
+                    put([two[0], two[1], question, "", perspective], name, count.to_string());
+                }
+            }
+        }
+        put([""; 5], "alpha", optional(table.alpha.value));
+        put([""; 5], "alpha_n", table.alpha.doubly_labelled.to_string());
+        if let Some(alpha) = &table.alpha_with_model {
+            put([""; 5], "alpha_with_model", optional(alpha.value));
+        }
+        put([""; 5], "ties", table.ties.to_string());
+        if let Some((of, kappa)) = &table.unclear {
+            put([""; 5], "unclear", (of.yes_yes + of.yes_no).to_string());
+            put([""; 5], "unclear_and_unsure", of.yes_yes.to_string());
+            put([""; 5], "unclear_kappa", optional(kappa.value));
+        }
+        for item in self.queue {
+            let about = item.about;
+            for (by, one) in &item.said {
+                let cells = [by, "", &about.question, &about.passage, &about.perspective];
+                put(cells, "disputed", u8::from(one.supports).to_string());
+            }
+        }
+        if let Some((refit, _)) = self.refit {
+            put([""; 5], "fitted_threshold", format!("{:.6}", refit.threshold));
+            put([""; 5], "fitted_f1", optional(Some(refit.f1)));
+            put([""; 5], "fitted_f1_held_out", optional(refit.f1_held_out));
+        }
+        out
+    }
+
+    /// For programs; the shape is kept stable.
+    pub fn json(&self) -> Value {
+        let counts = |of: &Confusion| json!({"yes_yes": of.yes_yes, "yes_no": of.yes_no, "no_yes": of.no_yes, "no_no": of.no_no});
+        let agreement = |of: &Agreement| json!({"value": of.value, "n": of.doubly_labelled});
+        let table = self.table;
+        let annotators = table.annotators.iter().map(|one| {
+            json!({
+                "name": one.name, "labels": one.labels, "yes": one.yes, "flagged": one.flagged,
+                "timed": one.timed, "median_ms": one.median_ms, "mean_ms": one.mean_ms,
+            })
+        });
+        let pairs = table.pairs.iter().map(|pair| {
+            let by = pair.by_perspective.iter().map(|(question, perspective, confusion)| {
+                json!({"question": question, "perspective": perspective, "confusion": counts(confusion)})
+            });
+            json!({
+                "annotators": [pair.left, pair.right], "n": pair.total.n(), "agreed": pair.total.agreed(),
+                "kappa": pair.kappa.value, "confusion": counts(&pair.total), "by_perspective": by.collect::<Vec<_>>(),
+            })
+        });
+        let queue = self.queue.iter().map(|item| {
+            let said = item.said.iter().map(|(by, one)| {
+                json!({"by": by, "supports": one.supports, "evidence": one.evidence, "note": one.note, "flagged": one.flagged})
+            });
+            json!({
+                "question": item.about.question, "id": item.about.passage, "perspective": item.about.perspective,
+                "said": said.collect::<Vec<_>>(), "p": item.model.map(|(_, p)| p),
+                "unclear": item.model.map(|(says, _)| says.is_none()),
+            })
+        });
+        json!({
+            "items": table.items,
+            "disputed": table.disputed,
+            "ties": table.ties,
+            "unclear": table.unclear.as_ref().map(|(of, kappa)| json!({"confusion": counts(of), "kappa": kappa.value, "n": of.n()})),
+            "annotators": annotators.collect::<Vec<_>>(),
+            "pairs": pairs.collect::<Vec<_>>(),
+            "alpha": agreement(&table.alpha),
+            "alpha_with_model": table.alpha_with_model.as_ref().map(agreement),
+            "queue": queue.collect::<Vec<_>>(),
+            "detector": self.model.map(|model| json!({"key": model.detector, "threshold": model.threshold})),
+            "refit": self.refit.map(|(refit, place)| {
+                let mut value = refit.json();
+                value["fitted_on"] = json!("human labels");
+                value["file"] = json!(place);
+                value
+            }),
+            "provenance": {"version": env!("CARGO_PKG_VERSION")},
+        })
     }
 }

@@ -1,6 +1,9 @@
 //! The mark of a perspective: a glyph and a short label, so that colour never stands alone.
 
+use crate::corpus::PassageIx;
+use crate::engine::Judgments;
 use crate::measure::SupportSet;
+pub use crate::measure::share;
 use crate::question::Question;
 
 /// Which characters marks are drawn with.
@@ -13,7 +16,7 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// What stands before a passage.
+/// The mark before a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
     /// Supports the question, or the statement itself.
@@ -26,6 +29,8 @@ pub enum Mark {
     None,
     /// Supports more than one.
     Several,
+    /// Takes a side, unclear which.
+    Unclear,
     /// Not judged yet.
     Pending,
 }
@@ -50,16 +55,21 @@ impl Mark {
         }
     }
 
+    /// The mark of a passage, by the judgments that count.
+    pub fn of_passage(judgments: &Judgments, at: PassageIx, question: &Question) -> Self {
+        if judgments.is_unclear(at) { Mark::Unclear } else { Mark::of_set(judgments.support(at), question) }
+    }
+
     /// One character for it.
     pub fn glyph(self, glyphs: Glyphs) -> char {
-        const SHAPES: [char; 6] = ['◆', '●', '■', '★', '◇', '□'];
+        const SHAPES: [char; 5] = ['◆', '●', '■', '★', '□'];
         let shapes = glyphs == Glyphs::Shapes;
         match self {
             Mark::Support => {
                 if shapes {
                     '▲'
                 } else {
-                    // No sign of a number, as one often follows.
+                    // Not a sign of numbers, because a number often follows.
                     'Y'
                 }
             }
@@ -91,6 +101,13 @@ impl Mark {
                     '*'
                 }
             }
+            Mark::Unclear => {
+                if shapes {
+                    '◇'
+                } else {
+                    '?'
+                }
+            }
             Mark::Pending => {
                 if shapes {
                     '·'
@@ -114,15 +131,6 @@ impl Mark {
 fn letter(i: usize) -> String {
     let letter = char::from(b'A' + (i % 26) as u8);
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26 + 1) }
-}
-
-/// A probability without its leading zero: `.94`, `1.0`.
-pub fn share(p: f64) -> String {
-    let text = format!("{p:.2}");
-    match text.strip_prefix('0') {
-        Some(rest) => rest.to_owned(),
-        None => text.strip_prefix("-0").map_or_else(|| format!("{p:.1}"), |rest| format!("-{rest}")),
-    }
 }
 
 /// A signed share: `+.40`, `-.20`, ` .00`.
@@ -160,7 +168,7 @@ mod tests {
 
     #[test]
     fn no_mark_of_a_side_reads_as_the_sign_of_the_number_after_it() {
-        for mark in [Mark::Support, Mark::Oppose, Mark::None, Mark::Several] {
+        for mark in [Mark::Support, Mark::Oppose, Mark::None, Mark::Several, Mark::Unclear] {
             let text = format!("{}{}", mark.text(Glyphs::Ascii), share(0.8));
             assert!(text.parse::<f64>().is_err(), "{text}");
         }

@@ -6,64 +6,75 @@ use serde_json::{Value, json};
 
 use super::marks::{Glyphs, Mark, share, signed};
 use super::safe;
+use crate::detect::{Decision, Outcome as Side};
+use crate::engine::{
+    Doubt, Figures, FirstRank, Judgments, Lane, LaneError, Named, Outcome, Plain, Query, Ranking, Recipe,
+};
 use crate::measure::uncertainty::Spread;
-use crate::pipeline::{Book, Figures, FirstRank, Plan, Ranking, Recipe};
 
-/// Measures by name with their values.
-pub type Named = Vec<(String, Option<f64>)>;
-
-/// A lane as it came out.
-pub struct LaneResult {
-    /// How it was made.
-    pub recipe: Recipe,
-    /// Its list, or why there is none.
-    pub ranking: Result<Ranking, String>,
-    /// The same lane's list with nothing switched on, where something is.
-    pub plain: Option<Ranking>,
-    /// The measures asked for by name; none where the question does not allow one.
-    pub named: Named,
-    /// Milliseconds it took.
-    pub took_ms: f64,
-}
-
-/// All that a search found.
+/// The result of a search.
 pub struct SearchResult<'a> {
-    /// What was asked.
-    pub plan: &'a Plan,
+    /// The lanes and their judgments.
+    pub outcome: Outcome,
+    /// The plain form of each lane that has switches on.
+    pub plain: Vec<Option<Plain>>,
+    /// The measures asked for by name, for each lane.
+    pub named: Vec<Named>,
     /// The corpus's name, size and content.
     pub corpus: (&'a str, usize, &'a str),
     /// Name and hash of the detector.
     pub detector: &'a str,
     /// How many labels by hand its threshold was fitted on, if it was.
     pub fitted_on: Option<usize>,
-    /// What is to be known before a figure is believed.
+    /// Warnings about the figures.
     pub caution: Option<String>,
-    /// The lanes in order.
-    pub lanes: Vec<LaneResult>,
-    /// The verdicts.
-    pub book: Book,
 }
 
 impl SearchResult<'_> {
-    fn figures(&self, ranking: &Ranking) -> Option<Figures> {
-        Figures::of(ranking, &self.book, &self.plan.question, self.plan.k)
+    fn judgments(&self) -> &Judgments {
+        &self.outcome.judgments
     }
 
-    /// What the detector's doubt leaves of each measure: the chance or mean, and the middle 95 %.
-    fn doubt(&self, ranking: &Ranking) -> Option<Value> {
-        let doubt = Figures::doubt(ranking, &self.book, &self.plan.question, self.plan.k)?;
+    fn lanes(&self) -> impl Iterator<Item = (&Recipe, &Lane)> {
+        self.outcome.query.lanes.iter().zip(&self.outcome.lanes)
+    }
+
+    /// The lanes without a list, and why.
+    pub fn failed(&self) -> impl Iterator<Item = (&Recipe, &LaneError)> {
+        self.lanes().filter_map(|(recipe, lane)| Some((recipe, &**lane.ranking.as_ref().err()?)))
+    }
+
+    /// Each measure with the detector's uncertainty: the chance or mean, the middle 95 %, and for MRecall the range from no
+    /// unclear passage helping to the best that they could be.
+    fn doubt(&self, lane: usize) -> Option<Value> {
+        let doubt = self.outcome.doubt(lane)?;
         let value = |spread: Spread| json!({"mean": spread.mean, "low": spread.low, "high": spread.high});
-        let k = self.plan.k;
+        let k = self.outcome.query.k;
         let mut all = serde_json::Map::new();
-        all.insert(format!("MRecall@{k}"), value(doubt.mrecall));
+        let mut mrecall = value(doubt.mrecall);
+        mrecall["range"] = json!([doubt.range.0, doubt.range.1]);
+        all.insert(format!("MRecall@{k}"), mrecall);
         all.insert(format!("Prec@{k}"), value(doubt.prec));
         all.extend(doubt.lean.map(|lean| (format!("Lean@{k}"), value(lean))));
         Some(Value::Object(all))
     }
 
+    /// The intervals of the differences from the plain lane, where a model judged: neither is better where one holds 0.
+    fn gap(plain: &Plain) -> Option<Value> {
+        let change = plain.change?;
+        let (gap, k) = (change.gap?, change.k);
+        let value =
+            |spread: Spread| json!({"low": spread.low, "high": spread.high, "decided": !spread.holds_zero()});
+        let mut all = serde_json::Map::new();
+        all.insert(format!("MRecall@{k}"), value(gap.mrecall));
+        all.insert(format!("Prec@{k}"), value(gap.prec));
+        all.extend(gap.lean.map(|lean| (format!("Lean@{k}"), value(lean))));
+        Some(Value::Object(all))
+    }
+
     /// For people.
     pub fn text(&self, glyphs: Glyphs) -> String {
-        let question = &self.plan.question;
+        let question = &self.outcome.query.question;
         let mut out = format!("{}\n", safe::line(&question.text));
         for (i, statement) in question.perspectives.iter().enumerate() {
             let _ = writeln!(out, "{} {}", Mark::of(i, question).text(glyphs), safe::line(statement));
@@ -71,36 +82,34 @@ impl SearchResult<'_> {
         if let Some(caution) = &self.caution {
             let _ = writeln!(out, "{}", safe::line(caution));
         }
-        for lane in &self.lanes {
-            let _ = writeln!(
-                out,
-                "\n{}  {}  {:.1} ms",
-                safe::line(&lane.recipe.title()),
-                lane.recipe,
-                lane.took_ms
-            );
+        for (i, (recipe, lane)) in self.lanes().enumerate() {
+            let _ =
+                writeln!(out, "\n{}  {recipe}  {:.1} ms", safe::line(&recipe.title()), milliseconds(lane));
             match &lane.ranking {
-                Err(reason) => drop(writeln!(out, "  no list: {reason}")),
-                Ok(ranking) => self.lane_text(&mut out, &lane.recipe, ranking, glyphs),
+                Err(error) => drop(writeln!(out, "  no list: {error}")),
+                Ok(ranking) => self.lane_text(&mut out, i, ranking, glyphs),
             }
-            let named = lane.named.iter().map(|(name, value)| {
+            let named = self.named[i].iter().map(|(name, value)| {
                 let value = value.map_or_else(|| "–".into(), |value| format!("{value:.4}"));
                 format!("{name} {value}")
             });
-            if !lane.named.is_empty() {
+            if !self.named[i].is_empty() {
                 let _ = writeln!(out, "    {}", named.collect::<Vec<_>>().join(" · "));
             }
         }
         out
     }
 
-    fn lane_text(&self, out: &mut String, recipe: &Recipe, ranking: &Ranking, glyphs: Glyphs) {
-        let question = &self.plan.question;
-        for (i, ranked) in ranking.iter().take(self.plan.k).enumerate() {
-            let support = self.book.support(ranked.at).filter(|_| self.book.perspectives > 0);
-            let mark = Mark::of_set(support, question).text(glyphs);
-            let p = (0..self.book.perspectives).filter_map(|i| self.book.verdict(ranked.at, i)?.p);
-            let p = p.reduce(f32::max).map_or_else(String::new, |p| share(f64::from(p)));
+    fn lane_text(&self, out: &mut String, lane: usize, ranking: &Ranking, glyphs: Glyphs) {
+        let (recipe, judgments) = (&self.outcome.query.lanes[lane], self.judgments());
+        let question = &self.outcome.query.question;
+        for (i, ranked) in ranking.iter().take(self.outcome.query.k).enumerate() {
+            let mark = match judgments.perspectives {
+                0 => Mark::Pending,
+                _ => Mark::of_passage(judgments, ranked.at, question),
+            };
+            let mark = mark.text(glyphs);
+            let p = judgments.shown(ranked.at).map_or_else(String::new, share);
             let score = recipe.score(ranked.score);
             let title =
                 if ranked.passage.title.is_empty() { &ranked.passage.text } else { &ranked.passage.title };
@@ -116,83 +125,102 @@ impl SearchResult<'_> {
             out.push_str("  nothing found\n");
         }
         if let Some(expansion) = ranking.trace.expansion() {
-            let _ = writeln!(out, "    expanded: {}", safe::line(&expansion.told()));
+            let _ = writeln!(out, "    expanded: {}", safe::line(&expansion.describe()));
         }
         for note in &ranking.trace.notes {
             let _ = writeln!(out, "    note: {}", safe::line(note));
         }
-        match self.figures(ranking) {
-            Some(figures) => drop(writeln!(out, "    {}", line(&figures, &self.book, self.plan, glyphs))),
+        match self.outcome.figures(lane) {
+            Some(figures) => {
+                let doubt = self.outcome.doubt(lane);
+                let _ = writeln!(
+                    out,
+                    "    {}",
+                    line(&figures, doubt.as_ref(), judgments, &self.outcome.query, glyphs)
+                );
+            }
             None => out.push_str(
                 "    no measures: the question has no perspectives (give them with --perspective)\n",
             ),
         }
     }
 
-    /// For programs; the shape is kept stable.
+    /// For programs; the format is stable.
     pub fn json(&self) -> Value {
-        let question = &self.plan.question;
-        let lanes = self.lanes.iter().map(|lane| {
-            let (ranking, error) = match &lane.ranking {
-                Ok(ranking) => (Some(ranking), None),
-                Err(reason) => (None, Some(reason)),
-            };
-            let figures = ranking.and_then(|ranking| self.figures(ranking));
+        let question = &self.outcome.query.question;
+        let query = &self.outcome.query;
+        let lanes = self.lanes().enumerate().map(|(i, (recipe, lane))| {
+            let ranking = lane.ranking.as_ref().ok();
+            let error = lane.ranking.as_ref().err().map(ToString::to_string);
+            let (figures, plain) = (self.outcome.figures(i), self.plain[i].as_ref());
             json!({
-                "lane": lane.recipe.title(),
-                "recipe": lane.recipe.to_string(),
-                "steps": ranking.map_or_else(Vec::new, |ranking| super::steps::json(ranking, self.plan.k)),
+                "lane": recipe.title(),
+                "recipe": recipe.to_string(),
+                "steps": ranking.map_or_else(Vec::new, |ranking| super::explanations::json(ranking, query.k)),
                 "notes": ranking.map_or_else(Vec::new, |ranking| ranking.trace.notes.clone()),
                 "error": error,
-                "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking, lane.plain.as_ref())),
+                "hits": ranking.map_or_else(Vec::new, |ranking| self.hits(ranking, plain)),
                 "measures": figures.as_ref().map(|figures| {
-                    let mut all = figures.by_name();
-                    all.extend(lane.named.iter().map(|(name, value)| (name.clone(), json!(value))));
+                    let mut all = figures.by_name(self.outcome.doubt(i).as_ref());
+                    all.extend(self.named[i].iter().map(|(name, value)| (name.clone(), json!(value))));
                     all
                 }),
-                "doubt": ranking.and_then(|ranking| self.doubt(ranking)),
+                "delta": plain.and_then(|plain| self.delta(i, plain)),
+                "delta_interval": plain.and_then(Self::gap),
+                "first_ranks": figures.as_ref().map(|figures| figures.first.iter().map(first_rank).collect::<Vec<_>>()),
+                "doubt": self.doubt(i),
                 "judged": figures.map_or(0, |figures| figures.judged),
             })
         });
-        let timing = self.lanes.iter().map(|lane| (lane.recipe.to_string(), json!(lane.took_ms)));
+        let timing = self.lanes().map(|(recipe, lane)| (recipe.to_string(), json!(milliseconds(lane))));
         let (name, passages, fingerprint) = self.corpus;
         json!({
             "question": question.text,
             "perspectives": question.perspectives,
             "supports": question.supports,
             "corpus": {"name": name, "passages": passages},
-            "k": self.plan.k,
+            "k": query.k,
             "lanes": lanes.collect::<Vec<_>>(),
             "timing": timing.collect::<serde_json::Map<_, _>>(),
             "provenance": {
                 "version": env!("CARGO_PKG_VERSION"),
                 "models": {
                     "detector": self.detector,
-                    "threshold": self.book.threshold,
+                    "threshold": self.judgments().rule().threshold,
                     "threshold_fitted_on": self.fitted_on,
                 },
-                "labels": self.book.source.to_string(),
+                "labels": self.judgments().source.to_string(),
                 "corpus": fingerprint,
                 "seed": 0,
             },
         })
     }
 
-    fn hits(&self, ranking: &Ranking, plain: Option<&Ranking>) -> Vec<Value> {
-        let top = ranking.iter().take(self.plan.k).enumerate();
+    /// Each measure of a lane minus that of its plain form.
+    fn delta(&self, lane: usize, plain: &Plain) -> Option<serde_json::Map<String, Value>> {
+        let mut all = plain.change?.by_name();
+        for ((name, value), (_, plain)) in self.named[lane].iter().zip(&plain.named) {
+            all.insert(name.clone(), json!(value.zip(*plain).map(|(value, plain)| value - plain)));
+        }
+        Some(all)
+    }
+
+    fn hits(&self, ranking: &Ranking, plain: Option<&Plain>) -> Vec<Value> {
+        let judgments = self.judgments();
+        let top = ranking.iter().take(self.outcome.query.k).enumerate();
         top.map(|(i, ranked)| {
-            let verdicts: Vec<Value> = (0..self.book.perspectives)
+            let verdicts: Vec<Value> = (0..judgments.perspectives)
                 .map(|perspective| {
-                    let verdict = self.book.verdict(ranked.at, perspective);
+                    let verdict = judgments.verdict(ranked.at, perspective);
                     let failed =
-                        self.book.known(ranked.at, perspective).and_then(|known| match &known.model {
+                        judgments.pair(ranked.at, perspective).and_then(|known| match &known.model {
                             Some(Err(error)) => Some(error.to_string()),
                             _ => None,
                         });
                     json!({
                         "perspective": perspective,
                         "p": verdict.and_then(|verdict| verdict.p),
-                        "supports": verdict.map(|verdict| verdict.supports),
+                        "supports": verdict.and_then(|verdict| verdict.supports),
                         "by": verdict.map(|verdict| verdict.by),
                         "detector": self.detector,
                         "error": failed,
@@ -205,30 +233,35 @@ impl SearchResult<'_> {
                 "title": ranked.passage.title,
                 "text": ranked.passage.text,
                 "score": ranked.score,
-                "was": plain.and_then(|plain| plain.rank_of(ranked.at)),
+                "was": plain.and_then(|plain| plain.ranking.rank_of(ranked.at)),
                 "verdicts": verdicts,
+                "decision": judgments.decision(ranked.at).as_ref().map(decision),
             })
         })
         .collect()
     }
 
-    /// For spreadsheets: a line a passage, the supported perspectives by number from 1.
+    /// For spreadsheets: a line a passage, the supported perspectives by number from 1, `?` for an unjudged passage; then what the
+    /// passage does with two opposite statements: first, second, both, neither or unclear.
     pub fn tsv(&self) -> String {
-        let mut out = String::from("question\tlane\trank\tid\tscore\tsupports\n");
-        for lane in &self.lanes {
+        let mut out = String::from("question\tlane\trank\tid\tscore\tsupports\toutcome\n");
+        for (recipe, lane) in self.lanes() {
             for (i, ranked) in
-                lane.ranking.iter().flat_map(|ranking| ranking.iter()).take(self.plan.k).enumerate()
+                lane.ranking.iter().flat_map(|ranking| ranking.iter()).take(self.outcome.query.k).enumerate()
             {
-                let supports = self.book.support(ranked.at).map_or_else(
+                let supports = self.judgments().support(ranked.at).map_or_else(
                     || "?".to_owned(),
                     |set| set.iter().map(|i| (i + 1).to_string()).collect::<Vec<_>>().join(","),
                 );
                 let field = |text: &str| safe::line(text);
-                let (question, id) = (field(&self.plan.question.text), field(&ranked.passage.id));
+                let (question, id) = (field(&self.outcome.query.question.text), field(&ranked.passage.id));
+                let outcome = match self.judgments().decision(ranked.at) {
+                    Some(decision) => decision.outcome.name(),
+                    None => "",
+                };
                 let _ = writeln!(
                     out,
-                    "{question}\t{}\t{}\t{id}\t{:.4}\t{supports}",
-                    lane.recipe,
+                    "{question}\t{recipe}\t{}\t{id}\t{:.4}\t{supports}\t{outcome}",
                     i + 1,
                     ranked.score
                 );
@@ -238,23 +271,70 @@ impl SearchResult<'_> {
     }
 }
 
-/// The figures of a lane in one line, as the screen shows them.
-pub fn line(figures: &Figures, book: &Book, plan: &Plan, glyphs: Glyphs) -> String {
-    let question = &plan.question;
+fn milliseconds(lane: &Lane) -> f64 {
+    lane.took.as_secs_f64() * 1e3
+}
+
+/// `{"rank": 3}`, or `{"below": 23}` where none of the first 23 supports the perspective.
+fn first_rank(first: &FirstRank) -> Value {
+    match first {
+        FirstRank::At(rank) => json!({"rank": rank}),
+        FirstRank::Below(judged) => json!({"below": judged}),
+    }
+}
+
+/// A decision as programs read it: no side where it is unclear.
+pub fn decision(decision: &Decision) -> Value {
+    let side = match decision.outcome {
+        Side::Side(side) => json!(side),
+        Side::Both => json!("both"),
+        Side::Neither => json!("neither"),
+        Side::Unclear => Value::Null,
+    };
+    json!({"side": side, "engaged": decision.engaged, "p": decision.p})
+}
+
+/// `.46 (.00–1.0)`
+fn between(spread: Spread, short: fn(f64) -> String) -> String {
+    let [mean, low, high] = [spread.mean, spread.low, spread.high].map(|x| short(x).trim().to_owned());
+    format!("{mean} ({low}–{high})")
+}
+
+/// The figures of a lane in one line, as the screen shows them: mean and interval where a model judged.
+fn line(
+    figures: &Figures,
+    doubt: Option<&Doubt>,
+    judgments: &Judgments,
+    query: &Query,
+    glyphs: Glyphs,
+) -> String {
+    let question = &query.question;
     let k = figures.k;
     let mut out = format!(
         "MRecall@{k} {} · {}/{} sides",
-        figures.shown(|| format!("{:.0}", figures.mrecall)),
+        doubt.map_or_else(
+            || figures.shown(|| format!("{:.0}", figures.mrecall)),
+            |doubt| between(doubt.mrecall, share)
+        ),
         figures.covered.len(),
-        book.perspectives
+        judgments.perspectives
     );
-    let _ = write!(out, " · Prec@{k} {} ·", figures.shown(|| share(figures.prec)));
+    let prec = || figures.shown(|| share(figures.prec));
+    let _ = write!(out, " · Prec@{k} {} ·", doubt.map_or_else(prec, |doubt| between(doubt.prec, share)));
     for (i, count) in figures.supporting.iter().enumerate() {
         let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));
     }
     let _ = write!(out, " {}{}", Mark::None.glyph(glyphs), figures.none);
+    if figures.unclear > 0 {
+        let _ = write!(out, " {}{}", Mark::Unclear.glyph(glyphs), figures.unclear);
+    }
+    if let Some(Doubt { range: (low, high), .. }) = doubt.filter(|doubt| doubt.range.0 < doubt.range.1) {
+        let _ = write!(out, " · MRecall {low:.0} to {high:.0} by what the unclear support");
+    }
     if let Some(sides) = figures.sides {
-        let _ = write!(out, " · lean {}", figures.shown(|| signed(sides.lean()).trim().to_owned()));
+        let lean = || figures.shown(|| signed(sides.lean()).trim().to_owned());
+        let mean = doubt.and_then(|doubt| doubt.lean).map(|lean| between(lean, signed));
+        let _ = write!(out, " · lean {}", mean.unwrap_or_else(lean));
     }
     let _ = write!(out, " · first rank");
     for (i, first) in figures.first.iter().enumerate() {
@@ -264,6 +344,6 @@ pub fn line(figures: &Figures, book: &Book, plan: &Plan, glyphs: Glyphs) -> Stri
             FirstRank::Below(judged) => drop(write!(out, " {mark}>{judged}")),
         }
     }
-    let _ = write!(out, " · {}/{} judged ({})", figures.judged, figures.returned, book.source);
+    let _ = write!(out, " · {}/{} judged ({})", figures.judged, figures.returned, judgments.source);
     out
 }

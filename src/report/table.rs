@@ -17,13 +17,19 @@ pub struct Cell {
     pub interval: Option<(f64, f64)>,
     /// Questions it is a mean of.
     pub n: usize,
-    /// How likely a difference this great from the lane's plain form is by chance, corrected for the lanes compared; none where
-    /// it is not compared.
+    /// The p-value of the difference from the lane's plain form, corrected for the number of lanes compared; `None` if it is not
+    /// compared.
     pub p: Option<f64>,
-    /// The interval with the doubt of the model's verdicts, where they counted.
+    /// The interval that includes the uncertainty of the model's verdicts, if they counted.
     pub doubt: Option<Spread>,
-    /// Share of the passages it looks at which have a label, where that is not the row's.
+    /// The difference from the lane's plain form with questions and verdicts drawn, if the model's verdicts counted.
+    pub difference: Option<Spread>,
+    /// Share of the passages it looks at that have a label, if that differs from the row's.
     pub judged: Option<f64>,
+    /// How much [`Cell::doubt`] is widened at both ends, for the bias of the model's means.
+    pub widened: f64,
+    /// It is a number of things, printed without decimals.
+    pub count: bool,
 }
 
 /// A lane's figures.
@@ -31,15 +37,15 @@ pub struct Cell {
 pub struct Row {
     /// Its recipe, or the run's name.
     pub lane: String,
-    /// One a column; none where there is nothing to measure.
+    /// One a column; `None` if there is nothing to measure.
     pub cells: Vec<Option<Cell>>,
     /// Questions without a list, with the reason. They count as 0.
     pub failed: Vec<(String, String)>,
-    /// Share of the passages that count which have a label.
+    /// Share of the first k passages that have a label.
     pub judged: Option<f64>,
-    /// A measure's value for each question, as [`Table::asked`] names them; empty where nothing is told by question.
+    /// A measure's value for each question, as [`Table::question_ids`] names them; empty where there are no values by question.
     pub values: Vec<Vec<Option<f64>>>,
-    /// A measure's mean in every replicate behind its doubt.
+    /// A measure's mean in every replicate behind its interval.
     pub replicates: Vec<Option<Vec<f64>>>,
 }
 
@@ -51,7 +57,7 @@ pub struct Table {
     /// The question set's name, where there are several.
     pub set: Option<String>,
     /// The questions' ids.
-    pub asked: Vec<String>,
+    pub question_ids: Vec<String>,
     /// The measures by name.
     pub columns: Vec<String>,
     /// The lanes.
@@ -62,19 +68,19 @@ pub struct Table {
     pub k: Option<usize>,
     /// Which labels counted.
     pub label_source: String,
-    /// What is to be known before a figure is believed: told first.
+    /// A warning about the figures, printed first.
     pub caution: Option<String>,
-    /// What a reader must know, a line each.
+    /// Notes for the reader, one a line.
     pub notes: Vec<String>,
     /// Versions, models, corpus.
     pub provenance: Value,
-    /// Printed for people with a row a measure, not a row a lane: for many measures of few lanes.
+    /// Whether people see a row a measure instead of a row a lane: for many measures of few lanes.
     pub turned: bool,
     /// Tables of other columns that are printed below this one.
     pub further: Vec<Table>,
 }
 
-/// Decimals of a figure that is no share.
+/// A figure that is no share, with its decimals.
 fn figure(value: f64) -> String {
     // No sign before a zero.
     let value = value + 0.0;
@@ -83,10 +89,15 @@ fn figure(value: f64) -> String {
 
 impl Cell {
     fn star(&self) -> &'static str {
-        if self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
+        // No lane is called better or worse where the model's doubt leaves room for the opposite.
+        let undecided = self.difference.is_some_and(|difference| difference.holds_zero());
+        if !undecided && self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
     }
 
     fn text(&self) -> String {
+        if self.count {
+            return format!("{:.0}", self.mean);
+        }
         let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
         let between = |low, high| format!("{}–{}", short(low), short(high));
         let interval =
@@ -135,7 +146,7 @@ impl Table {
         (column(0), (1..heads.len()).map(column).collect())
     }
 
-    /// What stands below the table.
+    /// The notes below the table.
     pub(super) fn remarks(&self) -> Vec<String> {
         let cells = || self.rows.iter().flat_map(|row| row.cells.iter().flatten());
         let set = self.set.as_ref().map_or_else(String::new, |set| format!("{set}: "));
@@ -145,14 +156,20 @@ impl Table {
         remarks.push(format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source));
         if cells().any(|cell| cell.doubt.is_some()) {
             remarks.push(
-                "[…]: 95 % with the questions and the model's verdicts drawn, each verdict with its own probability; about the mean that \
-                 the probabilities expect, which may lie beside the measured one"
+                "means are what the model's probabilities expect; […]: 95 % with the questions and every passage's verdict drawn from them"
                     .into(),
             );
         }
         if self.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| cell.p.is_some()) {
             remarks.push(
-                "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05".into(),
+                match cells().any(|cell| cell.difference.is_some()) {
+                    false => "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05",
+                    true => {
+                        "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05, and the interval of the \
+                         difference with the verdicts drawn does not hold 0"
+                    }
+                }
+                .into(),
             );
         }
         for row in self.rows.iter().filter(|row| !row.failed.is_empty()) {
@@ -191,7 +208,7 @@ impl Table {
         self.with_further(out, Table::text)
     }
 
-    /// Everything printed, the tables below with a blank line between.
+    /// All tables, with a blank line between them.
     fn with_further(&self, out: String, print: impl Fn(&Table) -> String) -> String {
         self.further.iter().fold(out, |out, table| out + "\n" + &print(table))
     }
@@ -251,7 +268,7 @@ impl Table {
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (measure, cell) in self.columns.iter().zip(&row.cells) {
-                let Some(Cell { mean, interval, n, p, doubt, judged }) = cell else { continue };
+                let Some(Cell { mean, interval, n, p, doubt, judged, .. }) = cell else { continue };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
                 let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
                 let (p, judged) = (optional(*p), optional(judged.or(row.judged)));
@@ -268,17 +285,20 @@ impl Table {
         out
     }
 
-    /// For programs; the shape is kept stable.
+    /// For programs; the format is stable.
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let measures = self.columns.iter().zip(&row.cells).filter_map(|(name, cell)| {
-                let Cell { mean, interval, n, p, doubt, judged } = cell.as_ref()?;
+                let Cell { mean, interval, n, p, doubt, judged, difference, .. } = cell.as_ref()?;
                 let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
                 let judged = judged.or(row.judged);
                 let mut value =
                     json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": judged});
                 if let Some(Spread { mean, low, high }) = doubt {
                     value["doubt"] = json!({"mean": mean, "low": low, "high": high});
+                }
+                if let Some(Spread { mean, low, high }) = difference {
+                    value["difference"] = json!({"mean": mean, "low": low, "high": high});
                 }
                 Some((name.clone(), value))
             });
@@ -292,7 +312,7 @@ impl Table {
         });
         let failed: std::collections::BTreeSet<_> =
             self.rows.iter().flat_map(|row| &row.failed).map(|(id, _)| id).collect();
-        let mut told = json!({
+        let mut value = json!({
             "suite": self.suite,
             "k": self.k,
             "questions": self.questions,
@@ -304,12 +324,12 @@ impl Table {
             "provenance": self.provenance,
         });
         if let Some(set) = &self.set {
-            told["set"] = json!(set);
+            value["set"] = json!(set);
         }
         if !self.further.is_empty() {
-            told["further"] = self.further.iter().map(Table::json).collect();
+            value["further"] = self.further.iter().map(Table::json).collect();
         }
-        told
+        value
     }
 }
 
@@ -347,6 +367,21 @@ mod tests {
         assert_eq!(lines[3], "2 questions · labels: gold · 95 % intervals by question");
         assert!(lines[4].starts_with("* differs"));
         assert_eq!(lines[5], "minilm+mmr@0.75: 1 questions without a list, counted as 0 (first q1: a_b|c)");
+    }
+
+    #[test]
+    fn no_lane_is_called_better_where_the_interval_of_the_difference_holds_0() {
+        let mut table = table();
+        let spread = |low| Some(Spread { mean: 0.1, low, high: 0.3 });
+        let cell = |table: &mut Table, low| {
+            let cell = table.rows[1].cells[0].as_mut().unwrap();
+            (cell.doubt, cell.difference) = (spread(0.1), spread(low));
+            table.text()
+        };
+        assert!(cell(&mut table, 0.05).contains("0.7500* ("));
+        let text = cell(&mut table, -0.05);
+        assert!(text.contains("0.7500 (") && text.contains("does not hold 0"), "{text}");
+        assert_eq!(table.json()["rows"][1]["measures"]["MRecall@5"]["difference"]["low"], json!(-0.05));
     }
 
     #[test]

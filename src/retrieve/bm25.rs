@@ -1,8 +1,8 @@
 //! BM25 as Lucene scores it, with `k1` and `b` free.
 //!
 //! `Σ_t idf(t) · tf / (tf + k1·(1 − b + b·|d|/avg))` over the terms of the query, repeated terms counting as often as they
-//! stand there; `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. `|d|` is counted exactly, where Lucene
-//! keeps one byte of it: at k1 = 1.2, b = .75 the byte costs half a point of nDCG@10 on ArguAna. Every posting is scored: tantivy's
+//! occur; `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. `|d|` is exact, where Lucene
+//! stores one byte of it: at k1 = 1.2, b = .75 the byte costs half a point of nDCG@10 on ArguAna. Every posting is scored: tantivy's
 //! block maxima hold for its own constants only.
 
 use std::sync::Arc;
@@ -11,18 +11,17 @@ use tantivy::DocSet;
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 
-use super::analysis::terms;
-use super::index::{Segment, TermIndex};
-use super::{Hit, RetrieveError, Retriever, top::top};
+use super::index::{Segment, TermIndex, terms};
+use super::{Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
 use crate::work::{Stop, Stopped, on_cores};
 
 /// BM25's two constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25 {
-    /// How soon a repeated term stops counting, ≥ 0.
+    /// Saturation of repeated terms, ≥ 0.
     pub k1: f32,
-    /// How much a long passage is held against it, from 0 to 1.
+    /// Length normalisation, from 0 to 1.
     pub b: f32,
 }
 
@@ -33,7 +32,7 @@ impl Default for Bm25 {
     }
 }
 
-/// What one term of the query gives one passage.
+/// The contribution of one query term to a passage's score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermShare {
     /// The stem.
@@ -50,16 +49,16 @@ pub struct TermRetriever {
 }
 
 impl TermRetriever {
-    /// Scores the postings of `index`, which must be of `corpus`.
+    /// Ranks `corpus` by its `index`.
     pub fn new(corpus: Arc<Corpus>, index: Arc<TermIndex>, constants: Bm25) -> Self {
         TermRetriever { corpus, index, constants }
     }
 
-    /// The query's distinct terms in order of appearance, with how often each stands there.
+    /// The query's distinct terms in order of appearance, with their number of occurrences.
     pub fn weighted(query: &str) -> Vec<(String, f32)> {
         let mut weighted: Vec<(String, f32)> = Vec::new();
         for term in terms(query) {
-            match weighted.iter_mut().find(|(known, _)| *known == term.text) {
+            match weighted.iter_mut().find(|(other, _)| *other == term.text) {
                 Some((_, times)) => *times += 1.0,
                 None => weighted.push((term.text, 1.0)),
             }
@@ -67,7 +66,7 @@ impl TermRetriever {
         weighted
     }
 
-    /// In how many passages a term stands.
+    /// The number of passages with a term.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -80,7 +79,7 @@ impl TermRetriever {
         Ok(frequency)
     }
 
-    /// What a posting of a term is worth, by the term's number there and the passage's.
+    /// The weight of a term: its idf times its number of occurrences in the query.
     fn weight(&self, term: &str, times: f32) -> Result<f32, RetrieveError> {
         let (count, frequency) = (self.corpus.len() as f32, self.frequency(term)? as f32);
         Ok(times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln())
@@ -108,7 +107,7 @@ impl TermRetriever {
             }
             let found = segment.postings.read_block_postings(term, IndexRecordOption::WithFreqs)?;
             let Some(mut postings) = found else { continue };
-            // Whole blocks: asking for one posting after another takes twice as long.
+            // Whole blocks: iterating over single postings takes twice as long.
             while !postings.docs().is_empty() {
                 for (document, times) in postings.docs().iter().zip(postings.freqs()) {
                     let at = *document as usize;
@@ -121,7 +120,7 @@ impl TermRetriever {
         Ok(top(&self.corpus, depth, scored))
     }
 
-    /// What each weighted term gives one passage; the shares add up to its score.
+    /// The contribution of each weighted term to a passage; they add up to its score.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -139,8 +138,8 @@ impl TermRetriever {
             let mut share = 0.0;
             if let Some(segment) = segment {
                 let document = passage.0 - segment.first.0;
-                let asked = tantivy::Term::from_field_text(self.index.contents, term);
-                let found = segment.postings.read_postings(&asked, IndexRecordOption::WithFreqs)?;
+                let term_key = tantivy::Term::from_field_text(self.index.contents, term);
+                let found = segment.postings.read_postings(&term_key, IndexRecordOption::WithFreqs)?;
                 if let Some(mut postings) = found
                     && postings.doc() <= document
                     && postings.seek(document) == document
@@ -164,14 +163,14 @@ impl TermRetriever {
         depth: usize,
         stop: &Stop,
     ) -> Result<Vec<Hit>, RetrieveError> {
-        let mut asked = Vec::with_capacity(weighted.len());
+        let mut keys = Vec::with_capacity(weighted.len());
         for (term, times) in weighted {
             let weight = self.weight(term, *times)?;
-            asked.push((tantivy::Term::from_field_text(self.index.contents, term), weight));
+            keys.push((tantivy::Term::from_field_text(self.index.contents, term), weight));
         }
-        // Every segment is scored by itself: its scores fit into a core's own cache.
+        // Segments are scored one by one: their scores fit into a core's cache.
         let segments = &self.index.segments;
-        let best = on_cores(segments.len(), stop, |i| self.of_segment(&segments[i], &asked, depth, stop));
+        let best = on_cores(segments.len(), stop, |i| self.of_segment(&segments[i], &keys, depth, stop));
         if best.len() < segments.len() {
             return Err(Stopped.into());
         }
@@ -190,19 +189,19 @@ impl Retriever for TermRetriever {
 mod tests {
     use super::*;
 
-    /// One score a passage, by the formula as it is written, over every passage.
+    /// Scores every passage by the formula as written.
     fn by_hand(corpus: &Corpus, query: &str, Bm25 { k1, b }: Bm25) -> Vec<(PassageIx, f32)> {
-        let held: Vec<Vec<String>> = corpus
+        let passages: Vec<Vec<String>> = corpus
             .places()
             .map(|at| terms(&corpus.passage(at).contents()).into_iter().map(|term| term.text).collect())
             .collect();
-        let count = held.len() as f32;
-        let average = (held.iter().map(Vec::len).sum::<usize>() as f64 / f64::from(count)) as f32;
-        let mut scores = vec![0f32; held.len()];
+        let count = passages.len() as f32;
+        let average = (passages.iter().map(Vec::len).sum::<usize>() as f64 / f64::from(count)) as f32;
+        let mut scores = vec![0f32; passages.len()];
         for (term, times) in TermRetriever::weighted(query) {
-            let frequency = held.iter().filter(|terms| terms.contains(&term)).count() as f32;
+            let frequency = passages.iter().filter(|terms| terms.contains(&term)).count() as f32;
             let weight = times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln();
-            for (terms, score) in held.iter().zip(&mut scores) {
+            for (terms, score) in passages.iter().zip(&mut scores) {
                 let here = terms.iter().filter(|other| **other == term).count() as f32;
                 let length = k1 * (1.0 - b) + k1 * b / average * terms.len() as f32;
                 if here > 0.0 {
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_many_segments_gives_what_scoring_every_passage_gives_to_the_last_bit() {
+    fn an_index_of_many_segments_scores_exactly_as_the_formula_over_all_passages() {
         let words = ["zoo", "animal", "cage", "wild", "law", "keeper", "the", "city"];
         let text = |i: usize| {
             let word = |j: usize| words[(i * 31 + j * j * 7 + i / 5) % (3 + i % 6)];
@@ -238,7 +237,7 @@ mod tests {
     }
 
     fn retriever(constants: Bm25) -> TermRetriever {
-        let corpus = Arc::new(Corpus::carried(
+        let corpus = Arc::new(Corpus::builtin(
             "t",
             b"{\"_id\":\"1\",\"text\":\"zoos keep animals\"}\n{\"_id\":\"2\",\"text\":\"animals animals run\"}\n{\"_id\":\"3\",\"text\":\"trains\"}\n",
         ));
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_score_is_lucenes_formula_worked_by_hand() {
+    fn the_score_is_lucenes_formula_computed_by_hand() {
         let hits = retriever(Bm25::default()).search("animals", 10, &Stop::never()).unwrap();
         let idf = (1.0f32 + (3.0 - 2.0 + 0.5) / (2.0 + 0.5)).ln();
         let length = 0.9 * (1.0 - 0.4 + 0.4 * 3.0 / (7.0 / 3.0));
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_that_stands_twice_in_the_query_counts_twice() {
+    fn a_term_that_occurs_twice_in_the_query_counts_twice() {
         let retriever = retriever(Bm25::default());
         let once = retriever.search("zoos", 1, &Stop::never()).unwrap()[0].score;
         let twice = retriever.search("zoos Zoo", 1, &Stop::never()).unwrap()[0].score;

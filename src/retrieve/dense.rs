@@ -1,19 +1,22 @@
 //! Dense retrieval: the dot product of vectors, over every passage, exactly.
 //!
-//! Where the vectors are many, their codes are scanned first. They say between which bounds each product lies, and every passage
-//! whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so the list is
-//! the one that scoring all vectors gives, to the last bit.
+//! In large corpora the codes are scanned first. They bound each product, and every passage whose upper bound reaches the depth-th
+//! best lower bound is scored by its vector. No other can be among the best, so the list equals, to the last bit, the one that
+//! scoring all vectors gives.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::{Hit, RetrieveError, Retriever, top::top};
+use parking_lot::Mutex;
+
+use super::{Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
 use crate::encode::{Codes, Encoder, Role, Vectors};
+use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
-/// Passages scored between two looks at the stop.
+/// Passages scored between two checks of the stop.
 const BATCH: usize = 8_192;
-/// Passages scored again between two looks.
+/// Passages rescored between two checks.
 const AGAIN: usize = 256;
 
 /// Exact search by vectors.
@@ -32,7 +35,7 @@ struct Bounded {
 }
 
 impl DenseRetriever {
-    /// Ranks `corpus` by `vectors`, which `encoder` made of it.
+    /// Ranks `corpus` by its `vectors`, made by `encoder`.
     pub fn new(corpus: Arc<Corpus>, encoder: Arc<dyn Encoder>, vectors: Arc<Vectors>) -> Self {
         DenseRetriever { corpus, encoder, vectors }
     }
@@ -45,7 +48,7 @@ impl DenseRetriever {
         self.best_along((query, 0.0), depth, stop, |passage| dot(query, passage))
     }
 
-    /// Ranks the corpus by a score that is the dot product with a direction and a constant, give or take `slack` for a vector of
+    /// Ranks the corpus by a score that equals the dot product with a direction plus a constant, up to `slack` for a vector of
     /// length 1.
     ///
     /// # Errors
@@ -88,7 +91,7 @@ impl DenseRetriever {
         self.top_of(scored, batches, depth)
     }
 
-    /// The best of what all batches gave, unless some were not begun.
+    /// The best of all batches; an error if some did not run.
     fn top_of(
         &self,
         scored: Vec<std::io::Result<Vec<(PassageIx, f32)>>>,
@@ -111,20 +114,20 @@ fn within_reach(
     depth: usize,
     stop: &Stop,
 ) -> Result<Vec<u32>, Stopped> {
-    // `depth` rows are known to score this much.
+    // At least `depth` rows score this much.
     let sure = Mutex::new(f32::NEG_INFINITY);
     let batches = codes.len().div_ceil(BATCH);
     let found = on_cores(batches, stop, |i| {
-        let least = *sure.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = *sure.lock();
         let mut found = Vec::new();
         codes.bounds(direction, i * BATCH..(i + 1) * BATCH, |row, low, high| {
-            // Bounds that are no number rule nothing out.
+            // NaN bounds exclude nothing.
             if high >= least || high.is_nan() {
                 found.push(Bounded { row: row as u32, low, high });
             }
         });
         let least = lowest_of_best(&found, depth);
-        let mut sure = sure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sure = sure.lock();
         *sure = sure.max(least);
         found
     });
@@ -136,7 +139,7 @@ fn within_reach(
     Ok(found.iter().filter(|row| row.high >= least || row.high.is_nan()).map(|row| row.row).collect())
 }
 
-/// The depth-th greatest lower bound; nothing is known where there are fewer rows.
+/// The depth-th greatest lower bound; negative infinity if there are fewer rows.
 fn lowest_of_best(found: &[Bounded], depth: usize) -> f32 {
     let mut lows: Vec<f32> = found.iter().map(|row| row.low).filter(|low| !low.is_nan()).collect();
     match depth.checked_sub(1) {
@@ -149,19 +152,6 @@ impl Retriever for DenseRetriever {
     fn search(&self, query: &str, depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
         self.nearest(&self.encoder.encode(query, Role::Query)?, depth, stop)
     }
-}
-
-/// The dot product, in eight running sums so that the compiler can use wide registers.
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0f32; 8];
-    let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f32 = a_rows.remainder().iter().zip(b_rows.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a_rows.zip(b_rows) {
-        for lane in 0..8 {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    sums.iter().sum::<f32>() + tail
 }
 
 #[cfg(test)]
@@ -184,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Rows of unit length around a few centres, so that many lie close together and some are equal.
+    /// Rows of unit length around a few centres, so many are close and some are equal.
     fn rows(count: usize) -> Vec<Vec<f32>> {
         let mut seed = 5u32;
         let mut next = || {
@@ -204,7 +194,7 @@ mod tests {
         rows
     }
 
-    /// The same corpus with rows in memory, all of which are scored, and with rows on disk and their codes.
+    /// The same corpus with rows in memory, and with rows on disk and codes.
     fn both(rows: &[Vec<f32>]) -> (tempfile::TempDir, [DenseRetriever; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("v.f32");
@@ -218,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_by_codes_gives_what_scoring_every_vector_gives_to_the_last_bit() {
+    fn a_search_by_codes_equals_scoring_every_vector_to_the_last_bit() {
         let rows = rows(BATCH + 77);
         let (_folder, [plain, coded]) = both(&rows);
         for query in rows.iter().take(4).chain([&vec![0.0; 16], &vec![f32::NAN; 16]]) {
@@ -236,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn so_does_a_search_by_every_projection_that_runs_along_a_direction() {
+    fn a_search_along_a_projections_direction_equals_scoring_every_vector() {
         let rows = rows(501);
         let (_folder, [plain, coded]) = both(&rows);
         let mut along = 0;
@@ -256,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_is_stopped_says_so() {
+    fn a_stopped_search_returns_an_error() {
         let (_folder, both) = both(&rows(BATCH + 3));
         let now = Arc::new(std::sync::atomic::AtomicU64::new(1));
         for retriever in both {
-            let told = retriever.nearest(&[0.1; 16], 5, &Stop::when_past(&now, 0));
-            assert!(matches!(told, Err(RetrieveError::Stopped(_))));
+            let stopped = retriever.nearest(&[0.1; 16], 5, &Stop::when_past(&now, 0));
+            assert!(matches!(stopped, Err(RetrieveError::Stopped(_))));
         }
     }
 }

@@ -1,5 +1,9 @@
-//! The term index: which passages hold which terms how often, kept by tantivy.
+//! Text to terms as Lucene's English analyzer does it, and the term index that tantivy stores.
+//!
+//! The analyzer: UAX #29 words, possessives stripped, lower case, Lucene's stop words, the original Porter stemmer. tantivy's own
+//! English analyzer uses Porter2 and keeps possessives, which moves published figures by points.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,19 +12,19 @@ use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexSettings, IndexWriter, InvertedIndexReader, TantivyDocument};
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::RetrieveError;
-use super::analysis::terms;
 use crate::corpus::{Corpus, PassageIx};
-use crate::work::{Job, Progress, Stop, Stopped, Tell, on_cores};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_cores};
 
-/// Bytes the writer may fill before it writes a segment of its own accord.
+/// Memory of the writer, large enough that it never flushes a segment by itself.
 const WRITER_MEMORY: usize = 256 << 20;
-/// Passages of a segment: their scores fit into a core's own cache, and all cores have a share in a search.
+/// Passages of a segment: their scores fit into a core's cache, and a search uses all cores.
 const SEGMENT: usize = 65_536;
-/// Passages analysed between two looks at the stop.
+/// Passages analysed between two checks of the stop.
 const BATCH: usize = 4_096;
-/// Passages that a thread analyses at a time.
+/// Passages a thread analyses at a time.
 const SHARE: usize = 64;
 
 impl From<tantivy::TantivyError> for RetrieveError {
@@ -39,27 +43,27 @@ impl From<std::io::Error> for RetrieveError {
 pub struct TermIndex {
     pub(super) contents: Field,
     pub(super) segments: Vec<Segment>,
-    /// Terms of a passage, on average.
+    /// Average number of terms of a passage.
     pub(super) average: f32,
 }
 
-/// A run of passages whose postings lie together.
+/// Consecutive passages with their postings.
 pub(super) struct Segment {
     pub postings: Arc<InvertedIndexReader>,
-    /// The passage its document 0 is; the others follow in order.
+    /// The passage of document 0; the others follow in order.
     pub first: PassageIx,
-    /// Terms of every document, counted exactly.
+    /// Exact number of terms of every document.
     pub lengths: Vec<f32>,
 }
 
 impl TermIndex {
-    /// Where it lies below a corpus's folder; renamed whenever the analysis or the fields change.
+    /// Its folder inside a corpus's folder; to be renamed whenever the analyzer or the fields change.
     pub const FOLDER: &str = "terms-2";
 
     /// Indexes a small corpus in memory.
     ///
     /// # Errors
-    /// tantivy refused it.
+    /// tantivy failed.
     pub fn in_memory(corpus: &Corpus) -> Result<Self, RetrieveError> {
         Self::in_segments_of(SEGMENT, corpus)
     }
@@ -73,17 +77,28 @@ impl TermIndex {
     /// Indexes a corpus into `folder`, which must be empty.
     ///
     /// # Errors
-    /// The folder cannot be written, or `stop` was set; the folder is then of no use.
-    pub fn build(folder: &Path, corpus: &Corpus, tell: Tell<'_>, stop: &Stop) -> Result<(), RetrieveError> {
+    /// The folder cannot be written, or `stop` was set; the folder is unusable then.
+    pub fn build(
+        folder: &Path,
+        corpus: &Corpus,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<(), RetrieveError> {
         let directory =
             MmapDirectory::open(folder).map_err(|error| RetrieveError::Index(error.to_string()))?;
-        fill(&Index::create(directory, schema(), IndexSettings::default())?, corpus, SEGMENT, tell, stop)
+        fill(
+            &Index::create(directory, schema(), IndexSettings::default())?,
+            corpus,
+            SEGMENT,
+            on_progress,
+            stop,
+        )
     }
 
     /// Opens what [`TermIndex::build`] wrote.
     ///
     /// # Errors
-    /// It is not there or not whole.
+    /// It is missing or incomplete.
     pub fn open(folder: &Path) -> Result<Self, RetrieveError> {
         Self::read(&Index::open_in_dir(folder)?)
     }
@@ -118,13 +133,13 @@ fn schema() -> Schema {
     schema.build()
 }
 
-/// One indexing thread and no merging, so that a segment holds passages that follow one another. What costs most, the analysis, is
-/// done on all cores beside it.
+/// One indexing thread and no merging, so that a segment holds consecutive passages. The expensive part, the analysis, runs on
+/// all cores.
 fn fill(
     index: &Index,
     corpus: &Corpus,
     segment: usize,
-    tell: Tell<'_>,
+    on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<(), RetrieveError> {
     let field = |name| index.schema().get_field(name);
@@ -157,16 +172,16 @@ fn fill(
                 writer.commit()?;
             }
         }
-        tell(Progress { job: Job::Indexing, done: start as u64, total: total as u64 });
+        on_progress(Progress { job: Job::Indexing, done: start as u64, total: total as u64 });
     }
     writer.commit()?;
-    tell(Progress { job: Job::Indexing, done: total as u64, total: total as u64 });
+    on_progress(Progress { job: Job::Indexing, done: total as u64, total: total as u64 });
     Ok(())
 }
 
-/// The terms of a text as tantivy takes them; it is given no text of its own to keep.
+/// The terms of a text for tantivy, which stores no text.
 fn tokens(text: &str) -> PreTokenizedString {
-    let token = |(position, term): (usize, super::analysis::Term)| Token {
+    let token = |(position, term): (usize, self::Term)| Token {
         offset_from: term.at.start,
         offset_to: term.at.end,
         position,
@@ -176,5 +191,139 @@ fn tokens(text: &str) -> PreTokenizedString {
     PreTokenizedString {
         text: String::new(),
         tokens: terms(text).into_iter().enumerate().map(token).collect(),
+    }
+}
+
+const STOP: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
+    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
+    "was", "will", "with",
+];
+
+/// Lucene cuts longer words into pieces of this many characters.
+const LONGEST: usize = 255;
+
+/// A term and its position in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The stem.
+    pub text: String,
+    /// The byte range of its word.
+    pub at: Range<usize>,
+}
+
+/// The terms of a text, in order.
+pub fn terms(text: &str) -> Vec<Term> {
+    let mut out = Vec::new();
+    for (start, word) in text.unicode_word_indices() {
+        let mut from = start;
+        for piece in pieces(word) {
+            let at = from..from + piece.len();
+            from = at.end;
+            if let Some(text) = term(piece) {
+                out.push(Term { text, at });
+            }
+        }
+    }
+    out
+}
+
+fn pieces(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.char_indices().nth(LONGEST).map_or(rest.len(), |(i, _)| i);
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(piece)
+    })
+}
+
+fn term(word: &str) -> Option<String> {
+    let word = word
+        .strip_suffix(['s', 'S'])
+        .and_then(|w| w.strip_suffix(['\'', '\u{2019}', '\u{ff07}']))
+        .unwrap_or(word);
+    let lower = word.to_lowercase();
+    if lower.is_empty() || STOP.contains(&lower.as_str()) {
+        return None;
+    }
+    Some(stem(&lower))
+}
+
+/// The original Porter stemmer with the two changes that its author published later and Lucene has: `bli` → `ble` and
+/// `logi` → `log`, after a vowel and a consonant.
+fn stem(word: &str) -> String {
+    // Lucene leaves words of one or two UTF-16 units as they are; letters other than a–z count as consonants.
+    if word.encode_utf16().count() < 3 {
+        return word.to_owned();
+    }
+    let departure = [
+        ("blies", "ble"),
+        ("bly", "ble"),
+        ("bli", "ble"),
+        ("logies", "log"),
+        ("logy", "log"),
+        ("logi", "log"),
+    ]
+    .iter()
+    .find_map(|(ending, other)| Some((word.strip_suffix(ending)?, other)))
+    .filter(|(before, _)| has_measure(before))
+    .map(|(before, other)| format!("{before}{other}"));
+    let porter = frostem::Stemmer::new(frostem::Algorithm::Porter);
+    porter.stem(departure.as_deref().unwrap_or(word)).into_owned()
+}
+
+/// Porter's m > 0: a consonant follows a vowel somewhere.
+fn has_measure(text: &str) -> bool {
+    let mut vowel_before = false;
+    text.chars().any(|c| {
+        let vowel = matches!(c, 'a' | 'e' | 'i' | 'o' | 'u') || (c == 'y' && !vowel_before);
+        let turn = vowel_before && !vowel;
+        vowel_before = vowel;
+        turn
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        terms(text).into_iter().map(|term| term.text).collect()
+    }
+
+    #[test]
+    fn words_are_lowered_stemmed_and_stopped_as_in_lucene() {
+        assert_eq!(
+            texts("The keepers' animals were NOT relational; it's Zoo's"),
+            ["keeper", "anim", "were", "relat", "zoo"]
+        );
+    }
+
+    #[test]
+    fn the_later_changes_of_porters_stemmer_are_included_as_in_lucene() {
+        assert_eq!(
+            texts("possibly possible archaeology archaeological technologies naïve"),
+            ["possibl", "possibl", "archaeolog", "archaeolog", "technolog", "naïv"]
+        );
+    }
+
+    #[test]
+    fn a_term_has_the_byte_range_of_its_word() {
+        let text = "wide Züge running";
+        assert_eq!(
+            terms(text).iter().map(|t| &text[t.at.clone()]).collect::<Vec<_>>(),
+            ["wide", "Züge", "running"]
+        );
+    }
+
+    #[test]
+    fn every_ideograph_is_a_term_and_a_very_long_word_is_cut() {
+        assert_eq!(texts("動物園"), ["動", "物", "園"]);
+        assert_eq!(texts(&"x".repeat(600)).iter().map(String::len).collect::<Vec<_>>(), [255, 255, 90]);
+        assert_eq!(texts("🦁 … \u{1b}[31m").len(), 1);
     }
 }

@@ -1,54 +1,41 @@
-//! All that the interface knows. Plain data: everything that changes it is in `update`.
+//! The state of the explorer, and what it starts with. Plain data: everything that changes it is in `update` and in the screens.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tui_input::Input;
 
-use super::answering::Answering;
-use super::config::Layout;
-use super::desk::Labelling;
-pub use super::instruments::{
-    Biasing, Comparing, Editing, Filter, Options, Order, Palette, Reading, Swaying, Tuning,
-};
-pub use super::kept::History;
-use super::keymap::{Action, Context, Keymap};
+use super::config::{Config, Layout, Source};
+use super::keymap::{Action, Context, Keymap, Screen};
+use super::message::Effect;
+use super::query_history::{History, QueryHistory};
+use super::screens::bias::BiasState;
+use super::screens::compare::Comparing;
+use super::screens::detectors::Choosing;
+use super::screens::labelling::state::Labelling;
+use super::screens::lanes::LaneFigures;
+use super::screens::palette::Palette;
+use super::screens::passage::Reading;
+use super::screens::reader::Answering;
+use super::screens::statements::Editing;
+use super::screens::sycophancy::SycophancyScreen;
+use super::screens::tune::Tuning;
+use super::script::Size;
 use super::session::Replay;
-use super::wrap::fit;
-use super::{Size, Start};
+use super::theme::{Depth, Theme};
+use super::widgets::text::fit;
 use crate::corpus::{Passage, PassageIx};
-use crate::engine::{Opened, Turn};
-use crate::pipeline::recipe::{self};
-use crate::pipeline::{Book, Compared, Figures, Plan, Ranked, Ranking, Recipe};
+use crate::detect::{Choice, LabelSource};
+use crate::engine::recipe::{Diversify, Mmr, Norm, Project, Switches, Toward};
+use crate::engine::{
+    Compared, Figures, Judgments, Opened, Opening, Query, Ranked, Ranking, Recipe, Shares, Turn, recipe,
+};
+use crate::expand::Kind;
+use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
 use crate::report::safe;
 use crate::work::{Job, Progress};
-
-/// What fills the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Screen {
-    /// The question and its lanes.
-    Explore,
-    /// One passage in full.
-    Read,
-    /// The statements being edited.
-    Statements,
-    /// One lane in all forms of one switch.
-    Tune,
-    /// The lanes asked neutrally and as either side.
-    Sway,
-    /// The lanes over the question set.
-    Compare,
-    /// Passages being labelled by hand.
-    Annotate,
-    /// Which way the lanes lean, and whose passages they bring up.
-    Bias,
-    /// What is read from the lanes' lists.
-    Answer,
-    /// The list of keys.
-    Help,
-}
 
 /// Whether there is something to search in.
 #[derive(Clone, Debug)]
@@ -64,13 +51,13 @@ pub enum Corpus {
 /// What a lane has to show.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LaneState {
-    /// Nothing was asked yet.
+    /// No question was asked yet.
     Idle,
     /// Its list is on the way.
     Waiting,
-    /// Its list is there.
+    /// Its list has arrived.
     Ready,
-    /// It has no list, for this reason; it will have one when the job has ended.
+    /// It has no list, for this reason. With a job, it is asked again when the job ends.
     Failed(String, Option<Job>),
 }
 
@@ -79,7 +66,7 @@ pub enum LaneState {
 pub struct Lane {
     /// How it is made.
     pub recipe: Recipe,
-    /// How its present list stands.
+    /// Whether its list has arrived.
     pub state: LaneState,
     /// Its last list; dimmed while a new one is on the way.
     pub ranking: Ranking,
@@ -87,19 +74,21 @@ pub struct Lane {
     pub took: Duration,
     /// The marked passage, from 0.
     pub selected: usize,
-    /// How many of the passages that the filter lets through stand above the first one on screen.
+    /// The first passage on screen, counted among those that pass the filter.
     pub top: usize,
-    /// What it was before the last change to it.
+    /// The lane before its last change.
     pub before: Option<Box<Before>>,
-    /// How much of the width it takes, beside [`Lane::WIDTH`] of a lane that nobody dragged.
+    /// Its share of the width, in units where an undragged lane has [`Lane::WIDTH`].
     pub width: u32,
+    /// The figures of the list.
+    pub figures: LaneFigures,
 }
 
 impl Lane {
-    /// The width of a lane that nobody dragged.
+    /// The share of a lane whose border was not dragged.
     pub const WIDTH: u32 = 1_000;
 
-    /// A lane that nothing was asked of yet.
+    /// A lane before the first question.
     pub fn new(recipe: Recipe) -> Self {
         Lane {
             recipe,
@@ -110,19 +99,65 @@ impl Lane {
             top: 0,
             before: None,
             width: Lane::WIDTH,
+            figures: LaneFigures::default(),
         }
     }
 }
 
-/// A lane before the last change to it: what rank moves are told against, and what `x` brings back.
+/// A lane before its last change: rank moves compare with it, and `x` swaps it back.
 #[derive(Clone, Debug)]
 pub struct Before {
-    /// How it was made.
+    /// Its recipe.
     pub recipe: Recipe,
     /// Its list.
     pub ranking: Ranking,
     /// How long the list took.
     pub took: Duration,
+}
+
+/// The words that a passage must contain to be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The words.
+    pub line: Input,
+    /// Whether they are being typed.
+    pub typing: bool,
+}
+
+impl Filter {
+    /// Whether title or text contain every word, ignoring case.
+    pub fn lets(&self, ranked: &Ranked) -> bool {
+        let mut words = self.line.value().split_whitespace().map(str::to_lowercase).peekable();
+        if words.peek().is_none() {
+            return true;
+        }
+        let held = [&ranked.passage.title, &ranked.passage.text].map(|text| text.to_lowercase());
+        words.all(|word| held.iter().any(|text| text.contains(&word)))
+    }
+}
+
+/// The options last used with each switch.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// MMR's.
+    pub mmr: Mmr,
+    /// Expansion's.
+    pub expand: Kind,
+    /// Projection's.
+    pub project: Project,
+    /// The diversifier's.
+    pub diversify: (Diversify, f32),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            mmr: Mmr { lambda: Switches::LAMBDA, norm: Norm::Question },
+            expand: Kind::Perspectives,
+            project: Project { variant: Variant::PapPlus, toward: Toward::Perspective(1) },
+            diversify: (Diversify::Xquad, Switches::BALANCE),
+        }
+    }
 }
 
 /// Everything.
@@ -136,19 +171,19 @@ pub struct App {
     pub typing: bool,
     /// The question line.
     pub line: Input,
-    /// Questions of the set that the line may become.
+    /// Questions of the set that match the line.
     pub completions: Vec<String>,
     /// The one that is marked.
     pub completion: Option<usize>,
-    /// Questions asked before, and the one of them that the line holds.
+    /// Earlier questions, and the one that the line shows.
     pub history: History,
-    /// Words that passages must hold to be shown.
+    /// The words that a passage must contain to be shown.
     pub filter: Filter,
     /// Whether all lanes scroll together.
     pub together: bool,
     /// The lane whose right border is being dragged.
     pub dragged: Option<usize>,
-    /// What is asked, with its statements.
+    /// The present question with its statements.
     pub question: Question,
     /// Who made the statements.
     pub by: By,
@@ -162,41 +197,49 @@ pub struct App {
     pub lane: usize,
     /// How many passages count.
     pub k: usize,
-    /// What is known of the present question's pairs.
-    pub book: Book,
-    /// Long jobs that are going on, with their words.
+    /// The judgments of the present question.
+    pub judgments: Judgments,
+    /// Whose judgments the first k of all lanes have.
+    pub judged_by: Shares,
+    /// Long jobs in progress, each with a description.
     pub jobs: Vec<(Progress, String)>,
-    /// Nothing more will come for the present turn.
+    /// Whether the present turn is complete.
     pub settled: bool,
-    /// Something to be told.
+    /// A notice for the user.
     pub notice: Option<String>,
     /// The passage that is open.
     pub reading: Reading,
-    /// Studies asked for so far.
+    /// Number of the last study of a passage.
     pub studies: u64,
     /// The statements being edited.
     pub editing: Editing,
     /// The lane being tuned.
     pub tuning: Tuning,
     /// The lanes asked in three wordings.
-    pub swaying: Swaying,
+    pub sycophancy_screen: SycophancyScreen,
     /// The lanes over the question set.
     pub comparing: Comparing,
     /// Which way they lean.
-    pub biasing: Biasing,
-    /// What is read from them.
+    pub biasing: BiasState,
+    /// The reader's lists and answers.
     pub answering: Answering,
-    /// Surveys asked for so far.
-    pub surveys: u64,
-    /// What each switch was last used with.
+    /// The detectors that can be chosen.
+    pub choosing: Choosing,
+    /// The one that judges.
+    pub detector: Choice,
+    /// The language model that judges or could: its server and name.
+    pub llm: Option<(String, String)>,
+    /// Number of the last batch.
+    pub batches: u64,
+    /// The options last used with each switch.
     pub options: Options,
     /// Passages being labelled by hand.
     pub labelling: Labelling,
     /// A session that is being played.
     pub replay: Option<Replay>,
-    /// The file in which what is done is being written down.
+    /// The file of the recording in progress.
     pub recording: Option<String>,
-    /// An action being looked for, over whatever fills the screen.
+    /// The palette, while it is open.
     pub palette: Option<Palette>,
     /// The screen that help was called from.
     pub help_from: Screen,
@@ -204,26 +247,29 @@ pub struct App {
     pub help_scroll: usize,
     /// What marks are drawn with.
     pub glyphs: Glyphs,
-    /// How much room there is for what.
+    /// Widths and heights from the configuration.
     pub layout: Layout,
-    /// What keys order.
+    /// The keys.
     pub keys: Arc<Keymap>,
     /// Statements given on the command line for the first question.
     pub given: Vec<String>,
 }
 
 impl App {
-    /// The interface before anything has happened.
+    /// The state at the start.
     pub fn new(start: &Start, size: Size) -> Self {
         App {
             size,
-            screen: Screen::Explore,
+            screen: Screen::LANES,
             typing: start.question.is_empty(),
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,
             history: History::of(
-                start.kept.iter().flat_map(|kept| kept.asked.iter().map(|asked| asked.question.clone())),
+                start
+                    .history
+                    .iter()
+                    .flat_map(|history| history.queries.iter().map(|query| query.question.clone())),
             ),
             filter: Filter::default(),
             together: false,
@@ -235,25 +281,33 @@ impl App {
             lanes: start.lanes.iter().cloned().map(Lane::new).collect(),
             lane: 0,
             k: start.k,
-            book: Book::new(0, start.source, 0.5),
+            judgments: Judgments::new(&Question::default(), start.source, Default::default()),
+            judged_by: Shares::default(),
             jobs: Vec::new(),
             settled: true,
-            notice: start.kept.as_ref().and_then(|kept| kept.told.clone()),
+            notice: start
+                .history
+                .as_ref()
+                .and_then(|history| history.problem.as_ref())
+                .map(ToString::to_string),
             reading: Reading::default(),
             studies: 0,
             editing: Editing::default(),
             tuning: Tuning::default(),
-            swaying: Swaying::default(),
+            sycophancy_screen: SycophancyScreen::default(),
             comparing: Comparing::default(),
-            biasing: Biasing::default(),
+            biasing: BiasState::default(),
             answering: Answering::default(),
-            surveys: 0,
+            choosing: Choosing::default(),
+            detector: start.opening.detector.clone(),
+            llm: start.opening.llm.clone(),
+            batches: 0,
             options: Options::default(),
             labelling: Labelling::default(),
             replay: None,
             recording: None,
             palette: None,
-            help_from: Screen::Explore,
+            help_from: Screen::LANES,
             help_scroll: 0,
             glyphs: start.config.glyphs,
             layout: start.config.layout,
@@ -262,15 +316,15 @@ impl App {
         }
     }
 
-    /// The key of an action in a place, as it is shown.
+    /// The key of an action in a context, as shown to people.
     pub fn key(&self, context: Context, action: Action) -> String {
         self.keys.shown(context, action, self.glyphs == Glyphs::Ascii)
     }
 
-    /// The number of a survey that takes the place of all earlier ones.
-    pub fn next_survey(&mut self) -> u64 {
-        self.surveys += 1;
-        self.surveys
+    /// A new batch number; it replaces all earlier batches.
+    pub fn next_batch(&mut self) -> u64 {
+        self.batches += 1;
+        self.batches
     }
 
     /// The names of all lanes, safe to draw.
@@ -279,15 +333,15 @@ impl App {
         titles.iter().map(|title| safe::line(title)).collect()
     }
 
-    /// A lane's name in at most `width` columns, so that it can be told from the others.
+    /// A lane's name in at most `width` columns, distinct from the others.
     pub fn short_title(&self, lane: usize, width: usize) -> String {
         fit(&recipe::fit_apart(&self.titles(), lane, width), width)
     }
 
-    /// What is asked of the engine now.
-    pub fn plan(&self) -> Plan {
+    /// The query for the engine.
+    pub fn query(&self) -> Query {
         let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();
-        Plan { question: self.question.clone(), lanes, k: self.k, source: self.book.source }
+        Query { question: self.question.clone(), lanes, k: self.k, source: self.judgments.source }
     }
 
     /// The marked passage of the lane with the cursor.
@@ -296,12 +350,12 @@ impl App {
         lane.ranking.get(lane.selected).filter(|ranked| self.filter.lets(ranked))
     }
 
-    /// Whether a filter is being typed, or lets only some passages through.
+    /// Whether a filter is being typed or is set.
     pub fn filtered(&self) -> bool {
-        self.screen == Screen::Explore && (self.filter.typing || !self.filter.line.value().trim().is_empty())
+        self.screen == Screen::LANES && (self.filter.typing || !self.filter.line.value().trim().is_empty())
     }
 
-    /// The places of a lane's passages that the filter lets through, from 0, best first.
+    /// The places of a lane's passages that pass the filter, from 0, best first.
     pub fn shown(&self, lane: &Lane) -> Vec<usize> {
         let passages = lane.ranking.iter().enumerate();
         passages.filter(|(_, ranked)| self.filter.lets(ranked)).map(|(place, _)| place).collect()
@@ -315,43 +369,78 @@ impl App {
     /// The figures of a lane, if the question has statements and the lane a list.
     pub fn figures(&self, lane: &Lane) -> Option<Figures> {
         (lane.state == LaneState::Ready)
-            .then(|| Figures::of(&lane.ranking, &self.book, &self.question, self.k))?
+            .then(|| Figures::of(&lane.ranking, &self.judgments, &self.question, self.k))?
     }
 
-    /// What the present lists come to; a lane that has none yet counts as one that failed.
+    /// The outcome of the present lists; a lane without a list counts as failed.
     pub fn compared(&self) -> Compared {
         let lists =
             self.lanes.iter().map(|lane| (lane.state == LaneState::Ready).then_some(&lane.ranking[..]));
         let lists: Vec<Option<&[Ranked]>> = lists.collect();
-        Compared::of(&self.question, self.k, &lists, &self.book)
-    }
-
-    /// The figures of a lane before the last change to it.
-    pub fn figures_before(&self, lane: &Lane) -> Option<Figures> {
-        Figures::of(&lane.before.as_ref()?.ranking, &self.book, &self.question, self.k)
+        Compared::of(&self.question, self.k, &lists, &self.judgments)
     }
 
     /// The mark of a passage.
     pub fn mark(&self, at: PassageIx) -> Mark {
-        if self.book.perspectives == 0 {
+        if self.judgments.perspectives == 0 {
             return Mark::Pending;
         }
-        Mark::of_set(self.book.support(at), &self.question)
+        Mark::of_passage(&self.judgments, at, &self.question)
     }
 
-    /// The perspectives that the label that counts says a passage supports.
+    /// The perspectives that a passage supports, by the labels that count.
     pub fn supported(&self, at: PassageIx) -> Vec<usize> {
-        let supports = |i: &usize| self.book.verdict(at, *i).is_some_and(|verdict| verdict.supports);
-        (0..self.book.perspectives).filter(supports).collect()
+        let supports =
+            |i: &usize| self.judgments.verdict(at, *i).is_some_and(|verdict| verdict.supports == Some(true));
+        (0..self.judgments.perspectives).filter(supports).collect()
     }
 
-    /// A passage that is open for reading.
+    /// The passage that is open.
     pub fn open_passage(&self) -> Option<(PassageIx, Arc<Passage>)> {
         self.selected().map(|ranked| (ranked.at, Arc::clone(&ranked.passage)))
     }
 
-    /// The progress of a job, if it is going on.
+    /// The progress of a job in progress.
     pub fn job(&self, job: Job) -> Option<Progress> {
         self.jobs.iter().map(|(progress, _)| *progress).find(|progress| progress.job == job)
+    }
+
+    /// Goes back to the lanes and cancels the screen's batch.
+    pub fn leave(&mut self) -> Vec<Effect> {
+        self.screen = Screen::LANES;
+        self.jobs.retain(|(progress, _)| progress.job != Job::Counting);
+        vec![Effect::StopBatch(self.next_batch())]
+    }
+}
+
+/// What the interface starts with.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// What to open.
+    pub opening: Opening,
+    /// The recipes of the lanes, left to right.
+    pub lanes: Vec<Recipe>,
+    /// The number of passages that count in the measures.
+    pub k: usize,
+    /// Where judgments come from.
+    pub source: LabelSource,
+    /// The first question; may be empty.
+    pub question: String,
+    /// The statements of the question, if the user named them.
+    pub perspectives: Vec<String>,
+    /// The queries of earlier runs; `None` where nothing is saved.
+    pub history: Option<QueryHistory>,
+    /// The settings.
+    pub config: Config,
+    /// The source of the settings, which is watched for changes.
+    pub config_from: Source,
+    /// How many colours the terminal has.
+    pub depth: Depth,
+}
+
+impl Start {
+    /// The colours to draw with.
+    pub fn theme(&self) -> Theme {
+        Theme { look: self.config.look, depth: self.depth }
     }
 }

@@ -1,17 +1,28 @@
-//! Where everything stands. Drawing and the mouse both ask here.
+//! Where the panes are. Drawing and the mouse both use it.
 
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
-use super::draw::{footer, replay};
+use super::session::Replay;
+use super::widgets::text::wrap;
+use crate::report::safe;
 
-/// Lanes that are shown side by side at most.
+/// The most lanes shown side by side.
 const MOST: u16 = 6;
 
-/// Columns that a lane keeps whatever is dragged.
+/// The narrowest lane that dragging can make.
 const NARROWEST: u32 = 16;
 
-/// The panes of the explore screen. A pane that has no room is empty.
+/// The most rows of a notice.
+const NOTICE: usize = 3;
+
+/// The most rows of a replay's caption.
+const CAPTION: usize = 3;
+
+/// Columns at either side of the caption.
+pub const CAPTION_MARGIN: u16 = 1;
+
+/// The panes of the terminal. A pane without room is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Panes {
     /// The question line.
@@ -22,13 +33,13 @@ pub struct Panes {
     pub tabs: Rect,
     /// The lanes that are shown.
     pub lanes: Vec<LanePanes>,
-    /// What is said beside a session that is played.
+    /// The caption of a replay.
     pub caption: Rect,
     /// Progress and notices.
     pub status: Rect,
     /// Keys.
     pub footer: Rect,
-    /// Everything between header and footer: what Read and Help fill.
+    /// Everything between header and footer, which a screen fills.
     pub body: Rect,
 }
 
@@ -54,18 +65,23 @@ impl LanePanes {
     }
 }
 
+/// Arranges the panes for the terminal's present size.
+pub fn panes(app: &App) -> Panes {
+    arrange(Rect::new(0, 0, app.size.width, app.size.height), app)
+}
+
 /// Arranges the panes of the explore screen in `area`.
 pub fn arrange(area: Rect, app: &App) -> Panes {
     let mut rest = area;
     let question = take_top(&mut rest, 1);
     let footer = if area.height >= 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let statements = take_top(&mut rest, statement_rows(area, app));
-    let words = app.replay.as_ref().map_or(0, |replay| replay::rows(replay, area.width));
+    let words = app.replay.as_ref().map_or(0, |replay| caption_rows(replay, area.width));
     let caption = if area.height >= 8 { take_bottom(&mut rest, words) } else { Rect::ZERO };
-    let telling = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
-    // Four rows are left to the body.
+    let shows_status = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
+    // The body keeps four rows.
     let rows =
-        if telling { footer::rows(app, area.width).max(1).min(rest.height.saturating_sub(4)) } else { 0 };
+        if shows_status { status_rows(app, area.width).max(1).min(rest.height.saturating_sub(4)) } else { 0 };
     let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
@@ -85,6 +101,28 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     });
     let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
     Panes { question, statements, tabs, lanes, caption, status, footer, body }
+}
+
+/// The jobs in progress, in words.
+pub fn progress(app: &App) -> String {
+    app.jobs.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(" · ")
+}
+
+/// Rows that a notice or the progress of jobs needs.
+fn status_rows(app: &App, width: u16) -> u16 {
+    let text = match &app.notice {
+        Some(notice) => safe::line(notice),
+        None if app.filtered() => return 1,
+        None => progress(app),
+    };
+    wrap(&text, usize::from(width).saturating_sub(1), NOTICE).len() as u16
+}
+
+/// Rows of a replay's captions: as many as the longest needs, so that nothing moves between captions.
+fn caption_rows(replay: &Replay, width: u16) -> u16 {
+    let width = usize::from(width.saturating_sub(2 * CAPTION_MARGIN));
+    let rows = replay.captions.iter().map(|words| wrap(&safe::line(words), width, CAPTION).len());
+    rows.max().unwrap_or(0) as u16
 }
 
 fn statement_rows(area: Rect, app: &App) -> u16 {
@@ -109,7 +147,7 @@ fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
         _ if many => 5,
         _ => 4,
     };
-    // A rule stands between passages and figures where there is room for it.
+    // A line separates passages and figures if there is room.
     let ruled = u16::from(figures > 1);
     let figures = take_bottom(&mut inner, figures);
     take_bottom(&mut inner, ruled);
@@ -131,7 +169,7 @@ fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
     Rect { y: rest.y + rest.height, height: rows, ..*rest }
 }
 
-/// The lane and the passage, from 0, that stand at a place.
+/// The lane and the passage, from 0, at a position.
 pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Option<usize>)> {
     let pane = panes.lanes.iter().find(|pane| pane.outer.contains(at))?;
     let row = pane.list.contains(at).then(|| usize::from((at.y - pane.list.y) / pane.rows.max(1)));
@@ -140,7 +178,7 @@ pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Opti
     Some((pane.lane, passage))
 }
 
-/// The lane whose right border, shared with the lane beside it, stands at a place.
+/// The lane whose right border is at a position; the next lane shares the border.
 pub fn border_at(panes: &Panes, at: Position) -> Option<usize> {
     let pairs = panes.lanes.iter().zip(panes.lanes.iter().skip(1));
     let border =
@@ -151,7 +189,7 @@ pub fn border_at(panes: &Panes, at: Position) -> Option<usize> {
     pairs.filter(found).map(|(left, _)| left.lane).next()
 }
 
-/// The widths of two lanes beside each other once the border between them was dragged to a column.
+/// The shares of two neighbouring lanes after their border was dragged to a column.
 pub fn dragged(panes: &Panes, app: &App, lane: usize, column: u16) -> Option<(u32, u32)> {
     let place = panes.lanes.iter().position(|pane| pane.lane == lane)?;
     let (left, right) = (panes.lanes.get(place)?.outer, panes.lanes.get(place + 1)?.outer);
@@ -163,7 +201,7 @@ pub fn dragged(panes: &Panes, app: &App, lane: usize, column: u16) -> Option<(u3
     Some((width, both - width))
 }
 
-/// The text of an open passage, within the body: rows left after its heading.
+/// The area of the open passage's text: the rows below its heading.
 pub fn reading_text(body: Rect, heading: u16) -> Rect {
     let mut rest = Rect {
         x: body.x + u16::from(body.width > 4) * 2,

@@ -1,13 +1,14 @@
-//! What happens to the interface ([`Msg`]) and what it orders ([`Effect`]).
+//! What happens to the explorer ([`Msg`]), and what the shell carries out for it ([`Effect`]).
 
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::Size;
 use super::config::{Config, Problems};
-use crate::engine::{Labelling, Reach, Reply, Study, Survey, Turn};
-use crate::pipeline::Plan;
+use super::script::Size;
+use crate::detect::Choice;
+use crate::engine::Query;
+use crate::engine::{Batch, Labelling, Reach, Reply, Study, Turn};
 use crate::work::Progress;
 
 /// Something happened.
@@ -28,39 +29,39 @@ pub enum Msg {
         /// What that pause is long enough for.
         reach: Reach,
     },
-    /// A long job went on.
+    /// A long job made progress.
     Progressed {
         /// How far.
         progress: Progress,
-        /// The same in words, with a rate.
-        told: String,
+        /// A description with a rate.
+        text: String,
     },
-    /// The engine told something.
+    /// A reply of the engine.
     Engine(Reply),
-    /// The configuration has changed, or something is wrong in it and the old one stays.
+    /// The configuration file changed; if it is wrong, the old configuration stays.
     Configured(Result<Config, Problems>),
-    /// So much time has passed; told while a session is played.
+    /// Time passed, during a replay.
     Passed(Duration),
     /// What became of a recording.
     Recorded(Recording),
-    /// The frame was saved under this name, or not for this reason.
+    /// The frame was saved under this name, or could not be saved for this reason.
     Saved(Result<String, String>),
-    /// The system asks the program to end.
+    /// The system wants the program to end.
     Terminated,
 }
 
 /// What became of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recording {
-    /// It goes into this file; these options are not in it.
+    /// It started in this file; these options are not part of it.
     Began(String, Vec<&'static str>),
-    /// It is in this file.
+    /// It ended; this is its file.
     Ended(String),
-    /// It cannot go on, for this reason.
+    /// It stopped for this reason.
     Failed(String),
 }
 
-/// An order to the shell around the interface.
+/// What the shell carries out for the explorer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send [`Msg::QuietPeriodEnded`] after this time.
@@ -77,27 +78,34 @@ pub enum Effect {
         /// As this turn.
         turn: Turn,
         /// The plan.
-        plan: Plan,
+        plan: Query,
         /// How far.
         reach: Reach,
     },
-    /// Find out what is wanted of the open passage.
+    /// Look for the evidence in the open passage, and explain its rank.
     Study(Study),
-    /// Carry out a survey.
-    Survey(u64, Survey),
-    /// Have something done with the annotator's journal.
+    /// Carry out a batch.
+    Batch(u64, Batch),
+    /// Read or write the annotator's journal.
     Label(Labelling),
-    /// Give up every survey before this one.
-    StopSurvey(u64),
-    /// Save the frame as a picture in the present folder, and tell its name.
+    /// Open the corpus anew with another detector and, for a language model, its server and name.
+    UseDetector {
+        /// The detector.
+        choice: Choice,
+        /// The server and the model's name there.
+        llm: Option<(String, String)>,
+    },
+    /// Cancel every batch before this one.
+    StopBatch(u64),
+    /// Save the frame as a picture in the current folder, and report its name.
     SaveFrame,
-    /// Write down from now on what is done, in a file in the present folder.
+    /// Start recording into a file in the current folder.
     Record,
-    /// Write no more of it down.
+    /// Stop recording.
     StopRecording,
     /// Put a text on the clipboard.
     Copy(String),
-    /// Give the terminal back and sleep until called to the foreground.
+    /// Give the terminal back and sleep until `fg`.
     Suspend,
     /// End.
     Quit,

@@ -1,10 +1,38 @@
-//! Keys as text, written as Vim writes them: `zoos<Enter>j<Resize:80x24><Click:3,7><Wait>`. What a mouse does beside clicking is
-//! written alike: `<Drag:3,7>`, `<Release:3,7>`, `<WheelUp:3,7>`, `<WheelDown:3,7>`.
-//! What is held with a key stands before its name: `<C-Left>`, `<A-BS>`.
+//! Key scripts, in Vim's notation: `zoos<Enter>j<C-Left><Resize:80x24><Click:3,7><Wait>`. The mouse also has `<Drag:3,7>`,
+//! `<Release:3,7>`, `<WheelUp:3,7>` and `<WheelDown:3,7>`. Sessions and configurations use the same notation.
+
+use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::{Size, keymap};
+use super::keymap;
+
+/// Columns and rows of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+}
+
+/// A text is not a [`Size`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected columns and rows such as 140x40, found `{0}`")]
+pub struct SizeError(String);
+
+impl FromStr for Size {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let number = |side: &str| side.trim().parse::<u16>().ok().filter(|n| (1..=1000).contains(n));
+        let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
+        match (number(width), number(height)) {
+            (Some(width), Some(height)) => Ok(Size { width, height }),
+            _ => Err(SizeError(text.into())),
+        }
+    }
+}
 
 /// One step of a key script.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,13 +41,13 @@ pub enum Step {
     Key(KeyEvent),
     /// The terminal changes its size.
     Resize(Size),
-    /// What the mouse does, at a column and a row from 0.
+    /// A mouse event, with column and row from 0.
     Mouse(MouseEvent),
-    /// Go on when all lanes and verdicts have settled.
+    /// Wait until all lanes and verdicts have arrived.
     Wait,
 }
 
-/// Why a script cannot be played.
+/// A script that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the keys, at `{at}`: expected a key such as <Enter>, <C-c>, <lt>, <Resize:80x24>, <Click:x,y> or <Wait>"
@@ -28,7 +56,7 @@ pub struct ScriptError {
     at: String,
 }
 
-/// What a mouse does, by its name in a script.
+/// Mouse events and their names in a script.
 const MOUSE: [(&str, MouseEventKind); 5] = [
     ("Click", MouseEventKind::Down(MouseButton::Left)),
     ("Drag", MouseEventKind::Drag(MouseButton::Left)),
@@ -37,8 +65,8 @@ const MOUSE: [(&str, MouseEventKind); 5] = [
     ("WheelDown", MouseEventKind::ScrollDown),
 ];
 
-/// What the mouse did as a script has it; none for what has no name there.
-pub fn written(mouse: &MouseEvent) -> Option<String> {
+/// A mouse event as a script; `None` for events that a script cannot hold.
+pub fn mouse(mouse: &MouseEvent) -> Option<String> {
     let (name, _) = MOUSE.iter().find(|(_, kind)| *kind == mouse.kind)?;
     Some(format!("<{name}:{},{}>", mouse.column, mouse.row))
 }
@@ -46,7 +74,7 @@ pub fn written(mouse: &MouseEvent) -> Option<String> {
 /// Reads a script.
 ///
 /// # Errors
-/// A `<…>` is not closed or names no key.
+/// A `<…>` is not closed or is not a key.
 pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     let mut steps = Vec::new();
     let mut rest = script;
@@ -64,16 +92,16 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     Ok(steps)
 }
 
-/// Keys that are held with another one, as a name has them before its own. Several stand in this order.
+/// The prefixes of modifiers, in the order they are written.
 const HELD: [(&str, KeyModifiers); 3] =
     [("A-", KeyModifiers::ALT), ("C-", KeyModifiers::CONTROL), ("S-", KeyModifiers::SHIFT)];
 
-/// A key as a script has it, with what is held; none for what has no name there.
+/// A key with its modifiers as a script; `None` for keys that a script cannot hold.
 pub fn key(key: &KeyEvent) -> Option<String> {
     let plain = keymap::name(&KeyEvent::new(key.code, KeyModifiers::NONE))?;
     let held = match key.code {
         KeyCode::Tab | KeyCode::BackTab => key.modifiers - KeyModifiers::SHIFT,
-        // Of a letter alone it is a part.
+        // Shift is part of the letter.
         KeyCode::Char(_) if (key.modifiers - KeyModifiers::SHIFT).is_empty() => KeyModifiers::NONE,
         _ => key.modifiers,
     };
@@ -85,10 +113,10 @@ pub fn key(key: &KeyEvent) -> Option<String> {
     Some(format!("<{names}{inner}>"))
 }
 
-/// What stands before the `>` that closes, and what comes after it; `C->>` closes at its second one.
+/// The text before the closing `>` and the text after it. `C->>` closes at the second one.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let first = text.find('>')?;
-    let closes = if without_held(&text[..=first]).1 == ">" && text[first + 1..].starts_with('>') {
+    let closes = if modifiers_of(&text[..=first]).1 == ">" && text[first + 1..].starts_with('>') {
         first + 1
     } else {
         first
@@ -96,8 +124,8 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
     Some((&text[..closes], &text[closes + 1..]))
 }
 
-/// What is held, and the rest of the name.
-fn without_held(mut name: &str) -> (KeyModifiers, &str) {
+/// The modifiers of a name, and the rest of it.
+fn modifiers_of(mut name: &str) -> (KeyModifiers, &str) {
     let mut held = KeyModifiers::NONE;
     for (prefix, one) in HELD {
         if let Some(rest) = name.strip_prefix(prefix).filter(|rest| !rest.is_empty()) {
@@ -108,7 +136,7 @@ fn without_held(mut name: &str) -> (KeyModifiers, &str) {
 }
 
 fn named(name: &str) -> Option<Step> {
-    let (held, rest) = without_held(name);
+    let (held, rest) = modifiers_of(name);
     let mut letters = rest.chars();
     if let (false, Some(letter), None) = (held.is_empty(), letters.next(), letters.next()) {
         return Some(Step::Key(KeyEvent::new(KeyCode::Char(letter), held)));
@@ -157,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_other_character_is_itself_and_the_space_too() {
+    fn characters_outside_brackets_are_keys() {
         let steps = parse("a <lt><Enter><C-c><Resize:80x24><Click:3,7><Wait>").unwrap();
         assert_eq!(steps.len(), 8);
         assert_eq!(steps[1], steps_of(' '));
@@ -167,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mouse_did_is_read_as_it_was_written() {
+    fn a_mouse_event_is_the_same_after_it_is_written_and_read() {
         for name in ["<Click:1,2>", "<Drag:0,39>", "<Release:3,4>", "<WheelUp:5,6>", "<WheelDown:7,8>"] {
             let steps = parse(name).unwrap();
-            let [Step::Mouse(mouse)] = steps.as_slice() else { panic!("{name}") };
-            assert_eq!(written(mouse).as_deref(), Some(name));
+            let [Step::Mouse(event)] = steps.as_slice() else { panic!("{name}") };
+            assert_eq!(mouse(event).as_deref(), Some(name));
         }
     }
 
@@ -179,9 +207,9 @@ mod tests {
         Step::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))
     }
 
-    /// What is ordered and what is edited: these alone hear a key.
+    /// Compares what a key does in the key table and in a text field.
     #[test]
-    fn a_key_is_heard_as_it_was_written_whatever_is_held_with_it() {
+    fn a_key_with_any_modifiers_does_the_same_after_it_is_written_and_read() {
         use KeyCode::*;
         let letters = ('\0'..'\u{180}').chain(['動', '🦍']).map(Char);
         let others =
@@ -203,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_told() {
+    fn an_unknown_key_is_an_error() {
         for script in [
             "<Entr>",
             "ab<",

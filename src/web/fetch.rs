@@ -1,29 +1,34 @@
-//! Fetching one page: robots.txt first, in its host's pace, redirects one by one, nothing but text, and not too much of it.
+//! Fetches one page: robots.txt first, at the pace of its host, redirects one by one, text only, up to a size.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::io::Read;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use url::Url;
 
+use parking_lot::Mutex;
+
 use super::host::{Host, ROBOTS, Rules};
+use super::manners;
+use super::manners::{Manners, WebError};
 use super::store::{End, Page};
-use super::{Manners, WebError, address, charset};
-use crate::corpus::html::{HtmlError, main_text};
-use crate::net::retry::passes;
+use crate::corpus::{HtmlError, main_text};
+use crate::net::passes;
 use crate::net::{Ask, Fetcher, Head, NetError};
 use crate::work::{Stop, Stopped};
 
 /// Redirects followed for one page.
 const HOPS: usize = 5;
-/// How often a page is asked for whose server asks for a pause.
+/// How often a page is requested if its server asks for a pause.
 const TRIES: u32 = 3;
 
-/// The web, as far as it was asked.
+/// Fetches pages, and remembers the hosts it has asked.
 pub(super) struct Web {
     fetcher: Fetcher,
     manners: Manners,
@@ -66,14 +71,14 @@ struct Got {
 impl Web {
     /// Nothing is sent yet.
     pub fn new(manners: Manners) -> Result<Self, WebError> {
-        let mut fetcher = Fetcher::guarded(manners.allow).map_err(WebError::Search)?;
+        let mut fetcher = Fetcher::guarded(manners.allow)?;
         fetcher.patience = manners.patience;
         Ok(Web { fetcher, manners, hosts: Mutex::default() })
     }
 
-    /// Asks for a page. All that can befall one is written into what is given back.
+    /// Fetches a page. The result says how it ended; failures are results too.
     pub fn page(&self, address: &str, stop: &Stop) -> Result<Page, Stopped> {
-        let got = match address::parse(address) {
+        let got = match manners::parse(address) {
             Ok(url) => self.follow(url, What::Page, stop),
             Err(expected) => Err((End::Address, format!("expected {expected}")).into()),
         };
@@ -81,23 +86,23 @@ impl Web {
         let page = Page { url: address.to_owned(), fetched: now(), ..Page::default() };
         Ok(match read {
             Ok((at, (title, text))) => Page { at: Some(at), title, text, ..page },
-            Err(Miss::End(end, why)) => Page { end, why: Some(why), ..page },
+            Err(Miss::End(end, why)) => Page { end, reason: Some(why), ..page },
             Err(Miss::Stopped(stopped)) => return Err(stopped),
         })
     }
 
     fn host(&self, url: &Url) -> Arc<Host> {
-        // Scheme, host and port: that is whom a robots.txt speaks for.
+        // A robots.txt holds for one scheme, host and port.
         let origin = url.origin().ascii_serialization();
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.hosts.lock();
         Arc::clone(hosts.entry(origin).or_insert_with(|| Arc::new(Host::new())))
     }
 
-    /// Asks, and goes where the answers point.
+    /// Requests an address and follows redirects.
     fn follow(&self, mut url: Url, what: What, stop: &Stop) -> Result<Got, Miss> {
         let began = Instant::now();
         for _ in 0..=HOPS {
-            address::check(&url, self.manners.allow)
+            manners::check(&url, self.manners.allow)
                 .map_err(|why| (End::Address, format!("it leads to {why}")))?;
             let host = self.host(&url);
             if what == What::Page {
@@ -107,7 +112,7 @@ impl Web {
             match next {
                 None => return Ok(got),
                 Some(next) => {
-                    url = address::parse(&next).map_err(|expected| {
+                    url = manners::parse(&next).map_err(|expected| {
                         (End::Redirect, format!("it leads on to no page; expected {expected}"))
                     })?;
                 }
@@ -123,13 +128,13 @@ impl Web {
         match self.follow(place, What::Robots, stop) {
             Ok(got) => Ok(Rules::read(got.status, &got.bytes)),
             Err(Miss::Stopped(stopped)) => Err(stopped),
-            // RFC 9309 takes one that leads on too often for one that is not there.
+            // By RFC 9309, a robots.txt with too many redirects counts as missing.
             Err(Miss::End(End::Redirect, _)) => Ok(Rules::None),
             Err(Miss::End(end, why)) => Ok(Rules::Unknown(end, format!("its robots.txt was not had: {why}"))),
         }
     }
 
-    /// Asks one address, again after a pause where its server asks for one.
+    /// Requests one address, and again after a pause if its server asks for one.
     fn ask(
         &self,
         host: &Host,
@@ -158,8 +163,8 @@ impl Web {
             let backoff = self.manners.backoff;
             let patient = head.pause.is_none_or(|pause| pause <= backoff.longest_asked);
             if tried == TRIES || !patient {
-                let asked = head.pause.map(|pause| format!(", and asked for a pause of {pause:?}"));
-                let why = format!("its server answered {}{}", head.status, asked.unwrap_or_default());
+                let wanted = head.pause.map(|pause| format!(", and asked for a pause of {pause:?}"));
+                let why = format!("its server answered {}{}", head.status, wanted.unwrap_or_default());
                 return Err((End::Failed, why).into());
             }
             host.put_off(backoff.pause(tried, head.pause));
@@ -191,7 +196,7 @@ impl Web {
                 let end = match (late, what) {
                     (true, _) => Some((End::Failed, format!("it took longer than {longest:?}"))),
                     (_, What::Page) => Some((End::Size, too_large(largest))),
-                    // What came is enough.
+                    // Enough has arrived.
                     (_, What::Robots) => None,
                 };
                 refused.replace(end);
@@ -201,7 +206,7 @@ impl Web {
         };
         let headers =
             [("accept", "text/html,application/xhtml+xml,text/plain;q=0.9"), ("accept-encoding", "gzip")];
-        // Packed robots.txt files are not worth a limit of their own.
+        // Compressed robots.txt files have the same limit.
         let headers = if what == What::Page { &headers[..] } else { &headers[..0] };
         let answer = self.fetcher.get(&Ask { headers, ..Ask::of(url.as_str()) }, stop, &mut head, &mut body);
         if let Some(refused) = refused.into_inner() {
@@ -212,7 +217,9 @@ impl Web {
             Err(NetError::Keep(_)) => Head::whole(),
             Err(NetError::Denied(why)) => return Err((End::Address, why).into()),
             Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
-            Err(NetError::Unreached(why)) => return Err((End::Failed, why).into()),
+            Err(error @ (NetError::Unreached(_) | NetError::Silent(_))) => {
+                return Err((End::Failed, error.to_string()).into());
+            }
         };
         let packed =
             head.header("content-encoding").is_some_and(|name| name.trim().eq_ignore_ascii_case("gzip"));
@@ -223,16 +230,16 @@ impl Web {
     }
 }
 
-/// Why the head of an answer says that it is not wanted.
+/// Why an answer is not wanted, by its head.
 fn unwanted(head: &Head, largest: usize) -> Option<(End, String)> {
     let kind = kind(head.header("content-type").unwrap_or_default());
     if !matches!(kind.as_str(), "text/html" | "application/xhtml+xml" | "text/plain") {
-        let told = match kind.as_str() {
+        let reason = match kind.as_str() {
             "" => "it does not say of what type it is".into(),
             "application/pdf" => "it is a PDF, which is not read".into(),
             kind => format!("it is {kind}, and only HTML and plain text are read"),
         };
-        return Some((End::Type, told));
+        return Some((End::Type, reason));
     }
     let packing = head.header("content-encoding").unwrap_or_default().trim().to_ascii_lowercase();
     if !matches!(packing.as_str(), "" | "identity" | "gzip") {
@@ -250,7 +257,7 @@ fn too_large(largest: usize) -> String {
     format!("it is larger than {} kB", largest.div_ceil(1000))
 }
 
-/// What was packed with gzip, if it is not larger than a page may be.
+/// The content of a gzip body, if it is no larger than a page may be.
 fn unpacked(bytes: &[u8], largest: usize) -> Result<Vec<u8>, Miss> {
     let mut whole = Vec::new();
     let limit = largest as u64 + 1;
@@ -263,7 +270,7 @@ fn unpacked(bytes: &[u8], largest: usize) -> Result<Vec<u8>, Miss> {
 
 /// Title and main text.
 fn text_of(got: &Got) -> Result<(String, String), Miss> {
-    let text = charset::decoded(&got.bytes, &got.header);
+    let text = decoded(&got.bytes, &got.header);
     let (title, text) = if kind(&got.header) == "text/plain" {
         (String::new(), text)
     } else {
@@ -273,7 +280,7 @@ fn text_of(got: &Got) -> Result<(String, String), Miss> {
                 return Err((End::Size, format!("it has {tags} tags, more than a page of text has")).into());
             }
             Err(HtmlError::Rules(error)) => return Err((End::Empty, error.to_string()).into()),
-            Err(HtmlError::Stumbled) => return Err((End::Empty, "its HTML cannot be read".into()).into()),
+            Err(HtmlError::Panicked) => return Err((End::Empty, "its HTML cannot be read".into()).into()),
         }
     };
     match text.split_whitespace().next() {
@@ -287,4 +294,56 @@ pub(super) fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let moment = OffsetDateTime::from_unix_timestamp(i64::try_from(seconds).unwrap_or(0));
     moment.ok().and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_default()
+}
+
+/// How many bytes of a page are searched for its charset, as in browsers.
+const HEAD: usize = 1024;
+
+/// The decoded text. Bytes that are invalid in the charset become U+FFFD.
+pub fn decoded(bytes: &[u8], header: &str) -> String {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
+    let encoding = named(header).or_else(|| named(&head)).unwrap_or_else(|| {
+        // Most pages without a charset are UTF-8; browsers read the others as windows-1252.
+        if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 }
+    });
+    // A byte order mark overrides every declaration.
+    encoding.decode(bytes).0.into_owned()
+}
+
+/// The encoding that follows `charset=`.
+fn named(text: &str) -> Option<&'static Encoding> {
+    let lower = text.to_ascii_lowercase();
+    let (_, rest) = lower.split_once("charset")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let label: &str = rest.split(|c: char| c.is_whitespace() || "\"';>/".contains(c)).next()?;
+    let encoding = Encoding::for_label(label.as_bytes())?;
+    // A declaration that is readable as ASCII cannot be in UTF-16.
+    Some(if encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE {
+        UTF_8
+    } else {
+        encoding
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_goes_before_the_page_and_a_byte_order_mark_before_both() {
+        let latin = b"<meta charset=\"utf-8\"><p>caf\xe9";
+        assert!(decoded(latin, "text/html; charset=ISO-8859-1").ends_with("café"));
+        let meta = b"<meta http-equiv=Content-Type content='text/html; charset=iso-8859-1'><p>caf\xe9";
+        assert!(decoded(meta, "text/html").ends_with("café"));
+        assert_eq!(decoded("\u{feff}café".as_bytes(), "text/html; charset=iso-8859-1"), "café");
+        assert_eq!(decoded(b"\xff\xfec\0a\0f\0\xe9\0", "text/plain"), "café");
+    }
+
+    #[test]
+    fn a_page_that_says_nothing_or_nonsense_is_utf8_where_it_can_be() {
+        assert_eq!(decoded("café".as_bytes(), "text/html"), "café");
+        assert_eq!(decoded(b"caf\xe9", "text/html; charset=nonsense"), "café");
+        assert_eq!(decoded(b"caf\xe9", "text/html; charset=utf-8"), "caf\u{fffd}");
+        assert_eq!(decoded(b"", ""), "");
+    }
 }

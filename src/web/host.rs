@@ -1,42 +1,43 @@
-//! One host: what its robots.txt lets be asked, and at what pace.
+//! One host: what its robots.txt allows, and at what pace.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use texting_robots::Robot;
 use url::Url;
 
+use parking_lot::Mutex;
+
 use super::store::End;
-use crate::net::retry::wait;
+use crate::net::wait;
 use crate::work::{Stop, Stopped};
 
-/// What a robots.txt addresses this program by.
+/// The name of this program in a robots.txt.
 const AGENT: &str = "parallax";
-/// Bytes of a robots.txt that are read; the rest of a longer one does not count, as RFC 9309 has it.
+/// Bytes of a robots.txt that are read; RFC 9309 allows ignoring the rest.
 pub(super) const ROBOTS: usize = 500 << 10;
-/// A host that wants longer pauses is not asked at all: one corpus would take days.
+/// A host that wants longer pauses is skipped: one corpus would take days.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// What is known of a host.
 pub(super) struct Host {
-    /// When it may be asked next.
+    /// When it may be requested next.
     next: Mutex<Instant>,
-    /// What its robots.txt says, once it was asked.
+    /// The rules of its robots.txt, once fetched.
     rules: Mutex<Option<Rules>>,
 }
 
 /// What a robots.txt says.
 pub(super) enum Rules {
-    /// There is none: all may be asked.
+    /// There is none: everything is allowed.
     None,
     /// Its rules.
     Some(Box<Robot>),
-    /// It could not be had, so nothing may be asked.
+    /// It could not be fetched, so nothing is allowed.
     Unknown(End, String),
 }
 
 impl Rules {
-    /// The rules in a file that came with this status.
+    /// The rules of a response with this status.
     pub fn read(status: u16, bytes: &[u8]) -> Self {
         let unknown = |why: String| Rules::Unknown(End::Failed, format!("its robots.txt {why}"));
         match status {
@@ -66,8 +67,8 @@ impl Rules {
     fn delay(&self) -> Duration {
         match self {
             Rules::Some(robot) => {
-                let asked = robot.delay.filter(|seconds| *seconds > 0.0);
-                asked.map_or(Duration::ZERO, |seconds| {
+                let wanted = robot.delay.filter(|seconds| *seconds > 0.0);
+                wanted.map_or(Duration::ZERO, |seconds| {
                     Duration::try_from_secs_f32(seconds).unwrap_or(Duration::MAX)
                 })
             }
@@ -77,35 +78,33 @@ impl Rules {
 }
 
 impl Host {
-    /// A host that was not asked yet.
+    /// A host without requests so far.
     pub fn new() -> Self {
         Host { next: Mutex::new(Instant::now()), rules: Mutex::default() }
     }
 
-    /// Whether its robots.txt lets an address be asked; `read` asks for that file, once.
+    /// Whether its robots.txt allows an address; `read` fetches that file, once.
     pub fn allows(
         &self,
         url: &Url,
         read: impl FnOnce() -> Result<Rules, Stopped>,
     ) -> Result<Result<(), (End, String)>, Stopped> {
-        let mut rules = held(&self.rules);
+        let mut rules = self.rules.lock();
         let rules = match rules.take() {
-            Some(known) => rules.insert(known),
+            Some(rules_read) => rules.insert(rules_read),
             None => rules.insert(read()?),
         };
         Ok(rules.check(url))
     }
 
-    /// Waits until the host may be asked, and puts off the next one by `delay` or by what its robots.txt wants.
+    /// Waits until the host may be requested, and delays the next request by `delay` or by its `Crawl-delay`.
     pub fn turn(&self, delay: Duration, stop: &Stop) -> Result<(), Stopped> {
-        // While its robots.txt is being asked for, nothing is known of it; the asker holds the lock and takes a turn itself.
-        let wanted = match self.rules.try_lock() {
-            Ok(rules) => rules.as_ref().map_or(Duration::ZERO, Rules::delay),
-            Err(_) => Duration::ZERO,
-        };
+        // The thread that fetches robots.txt holds the lock and takes a turn itself.
+        let rules = self.rules.try_lock();
+        let wanted = rules.and_then(|rules| rules.as_ref().map(Rules::delay)).unwrap_or_default();
         let now = Instant::now();
         let pause = {
-            let mut next = held(&self.next);
+            let mut next = self.next.lock();
             let at = (*next).max(now);
             *next = at + delay.max(wanted.min(LONGEST));
             at - now
@@ -113,15 +112,11 @@ impl Host {
         wait(pause, stop)
     }
 
-    /// Puts off the next request, because the host asked for it.
+    /// Delays the next request, because the host asked for a pause.
     pub fn put_off(&self, pause: Duration) {
-        let mut next = held(&self.next);
+        let mut next = self.next.lock();
         *next = (*next).max(Instant::now() + pause);
     }
-}
-
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,85 +1,192 @@
-//! A corpus made from the web: a question is put to a search engine, the pages that it finds are fetched politely, and their main
-//! text is cut into passages.
+//! A corpus from the web: a search engine finds pages for a question, the pages are fetched politely, and their main text is cut into
+//! passages.
 //!
-//! Owns the search engines (one file each), which addresses may be asked, robots.txt and the pace, and the journal of what was
-//! asked. It must not know about rankings, models or the screen, nor touch the network but through `net`.
+//! Owns the search engines, which addresses may be fetched, robots.txt and the pace, and the journal of what was fetched. Uses the network
+//! only through `net`; knows nothing of rankings, models or the screen.
+//!
+//! May use: corpus, input, net, storage, work.
+//!
+//! This file holds the job: search, fetch what is missing, write the corpus.
 
-mod address;
-mod charset;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::PathBuf;
+
+use parking_lot::Mutex;
+
+use crate::work::{Job, OnProgress, Progress, Stop};
+use fetch::{Web, now};
+use store::Searched;
+
 mod fetch;
-mod gather;
 mod host;
+mod manners;
 pub mod search;
+#[cfg(test)]
+mod search_tests;
 #[cfg(test)]
 mod site;
 mod store;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-pub use address::{anywhere, public};
-pub use gather::{Summary, gather};
-pub use search::{Provider, Search};
+pub use manners::{Manners, SearchError, WebError, anywhere, public};
+pub use search::{Provider, Results, Search};
 pub use store::{End, FOLDER, Store, place};
 
-use crate::input::InputError;
-use crate::net::Allow;
-use crate::net::retry::Backoff;
-use crate::work::Stopped;
+/// Pages that are asked for at once. One host is never asked for two within its pause.
+const AT_ONCE: usize = 4;
 
-/// How politely, and how much, is asked.
-#[derive(Clone, Copy)]
-pub struct Manners {
-    /// Between two requests to one host; a longer Crawl-delay counts instead.
-    pub delay: Duration,
-    /// Bytes of a page, as sent and unpacked.
-    pub largest: usize,
-    /// How long a server may send nothing at all.
-    pub patience: Duration,
-    /// How long one page may take in all.
-    pub longest: Duration,
-    /// The pauses where a server asks for one.
-    pub backoff: Backoff,
-    /// Which addresses may be asked.
-    pub allow: Allow,
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// When the search was made.
+    pub searched: String,
+    /// How many pages it brought up.
+    pub pages: usize,
+    /// How many of them ended how.
+    pub ends: BTreeMap<End, usize>,
+    /// Pages that were not read, with the reason.
+    pub unread: Vec<(String, End, String)>,
+    /// Pages asked for in this run.
+    pub fetched: usize,
+    /// Pages that hold the same text as an earlier one.
+    pub repeats: usize,
+    /// Passages in all.
+    pub passages: usize,
+    /// The corpus.
+    pub corpus: PathBuf,
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
 }
 
-impl Default for Manners {
-    fn default() -> Self {
-        Manners {
-            delay: Duration::from_secs(1),
-            largest: 5_000_000,
-            patience: Duration::from_secs(20),
-            longest: Duration::from_secs(60),
-            backoff: Backoff::default(),
-            allow: public,
+/// Makes the corpus of one question from up to `wanted` pages. What was searched and fetched before is not asked for again, except
+/// pages that failed for now.
+///
+/// # Errors
+/// The search gave nothing, or what came cannot be kept. A stop is no error once pages were searched.
+pub fn gather(
+    question: &str,
+    search: &dyn Search,
+    wanted: usize,
+    manners: Manners,
+    store: &mut Store,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<Summary, WebError> {
+    let searched = searched(question, search, wanted, manners, store, stop)?;
+    let urls: Vec<String> = searched.urls.iter().take(wanted).cloned().collect();
+    let settled = |url: &String| store.page(url).is_some_and(|page| page.end != End::Failed);
+    let todo: VecDeque<String> = urls.iter().filter(|url| !settled(url)).cloned().collect();
+    let (total, open) = (urls.len(), todo.len());
+    let fetched = if open > 0 { fetch(todo, total, manners, store, on_progress, stop) } else { Ok(0) };
+    let (passages, repeats) = store.write_corpus()?;
+    let fetched = fetched?;
+    let mut summary = Summary {
+        searched: searched.searched,
+        pages: total,
+        ends: BTreeMap::new(),
+        unread: Vec::new(),
+        fetched,
+        repeats,
+        passages,
+        corpus: store.corpus(),
+        stopped: fetched < open,
+    };
+    for page in urls.iter().filter_map(|url| store.page(url)) {
+        *summary.ends.entry(page.end).or_default() += 1;
+        if let Some(why) = &page.reason {
+            summary.unread.push((page.url.clone(), page.end, why.clone()));
         }
     }
+    Ok(summary)
 }
 
-/// Why a corpus was not made. What was fetched is kept.
-#[derive(Debug, thiserror::Error)]
-pub enum WebError {
-    /// The search engine gave no pages.
-    #[error("{0}")]
-    Search(String),
-    /// The list of addresses is not right.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// What came could not be kept.
-    #[error("{} cannot be written ({reason}); make room there or name another folder with --data-dir", path.display())]
-    Keep {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// The folder holds something else.
-    #[error("{0}")]
-    Other(String),
-    /// Stopped on request.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
+/// The search that is kept, or a new one.
+fn searched(
+    question: &str,
+    search: &dyn Search,
+    wanted: usize,
+    manners: Manners,
+    store: &mut Store,
+    stop: &Stop,
+) -> Result<Searched, WebError> {
+    let provider = search.name();
+    if let Some(stored) = store.searched() {
+        if stored.question != question || stored.provider != provider {
+            return Err(WebError::OtherSearch {
+                path: store.corpus(),
+                provider: stored.provider.clone(),
+                question: stored.question.clone(),
+            });
+        }
+        if stored.wanted >= wanted && !search.is_free() {
+            return Ok(stored.clone());
+        }
+    }
+    let found = search.find(question, wanted, manners.delay, stop)?;
+    let mut seen = HashSet::new();
+    let urls: Vec<String> = found
+        .into_iter()
+        .map(|url| manners::parse(&url).map_or(url, Into::into))
+        .filter(|url| seen.insert(url.clone()))
+        .take(wanted)
+        .collect();
+    if urls.is_empty() {
+        return Err(SearchError::NoPage { provider, question: question.into() }.into());
+    }
+    if let Some(stored) = store.searched().filter(|stored| stored.urls == urls && stored.wanted == wanted) {
+        return Ok(stored.clone());
+    }
+    let searched = Searched { question: question.into(), provider, wanted, searched: now(), urls };
+    store.keep_search(searched.clone())?;
+    Ok(searched)
+}
+
+/// Fetches pages until all are there or `stop` is set. Gives how many were asked for.
+fn fetch(
+    todo: VecDeque<String>,
+    total: usize,
+    manners: Manners,
+    store: &mut Store,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<usize, WebError> {
+    let web = Web::new(manners)?;
+    let before = total - todo.len();
+    let progress = |fetched: usize| {
+        on_progress(Progress { job: Job::Gathering, done: (before + fetched) as u64, total: total as u64 });
+    };
+    progress(0);
+    let todo = Mutex::new(todo);
+    let stored = Mutex::new((store, 0, Ok(())));
+    let state = || stored.lock();
+    let next = || todo.lock().pop_front();
+    let work = || {
+        while let Some(url) = next() {
+            if state().2.is_err() {
+                return;
+            }
+            let Ok(page) = web.page(&url, stop) else { return };
+            let (store, fetched, failed) = &mut *state();
+            match store.keep_page(page) {
+                Ok(()) => {
+                    *fetched += 1;
+                    progress(*fetched);
+                }
+                Err(error) => {
+                    *failed = Err(error);
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..AT_ONCE {
+            // Where the system gives no thread, this one does all.
+            let _ = std::thread::Builder::new().name("page".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let (_, fetched, failed) = stored.into_inner();
+    failed.map(|()| fetched)
 }

@@ -1,4 +1,4 @@
-//! A site on loopback for tests: it answers each path as it was told to, and writes down what it was asked.
+//! A site on loopback for tests: it answers each path as the test says, and records the requests.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -18,42 +18,42 @@ pub enum Answer {
 pub struct Site {
     /// Its address, without a slash at its end.
     pub url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    /// A site with these paths; every other is not found. `make` is told the site's own address.
+    /// A site with these paths; every other is not found. `make` gets the site's own address.
     pub fn start(make: impl FnOnce(&str) -> Vec<(String, Vec<Answer>)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let paths: HashMap<String, Vec<Answer>> = make(&url).into_iter().collect();
-        let (paths, asked) = (Arc::new(Mutex::new(paths)), Arc::default());
-        let site = Site { url, asked: Arc::clone(&asked) };
+        let (paths, requests) = (Arc::new(Mutex::new(paths)), Arc::default());
+        let site = Site { url, requests: Arc::clone(&requests) };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (paths, asked) = (Arc::clone(&paths), Arc::clone(&asked));
-                thread::spawn(move || serve(stream, &paths, &asked));
+                let (paths, requests) = (Arc::clone(&paths), Arc::clone(&requests));
+                thread::spawn(move || serve(stream, &paths, &requests));
             }
         });
         site
     }
 
     /// The requests so far, whole.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// The paths of the pages that were asked for, robots.txt left out.
     pub fn paths(&self) -> Vec<String> {
         let path = |request: &String| request.split(' ').nth(1).unwrap_or_default().to_owned();
-        self.asked().iter().map(path).filter(|path| path != "/robots.txt").collect()
+        self.requests().iter().map(path).filter(|path| path != "/robots.txt").collect()
     }
 }
 
-fn serve(mut stream: TcpStream, paths: &Mutex<HashMap<String, Vec<Answer>>>, asked: &Mutex<Vec<String>>) {
+fn serve(mut stream: TcpStream, paths: &Mutex<HashMap<String, Vec<Answer>>>, requests: &Mutex<Vec<String>>) {
     let request = request(&mut stream);
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    asked.lock().unwrap().push(request);
+    requests.lock().unwrap().push(request);
     let bytes = {
         let mut paths = paths.lock().unwrap();
         match paths.get_mut(&path) {

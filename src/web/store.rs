@@ -1,49 +1,50 @@
-//! The folder of one question: a journal of what was searched and asked, and the corpus that is made of it.
+//! The folder of one question: a journal of searches and pages, and the corpus made of them.
 //!
 //! ```text
-//! DATA/web/NAME/pages.jsonl    a line a search and a page, appended and synced: nobody is asked twice
-//! DATA/web/NAME/corpus.jsonl   the passages, made of those lines
+//! DATA/web/NAME/pages.jsonl    one line for each search and page, appended and synced: nothing is fetched twice
+//! DATA/web/NAME/pages.lock     held while this process adds pages
+//! DATA/web/NAME/corpus.jsonl   the passages made of those lines
 //! ```
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::WebError;
-use crate::corpus::library::replace;
+use super::manners::WebError;
 use crate::corpus::{Passage, chunks};
+use crate::storage::{Attempt, FileLock, Holder, Journal, replace};
 
-/// Where these folders lie, below the data folder.
+/// The folder of these folders, below the data folder.
 pub const FOLDER: &str = "web";
 const PAGES: &str = "pages.jsonl";
+const LOCK: &str = "pages.lock";
 const CORPUS: &str = "corpus.jsonl";
 
-/// How asking for a page ended.
+/// How fetching a page ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// It came and holds text.
+    /// It arrived and holds text.
     #[default]
     Read,
     /// robots.txt forbids it.
     Robots,
-    /// It lies in a private network, or nowhere.
+    /// Its address is private or invalid.
     Address,
     /// Neither HTML nor plain text.
     Type,
     /// Too large.
     Size,
-    /// Led on without end.
+    /// Too many redirects.
     Redirect,
     /// Its server refused.
     Status,
-    /// It came and holds no text.
+    /// It arrived and holds no text.
     Empty,
-    /// It may come another time.
+    /// It failed, and may work another time.
     Failed,
 }
 
@@ -64,7 +65,7 @@ impl End {
     }
 }
 
-/// What became of a page.
+/// The outcome for a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page {
     /// The address that was searched.
@@ -72,11 +73,11 @@ pub struct Page {
     /// How it ended.
     pub end: End,
     /// Why it was not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    #[serde(default, alias = "why", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// When, as RFC 3339 writes it.
     pub fetched: String,
-    /// Where it was found in the end.
+    /// Its address after redirects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// Its title.
@@ -87,12 +88,12 @@ pub struct Page {
     pub text: String,
 }
 
-/// What a search brought up.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Searched {
     /// The question.
     pub question: String,
-    /// Who was asked.
+    /// The engine.
     pub provider: String,
     /// How many pages were wanted.
     pub wanted: usize,
@@ -112,7 +113,8 @@ enum Line {
 /// The folder, held by this process.
 pub struct Store {
     folder: PathBuf,
-    journal: File,
+    journal: Journal,
+    _lock: FileLock,
     searched: Option<Searched>,
     pages: HashMap<String, Page>,
 }
@@ -120,14 +122,11 @@ pub struct Store {
 /// The folder of that name.
 ///
 /// # Errors
-/// It is no name of a folder.
+/// It cannot be the name of a folder.
 pub fn place(data: &Path, name: &str) -> Result<PathBuf, WebError> {
     let bad = |c: char| c.is_control() || "/\\:".contains(c);
     if name.trim().is_empty() || name.starts_with('.') || name.chars().any(bad) {
-        let name = name.escape_debug();
-        return Err(WebError::Other(format!(
-            "a corpus cannot be called `{name}`; expected a name without slashes, such as --name zoos"
-        )));
+        return Err(WebError::Name(name.into()));
     }
     Ok(data.join(FOLDER).join(name))
 }
@@ -141,36 +140,18 @@ impl Store {
         let path = folder.join(PAGES);
         let keep = |reason: io::Error| WebError::Keep { path: path.clone(), reason };
         fs::create_dir_all(folder).map_err(keep)?;
-        let mut journal =
-            OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(keep)?;
-        match journal.try_lock() {
-            Err(fs::TryLockError::WouldBlock) => {
-                let told = format!("another process fills {}; wait for its end", folder.display());
-                return Err(WebError::Other(told));
-            }
-            Err(fs::TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
-                return Err(keep(error));
-            }
-            _ => {}
-        }
-        let mut bytes = Vec::new();
-        journal.read_to_end(&mut bytes).map_err(keep)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if whole < bytes.len() {
-            // Half a line of a process that was killed.
-            journal.set_len(whole as u64).map_err(keep)?;
-        }
-        let mut store = Store { folder: folder.into(), journal, searched: None, pages: HashMap::new() };
-        for (number, line) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let lock = FileLock::try_acquire(&folder.join(LOCK), &Holder::here("parallax")).map_err(keep)?;
+        let Attempt::Acquired(lock) = lock else {
+            return Err(WebError::Busy(folder.into()));
+        };
+        let journal = Journal::at(&path);
+        let lines = journal.read().map_err(keep)?;
+        let mut store =
+            Store { folder: folder.into(), journal, _lock: lock, searched: None, pages: HashMap::new() };
+        for (number, line) in lines.iter().enumerate() {
             match serde_json::from_slice(line) {
                 Ok(line) => store.take(line),
-                Err(error) => {
-                    return Err(WebError::Other(format!(
-                        "{}:{}: expected a search or a page ({error}); remove that line, or the folder",
-                        path.display(),
-                        number + 1
-                    )));
-                }
+                Err(error) => return Err(WebError::Line { path, line: number + 1, error }),
             }
         }
         Ok(store)
@@ -184,26 +165,19 @@ impl Store {
     }
 
     fn append(&mut self, line: Line) -> Result<(), WebError> {
-        let path = self.folder.join(PAGES);
-        let keep = |reason: io::Error| WebError::Keep { path: path.clone(), reason };
-        let mut bytes = serde_json::to_vec(&line).map_err(|error| keep(error.into()))?;
-        bytes.push(b'\n');
-        let before = self.journal.metadata().map_err(keep)?.len();
-        if let Err(error) = self.journal.write_all(&bytes).and_then(|()| self.journal.sync_data()) {
-            // A full disk takes half a line. Should this fail as well, the next opening finds it.
-            let _ = self.journal.set_len(before);
-            return Err(keep(error));
-        }
+        let written = serde_json::to_vec(&line).map_err(io::Error::from);
+        let written = written.and_then(|bytes| self.journal.append([bytes]));
+        written.map_err(|reason| WebError::Keep { path: self.journal.path().into(), reason })?;
         self.take(line);
         Ok(())
     }
 
-    /// Keeps what a search brought up.
+    /// Records the result of a search.
     pub(super) fn keep_search(&mut self, searched: Searched) -> Result<(), WebError> {
         self.append(Line::Search(searched))
     }
 
-    /// Keeps what became of a page.
+    /// Records the outcome for a page.
     pub(super) fn keep_page(&mut self, page: Page) -> Result<(), WebError> {
         self.append(Line::Page(page))
     }
@@ -213,7 +187,7 @@ impl Store {
         self.searched.as_ref()
     }
 
-    /// What became of a page, if it was asked for.
+    /// The outcome for a page, if it was requested.
     pub fn page(&self, url: &str) -> Option<&Page> {
         self.pages.get(url)
     }
@@ -223,8 +197,8 @@ impl Store {
         self.folder.join(CORPUS)
     }
 
-    /// Writes the passages of the pages that were read, in the order of the search. A text that stands at two addresses counts once.
-    /// Gives how many passages there are, and how many pages repeat another one's text.
+    /// Writes the passages of all pages with text, in the order of the search. The same text at two addresses counts once.
+    /// Returns the number of passages, and the number of pages that repeat the text of another.
     pub(super) fn write_corpus(&self) -> Result<(usize, usize), WebError> {
         let keep = |reason: io::Error| WebError::Keep { path: self.corpus(), reason };
         let Some(searched) = &self.searched else { return Ok((0, 0)) };
@@ -239,9 +213,9 @@ impl Store {
                 continue;
             }
             let url = page.at.as_ref().unwrap_or(&page.url);
-            let told = [("url", url), ("fetched", &page.fetched), ("question", &searched.question)];
+            let fields = [("url", url), ("fetched", &page.fetched), ("question", &searched.question)];
             let metadata: Map<String, Value> =
-                told.into_iter().map(|(name, value)| (name.to_owned(), value.clone().into())).collect();
+                fields.into_iter().map(|(name, value)| (name.to_owned(), value.clone().into())).collect();
             let id = &blake3::hash(page.url.as_bytes()).to_hex()[..12];
             for (number, text) in chunks(&page.text).enumerate() {
                 let id = format!("{id}#{}", number + 1);
@@ -251,7 +225,7 @@ impl Store {
                 passages += 1;
             }
         }
-        // An unchanged file keeps its time, and with it the index that was made of it.
+        // An unchanged file keeps its time, so its index stays valid.
         if passages > 0 && fs::read(self.corpus()).ok().as_deref() != Some(&bytes) {
             replace(&self.corpus(), &bytes).map_err(keep)?;
         }

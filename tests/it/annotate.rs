@@ -7,18 +7,18 @@ use std::process::Command;
 
 use parallax::annotate::{Act, Item, Journal, Project, View, text_hash};
 use parallax::detect::{By, LabelSource};
-use parallax::pipeline::{Depth, Lists, Opening, Plan, Setup, answer};
+use parallax::engine::{Depth, Lists, Opening, Query, Setup, run};
 use parallax::work::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::stage::QUESTION;
 
-struct Desk(TempDir);
+struct Workspace(TempDir);
 
-impl Desk {
+impl Workspace {
     fn new() -> Self {
-        Desk(tempfile::tempdir().unwrap())
+        Workspace(tempfile::tempdir().unwrap())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -33,9 +33,9 @@ impl Desk {
         {
             command.env_remove(name);
         }
-        let told = command.args(arguments).arg("--data-dir").arg(self.path("data")).output().unwrap();
+        let printed = command.args(arguments).arg("--data-dir").arg(self.path("data")).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (told.status.code().unwrap(), text(told.stdout), text(told.stderr))
+        (printed.status.code().unwrap(), text(printed.stdout), text(printed.stderr))
     }
 
     fn good(&self, arguments: &[&str]) -> String {
@@ -60,7 +60,10 @@ impl Desk {
             "--overlap",
             "0.5",
         ]);
-        assert!(out.contains("24 questions, to depth 3 of bm25") && out.contains("judged twice: "), "{out}");
+        assert!(
+            out.contains("24 questions, to depth 3 of bm25") && out.contains("assigned to two annotators: "),
+            "{out}"
+        );
         folder
     }
 }
@@ -86,28 +89,32 @@ fn of_question(folder: &Path) -> (Vec<String>, Vec<Item>) {
 }
 
 #[test]
-fn a_project_is_made_judged_carried_merged_and_told() {
-    let desk = Desk::new();
-    let here = desk.project();
+fn a_project_is_made_judged_carried_merged_and_reported() {
+    let workspace = Workspace::new();
+    let here = workspace.project();
     let (statements, items) = of_question(&here);
     assert_eq!(items.len(), 3);
     judge(&here, "anna", &items[0], &statements, true);
     // The same folder on another machine.
-    let there = desk.path("there");
+    let there = workspace.path("there");
     fs::create_dir(&there).unwrap();
     for file in ["project.json", "pool.jsonl", "guidelines.md", "anna.jsonl"] {
         fs::copy(here.join(file), there.join(file)).unwrap();
     }
     judge(&here, "anna", &items[0], &statements, false);
     judge(&there, "anna", &items[0], &statements[..1], true);
-    judge(&there, "ben", &items[1], &statements, true);
+    let (project, all) = Project::open(&here).unwrap();
+    let of_ben = all.iter().find(|item| item.is_for("ben") && item.question != QUESTION).unwrap();
+    judge(&there, "ben", of_ben, &project.question(&of_ben.question).unwrap().perspectives, true);
     let (one, other) = (here.to_str().unwrap(), there.to_str().unwrap());
-    let told = desk.good(&["annotate", "merge", one, other]);
-    assert!(told.contains("anna.jsonl: 1 new entry, 3 in all, 1 conflict"), "{told}");
-    assert!(told.contains("ben.jsonl: 1 new entry, 1 in all, 0 conflicts"), "{told}");
-    assert!(desk.good(&["annotate", "merge", one, other]).contains("anna.jsonl: 0 new entries, 3 in all"));
+    let printed = workspace.good(&["annotate", "merge", one, other]);
+    assert!(printed.contains("anna.jsonl: 1 new entry, 3 in all, 1 conflict"), "{printed}");
+    assert!(printed.contains("ben.jsonl: 1 new entry, 1 in all, 0 conflicts"), "{printed}");
+    assert!(
+        workspace.good(&["annotate", "merge", one, other]).contains("anna.jsonl: 0 new entries, 3 in all")
+    );
     // The other way round the same comes out.
-    desk.good(&["annotate", "merge", other, one]);
+    workspace.good(&["annotate", "merge", other, one]);
     for name in ["anna.jsonl", "ben.jsonl"] {
         let lines = |folder: &Path| {
             let text = fs::read_to_string(folder.join(name)).unwrap();
@@ -117,18 +124,18 @@ fn a_project_is_made_judged_carried_merged_and_told() {
         };
         assert_eq!(lines(&here), lines(&there));
     }
-    let one_file = desk.path("all.jsonl");
-    let told = desk.good(&["annotate", "merge", one_file.to_str().unwrap(), one, other]);
-    assert!(told.contains("all.jsonl: 4 new entries, 4 in all, 1 conflict"), "{told}");
-    let status = desk.good(&["annotate", "status", one]);
+    let one_file = workspace.path("all.jsonl");
+    let printed = workspace.good(&["annotate", "merge", one_file.to_str().unwrap(), one, other]);
+    assert!(printed.contains("all.jsonl: 4 new entries, 4 in all, 1 conflict"), "{printed}");
+    let status = workspace.good(&["annotate", "status", one]);
     let row = |name: &str| -> Vec<String> {
         let row = status.lines().find(|line| line.starts_with(name)).unwrap();
         row.split_whitespace().skip(2).map(ToOwned::to_owned).collect()
     };
     assert_eq!((row("anna"), row("ben")), (words("0 0 0 1"), words("1 0 0 0")));
-    assert!(status.contains("say different things") && status.contains(&format!("no {}", statements[0])));
+    assert!(status.contains("gave different labels") && status.contains(&format!("no {}", statements[0])));
     judge(&here, "anna", &items[0], &statements, true);
-    assert!(!desk.good(&["annotate", "status", one]).contains("different things"));
+    assert!(!workspace.good(&["annotate", "status", one]).contains("different labels"));
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -137,15 +144,15 @@ fn words(text: &str) -> Vec<String> {
 
 #[test]
 fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
-    let desk = Desk::new();
-    let folder = desk.project();
+    let workspace = Workspace::new();
+    let folder = workspace.project();
     let (statements, items) = of_question(&folder);
     judge(&folder, "anna", &items[0], &statements, false);
     judge(&folder, "ben", &items[1], &statements, true);
     let search = |source: &str, journal: &[&str]| -> Value {
         let all =
             ["search", QUESTION, "--lanes", "bm25", "-k", "3", "--format", "json", "--label-source", source];
-        let text = desk.good(&[&all, journal].concat());
+        let text = workspace.good(&[&all, journal].concat());
         serde_json::from_str(&text).unwrap()
     };
     let journal = ["--journal", folder.to_str().unwrap()];
@@ -160,7 +167,8 @@ fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
     let auto = by(&search("auto", &journal));
     assert_eq!(auto[..2], by(&human)[..2]);
     assert!(auto[2].starts_with("\"gold\""), "{auto:?}");
-    let (code, _, errors) = desk.run(&["search", QUESTION, "--lanes", "bm25", "--label-source", "human"]);
+    let (code, _, errors) =
+        workspace.run(&["search", QUESTION, "--lanes", "bm25", "--label-source", "human"]);
     assert!(
         code == 2 && errors.contains("no labels were made by hand") && errors.contains("--journal"),
         "{errors}"
@@ -168,27 +176,28 @@ fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
     // What is kept for the corpus counts without being named.
     let print: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("project.json")).unwrap()).unwrap();
-    let kept = desk.path("data").join("annotate").join(print["fingerprint"].as_str().unwrap());
+    let kept = workspace.path("data").join("annotate").join(print["fingerprint"].as_str().unwrap());
     fs::create_dir_all(&kept).unwrap();
     fs::copy(folder.join("anna.jsonl"), kept.join("anna.jsonl")).unwrap();
     assert_eq!(by(&search("human", &[]))[0], "\"human\" false");
-    let table = desk.good(&["eval", "berds", "--lanes", "bm25", "-k", "1", "--label-source", "human"]);
+    let table = workspace.good(&["eval", "berds", "--lanes", "bm25", "-k", "1", "--label-source", "human"]);
     assert!(table.contains("labels: human"), "{table}");
 }
 
 #[test]
 fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_again() {
-    let desk = Desk::new();
-    let opening = Opening { data_dir: desk.path("data"), ..Opening::default() };
+    let workspace = Workspace::new();
+    let opening = Opening { data_dir: workspace.path("data"), ..Opening::default() };
     let setup = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
     let question = setup.questions.iter().find(|question| question.text == QUESTION).unwrap().clone();
-    let plan = Plan { question, lanes: vec!["bm25".parse().unwrap()], k: 3, source: LabelSource::Human };
-    let answered = || answer(&setup, &plan, Depth::Top, &mut Lists::default(), &Stop::never()).unwrap();
+    let query = Query { question, lanes: vec!["bm25".parse().unwrap()], k: 3, source: LabelSource::Human };
+    let answered =
+        || run(&setup, query.clone(), Depth::Top, Lists::default(), &Stop::never(), &|_| ()).unwrap();
     let first = answered();
-    assert_eq!(first.figures(&plan, 0).unwrap().judged, 0);
+    assert_eq!(first.figures(0).unwrap().judged, 0);
     assert!(!setup.has_human() && setup.lacks(LabelSource::Human).is_some());
-    let ranked = first.lanes[0].0.as_ref().unwrap()[1].clone();
-    let answers = plan.question.perspectives.iter().map(|text| (text.clone(), true)).collect();
+    let ranked = first.lanes[0].ranking.as_ref().unwrap()[1].clone();
+    let answers = query.question.perspectives.iter().map(|text| (text.clone(), true)).collect();
     let act = Act {
         question: QUESTION.into(),
         passage: ranked.passage.id.clone(),
@@ -199,62 +208,66 @@ fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_agai
     let mut journal = Journal::open(&setup.journals.join("anna.jsonl"), "anna").unwrap().journal;
     let entry = journal.append(act).unwrap();
     setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
-    let figures = answered().figures(&plan, 0).unwrap();
+    let figures = answered().figures(0).unwrap();
     assert_eq!((figures.judged, figures.supporting), (1, vec![1, 1]));
-    // What is open already is written into its book.
-    let mut book = first.book;
-    book.decided(ranked.at, 0, setup.labelled(&plan.question.perspectives[0], &ranked.passage.id).human);
+    // What is open already is written into its judgments.
+    let mut judgments = first.judgments;
+    judgments.decided(
+        ranked.at,
+        0,
+        setup.labelled(&query.question.perspectives[0], &ranked.passage.id).human,
+    );
     assert_eq!(
-        book.verdict(ranked.at, 0).map(|verdict| (verdict.supports, verdict.by)),
-        Some((true, By::Human))
+        judgments.verdict(ranked.at, 0).map(|verdict| (verdict.supports, verdict.by)),
+        Some((Some(true), By::Human))
     );
     let again = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
     assert!(again.has_human());
     let entry = journal.undo().unwrap().unwrap();
     setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
-    assert_eq!(answered().figures(&plan, 0).unwrap().judged, 0);
+    assert_eq!(answered().figures(0).unwrap().judged, 0);
 }
 
 #[test]
-fn fsck_tells_damage_with_its_line_and_repairs_beside_the_old_file() {
-    let desk = Desk::new();
-    let folder = desk.project();
+fn fsck_reports_damage_with_its_line_and_repairs_beside_the_old_file() {
+    let workspace = Workspace::new();
+    let folder = workspace.project();
     let (statements, items) = of_question(&folder);
     for item in &items {
         judge(&folder, "anna", item, &statements, true);
     }
     let path = folder.join("anna.jsonl");
     let journal = path.to_str().unwrap();
-    assert!(desk.good(&["annotate", "fsck", journal]).contains("3 entries, 3 stand, 0 conflicts"));
+    assert!(workspace.good(&["annotate", "fsck", journal]).contains("3 entries, 3 current, 0 conflicts"));
     let mut bytes = fs::read(&path).unwrap();
     let second = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 30;
     bytes[second] ^= 2;
     bytes.extend_from_slice(&[0; 100]);
     fs::write(&path, &bytes).unwrap();
-    let (code, out, _) = desk.run(&["annotate", "fsck", folder.to_str().unwrap()]);
+    let (code, out, _) = workspace.run(&["annotate", "fsck", folder.to_str().unwrap()]);
     assert_eq!(code, 1);
     assert!(out.contains("anna.jsonl:2: expected the id") && out.contains("100 bytes behind"), "{out}");
-    let (_, _, notes) = desk.run(&["search", QUESTION, "--lanes", "bm25", "--journal", journal]);
+    let (_, _, notes) = workspace.run(&["search", QUESTION, "--lanes", "bm25", "--journal", journal]);
     assert!(notes.contains("1 line damaged, the last line unfinished; the rest counts"), "{notes}");
-    let told = desk.good(&["annotate", "fsck", journal, "--repair"]);
-    assert!(told.contains("repaired; the old one is"), "{told}");
-    assert!(desk.good(&["annotate", "fsck", journal]).contains("2 entries, 2 stand"));
+    let printed = workspace.good(&["annotate", "fsck", journal, "--repair"]);
+    assert!(printed.contains("repaired; the old file is"), "{printed}");
+    assert!(workspace.good(&["annotate", "fsck", journal]).contains("2 entries, 2 current"));
     assert_eq!(fs::read(folder.join("anna.jsonl.damaged-1")).unwrap(), bytes);
 }
 
 #[test]
-fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_told() {
-    let desk = Desk::new();
-    let (old, new) = (desk.path("old.jsonl"), desk.path("new.jsonl"));
+fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_reported() {
+    let workspace = Workspace::new();
+    let (old, new) = (workspace.path("old.jsonl"), workspace.path("new.jsonl"));
     let line = |id: &str, text: &str| format!("{{\"_id\":\"{id}\",\"text\":\"{text}\"}}\n");
     fs::write(&old, line("a", "Zoos are cruel.") + &line("b", "Zoos save species.")).unwrap();
     fs::write(&new, line("z", "Zoos are cruel.") + &line("c", "Farms are cruel.")).unwrap();
-    let questions = desk.path("questions.jsonl");
+    let questions = workspace.path("questions.jsonl");
     fs::write(&questions, "{\"id\":\"q\",\"question\":\"Should zoos be banned?\"}\n").unwrap();
-    let folder = desk.path("project");
+    let folder = workspace.path("project");
     let on = |corpus: &Path, arguments: &[&str]| {
         let more = ["--corpus", corpus.to_str().unwrap(), "--questions", questions.to_str().unwrap()];
-        desk.run(&[arguments, &more].concat())
+        workspace.run(&[arguments, &more].concat())
     };
     let place = folder.to_str().unwrap();
     let (code, _, errors) = on(&old, &["annotate", "new", place, "--lanes", "bm25"]);
@@ -269,17 +282,17 @@ fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_
     assert!(notes.contains("4 of passages that this corpus does not hold"), "{notes}");
     let (code, out, _) = on(&new, &["annotate", "remap", place]);
     assert_eq!(code, 1);
-    assert!(out.contains("1 passage tied again") && out.contains("[b]: no passage has its text"), "{out}");
+    assert!(out.contains("1 passage remapped") && out.contains("[b]: no passage has its text"), "{out}");
     let (_, _, notes) = on(&new, &search);
     assert!(notes.contains("2 of passages"), "{notes}");
-    let status = desk.good(&["annotate", "status", place]);
+    let status = workspace.good(&["annotate", "status", place]);
     assert!(status.contains("[z]") && status.contains("no such passage in the pool"), "{status}");
     let reworded = ["annotate", "remap", place, "--from", "Zoos should be banned.", "--to", "Ban zoos."];
     let (code, out, _) = on(&new, &reworded);
-    assert!(code == 0 && out.contains("2 passages tied again"), "{out}");
+    assert!(code == 0 && out.contains("2 passages remapped"), "{out}");
     let (_, _, notes) = on(&new, &search);
     assert!(notes.contains("1 of statements that no question of the set has word for word"), "{notes}");
-    let labels = desk.path("labels.tsv");
+    let labels = workspace.path("labels.tsv");
     fs::write(&labels, "id\tperspective\tlabel\nb\tZoos should be banned.\t1\nz\tOther.\t1\n").unwrap();
     let (_, _, notes) =
         on(&new, &["search", "Zoos?", "--lanes", "bm25", "--labels", labels.to_str().unwrap()]);
@@ -291,14 +304,14 @@ fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_
 }
 
 #[test]
-fn a_project_is_never_written_over_and_bad_names_and_shares_are_told() {
-    let desk = Desk::new();
-    let folder = desk.project();
+fn a_project_is_never_written_over_and_bad_names_and_shares_are_reported() {
+    let workspace = Workspace::new();
+    let folder = workspace.project();
     let place = folder.to_str().unwrap();
-    let elsewhere = desk.path("other");
+    let elsewhere = workspace.path("other");
     let other = elsewhere.to_str().unwrap();
     for (arguments, expected) in [
-        (vec!["annotate", "new", place], "holds a project already"),
+        (vec!["annotate", "new", place], "already holds a project"),
         (vec!["annotate", "new", other, "--annotators", "a/b"], "annotator's name"),
         (vec!["annotate", "new", other, "--annotators", "a,a"], "twice"),
         (vec!["annotate", "new", other, "--overlap", "2"], "from 0 to 1"),
@@ -306,7 +319,7 @@ fn a_project_is_never_written_over_and_bad_names_and_shares_are_told() {
         (vec!["annotate", "fsck", other], "no such file"),
         (vec!["annotate", "merge", place, other], "no such file"),
     ] {
-        let (code, _, errors) = desk.run(&arguments);
+        let (code, _, errors) = workspace.run(&arguments);
         assert!(code == 2 && errors.contains(expected), "{arguments:?}: {errors}");
     }
     assert!(!elsewhere.exists());
@@ -314,11 +327,533 @@ fn a_project_is_never_written_over_and_bad_names_and_shares_are_told() {
 
 #[test]
 fn the_status_of_a_project_that_nobody_has_touched_says_how_to_begin() {
-    let desk = Desk::new();
-    let folder = desk.path("fresh");
+    let workspace = Workspace::new();
+    let folder = workspace.path("fresh");
     let place = folder.to_str().unwrap();
-    desk.good(&["annotate", "new", place, "--lanes", "bm25", "--depth", "1"]);
-    let status = desk.good(&["annotate", "status", place]);
+    workspace.good(&["annotate", "new", place, "--lanes", "bm25", "--depth", "1"]);
+    let status = workspace.good(&["annotate", "status", place]);
     assert!(status.contains(&format!("parallax --journal {place} --annotator NAME")), "{status}");
-    assert!(!status.contains("to judge"), "{status}");
+    assert!(!status.contains("assigned"), "{status}");
+}
+
+mod agreement {
+    //! Labels by hand through the program: two annotators of the sample, their agreement, and the files that carry labels.
+
+    use std::collections::BTreeMap;
+
+    use parallax::measure::seeded::SplitMix64;
+    use serde_json::Value;
+
+    use crate::program::Workspace;
+
+    /// Gold labels of the sample's first questions, with the name of an annotator and a seeded share of them turned round.
+    fn table(by: &str, seed: u64, one_in: usize) -> Vec<(String, bool, String)> {
+        let mut rng = SplitMix64::new(seed);
+        let gold = include_str!("../../sample_data/labels.tsv").lines().skip(1).take(400);
+        gold.map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let label = (fields[3] == "1") != (rng.below(one_in) == 0);
+            let row = format!("{}\t{}\t{}\t{}\t{by}", fields[0], fields[1], fields[2], u8::from(label));
+            (format!("{}\t{}", fields[1], fields[2]), label, row)
+        })
+        .collect()
+    }
+
+    /// A project's folder with the journals of two annotators, imported from one table; and the counts yes/yes, yes/no, no/yes, no/no.
+    fn two_annotators(workspace: &Workspace) -> [usize; 4] {
+        let (anna, ben) = (table("anna", 1, 10), table("ben", 2, 5));
+        let mut text = "question\tid\tperspective\tlabel\tannotator\n".to_owned();
+        let mut counts = [0; 4];
+        for ((left_key, left, left_row), (right_key, right, right_row)) in anna.iter().zip(&ben) {
+            assert_eq!(left_key, right_key);
+            counts[2 * usize::from(!left) + usize::from(!right)] += 1;
+            text += &format!("{left_row}\n{right_row}\n");
+        }
+        workspace.write("labels.tsv", text);
+        let out = workspace
+            .run(&["annotate", "import", "labels.tsv", "--format", "tsv", "--into", "project"])
+            .good();
+        assert!(out.contains("anna.jsonl: 400 labels of anna, 200 passages changed"), "{out}");
+        counts
+    }
+
+    /// κ by its definition.
+    fn kappa([yes_yes, yes_no, no_yes, no_no]: [usize; 4]) -> f64 {
+        let n = (yes_yes + yes_no + no_yes + no_no) as f64;
+        let observed = (yes_yes + no_no) as f64 / n;
+        let yes = (yes_yes + yes_no) as f64 / n * ((yes_yes + no_yes) as f64 / n);
+        let no = (no_yes + no_no) as f64 / n * ((yes_no + no_no) as f64 / n);
+        (observed - yes - no) / (1.0 - yes - no)
+    }
+
+    #[test]
+    fn two_annotators_of_the_sample_get_a_table_whose_figures_are_those_counted_by_hand() {
+        let workspace = Workspace::new();
+        let counts = two_annotators(&workspace);
+        let expected = kappa(counts);
+        let printed = workspace.json(&["annotate", "agree", "project"]);
+        let pair = &printed["pairs"][0];
+        assert_eq!(pair["annotators"], serde_json::json!(["anna", "ben"]));
+        assert!((pair["kappa"].as_f64().unwrap() - expected).abs() < 1e-9, "{pair} {expected}");
+        let names = ["yes_yes", "yes_no", "no_yes", "no_no"];
+        assert_eq!(names.map(|name| pair["confusion"][name].as_u64().unwrap() as usize), counts);
+        for (name, count) in names.iter().zip(counts) {
+            let rows = pair["by_perspective"].as_array().unwrap();
+            let sum: u64 = rows.iter().map(|row| row["confusion"][name].as_u64().unwrap()).sum();
+            assert_eq!(sum as usize, count);
+        }
+        // Two annotators, nothing missing: α from the same counts.
+        let [n, yes] = [2 * 400, 2 * counts[0] + counts[1] + counts[2]].map(|count| count as f64);
+        let split = (counts[1] + counts[2]) as f64;
+        let alpha = 1.0 - (n - 1.0) * 2.0 * split / (2.0 * yes * (n - yes));
+        assert!(
+            (printed["alpha"]["value"].as_f64().unwrap() - alpha).abs() < 1e-9,
+            "{} {alpha}",
+            printed["alpha"]
+        );
+        assert_eq!(printed["queue"].as_array().unwrap().len(), counts[1] + counts[2]);
+        assert_eq!((&printed["detector"], &printed["refit"]), (&Value::Null, &Value::Null));
+
+        let text = workspace.run(&["annotate", "agree", "project"]).good();
+        let line = text.lines().find(|line| line.starts_with("anna       ben")).unwrap();
+        assert!(line.ends_with(&format!("{expected:.4}")), "{line}");
+        assert!(text.contains("to talk over") && text.contains("anna yes · ben no"), "{text}");
+        let markdown = workspace.run(&["annotate", "agree", "project", "--format", "md"]).good();
+        assert!(markdown.contains("| anna | ben | 400 |"), "{markdown}");
+        let tsv = workspace.run(&["annotate", "agree", "project", "--format", "tsv"]).good();
+        assert!(tsv.contains(&format!("anna\tben\t\t\t\tkappa\t{expected:.6}\n")), "{tsv}");
+    }
+
+    /// Everything that a folder of journals holds, as the table has it.
+    fn dumped(workspace: &Workspace, journals: &str, name: &str) -> String {
+        workspace.run(&["annotate", "export", journals, "--format", "tsv", "--out", name]).good();
+        std::fs::read_to_string(workspace.files.path().join(name)).unwrap()
+    }
+
+    #[test]
+    fn labels_that_go_out_and_come_back_are_the_same_labels() {
+        let workspace = Workspace::new();
+        two_annotators(&workspace);
+        let before = dumped(&workspace, "project", "before.tsv");
+        assert_eq!(before.lines().count(), 801);
+        for format in ["tsv", "label-studio", "argilla"] {
+            let (file, back) = (format!("{format}.out"), format!("back-{format}"));
+            workspace.run(&["annotate", "export", "project", "--format", format, "--out", &file]).good();
+            workspace.run(&["annotate", "import", &file, "--format", format, "--into", &back]).good();
+            assert_eq!(dumped(&workspace, &back, "after.tsv"), before, "{format}");
+        }
+        workspace.run(&["annotate", "export", "project", "--format", "berds", "--out", "berds.jsonl"]).good();
+        workspace
+            .run(&["annotate", "import", "berds.jsonl", "--format", "berds", "--into", "back-berds"])
+            .good();
+        let labels = |text: &str| -> BTreeMap<String, String> {
+            let row = |line: &str| {
+                let fields: Vec<&str> = line.split('\t').collect();
+                (format!("{} {} {}", fields[1], fields[3], fields[5]), fields[4].to_owned())
+            };
+            text.lines().map(row).collect()
+        };
+        assert_eq!(labels(&dumped(&workspace, "back-berds", "after.tsv")), labels(&before));
+        for beside in ["label-studio.out.xml", "argilla.out.settings.json"] {
+            assert!(workspace.files.path().join(beside).exists(), "{beside}");
+        }
+        // The table is one that --labels reads.
+        workspace
+            .run(&["annotate", "export", "project/anna.jsonl", "--format", "tsv", "--out", "anna.tsv"])
+            .good();
+        let found = workspace.json(&[
+            "search",
+            "Should zoos be banned?",
+            "--labels",
+            "anna.tsv",
+            "--lanes",
+            "bm25",
+            "--label-source",
+            "gold",
+        ]);
+        assert!(found["lanes"][0]["hits"].is_array());
+    }
+
+    #[test]
+    fn qrels_say_what_they_leave_out_and_come_back() {
+        let workspace = Workspace::new();
+        two_annotators(&workspace);
+        let one = workspace.run(&[
+            "annotate",
+            "export",
+            "project/anna.jsonl",
+            "--format",
+            "qrels",
+            "--out",
+            "anna.qrels",
+        ]);
+        assert!(one.err.contains("400 labels written") && one.err.contains("left out"), "{}", one.err);
+        one.good();
+        let again = workspace.run(&[
+            "annotate",
+            "import",
+            "anna.div.qrels",
+            "--format",
+            "qrels",
+            "--into",
+            "back.jsonl",
+            "--by",
+            "anna",
+        ]);
+        again.good();
+        let out = workspace.json(&["annotate", "agree", "back.jsonl"]);
+        assert_eq!(out["annotators"][0]["labels"], 400);
+        let both = workspace.json(&["annotate", "agree", "project/anna.jsonl"]);
+        assert_eq!(out["annotators"][0]["yes"], both["annotators"][0]["yes"]);
+    }
+
+    #[test]
+    fn rows_without_a_place_are_reported_and_the_others_are_taken() {
+        let workspace = Workspace::new();
+        let rows = "id\tperspective\tlabel\nzoos-01\tZoos should be banned.\t1\nzoos-99\tZoos should be banned.\t0\n";
+        workspace.write("some.tsv", rows);
+        let printed = workspace
+            .run(&["annotate", "import", "some.tsv", "--format", "tsv", "--into", "j.jsonl", "--by", "anna"]);
+        assert_eq!(printed.code, Some(1), "{}", printed.err);
+        assert!(
+            printed.err.contains("some.tsv: line 3: no passage of the corpus is `zoos-99`"),
+            "{}",
+            printed.err
+        );
+        assert!(printed.out.contains("1 label of anna, 1 passage changed"), "{}", printed.out);
+        let again = workspace
+            .run(&["annotate", "import", "some.tsv", "--format", "tsv", "--into", "j.jsonl", "--by", "anna"]);
+        assert!(again.out.contains("0 passages changed"), "{}", again.out);
+        let none = workspace.run(&["annotate", "import", "some.tsv", "--format", "tsv", "--into", "k.jsonl"]);
+        none.bad(&[
+            "line 2: the file does not say who labelled this; name the annotator with --by",
+            "none of its labels",
+        ]);
+        workspace.run(&["annotate", "agree", "nothing"]).bad(&["nothing: no such file or folder"]);
+        workspace
+            .run(&["annotate", "export", "j.jsonl", "--format", "qrels", "--out", "x", "--model"])
+            .bad(&["--model is for label-studio and argilla"]);
+    }
+
+    #[test]
+    fn the_detector_takes_part_and_its_threshold_is_fitted_and_marked_as_such() {
+        let workspace = Workspace::new();
+        let gold = include_str!("../../sample_data/labels.tsv").lines().skip(1);
+        let few = gold.enumerate().filter(|(i, _)| i % 50 < 6).take(18).map(|(_, line)| line);
+        let rows = few.map(|line| line.split('\t').take(4).collect::<Vec<_>>().join("\t") + "\tanna\n");
+        workspace.write(
+            "few.tsv",
+            "question\tid\tperspective\tlabel\tannotator\n".to_owned() + &rows.collect::<String>(),
+        );
+        workspace
+            .run(&["annotate", "import", "few.tsv", "--format", "tsv", "--into", "j.jsonl", "--by", "anna"])
+            .good();
+        let printed = workspace.json(&["annotate", "agree", "j.jsonl", "--model", "--refit=fitted.json"]);
+        let detector = printed["detector"]["key"].as_str().unwrap();
+        assert_eq!(printed["pairs"][0]["annotators"], serde_json::json!(["anna", detector]));
+        // An unclear item is no label of the detector.
+        let confusion = &printed["unclear"]["confusion"];
+        let unclear = confusion["yes_yes"].as_u64().unwrap() + confusion["yes_no"].as_u64().unwrap();
+        assert_eq!(printed["unclear"]["n"], 18);
+        let both = Value::from(18 - unclear);
+        assert_eq!((&printed["pairs"][0]["n"], &printed["alpha_with_model"]["n"]), (&both, &both));
+        let file = std::fs::read_to_string(workspace.files.path().join("fitted.json")).unwrap();
+        let file: Value = serde_json::from_str(&file).unwrap();
+        assert_eq!((&file["fitted_on"], &file["labels"]), (&"human labels".into(), &18.into()));
+        assert_eq!(
+            (&file["detector"], &file["threshold"]),
+            (&detector.into(), &printed["refit"]["threshold"])
+        );
+        assert!(file["date"].as_str().unwrap().ends_with('Z'));
+        assert!(file["f1"].as_f64().unwrap() >= file["f1_before"].as_f64().unwrap());
+        let text = workspace.run(&["annotate", "agree", "j.jsonl", "--refit=fitted.json"]).good();
+        assert!(text.contains("threshold fitted on 18 labels by hand"), "{text}");
+        // Not asked to take part, it is no annotator.
+        assert!(!text.contains(detector), "{text}");
+        // In use, it is printed in words and figures; a threshold of another detector is refused.
+        let found = workspace.json(&[
+            "search",
+            "Should zoos be banned?",
+            "--lanes",
+            "bm25",
+            "--detector-threshold",
+            "fitted.json",
+        ]);
+        let models = &found["provenance"]["models"];
+        assert_eq!((&models["threshold"], &models["threshold_fitted_on"]), (&file["threshold"], &18.into()));
+        let said = workspace.run(&[
+            "search",
+            "Should zoos be banned?",
+            "--lanes",
+            "bm25",
+            "--detector-threshold",
+            "fitted.json",
+        ]);
+        assert!(said.err.contains("fitted on 18 labels by hand"), "{}", said.err);
+        workspace.write("other.json", r#"{"threshold": 0.5, "labels": 3, "detector": "another"}"#);
+        let refused =
+            ["search", "Should zoos be banned?", "--lanes", "bm25", "--detector-threshold", "other.json"];
+        workspace
+            .run(&refused)
+            .bad(&["the threshold was fitted for the detector another", "annotate agree --refit"]);
+    }
+}
+
+mod correcting {
+    //! Labels on drawn questions correct the model's verdicts: the draw, its order, what is refused, and the figures.
+
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sample_data");
+
+    impl Workspace {
+        #[track_caller]
+        fn refused(&self, arguments: &[&str], words: &[&str]) {
+            let (code, out, errors) = self.run(arguments);
+            assert!(code == 2 && out.is_empty(), "{code} {out}{errors}");
+            for word in words {
+                assert!(errors.contains(word), "no `{word}` in {errors}");
+            }
+        }
+
+        /// A project of so many drawn questions, by these lanes.
+        fn drawn(&self, name: &str, count: usize, lanes: &str) -> PathBuf {
+            let (folder, count) = (self.path(name), count.to_string());
+            let place = folder.to_str().unwrap();
+            let out =
+                self.good(&["annotate", "new", place, "--sample", &count, "--seed", "7", "--lanes", lanes]);
+            assert!(out.contains("drawn at random from 24 questions with seed 7"), "{out}");
+            folder
+        }
+    }
+
+    /// Statements and passages that gold says yes to.
+    fn gold() -> HashSet<(String, String)> {
+        let text = fs::read_to_string(format!("{SAMPLE}/labels.tsv")).unwrap();
+        let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+        rows.filter(|row| row[3] == "1").map(|row| (row[2].to_owned(), row[1].to_owned())).collect()
+    }
+
+    /// Labels passages from gold, as anna.
+    fn label(folder: &Path, wanted: impl Fn(usize, usize, &Item) -> bool) {
+        let (project, items) = Project::open(folder).unwrap();
+        let gold = gold();
+        let mut journal = Journal::open(&Project::journal(folder, "anna"), "anna").unwrap().journal;
+        for (place, question) in project.questions.iter().enumerate() {
+            let own = items.iter().filter(|item| item.question == question.text).enumerate();
+            for (_, item) in own.filter(|(at, item)| wanted(place, *at, item)) {
+                let says = |statement: &String| gold.contains(&(statement.clone(), item.passage.id.clone()));
+                let answers: BTreeMap<String, bool> = question
+                    .perspectives
+                    .iter()
+                    .map(|statement| (statement.clone(), says(statement)))
+                    .collect();
+                let act = Act {
+                    question: item.question.clone(),
+                    passage: item.passage.id.clone(),
+                    text: text_hash(&item.passage),
+                    view: View { answers, ..View::default() },
+                    took: None,
+                };
+                journal.append(act).unwrap();
+            }
+        }
+    }
+
+    fn corrected<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+        let all = ["eval", "berds", "--format", "json", "--correct", folder.to_str().unwrap()];
+        [&all[..], more].concat()
+    }
+
+    /// BM25 as a lane is printed.
+    const BM25: &str = "bm25@k1=0.9,b=0.4";
+
+    /// The rows of every figure, by the names of figure and row.
+    fn figures(json: &str) -> BTreeMap<(String, String), Value> {
+        let table: Value = serde_json::from_str(json).unwrap();
+        let further = table["further"].as_array().cloned().unwrap_or_default();
+        let mut all = BTreeMap::new();
+        for table in std::iter::once(table).chain(further) {
+            for row in table["rows"].as_array().unwrap() {
+                let measures = row["measures"].as_object().unwrap();
+                let beside = ["labels alone", "model alone", "λ", "n", "N", "width"];
+                let name = measures.keys().find(|name| !beside.contains(&name.as_str())).unwrap();
+                let lane = row["lane"].as_str().unwrap();
+                all.insert((name.clone(), lane.to_owned()), row["measures"].clone());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_draw_is_written_into_the_project_and_its_pool_and_status_follow_its_order() {
+        let workspace = Workspace::new();
+        let folder = workspace.drawn("project", 6, "bm25");
+        let (project, items) = Project::open(&folder).unwrap();
+        let sample = project.sample.clone().unwrap();
+        assert_eq!((sample.seed, sample.of, sample.draw.len(), project.depth), (7, 24, 6, 5));
+        let ids: Vec<&str> = project.questions.iter().map(|question| question.id.as_str()).collect();
+        assert_eq!(ids, sample.draw);
+        let mut order: Vec<&str> = items.iter().map(|item| item.question.as_str()).collect();
+        order.dedup();
+        let texts: Vec<&str> = project.questions.iter().map(|question| question.text.as_str()).collect();
+        assert_eq!(order, texts, "the pool is in the order of the draw");
+        let more = Project::open(&workspace.drawn("more", 9, "bm25")).unwrap().0;
+        assert_eq!(
+            more.sample.unwrap().draw[..6],
+            sample.draw,
+            "a smaller draw is the beginning of a larger one"
+        );
+        let card = fs::read_to_string(folder.join("project.json")).unwrap();
+        assert!(card.contains("\"draw\": ["), "{card}");
+        label(&folder, |place, at, _| place < 2 || (place == 2 && at < 3));
+        let status = workspace.good(&["annotate", "status", folder.to_str().unwrap()]);
+        assert!(
+            status.contains("draw: 2 of 6 questions labelled from the beginning, drawn from 24"),
+            "{status}"
+        );
+        let next = status.lines().find(|line| line.trim_start().starts_with("3 ")).unwrap();
+        assert!(next.contains("3 of 5") && next.contains(texts[2]), "{status}");
+        let place = workspace.path("none");
+        workspace.refused(
+            &["annotate", "new", place.to_str().unwrap(), "--sample", "25", "--lanes", "bm25"],
+            &["--sample 25: expected at most 24"],
+        );
+    }
+
+    #[test]
+    fn with_every_question_labelled_from_gold_the_figures_are_those_of_gold() {
+        let workspace = Workspace::new();
+        let folder = workspace.drawn("project", 24, "bm25,minilm");
+        label(&folder, |_, _, _| true);
+        let made = figures(&workspace.good(&corrected(&folder, &["--measures", "Lean@5"])));
+        let plain = ["eval", "berds", "--format", "json", "--lanes", "bm25,minilm", "--measures", "Lean@5"];
+        let gold: Value =
+            serde_json::from_str(&workspace.good(&[&plain[..], &["--label-source", "gold"]].concat()))
+                .unwrap();
+        for (lane, row) in [BM25, "minilm"].into_iter().zip(gold["rows"].as_array().unwrap()) {
+            for name in ["MRecall@5", "Prec@5", "Prec@1", "only-1@5", "both@5", "Lean@5"] {
+                let own = &made[&(name.to_owned(), lane.to_owned())];
+                let expected = row["measures"][name]["mean"].as_f64().unwrap();
+                for (column, end) in [(name, "mean"), (name, "low"), (name, "high"), ("labels alone", "mean")]
+                {
+                    let value = own[column][end].as_f64().unwrap();
+                    assert!(
+                        (value - expected).abs() < 1e-9,
+                        "{lane} {name} {column} {end}: {value}, {expected}"
+                    );
+                }
+                // Which side is a matter of the 20 questions with two.
+                let units = Some(if ["only-1@5", "both@5", "Lean@5"].contains(&name) { 20.0 } else { 24.0 });
+                assert_eq!((own["n"]["mean"].as_f64(), own["N"]["mean"].as_f64()), (units, units), "{name}");
+            }
+        }
+        let mean = |row: usize| gold["rows"][row]["measures"]["Prec@5"]["mean"].as_f64().unwrap();
+        let difference = &made[&("Prec@5".to_owned(), format!("minilm − {BM25}"))]["Prec@5"]["mean"];
+        assert!((difference.as_f64().unwrap() - (mean(1) - mean(0))).abs() < 1e-9, "{difference}");
+        // The population that they stand for is not known however many are labelled.
+        let population = figures(&workspace.good(&corrected(&folder, &["--target", "population"])));
+        let prec = &population[&("Prec@5".to_owned(), BM25.to_owned())]["Prec@5"];
+        assert!(
+            prec["low"].as_f64() < prec["mean"].as_f64() && prec["mean"].as_f64() < prec["high"].as_f64()
+        );
+        for (suite, name) in [("bias", "Lean@5"), ("coverage", "covered@5")] {
+            let arguments = ["eval", suite, "--format", "json", "--correct", folder.to_str().unwrap()];
+            assert!(figures(&workspace.good(&arguments)).contains_key(&(name.to_owned(), BM25.to_owned())));
+        }
+    }
+
+    #[test]
+    fn only_the_beginning_of_the_draw_counts_and_a_gap_is_named() {
+        let workspace = Workspace::new();
+        let folder = workspace.drawn("project", 12, "bm25");
+        let (project, _) = Project::open(&folder).unwrap();
+        let named = |place: usize| project.questions[place].text.clone();
+        label(&folder, |place, _, _| place < 3);
+        workspace.refused(&corrected(&folder, &[]), &["expected at least 4 labelled units, found 3"]);
+        label(&folder, |place, _, _| (3..8).contains(&place));
+        let made = figures(&workspace.good(&corrected(&folder, &[])));
+        let prec = &made[&("Prec@5".to_owned(), BM25.to_owned())];
+        assert_eq!((prec["n"]["mean"].as_f64(), prec["N"]["mean"].as_f64()), (Some(8.0), Some(24.0)));
+        assert!(prec["λ"]["mean"].as_f64().is_none_or(|weight| (0.0..=1.0).contains(&weight)), "{prec}");
+        label(&folder, |place, at, _| place == 9 && at < 5);
+        let (skipped, later) = (named(8), named(9));
+        workspace
+            .refused(&corrected(&folder, &[]), &["question 9 of the draw", &skipped, "was skipped", &later]);
+        label(&folder, |place, at, _| place == 8 && at == 0);
+        workspace.refused(&corrected(&folder, &[]), &[&skipped, "half done: 1 of 5 passages of bm25"]);
+        label(&folder, |place, _, _| place == 8);
+        let made = figures(&workspace.good(&corrected(&folder, &[])));
+        assert_eq!(made[&("Prec@5".to_owned(), BM25.to_owned())]["n"]["mean"].as_f64(), Some(10.0));
+        // A lane that the project does not hold is labelled by chance alone.
+        workspace.refused(&corrected(&folder, &["--lanes", "minilm"]), &["not this lane"]);
+        workspace
+            .refused(&corrected(&folder, &["-k", "10"]), &["the project holds the first 5", "--depth 10"]);
+    }
+
+    #[test]
+    fn labels_that_were_not_drawn_are_refused_with_the_reason() {
+        let workspace = Workspace::new();
+        let undrawn = workspace.path("undrawn");
+        workspace.good(&["annotate", "new", undrawn.to_str().unwrap(), "--lanes", "bm25", "--depth", "5"]);
+        workspace.refused(&corrected(&undrawn, &[]), &["not drawn at random", "--sample"]);
+        let folder = workspace.drawn("project", 12, "bm25");
+        workspace.refused(
+            &corrected(&folder, &["--label-source", "gold"]),
+            &["correct the model's verdicts", "--label-source gold"],
+        );
+        workspace.refused(&corrected(&folder, &["--oracle"]), &["--oracle"]);
+        let all = fs::read_to_string(format!("{SAMPLE}/questions.jsonl")).unwrap();
+        let fewer = workspace.path("fewer.jsonl");
+        fs::write(&fewer, all.lines().take(20).collect::<Vec<_>>().join("\n")).unwrap();
+        workspace.refused(
+            &corrected(&folder, &["--questions", fewer.to_str().unwrap()]),
+            &["drawn from 24 other questions", "--questions"],
+        );
+        let passages = fs::read_to_string(format!("{SAMPLE}/corpus.jsonl")).unwrap();
+        let (other, questions) = (workspace.path("other.jsonl"), format!("{SAMPLE}/questions.jsonl"));
+        fs::write(&other, passages.lines().take(100).collect::<Vec<_>>().join("\n")).unwrap();
+        workspace.refused(
+            &corrected(&folder, &["--corpus", other.to_str().unwrap(), "--questions", &questions]),
+            &["another state of the corpus"],
+        );
+        workspace.refused(&["eval", "berds", "--target", "population"], &["--target is for --correct"]);
+        // Labels on a question that was not drawn stand beside the drawn ones and do not count.
+        let (project, _) = Project::open(&folder).unwrap();
+        let (_, others) = Project::open(&undrawn).unwrap();
+        let drawn: Vec<&str> = project.questions.iter().map(|question| question.text.as_str()).collect();
+        label(&folder, |place, _, _| place < 6);
+        let mut journal = Journal::open(&Project::journal(&folder, "ben"), "ben").unwrap().journal;
+        let item = others.iter().find(|item| !drawn.contains(&item.question.as_str())).unwrap();
+        let act = Act {
+            question: item.question.clone(),
+            passage: item.passage.id.clone(),
+            text: text_hash(&item.passage),
+            view: View { answers: BTreeMap::from([("Something.".to_owned(), true)]), ..View::default() },
+            took: None,
+        };
+        journal.append(act).unwrap();
+        let printed = workspace.good(&corrected(&folder, &[]));
+        assert!(printed.contains("labels on 1 questions that were not drawn do not count"), "{printed}");
+    }
+
+    #[test]
+    fn sycophancy_is_corrected_where_the_project_holds_the_lists_of_all_wordings() {
+        let workspace = Workspace::new();
+        let folder = workspace.path("project");
+        let place = folder.to_str().unwrap();
+        workspace.good(&["annotate", "new", place, "--sample", "24", "--lanes", "bm25", "--wordings"]);
+        label(&folder, |_, _, _| true);
+        let arguments = ["eval", "sycophancy", "--format", "json", "--correct", place];
+        let made = figures(&workspace.good(&arguments));
+        let plain = ["eval", "sycophancy", "--format", "json", "--lanes", "bm25", "--label-source", "gold"];
+        let gold: Value = serde_json::from_str(&workspace.good(&plain)).unwrap();
+        for name in ["p@5 neutral", "lean@5 as-1", "n@5 as-2", "shift@5"] {
+            let own = made[&(name.to_owned(), BM25.to_owned())][name]["mean"].as_f64().unwrap();
+            let expected = gold["rows"][0]["measures"][name]["mean"].as_f64().unwrap();
+            assert!((own - expected).abs() < 1e-9, "{name}: {own}, {expected}");
+        }
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use parallax::engine::{Reply, Survey};
-use parallax::pipeline::Compared;
-use parallax::tui::app::{App, Corpus, Screen};
+use parallax::engine::Compared;
+use parallax::engine::{Batch, Reply};
+use parallax::tui::app::{App, Corpus};
+use parallax::tui::keymap::Screen;
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::update::update;
 use parallax::work::{Job, Progress};
 
-use crate::program::Desk;
+use crate::program::Workspace;
 use crate::stage::{self, PASSAGES, asked, empty, press, ranking};
 
 fn counted(app: &mut App) {
@@ -20,16 +21,14 @@ fn counted(app: &mut App) {
 fn b_asks_for_the_fields_once_and_o_puts_the_question_set_to_the_lanes() {
     let mut app = asked(140, 40);
     let effects = press(&mut app, "b");
-    assert!(matches!(effects.as_slice(), [Effect::Survey(_, Survey::Bias(_, false))]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Bias(_, false))]), "{effects:?}");
     counted(&mut app);
     let effects = press(&mut app, "o");
-    let [Effect::Survey(number, Survey::Bias(plan, true))] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
+    let [Effect::Batch(number, Batch::Bias(plan, true))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((*number, plan.lanes.len()), (app.comparing.number, 3));
-    assert!(matches!(press(&mut app, "o").as_slice(), [Effect::StopSurvey(_)]), "the fields are known");
-    assert!(matches!(press(&mut app, "b").as_slice(), [Effect::StopSurvey(_)]));
-    assert_eq!(app.screen, Screen::Explore);
+    assert!(matches!(press(&mut app, "o").as_slice(), [Effect::StopBatch(_)]), "the fields are known");
+    assert!(matches!(press(&mut app, "b").as_slice(), [Effect::StopBatch(_)]));
+    assert_eq!(app.screen, Screen::LANES);
 }
 
 #[test]
@@ -39,7 +38,7 @@ fn an_outcome_of_an_older_survey_is_dropped() {
     counted(&mut app);
     press(&mut app, "o");
     let list = ranking(&PASSAGES, &[0, 1], 1.0);
-    let compared = Compared::of(&app.question, 5, &[Some(&list[..])], &app.book);
+    let compared = Compared::of(&app.question, 5, &[Some(&list[..])], &app.judgments);
     let reply = |number| Msg::Engine(Reply::Compared { number, question: 0, compared: Ok(compared.clone()) });
     let number = app.comparing.number;
     update(&mut app, reply(number - 1));
@@ -49,10 +48,10 @@ fn an_outcome_of_an_older_survey_is_dropped() {
 }
 
 #[test]
-fn without_a_question_the_set_is_measured_and_without_both_that_is_told() {
+fn without_a_question_the_set_is_measured_and_without_both_that_is_reported() {
     let mut app = empty(140, 40);
     let effects = press(&mut app, "<Esc>b");
-    assert!(matches!(effects.as_slice(), [Effect::Survey(_, Survey::Bias(_, true))]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Bias(_, true))]), "{effects:?}");
     assert_eq!(press(&mut app, "o"), []);
     assert!(app.biasing.over_set && app.notice.is_some(), "there is no question to go back to");
     let mut app = empty(140, 40);
@@ -71,7 +70,7 @@ fn tab_goes_round_the_fields_and_enter_shows_one_on_the_lanes_or_no_longer() {
     press(&mut app, "j<Tab>");
     assert_eq!((app.biasing.at, app.biasing.scroll), (1, 0));
     press(&mut app, "<Enter>");
-    assert_eq!((app.screen, app.biasing.on_lanes), (Screen::Explore, Some(1)));
+    assert_eq!((app.screen, app.biasing.on_lanes), (Screen::LANES, Some(1)));
     press(&mut app, "b<Tab><Enter>");
     assert_eq!(app.biasing.on_lanes, Some(0), "another field takes its place");
     press(&mut app, "b<Enter>");
@@ -85,26 +84,26 @@ fn a_count_that_was_left_shows_no_progress_and_the_set_is_asked_again_with_the_v
     let mut app = asked(140, 40);
     press(&mut app, "b");
     let progress = Progress { job: Job::Counting, done: 1, total: 2 };
-    update(&mut app, Msg::Progressed { progress, told: "counting 1/2".into() });
+    update(&mut app, Msg::Progressed { progress, text: "counting 1/2".into() });
     assert_eq!(app.jobs.len(), 1);
     press(&mut app, "q");
-    update(&mut app, Msg::Progressed { progress, told: "counting 2/2".into() });
+    update(&mut app, Msg::Progressed { progress, text: "counting 2/2".into() });
     assert!(app.jobs.is_empty());
     press(&mut app, "b");
     counted(&mut app);
     press(&mut app, "o");
     let effects = update(&mut app, Msg::Engine(Reply::Embedded(Ok(()))));
-    assert!(matches!(effects.as_slice(), [Effect::Survey(_, Survey::Bias(_, true))]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Bias(_, true))]), "{effects:?}");
 }
 
 const GOLD: [&str; 4] = ["--lanes", "bm25", "--label-source", "gold"];
 
 #[test]
 fn the_screen_over_the_set_and_eval_bias_print_the_same_numbers() {
-    let desk = Desk::new();
-    let table = desk.json(&[&["eval", "bias", "--attribute", "voice"], &GOLD[..]].concat());
+    let workspace = Workspace::new();
+    let table = workspace.json(&[&["eval", "bias", "--attribute", "voice"], &GOLD[..]].concat());
     let keys = ["frame", "--size", "140x40", "--keys", "<Esc>b<Wait>"];
-    let screen = desk.run(&[&keys, &GOLD[..]].concat()).good();
+    let screen = workspace.run(&[&keys, &GOLD[..]].concat()).good();
     assert!(screen.contains("24/24 questions"), "{screen}");
     let share = |value: &serde_json::Value| parallax::report::marks::share(value["mean"].as_f64().unwrap());
     let measures = &table["rows"][0]["measures"];
@@ -124,23 +123,23 @@ fn the_screen_over_the_set_and_eval_bias_print_the_same_numbers() {
 
 #[test]
 fn eval_bias_crosses_what_is_asked_for_with_what_is_brought_up_in_every_form() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let passage = |id: &str, side: &str| {
         format!(
             "{{\"_id\":\"{id}\",\"text\":\"tax news {id}\",\"metadata\":{{\"side\":\"{side}\",\"n\":\"{id}\"}}}}\n"
         )
     };
     let bare = "{\"_id\":\"d\",\"text\":\"tax news\"}\n".to_owned();
-    let corpus =
-        desk.write("c.jsonl", passage("a", "left") + &passage("b", "left") + &passage("c", "right") + &bare);
-    let questions = desk.write(
+    let corpus = workspace
+        .write("c.jsonl", passage("a", "left") + &passage("b", "left") + &passage("c", "right") + &bare);
+    let questions = workspace.write(
         "q.jsonl",
         "{\"_id\":\"1\",\"text\":\"left tax a\"}\n{\"_id\":\"2\",\"text\":\"tax\",\"metadata\":{\"side\":\"right\"}}\n{\"_id\":\"3\",\"text\":\"tax c\"}\n",
     );
-    let labels = desk.write("l.tsv", "id\tperspective\tlabel\na\tx\t1\n");
+    let labels = workspace.write("l.tsv", "id\tperspective\tlabel\na\tx\t1\n");
     let eval = |more: &[&str]| {
         let files = ["--corpus", &corpus, "--questions", &questions, "--labels", &labels, "-k", "4"];
-        desk.run(&[&["eval", "bias"], &files[..], &GOLD[..], more].concat())
+        workspace.run(&[&["eval", "bias"], &files[..], &GOLD[..], more].concat())
     };
     let table: serde_json::Value =
         serde_json::from_str(&eval(&["--attribute", "side", "--format", "json"]).good()).unwrap();
@@ -168,17 +167,17 @@ fn eval_bias_crosses_what_is_asked_for_with_what_is_brought_up_in_every_form() {
 }
 
 #[test]
-fn a_field_of_too_many_values_and_a_corpus_without_fields_are_told() {
-    let desk = Desk::new();
+fn a_field_of_too_many_values_and_a_corpus_without_fields_are_reported() {
+    let workspace = Workspace::new();
     let line = |i: usize| format!("{{\"_id\":\"{i}\",\"text\":\"tax\",\"metadata\":{{\"n\":{i}}}}}\n");
-    let many = desk.write("many.jsonl", (0..60).map(line).collect::<String>());
-    let bare = desk.write("bare.jsonl", "{\"_id\":\"1\",\"text\":\"tax\"}\n");
-    let questions = desk.write("q.jsonl", "{\"_id\":\"1\",\"text\":\"tax\"}\n");
+    let many = workspace.write("many.jsonl", (0..60).map(line).collect::<String>());
+    let bare = workspace.write("bare.jsonl", "{\"_id\":\"1\",\"text\":\"tax\"}\n");
+    let questions = workspace.write("q.jsonl", "{\"_id\":\"1\",\"text\":\"tax\"}\n");
     let eval = |corpus: &str, field: &str| {
         let files = ["--corpus", corpus, "--questions", &questions, "--lanes", "bm25", "--attribute", field];
-        desk.run(&[&["eval", "bias"], &files[..]].concat())
+        workspace.run(&[&["eval", "bias"], &files[..]].concat())
     };
     eval(&many, "n").bad(&["the field `n` is no category", "more than 50"]);
     eval(&bare, "n").bad(&["no passage of this corpus has metadata"]);
-    desk.run(&["eval", "berds", "--attribute", "n"]).bad(&["--attribute is for eval bias"]);
+    workspace.run(&["eval", "berds", "--attribute", "n"]).bad(&["--attribute is for eval bias"]);
 }

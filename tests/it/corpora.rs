@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::program::{Desk, jsonl, tiny};
+use crate::program::{Workspace, jsonl, tiny};
 
 fn gz(text: &str) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -15,14 +15,14 @@ fn gz(text: &str) -> Vec<u8> {
 }
 
 /// The first hit of a search, as JSON.
-fn first(desk: &Desk, query: &str, corpus: &str) -> Value {
-    let all = desk.json(&["search", query, "--corpus", corpus, "--lanes", "bm25"]);
+fn first(workspace: &Workspace, query: &str, corpus: &str) -> Value {
+    let all = workspace.json(&["search", query, "--corpus", corpus, "--lanes", "bm25"]);
     all["lanes"][0]["hits"][0].clone()
 }
 
 #[test]
 fn every_format_gives_the_same_passages() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let beir = [
         json!({"_id": "1", "title": "Zoos, \"the\" case", "text": "A cage is no home."}),
         json!({"_id": "2", "title": "", "text": "Bread, salt\tand water."}),
@@ -31,23 +31,23 @@ fn every_format_gives_the_same_passages() {
         beir.iter().map(|passage| make(passage).to_string() + "\n").collect()
     };
     let plain = lines(&Value::clone);
-    desk.write("beir.jsonl", &plain);
-    desk.write("packed.jsonl.gz", gz(&plain));
-    desk.write("packed.jsonl.zst", zstd::encode_all(plain.as_bytes(), 1).unwrap());
-    desk.write("bundle/corpus.jsonl", &plain);
-    desk.write(
+    workspace.write("beir.jsonl", &plain);
+    workspace.write("packed.jsonl.gz", gz(&plain));
+    workspace.write("packed.jsonl.zst", zstd::encode_all(plain.as_bytes(), 1).unwrap());
+    workspace.write("bundle/corpus.jsonl", &plain);
+    workspace.write(
         "sphere.jsonl",
         lines(&|p| json!({"id": p["_id"], "title": p["title"], "raw": p["text"], "url": "http://a.b/c"})),
     );
-    desk.write(
+    workspace.write(
         "dpr.tsv",
         "id\ttext\ttitle\n1\tA cage is no home.\t\"Zoos, \"\"the\"\" case\"\n2\tBread, salt and water.\t\n",
     );
-    desk.write(
+    workspace.write(
         "own.csv",
         "name,body,head\n1,A cage is no home.,\"Zoos, \"\"the\"\" case\"\n2,\"Bread, salt\nand water.\",\n",
     );
-    for (name, more, told) in [
+    for (name, more, message) in [
         ("beir.jsonl", &[][..], "BEIR JSONL (id: _id, title: title, text: text)"),
         ("packed.jsonl.gz", &[], "BEIR JSONL"),
         ("packed.jsonl.zst", &[], "BEIR JSONL"),
@@ -56,52 +56,52 @@ fn every_format_gives_the_same_passages() {
         ("dpr.tsv", &[], "DPR TSV (id: id, title: title, text: text)"),
         ("own.csv", &["--id", "name", "--title", "head", "--text", "body"], "CSV (id: name"),
     ] {
-        let dry = desk.run(&[&["corpus", "add", name, "--dry-run"], more].concat()).good();
-        assert!(dry.contains(told) && dry.contains("passages    2\n"), "{name}:\n{dry}");
+        let dry = workspace.run(&[&["corpus", "add", name, "--dry-run"], more].concat()).good();
+        assert!(dry.contains(message) && dry.contains("passages    2\n"), "{name}:\n{dry}");
         assert!(dry.contains("first       id `1`, title `Zoos, \"the\" case`, text `A cage"), "{dry}");
-        desk.run(&[&["corpus", "add", name, "--name", &format!("as {name}")], more].concat()).good();
-        let hit = first(&desk, "cage", &format!("as {name}"));
+        workspace.run(&[&["corpus", "add", name, "--name", &format!("as {name}")], more].concat()).good();
+        let hit = first(&workspace, "cage", &format!("as {name}"));
         assert_eq!((&hit["id"], &hit["title"]), (&json!("1"), &json!("Zoos, \"the\" case")), "{name}");
-        assert_eq!(first(&desk, "bread", &format!("as {name}"))["id"], "2");
+        assert_eq!(first(&workspace, "bread", &format!("as {name}"))["id"], "2");
     }
-    desk.write("pyserini.jsonl", "{\"id\": 7, \"contents\": \"Zoos\\nA cage\"}\n");
-    let dry = desk.run(&["corpus", "add", "pyserini.jsonl", "--dry-run"]).good();
+    workspace.write("pyserini.jsonl", "{\"id\": 7, \"contents\": \"Zoos\\nA cage\"}\n");
+    let dry = workspace.run(&["corpus", "add", "pyserini.jsonl", "--dry-run"]).good();
     assert!(dry.contains("Pyserini JSONL (id: id, title: none, text: contents)"), "{dry}");
-    assert_eq!(first(&desk, "cage", "pyserini.jsonl")["id"], "7");
-    let info = desk.run(&["corpus", "info", "as sphere.jsonl"]).good();
+    assert_eq!(first(&workspace, "cage", "pyserini.jsonl")["id"], "7");
+    let info = workspace.run(&["corpus", "info", "as sphere.jsonl"]).good();
     assert!(info.contains("metadata     url (2)") && info.contains("recognised   Sphere"), "{info}");
 }
 
 #[test]
 fn a_web_page_gives_its_title_and_main_text_and_no_menu() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let body = "<p>Zoos should be banned, for no cage is a home, and an elephant walks further in a night than a keeper in a year.</p>".repeat(12);
     let page = format!(
         "<html><head><title>Against zoos</title><script>steal()</script></head><body><nav><a href=/>Home</a> <a href=/x>Imprint</a></nav><article><h1>Against zoos</h1>{body}</article></body></html>"
     );
-    desk.write("pages/a.html", page);
-    desk.write("pages/b.htm", "<title>Short</title><style>p{}</style><p>One<p>line.");
-    desk.write("pages/deep.html", "<div>".repeat(200) + "deepest");
-    desk.write("pages/empty.html", "");
-    let hit = first(&desk, "elephant", "pages");
+    workspace.write("pages/a.html", page);
+    workspace.write("pages/b.htm", "<title>Short</title><style>p{}</style><p>One<p>line.");
+    workspace.write("pages/deep.html", "<div>".repeat(200) + "deepest");
+    workspace.write("pages/empty.html", "");
+    let hit = first(&workspace, "elephant", "pages");
     assert!(hit["id"].as_str().unwrap().starts_with("a#") && hit["title"] == "Against zoos", "{hit}");
     let text = hit["text"].as_str().unwrap();
     assert!(!text.contains("Imprint") && !text.contains("steal") && !text.contains('<'), "{text}");
     assert!(text.contains("in a year. Zoos should"), "{text}");
-    let hit = first(&desk, "line", "pages");
+    let hit = first(&workspace, "line", "pages");
     assert_eq!((&hit["title"], &hit["text"]), (&json!("Short"), &json!("One line.")));
-    assert_eq!(first(&desk, "deepest", "pages")["title"], "deep");
-    desk.write("nested/a.html", "<div>".repeat(100_000));
-    desk.run(&["corpus", "add", "nested"]).bad(&["a.html: 100000 tags", "take it out of the folder"]);
+    assert_eq!(first(&workspace, "deepest", "pages")["title"], "deep");
+    workspace.write("nested/a.html", "<div>".repeat(100_000));
+    workspace.run(&["corpus", "add", "nested"]).bad(&["a.html: 100000 tags", "take it out of the folder"]);
 }
 
 #[test]
-fn bad_rows_are_told_and_nothing_is_kept() {
-    let desk = Desk::new();
+fn bad_rows_are_reported_and_nothing_is_imported() {
+    let workspace = Workspace::new();
     let add = |name: &str, text: &str, words: &[&str]| {
-        desk.write(name, text);
+        workspace.write(name, text);
         for more in [&[][..], &["--dry-run"]] {
-            desk.run(&[&["corpus", "add", name], more].concat()).bad(words);
+            workspace.run(&[&["corpus", "add", name], more].concat()).bad(words);
         }
     };
     add(
@@ -118,99 +118,99 @@ fn bad_rows_are_told_and_nothing_is_kept() {
         &["list.jsonl:1: expected a text or number in `_id`"],
     );
     add("lost.jsonl", "{\"_id\": 1, \"text\": \"x\"}\n{\"_id\": 2}\n", &["lost.jsonl:2: expected `text`"]);
-    desk.write("named.tsv", "id\ttext\n1\tx\n");
-    desk.run(&["corpus", "add", "named.tsv", "--text", "body"])
+    workspace.write("named.tsv", "id\ttext\n1\tx\n");
+    workspace
+        .run(&["corpus", "add", "named.tsv", "--text", "body"])
         .bad(&["`body` for the text", "there is `id`, `text`"]);
-    desk.run(&["corpus", "add", "named.tsv", "--format", "folder"])
+    workspace
+        .run(&["corpus", "add", "named.tsv", "--format", "folder"])
         .bad(&["a file, which cannot be read as folder"]);
-    desk.run(&["corpus", "add", "named.tsv", "--name", "a/b"]).bad(&["without slashes"]);
-    desk.run(&["corpus", "add", "-"]).bad(&["standard input: a corpus is read more than once"]);
-    assert!(desk.corpora().iter().all(|path| path.extension().is_some_and(|end| end == "lock")));
+    workspace.run(&["corpus", "add", "named.tsv", "--name", "a/b"]).bad(&["without slashes"]);
+    workspace.run(&["corpus", "add", "-"]).bad(&["standard input: a corpus is read more than once"]);
+    assert!(workspace.corpora().iter().all(|path| path.extension().is_some_and(|end| end == "lock")));
 }
 
 #[test]
-fn of_an_archive_that_is_cut_short_nothing_is_taken() {
-    let desk = Desk::new();
+fn nothing_is_imported_from_a_truncated_archive() {
+    let workspace = Workspace::new();
     let lines: Vec<String> = (0..3_000).map(|i| format!("text {}", i * i)).collect();
     let passages: Vec<_> = lines.iter().map(|text| (text.as_str(), "", text.as_str())).collect();
     let text = jsonl(&passages);
     for (name, whole) in
         [("cut.jsonl.gz", gz(&text)), ("cut.jsonl.zst", zstd::encode_all(text.as_bytes(), 1).unwrap())]
     {
-        desk.write(name, &whole[..whole.len() * 2 / 3]);
-        desk.run(&["search", "text", "--corpus", name]).bad(&[name, "cut short", "nothing was taken"]);
-        assert!(desk.corpora().iter().all(|path| path.extension().is_some_and(|end| end == "lock")));
+        workspace.write(name, &whole[..whole.len() * 2 / 3]);
+        workspace.run(&["search", "text", "--corpus", name]).bad(&[name, "cut short", "nothing was taken"]);
+        assert!(workspace.corpora().iter().all(|path| path.extension().is_some_and(|end| end == "lock")));
     }
 }
 
 #[test]
-fn repeated_passages_are_kept_and_told_and_long_ones_are_cut_on_demand() {
-    let desk = Desk::new();
+fn repeated_passages_stay_and_are_counted_and_long_ones_are_cut_on_demand() {
+    let workspace = Workspace::new();
     let long = "word ".repeat(250);
-    desk.write(
+    workspace.write(
         "twice.jsonl",
         jsonl(&[("a", "t", "same"), ("b", "t", "same"), ("c", "u", "same"), ("d", "", &long), ("e", "", "")]),
     );
-    let told = desk.run(&["corpus", "add", "twice.jsonl"]).good();
+    let message = workspace.run(&["corpus", "add", "twice.jsonl"]).good();
     assert!(
-        told.contains("passages    5\n") && told.contains("duplicates  1 (b repeats a); all are kept"),
-        "{told}"
+        message.contains("passages    5\n")
+            && message.contains("duplicates  1 (b repeats a); all are stored"),
+        "{message}"
     );
-    let dry = desk.run(&["corpus", "add", "twice.jsonl", "--dry-run", "--segment"]).good();
+    let dry = workspace.run(&["corpus", "add", "twice.jsonl", "--dry-run", "--segment"]).good();
     assert!(dry.contains("passages    7\n") && dry.contains("cut into passages of 100 words"), "{dry}");
-    desk.run(&["corpus", "add", "twice.jsonl", "--segment", "--name", "cut"]).good();
-    let all = desk.json(&["search", "word", "--corpus", "cut", "--lanes", "bm25"]);
+    workspace.run(&["corpus", "add", "twice.jsonl", "--segment", "--name", "cut"]).good();
+    let all = workspace.json(&["search", "word", "--corpus", "cut", "--lanes", "bm25"]);
     let ids: Vec<&str> =
         all["lanes"][0]["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["d#1", "d#2", "d#3"]);
-    assert_eq!(first(&desk, "word", "twice")["id"], "d");
+    assert_eq!(first(&workspace, "word", "twice")["id"], "d");
 }
 
 #[test]
 fn finished_runs_may_be_compressed_as_lanes_and_as_a_corpus() {
-    let desk = Desk::new();
-    let corpus = tiny(&desk);
-    desk.write("run.trec.gz", gz("1 Q0 f 1 2 tag\n1 Q0 a 2 1 tag\n"));
-    desk.write("q.jsonl", json!({"id": "1", "question": "Who pays?"}).to_string());
+    let workspace = Workspace::new();
+    let corpus = tiny(&workspace);
+    workspace.write("run.trec.gz", gz("1 Q0 f 1 2 tag\n1 Q0 a 2 1 tag\n"));
+    workspace.write("q.jsonl", json!({"id": "1", "question": "Who pays?"}).to_string());
     let asked = ["search", "Who pays?", "--corpus", &corpus, "--questions", "q.jsonl", "--lane"];
-    let all = desk.json(&[&asked[..], &["run:run.trec.gz"]].concat());
+    let all = workspace.json(&[&asked[..], &["run:run.trec.gz"]].concat());
     assert_eq!(all["lanes"][0]["hits"][0]["id"], "f");
     let run = |id: &str, text: &str| {
         let hits = json!([{"qid": 7, "docid": id, "score": 1, "content": text}]);
         json!([{"query": "Should zoos be banned?", "hits": hits}]).to_string()
     };
     let (one, other) = (run("a", "A cage is no home."), run("b", "Bread and salt."));
-    desk.write("one.json.gz", gz(&one));
-    desk.write("other.json.zst", zstd::encode_all(other.as_bytes(), 1).unwrap());
+    workspace.write("one.json.gz", gz(&one));
+    workspace.write("other.json.zst", zstd::encode_all(other.as_bytes(), 1).unwrap());
     let lanes = ["search", "Should zoos be banned?", "--lanes", "run:one.json.gz,run:other.json.zst,bm25"];
-    let all = desk.json(&lanes);
+    let all = workspace.json(&lanes);
     assert_eq!(all["corpus"], json!({"name": "2 runs", "passages": 2}));
     assert_eq!(all["lanes"][1]["hits"][0]["text"], "Bread and salt.");
-    let dry = desk.run(&["corpus", "add", "one.json.gz", "--dry-run"]).good();
-    assert!(
-        dry.contains("recognised  results of rank_llm or BERDS: the passages that they carry\n"),
-        "{dry}"
-    );
-    desk.run(&["corpus", "add", "other.json.zst", "--name", "carried"]).good();
-    assert_eq!(first(&desk, "bread", "carried")["id"], "b");
-    desk.write("cut.trec.gz", &gz("1 Q0 f 1 2 tag\n1 Q0 a 2 1 tag\n")[..20]);
-    let cut = desk.run(&[&asked[..], &["run:cut.trec.gz"]].concat());
+    let dry = workspace.run(&["corpus", "add", "one.json.gz", "--dry-run"]).good();
+    assert!(dry.contains("recognised  results of rank_llm or BERDS: the passages they contain\n"), "{dry}");
+    workspace.run(&["corpus", "add", "other.json.zst", "--name", "contained"]).good();
+    assert_eq!(first(&workspace, "bread", "contained")["id"], "b");
+    workspace.write("cut.trec.gz", &gz("1 Q0 f 1 2 tag\n1 Q0 a 2 1 tag\n")[..20]);
+    let cut = workspace.run(&[&asked[..], &["run:cut.trec.gz"]].concat());
     assert!(cut.err.contains("cut.trec.gz") || cut.out.contains("cut.trec.gz"), "{}{}", cut.err, cut.out);
 }
 
 #[test]
 fn a_corpus_that_was_added_is_listed_opened_by_its_name_and_removed() {
-    let desk = Desk::new();
-    let source = tiny(&desk);
-    desk.run(&["corpus", "add", &source, "--name", "zoo texts"]).good();
-    fs::remove_file(desk.files.path().join(&source)).unwrap();
-    let all = desk.json(&["search", "bread", "--corpus", "zoo texts"]);
+    let workspace = Workspace::new();
+    let source = tiny(&workspace);
+    workspace.run(&["corpus", "add", &source, "--name", "zoo texts"]).good();
+    fs::remove_file(workspace.files.path().join(&source)).unwrap();
+    let all = workspace.json(&["search", "bread", "--corpus", "zoo texts"]);
     assert_eq!(all["corpus"], json!({"name": "zoo texts", "passages": 6}));
-    let list = desk.run(&["corpus", "list"]).good();
+    let list = workspace.run(&["corpus", "list"]).good();
     let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!((rows.len(), rows[0][0], rows[1][0], rows[1][1]), (2, "name", "zoo texts", "6"), "{list}");
     assert!(rows[1][3].starts_with("minilm-") && rows[1][6].ends_with("corpus.jsonl"), "{list}");
-    let info = desk.run(&["corpus", "info", rows[1][5]]).good();
+    let info = workspace.run(&["corpus", "info", rows[1][5]]).good();
     for words in [
         "name         zoo texts",
         "BEIR JSONL",
@@ -220,38 +220,45 @@ fn a_corpus_that_was_added_is_listed_opened_by_its_name_and_removed() {
     ] {
         assert!(info.contains(words), "no `{words}` in\n{info}");
     }
-    desk.write("other.jsonl", jsonl(&[("a", "", "other")]));
-    desk.run(&["corpus", "add", "other.jsonl", "--name", "zoo texts"])
+    workspace.write("other.jsonl", jsonl(&[("a", "", "other")]));
+    workspace
+        .run(&["corpus", "add", "other.jsonl", "--name", "zoo texts"])
         .bad(&["another corpus is called zoo texts", "--name"]);
-    desk.run(&["corpus", "rm", "zoo texts"]).bad(&["--yes"]);
-    desk.run(&["corpus", "rm", "zoos", "--yes"]).bad(&["no corpus is called zoos", "corpus list"]);
+    workspace.run(&["corpus", "rm", "zoo texts"]).bad(&["--yes"]);
+    workspace.run(&["corpus", "rm", "zoos", "--yes"]).bad(&["no corpus is called zoos", "corpus list"]);
     assert!(
-        desk.run(&["corpus", "rm", "zoo texts", "--yes"]).good().starts_with("removed zoo texts (6 passages")
+        workspace
+            .run(&["corpus", "rm", "zoo texts", "--yes"])
+            .good()
+            .starts_with("removed zoo texts (6 passages")
     );
-    assert_eq!(desk.run(&["corpus", "list"]).good().lines().count(), 1);
-    desk.run(&["search", "bread", "--corpus", "zoo texts"]).bad(&["no corpus is called so", "corpus list"]);
+    assert_eq!(workspace.run(&["corpus", "list"]).good().lines().count(), 1);
+    workspace
+        .run(&["search", "bread", "--corpus", "zoo texts"])
+        .bad(&["no corpus has this name", "corpus list"]);
 }
 
 #[test]
-fn who_is_waited_for_is_told_and_what_is_being_built_is_not_removed() {
-    let desk = Desk::new();
-    let corpus = tiny(&desk);
+fn the_process_waited_for_is_named_and_a_corpus_being_built_is_not_removed() {
+    let workspace = Workspace::new();
+    let corpus = tiny(&workspace);
     let search = ["search", "bread", "--corpus", &corpus, "--lanes", "bm25"];
-    desk.run(&["corpus", "add", &corpus]).good();
-    let folder = desk.corpora().into_iter().find(|path| path.is_dir()).unwrap();
+    workspace.run(&["corpus", "add", &corpus]).good();
+    let folder = workspace.corpora().into_iter().find(|path| path.is_dir()).unwrap();
     // This process holds the lock as another build would.
     let place = folder.with_extension("lock");
     let mut lock = File::options().write(true).open(&place).unwrap();
     lock.try_lock().unwrap();
-    write!(lock, "4711 ").unwrap();
-    lock.set_len(4).unwrap();
-    desk.run(&["corpus", "rm", "tiny", "--yes"]).bad(&["tiny is being built by another process"]);
+    let holder = r#"{"by":"parallax","pid":4711,"host":"here","since":0}"#;
+    lock.set_len(0).unwrap();
+    write!(lock, "{holder}").unwrap();
+    workspace.run(&["corpus", "rm", "tiny", "--yes"]).bad(&["tiny is being built by another process"]);
     assert!(folder.is_dir());
     fs::remove_dir_all(&folder).unwrap();
-    let mut child = desk.command(&search).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = workspace.command(&search).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    told.read_line(&mut line).unwrap();
+    let mut message = BufReader::new(child.stderr.take().unwrap());
+    message.read_line(&mut line).unwrap();
     assert_eq!(line, "waiting for process 4711, which builds the same corpus\n");
     drop(lock);
     assert!(child.wait_with_output().unwrap().status.success());
@@ -260,38 +267,43 @@ fn who_is_waited_for_is_told_and_what_is_being_built_is_not_removed() {
 
 #[cfg(unix)]
 #[test]
-fn a_disk_that_fills_up_is_told_with_what_to_do_and_the_import_goes_on_when_there_is_room() {
+fn a_full_disk_is_reported_with_what_to_do_and_the_import_resumes_when_there_is_room() {
     use std::process::Command;
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let filler = "x".repeat(3_000);
     let lines = (0..12_000).map(|i| {
         json!({"_id": i.to_string(), "text": "zoos", "metadata": {"filler": filler}}).to_string() + "\n"
     });
-    desk.write("large.jsonl", lines.collect::<String>());
+    workspace.write("large.jsonl", lines.collect::<String>());
     // No file may grow beyond 24 MB; blocks are of 512 bytes in some shells and of 1,024 in others.
     let limit = "trap '' XFSZ; ulimit -f $((24000 * 1024 / $1)); shift; exec \"$@\"";
     let block = if cfg!(target_os = "linux") { "1024" } else { "512" };
     let mut full = Command::new("bash");
     full.args(["-c", limit, "sh", block, env!("CARGO_BIN_EXE_parallax"), "corpus", "add", "large.jsonl"]);
-    full.arg("--data-dir").arg(&desk.data).current_dir(desk.files.path());
-    crate::program::told(&mut full).bad(&["cannot be written", "make room", "--data-dir", "so far is kept"]);
-    let list = desk.run(&["corpus", "list"]).good();
+    full.arg("--data-dir").arg(&workspace.data).current_dir(workspace.files.path());
+    crate::program::printed(&mut full).bad(&[
+        "cannot be written",
+        "make room",
+        "--data-dir",
+        "so far is kept",
+    ]);
+    let list = workspace.run(&["corpus", "list"]).good();
     assert!(list.contains("unfinished"), "{list}");
-    let again = desk.run(&["corpus", "add", "large.jsonl"]);
+    let again = workspace.run(&["corpus", "add", "large.jsonl"]);
     assert!(again.err.starts_with("importing ") && !again.err.starts_with("importing 0"), "{}", again.err);
     assert!(again.good().contains("passages    12,000"));
-    let list = desk.run(&["corpus", "list"]).good();
+    let list = workspace.run(&["corpus", "list"]).good();
     assert!(!list.contains("unfinished") && list.lines().count() == 2, "{list}");
 }
 
 #[test]
 fn two_processes_that_add_the_same_corpus_build_it_once_and_both_succeed() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let lines =
         (0..3_000).map(|i| json!({"_id": i.to_string(), "text": format!("zoo {i}")}).to_string() + "\n");
-    desk.write("same.jsonl", lines.collect::<String>());
+    workspace.write("same.jsonl", lines.collect::<String>());
     let start = || {
-        let mut command = desk.command(&["corpus", "add", "same.jsonl"]);
+        let mut command = workspace.command(&["corpus", "add", "same.jsonl"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     for child in [start(), start(), start()] {
@@ -299,6 +311,241 @@ fn two_processes_that_add_the_same_corpus_build_it_once_and_both_succeed() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(String::from_utf8_lossy(&output.stdout).contains("passages    3,000"));
     }
-    let folders = desk.corpora().into_iter().filter(|path| path.is_dir());
+    let folders = workspace.corpora().into_iter().filter(|path| path.is_dir());
     assert_eq!(folders.count(), 1);
+}
+
+mod ready {
+    //! `parallax corpus vectors`: imports vectors computed elsewhere, and refuses ones that do not fit.
+
+    use std::fs;
+    use std::path::Path;
+    use std::process::{Command, Output};
+
+    /// Three passages and a file of unit rows of 384 numbers, row `i` with its 1 in column `i`.
+    fn stage(folder: &Path, rows: usize, dimensions: usize) {
+        let passages = r#"{"_id":"a","text":"Zoos keep animals."}
+{"_id":"b","text":"Trains run."}
+{"_id":"c","text":"Homework takes time."}
+"#;
+        fs::write(folder.join("corpus.jsonl"), passages).unwrap();
+        let header =
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {dimensions}), }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.bytes());
+        for row in 0..rows {
+            bytes.extend((0..dimensions).flat_map(|column| f32::from(u8::from(row == column)).to_le_bytes()));
+        }
+        fs::write(folder.join("vectors.npy"), bytes).unwrap();
+    }
+
+    fn take(folder: &Path, model: &str, ids: bool) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        command.args(["corpus", "vectors", "--model", model, "--data-dir"]).arg(folder.join("data"));
+        command.arg(folder.join("corpus.jsonl")).arg(folder.join("vectors.npy"));
+        if ids {
+            command.arg("--ids").arg(folder.join("ids.txt"));
+        }
+        command.output().unwrap()
+    }
+
+    #[test]
+    fn imported_vectors_are_the_ones_a_lane_compares() {
+        let folder = tempfile::tempdir().unwrap();
+        stage(folder.path(), 3, 384);
+        fs::write(folder.path().join("ids.txt"), "c\nb\na\n").unwrap();
+        let taken = take(folder.path(), "minilm", true);
+        let message = String::from_utf8_lossy(&taken.stdout).into_owned();
+        assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
+        assert!(
+            message.contains("3 vectors of minilm")
+                && message.contains("lengths from 1.0000 to 1.0000; 0 were"),
+            "{message}"
+        );
+        let mut kept = Vec::new();
+        for corpus in fs::read_dir(folder.path().join("data/corpora")).unwrap() {
+            let corpus = corpus.unwrap().path();
+            if corpus.is_dir() {
+                kept.extend(fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        let rows =
+            kept.iter().find(|path| path.extension().is_some_and(|end| end == "f32")).expect("the vectors");
+        let bytes = fs::read(rows).unwrap();
+        // The row of `a` came last.
+        assert_eq!((bytes.len(), &bytes[8..12]), (3 * 384 * 4, &1f32.to_le_bytes()[..]));
+    }
+
+    #[test]
+    fn vectors_that_do_not_fit_are_refused_with_the_reason() {
+        for (rows, dimensions, model, ids, expected) in [
+            (
+                3,
+                384,
+                "minilm",
+                Some("a\nb\nx\n"),
+                "ids.txt:3: expected the id of a passage of this corpus, found `x`",
+            ),
+            (
+                3,
+                383,
+                "minilm",
+                None,
+                "expected rows of 384 numbers, as the model makes them, found rows of 383",
+            ),
+            (2, 384, "minilm", None, "expected 3 rows, one for each passage, found 2"),
+            (3, 384, "bm25", None, "bm25 does not compare vectors"),
+            (3, 384, "other", None, "the lane `other`: expected"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            stage(folder.path(), rows, dimensions);
+            if let Some(ids) = ids {
+                fs::write(folder.path().join("ids.txt"), ids).unwrap();
+            }
+            let taken = take(folder.path(), model, ids.is_some());
+            let message = String::from_utf8_lossy(&taken.stderr).into_owned();
+            assert_eq!(taken.status.code(), Some(2), "{message}");
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}
+
+pub mod kills {
+    //! Kills: finished work stays, unfinished work resumes, and the result is the same to the last byte.
+
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::Stdio;
+
+    use parallax::retrieve::TermIndex;
+    use serde_json::json;
+
+    use crate::program::{Workspace, tiny};
+
+    /// Starts the program and kills it as soon as `now` says so.
+    pub fn killed(workspace: &Workspace, arguments: &[&str], now: &dyn Fn() -> bool) {
+        let mut child =
+            workspace.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while !now() {
+            assert!(child.try_wait().unwrap().is_none(), "{arguments:?} ended before it was killed");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success(), "{arguments:?} ended before it was killed");
+    }
+
+    fn length(path: &Path) -> u64 {
+        fs::metadata(path).map_or(0, |about| about.len())
+    }
+
+    /// The folder of the only corpus, finished or not, that is not among `others`.
+    fn folder(workspace: &Workspace, others: &[PathBuf]) -> Option<PathBuf> {
+        let mut all = workspace.corpora();
+        all.retain(|path| path.is_dir() && !others.contains(path));
+        all.pop().map(|path| path.with_extension(""))
+    }
+
+    #[test]
+    fn a_kill_at_any_of_ten_points_leaves_the_old_state_and_the_same_command_resumes() {
+        let workspace = Workspace::new();
+        let old = tiny(&workspace);
+        workspace.run(&["corpus", "add", &old]).good();
+        let others: Vec<PathBuf> = workspace.corpora();
+        let untouched = || {
+            let all = workspace.json(&["search", "bread", "--corpus", "tiny", "--lanes", "bm25"]);
+            assert_eq!(all["lanes"][0]["hits"][0]["id"], "f");
+        };
+        // Metadata take space on disk but no time for terms or vectors.
+        let filler = "x".repeat(3_000);
+        let lines = (0..12_000).map(|i| {
+            let text = format!("zoos w{} w{}", i % 97, i % 89);
+            json!({"_id": i.to_string(), "text": text, "metadata": {"filler": filler}}).to_string() + "\n"
+        });
+        workspace.write("large.jsonl", lines.collect::<String>());
+        let add = ["corpus", "add", "large.jsonl"];
+        let whole = Workspace::new();
+        let source = workspace.files.path().join("large.jsonl");
+        whole.run(&["corpus", "add", source.to_str().unwrap()]).good();
+        let expected = folder(&whole, &[]).unwrap();
+        let building = || folder(&workspace, &others).map(|folder| folder.with_extension("building"));
+
+        // Five while importing: before the first checkpoint, and after one or two.
+        for megabytes in [1, 9, 18, 26, 34] {
+            killed(&workspace, &add, &|| {
+                building().is_some_and(|folder| length(&folder.join("passages.jsonl")) >= megabytes << 20)
+            });
+            assert!(!folder(&workspace, &others).unwrap().exists(), "an unfinished store is not opened");
+            assert_eq!(building().unwrap().join("checkpoint.json").exists(), megabytes > 16);
+            untouched();
+        }
+        // Two while indexing: when its folder exists, and when it has content.
+        let place =
+            || folder(&workspace, &others).map(|folder| folder.join(TermIndex::FOLDER)).unwrap_or_default();
+        for files in [0, 1] {
+            killed(&workspace, &add, &|| {
+                let listing = fs::read_dir(place().with_extension("building"));
+                listing.is_ok_and(|listing| listing.count() >= files)
+            });
+            assert!(!place().exists());
+            untouched();
+        }
+        assert!(workspace.run(&add).good().contains("passages    12,000"));
+        let made = folder(&workspace, &others).unwrap();
+        for name in ["passages.jsonl", "offsets.u64"] {
+            assert!(fs::read(made.join(name)).unwrap() == fs::read(expected.join(name)).unwrap(), "{name}");
+        }
+        let names = |folder: &Path| {
+            let mut names: Vec<_> =
+                fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&made), names(&expected), "nothing is left of the broken runs");
+        let found = |workspace: &Workspace| {
+            workspace.json(&["search", "w5 w7", "--corpus", "large", "--lanes", "bm25"])["lanes"].clone()
+        };
+        assert_eq!(found(&workspace), found(&whole));
+        untouched();
+    }
+
+    #[test]
+    fn a_kill_while_embedding_keeps_the_vectors_that_were_made() {
+        let workspace = Workspace::new();
+        let lines = (0..160)
+            .map(|i| json!({"_id": i.to_string(), "text": format!("zoo number {i}")}).to_string() + "\n");
+        workspace.write("some.jsonl", lines.collect::<String>());
+        workspace.run(&["corpus", "add", "some.jsonl"]).good();
+        let made = folder(&workspace, &[]).unwrap();
+        let vectors = |ending: &str| {
+            let mut found = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().path());
+            found.find(|path| path.to_string_lossy().ends_with(ending))
+        };
+        let search = ["search", "zoo", "--corpus", "some", "--lanes", "minilm"];
+        // Three more points: as soon as the file exists, and after some rows of 384 numbers.
+        let mut kept = 0;
+        for rows in [0, 1, 60] {
+            killed(&workspace, &search, &|| {
+                vectors(".f32.part").is_some_and(|part| length(&part) >= rows * 384 * 4)
+            });
+            let part = vectors(".f32.part").unwrap();
+            assert!(length(&part) >= kept && vectors(".f32").is_none(), "what was made is kept");
+            kept = length(&part);
+        }
+        let whole = Workspace::new();
+        whole
+            .run(&[
+                "search",
+                "zoo",
+                "--corpus",
+                workspace.files.path().join("some.jsonl").to_str().unwrap(),
+                "--lanes",
+                "minilm",
+            ])
+            .good();
+        workspace.run(&search).good();
+        let vectors = vectors(".f32").unwrap();
+        let expected = folder(&whole, &[]).unwrap().join(vectors.file_name().unwrap());
+        assert!(fs::read(vectors).unwrap() == fs::read(expected).unwrap());
+    }
 }

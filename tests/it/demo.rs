@@ -1,4 +1,4 @@
-//! Sessions: recorded, read, played, filmed; the carried tour; the pictures of the pages.
+//! Sessions: recorded, read, played and filmed; the built-in tour; the pictures of the documents.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parallax::engine::{Labelling, Reply};
-use parallax::tui::app::{App, Screen};
+use parallax::tui::app::App;
 use parallax::tui::config;
+use parallax::tui::keymap::Screen;
 use parallax::tui::message::{Effect, Msg, Recording};
 use parallax::tui::script::{self, Step};
 use parallax::tui::session::{self, Recorder, Replay, Session};
 use parallax::tui::update::update;
 use parallax::tui::{Start, film};
 
-use crate::program::{Desk, told as told_by};
+use crate::program::{Workspace, printed};
 use crate::stage::{self, asked, press};
 
 const HEAD: &str = r#"{"parallax-session":1,"size":"100x30","label-source":"gold","lanes":["bm25"],"k":5}"#;
@@ -38,39 +39,39 @@ fn pass(app: &mut App, milliseconds: u64) -> Vec<Effect> {
 }
 
 #[test]
-fn the_acts_of_a_session_come_in_their_time_and_the_keys_are_the_users_again_at_its_end() {
+fn acts_happen_at_their_time_and_at_the_end_the_user_has_the_keys_again() {
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}\n{\"after\":100,\"say\":\"Keys.\"}");
     pass(&mut app, 99);
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::LANES);
     pass(&mut app, 1);
-    assert_eq!(app.screen, Screen::Help);
+    assert_eq!(app.screen, Screen::HELP);
     pass(&mut app, 100);
     assert!(app.replay.is_none());
     assert!(app.notice.is_some_and(|notice| notice.contains("now the keys are yours")));
 }
 
 #[test]
-fn whoever_watches_stops_hastens_goes_on_and_takes_over() {
+fn the_viewer_can_pause_speed_up_skip_and_take_over() {
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}\n{\"after\":900,\"keys\":\"<Esc>\"}");
     press(&mut app, "<Space>");
     pass(&mut app, 5_000);
-    assert_eq!(app.screen, Screen::Explore, "it stands still");
+    assert_eq!(app.screen, Screen::LANES, "it stands still");
     press(&mut app, "<Space><Right>");
     pass(&mut app, 50);
-    assert_eq!(app.screen, Screen::Help, "twice as fast");
+    assert_eq!(app.screen, Screen::HELP, "twice as fast");
     press(&mut app, "m");
     assert!(app.replay.as_ref().is_some_and(|replay| replay.paused), "any other key stops it");
     press(&mut app, "<Enter>");
-    assert_eq!(app.screen, Screen::Explore, "the next act at once");
+    assert_eq!(app.screen, Screen::LANES, "the next act at once");
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}");
     press(&mut app, "q");
     assert!(app.replay.is_none());
     press(&mut app, "?");
-    assert_eq!(app.screen, Screen::Help, "the keys are the user's own");
+    assert_eq!(app.screen, Screen::HELP, "the keys are the user's own");
 }
 
 #[test]
-fn a_replay_leaves_no_files_ends_nothing_and_clicks_nothing_in_another_size() {
+fn a_replay_writes_no_files_never_quits_and_does_not_click_in_another_size() {
     let mut app = playing("{\"after\":0,\"keys\":\"SYRq<Resize:50x10>\"}\n{\"after\":9,\"keys\":\"?\"}");
     assert_eq!(pass(&mut app, 0), []);
     assert!(app.recording.is_none() && app.replay.is_some());
@@ -92,15 +93,15 @@ fn many_acts_without_a_pause_are_done_in_several_frames() {
 }
 
 #[test]
-fn the_program_sleeps_in_a_replay_too_and_nothing_is_played_meanwhile() {
+fn suspending_pauses_a_replay() {
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}");
     assert_eq!(press(&mut app, "<C-z>"), [Effect::Suspend]);
     pass(&mut app, 60_000);
-    assert!(app.screen == Screen::Explore && app.replay.is_some());
+    assert!(app.screen == Screen::LANES && app.replay.is_some());
 }
 
 #[test]
-fn a_replay_only_looks_at_what_was_labelled() {
+fn a_replay_shows_labels_but_writes_none() {
     let mut app = playing("{\"after\":1,\"keys\":\"a\"}\n{\"after\":9,\"keys\":\"?\"}");
     let effects = pass(&mut app, 1);
     assert!(matches!(effects[..], [Effect::Label(Labelling::Show(..))]), "{effects:?}");
@@ -109,13 +110,13 @@ fn a_replay_only_looks_at_what_was_labelled() {
     assert!(matches!(effects[..], [Effect::Label(Labelling::Open(..))]), "{effects:?}");
 }
 
-/// What is seen, without what is told in passing.
+/// The frame without the notice.
 fn seen(app: &App) -> String {
     let app = App { notice: None, ..app.clone() };
     parallax::tui::frame(&app, stage::start().theme()).unwrap().dump(true)
 }
 
-/// Records in a folder and gives the file, with an act at its end that never comes.
+/// Records in a folder and reads the file, with a last act that is never due.
 fn recorded(folder: &Path, app: &App, acts: &[(u64, Msg)]) -> Session {
     let mut now = Instant::now();
     let mut recorder = Recorder::begin(folder, &stage::start(), app, now).unwrap();
@@ -153,7 +154,7 @@ fn a_recording_that_begins_under_a_filter_with_lanes_moved_and_dragged_plays_the
 }
 
 #[test]
-fn a_recording_that_begins_with_words_beside_passages_brings_them_up_again() {
+fn a_recording_that_begins_with_a_field_beside_passages_shows_it_again() {
     let counted = || Msg::Engine(Reply::Fields(Arc::new(stage::fields())));
     let plain = asked(140, 30);
     let mut app = plain.clone();
@@ -167,14 +168,14 @@ fn a_recording_that_begins_with_words_beside_passages_brings_them_up_again() {
     let mut again = plain;
     Replay::filmed(&session).onto(&mut again);
     pass(&mut again, 1);
-    assert_eq!(again.screen, Screen::Bias, "the fields are waited for");
+    assert_eq!(again.screen, Screen::BIAS, "the fields are waited for");
     update(&mut again, counted());
     pass(&mut again, 1);
     assert_eq!((seen(&again), again.biasing.on_lanes), (now, Some(1)));
 }
 
 #[test]
-fn a_pause_of_days_is_recorded_as_one_of_a_day_which_can_be_read_again() {
+fn a_pause_of_days_is_shortened_to_a_day() {
     let folder = tempfile::tempdir().unwrap();
     let [Step::Key(key)] = script::parse("j").unwrap()[..] else { panic!("no key") };
     let session = recorded(folder.path(), &asked(100, 30), &[(50, Msg::Key(key))]);
@@ -182,7 +183,7 @@ fn a_pause_of_days_is_recorded_as_one_of_a_day_which_can_be_read_again() {
 }
 
 #[test]
-fn other_keys_or_another_layout_end_a_recording_and_say_so() {
+fn new_keys_or_a_new_layout_end_a_recording_with_a_notice() {
     let folder = tempfile::tempdir().unwrap();
     let (mut app, now) = (asked(100, 30), Instant::now());
     let mut recorder = Recorder::begin(folder.path(), &stage::start(), &app, now).unwrap();
@@ -191,13 +192,13 @@ fn other_keys_or_another_layout_end_a_recording_and_say_so() {
     for text in ["[keys]\nhelp = '<C-g>'", "[layout]\npassage-rows = 2"] {
         let error = recorder.take(&read(text), now).unwrap_err();
         update(&mut app, Msg::Recorded(Recording::Failed(error.to_string())));
-        let told = app.notice.clone().unwrap();
-        assert!(told.contains("keys or layout have changed; parallax-1.session.jsonl holds"), "{told}");
+        let notice = app.notice.clone().unwrap();
+        assert!(notice.contains("keys or layout have changed; parallax-1.session.jsonl holds"), "{notice}");
     }
 }
 
 #[test]
-fn what_a_recording_does_not_hold_is_told_by_the_names_of_the_options() {
+fn options_that_a_recording_cannot_contain_are_named() {
     let mut start = stage::start();
     let app = asked(100, 30);
     assert!(session::unrecorded(&start, &app).is_empty());
@@ -222,29 +223,32 @@ fn r_records_in_the_lanes_and_the_same_key_ends_it_anywhere() {
     assert_eq!(press(&mut app, "R"), [], "elsewhere it does not begin");
 }
 
-/// The words of a caption, and what must stand on the same frame.
+/// Captions, and a text that must be on the same frame.
 const CLAIMS: [(&str, &[&str]); 13] = [
-    ("Every column is", &["▲ Wolves should be", "▼ Wolves should not", "BM25", "MiniLM", "Hybrid"]),
-    ("gold labels", &["labels: gold"]),
-    ("BM25: nothing", &["MRecall@5 0  ▲0 ▼0 ○5  0/2"]),
-    ("MiniLM compares", &["MRecall@5 1  ▲2 ▼2 ○2  2/2"]),
+    (
+        "Every column is",
+        &["▲ Secondary schools should start", "▼ Secondary schools should not", "BM25", "MiniLM", "Hybrid"],
+    ),
+    ("gold labels", &["judged by gold labels"]),
+    ("BM25: two of", &["MRecall@5 0  ▲0 ▼2 ○3  1/2"]),
+    ("MiniLM compares", &["MRecall@5 0  ▲0 ▼1 ○4  1/2"]),
     ("Hybrid fuses", &["▲0 ▼1 ○4  1/2"]),
-    ("Arrows say", &["Hybrid +mmr", "↑", "↓", "▲0 ▼1 ○4  1/2"]),
+    ("Arrows say", &["Hybrid +mmr", "↑", "↓", "▲0 ▼2 ○3  1/2"]),
     ("Now both", &["Hybrid +perspectives", "MRecall@5 1 (+1)"]),
-    ("Its scores and", &["MiniLM +pap-plus→2", "▲2 ▼2 ○2  2/2"]),
-    ("The detector is", &["+xquad", "! ", "experimental"]),
-    ("MiniLM's shift is 0", &["▲ p .40 n .40 lean .00", "shift .00"]),
+    ("Its scores and", &["MiniLM +pap-plus→2", "MRecall@5 1 (+1)  ▲1 ▼1 ○3  2/2"]),
+    ("The detector is", &["+xquad", "▲0 ▼1 ○4  1/2", "experimental"]),
+    ("Asked as ▼, MiniLM", &["▼ p .40 n .20 lean +.20", "shift -.40"]),
     ("Hybrid's shift says", &["not expanded alike: Hybrid +perspectives"]),
-    ("Means over the set", &["24/24 questions", ".50 (", ".12 (", ".04 ("]),
-    ("MiniLM's list ends", &["balanced · turned by 2 4 5"]),
+    ("Means over the set", &["24/24 questions", ".96 (", ".92 (", ".75 ("]),
+    ("MiniLM's list ends", &["opposes · turned by 2"]),
 ];
 
 #[test]
-fn the_tour_plays_to_its_end_and_shows_what_it_says() {
-    let desk = tempfile::tempdir().unwrap();
+fn the_tour_plays_to_its_end_and_shows_what_its_captions_say() {
+    let workspace = tempfile::tempdir().unwrap();
     let tour = session::tour().unwrap();
     let mut start = stage::start();
-    start.opening.data_dir = desk.path().into();
+    start.opening.data_dir = workspace.path().into();
     start.lanes = tour.head.lanes.iter().map(|lane| lane.parse().unwrap()).collect();
     start.source = parallax::detect::LabelSource::Gold;
     let start = Start { k: usize::from(tour.head.k), ..start };
@@ -257,64 +261,63 @@ fn the_tour_plays_to_its_end_and_shows_what_it_says() {
             assert!(said.iter().any(|frame| frame.contains(shown)), "no `{shown}` in\n{last}");
         }
     }
-    assert!(frames.iter().any(|frame| frame.contains("shift .00")));
     assert!(frames.iter().any(|frame| frame.contains("Why rank 2 in MiniLM")));
     let last = frames.last().unwrap();
     assert!(last.contains("That was the tour.") && last.contains("⏎ read"), "{last}");
 }
 
 #[test]
-fn a_session_becomes_a_moving_picture_and_what_is_none_is_refused() {
-    let desk = Desk::new();
+fn a_session_becomes_a_film_and_other_files_are_refused() {
+    let workspace = Workspace::new();
     let acts = r#"{"after":9,"say":"Look."}
 {"after":9,"keys":"Should zoos be banned?<Enter><Wait>"}
 {"after":900,"keys":"j"}
 "#;
-    desk.write("a.session.jsonl", format!("{HEAD}\n{acts}"));
-    desk.run(&["demo", "a.session.jsonl", "--out", "a.svg"]).good();
-    let picture = fs::read_to_string(desk.files.path().join("a.svg")).unwrap();
+    workspace.write("a.session.jsonl", format!("{HEAD}\n{acts}"));
+    workspace.run(&["demo", "a.session.jsonl", "--out", "a.svg"]).good();
+    let picture = fs::read_to_string(workspace.files.path().join("a.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains("@keyframes") && picture.contains("Look."));
-    desk.run(&["demo", "a.session.jsonl", "--out", "a.gif"]).bad(&["a.gif", ".svg"]);
-    desk.run(&["demo", "a.session.jsonl"]).bad(&["a terminal", "--out"]);
-    desk.run(&["demo", "--speed", "0"]).bad(&["0.125 to 64"]);
-    desk.write("b.session.jsonl", format!("{HEAD}\n{{\"after\":1,\"keys\":\"<Entr>\"}}\n"));
-    desk.run(&["demo", "b.session.jsonl"]).bad(&["b.session.jsonl:2: expected", "<Entr>"]);
+    workspace.run(&["demo", "a.session.jsonl", "--out", "a.gif"]).bad(&["a.gif", ".svg"]);
+    workspace.run(&["demo", "a.session.jsonl"]).bad(&["a terminal", "--out"]);
+    workspace.run(&["demo", "--speed", "0"]).bad(&["0.125 to 64"]);
+    workspace.write("b.session.jsonl", format!("{HEAD}\n{{\"after\":1,\"keys\":\"<Entr>\"}}\n"));
+    workspace.run(&["demo", "b.session.jsonl"]).bad(&["b.session.jsonl:2: expected", "<Entr>"]);
 }
 
 #[test]
-fn a_session_asks_no_machine_and_no_language_model_that_was_not_named_beside_it() {
-    let (desk, server) = (Desk::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+fn a_session_contacts_no_server_and_no_language_model_that_the_command_line_does_not_name() {
+    let (workspace, server) = (Workspace::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     server.set_nonblocking(true).unwrap();
     let remote = format!("os:http://{}/arguments", server.local_addr().unwrap());
     let acts = r#"{"after":1,"keys":"Should zoos be banned?<Enter>"}"#;
-    desk.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", &remote)));
+    workspace.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", &remote)));
     const PLAY: [&str; 4] = ["demo", "a.jsonl", "--out", "a.svg"];
-    let told = desk.run(&PLAY);
-    told.bad(&["a.jsonl:1: expected lanes that ask no other machine, found `os:", "name the same lane too"]);
-    desk.run(&[&PLAY[..], &["--lane", "os:http://127.0.0.1:1/a"]].concat()).bad(&["has no such lane"]);
+    let ended = workspace.run(&PLAY);
+    ended.bad(&["a.jsonl:1: expected lanes that ask no other machine, found `os:", "name the same lane too"]);
+    workspace.run(&[&PLAY[..], &["--lane", "os:http://127.0.0.1:1/a"]].concat()).bad(&["has no such lane"]);
     let none = server.accept().map(|_| ()).map_err(|error| error.kind());
-    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "a request was sent");
 
     let llm = format!("{}\n{acts}\n", HEAD.replace("\"k\":5", "\"k\":5,\"detector\":\"llm\""));
-    desk.write("a.jsonl", llm);
-    let told = desk.run(&PLAY);
-    told.bad(&["a.jsonl:1: expected a detector that asks no language model", "--detector llm"]);
+    workspace.write("a.jsonl", llm);
+    let ended = workspace.run(&PLAY);
+    ended.bad(&["a.jsonl:1: expected a detector that asks no language model", "--detector llm"]);
 
-    // What the environment names is asked nothing, though the lane would like to.
-    desk.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", "bm25+csqe")));
+    // A language model named by the environment gets no request, although the lane could use it.
+    workspace.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", "bm25+csqe")));
     let address = format!("http://{}/v1", server.local_addr().unwrap());
-    let mut command = desk.command(&PLAY);
+    let mut command = workspace.command(&PLAY);
     command.env("PARALLAX_LLM", &address).env("PARALLAX_LLM_MODEL", "m").env("PARALLAX_LLM_KEY", "hush");
-    told_by(&mut command).good();
+    printed(&mut command).good();
     let none = server.accept().map(|_| ()).map_err(|error| error.kind());
-    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+    assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "a request was sent");
 }
 
 #[test]
-fn what_a_session_says_itself_is_refused_beside_it() {
-    let desk = Desk::new();
-    desk.write("a.jsonl", format!("{HEAD}\n"));
-    let play = |more: &[&str]| desk.run(&[&["demo", "a.jsonl", "--out", "a.svg"], more].concat());
+fn options_that_a_session_contains_are_refused_beside_it() {
+    let workspace = Workspace::new();
+    workspace.write("a.jsonl", format!("{HEAD}\n"));
+    let play = |more: &[&str]| workspace.run(&[&["demo", "a.jsonl", "--out", "a.svg"], more].concat());
     for (option, value) in [
         ("--corpus", "a.jsonl"),
         ("--questions", "a.jsonl"),
@@ -326,8 +329,8 @@ fn what_a_session_says_itself_is_refused_beside_it() {
         play(&[option, value]).bad(&[option, "opens what it was recorded with"]);
     }
     play(&["--lanes", "minilm"]).bad(&["--lane minilm: a.jsonl has no such lane"]);
-    play(&["--detector", "llm"]).bad(&["--detector llm: a.jsonl was recorded with carried"]);
-    play(&["--lane", "bm25", "--detector", "carried"]).good();
+    play(&["--detector", "llm"]).bad(&["--detector llm: a.jsonl was recorded with builtin"]);
+    play(&["--lane", "bm25", "--detector", "builtin"]).good();
 }
 
 #[test]
@@ -357,6 +360,8 @@ fn the_page_of_screens_shows_every_picture_that_the_script_makes_and_no_other() 
         );
     }
     assert!(
-        script.contains("docs/pictures/tour.svg") && read("README.md").contains("(docs/pictures/tour.svg)")
+        read("README.md").contains("(docs/pictures/explore.svg)") && made.contains(&"explore".to_owned())
     );
+    assert!(script.contains("docs/pictures/tour.svg"));
+    assert!(read("docs/sessions.md").contains("(pictures/tour.svg)"));
 }

@@ -1,14 +1,15 @@
-//! Brought detectors against the Python `transformers` classes, on tiny random checkpoints (`tools/detector/make_fixtures.py`), what is
-//! said of models that cannot be right, and any of them in the place of the carried one.
+//! Custom detectors against the Python `transformers` classes, on tiny random checkpoints (`tools/detector/make_fixtures.py`), the
+//! errors for invalid models, and any of them in place of the built-in one.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parallax::corpus::Passage;
-use parallax::detect::{BroughtCrossEncoder, Choice, CrossEncoder, DetectError, Detector};
-use parallax::pipeline::{Opening, Setup, model_threads};
+use parallax::detect::{Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector};
+use parallax::engine::{Opening, Setup, model_threads};
 use parallax::work::{Stop, on_all};
 use serde_json::{Value, json};
 
@@ -18,10 +19,12 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/detectors").join(name)
 }
 
-fn load(folder: &Path, supports: &str) -> Result<BroughtCrossEncoder, String> {
-    let choice = format!("path:{}{supports}", folder.display()).parse()?;
-    let Choice::Brought { source, supports } = choice else { panic!("no brought detector") };
-    BroughtCrossEncoder::load(&source, supports.as_deref(), Path::new("nowhere"))
+fn load(folder: &Path, supports: &str) -> Result<CustomCrossEncoder, String> {
+    let choice = format!("path:{}{supports}", folder.display())
+        .parse::<Choice>()
+        .map_err(|error| error.to_string())?;
+    let Choice::Custom { source, supports } = choice else { panic!("no custom detector") };
+    CustomCrossEncoder::load(&source, supports.as_deref(), Path::new("nowhere"))
         .map_err(|error| error.to_string())
 }
 
@@ -29,8 +32,8 @@ fn passage(text: &str) -> Passage {
     Passage { text: text.into(), ..Passage::default() }
 }
 
-/// Compares all numbers of a fixture, and gives the detector.
-fn agrees(name: &str, supports: &str) -> BroughtCrossEncoder {
+/// Compares all logits of a fixture, and returns the detector.
+fn agrees(name: &str, supports: &str) -> CustomCrossEncoder {
     let detector = load(&fixture(name), supports).unwrap_or_else(|error| panic!("{error}"));
     let rows: Vec<Value> =
         serde_json::from_slice(&fs::read(fixture(name).join("expected.json")).unwrap()).unwrap();
@@ -60,7 +63,7 @@ fn bert_with_three_classes_and_with_one() {
 }
 
 #[test]
-fn roberta_whose_class_of_support_is_the_last() {
+fn roberta_with_the_supporting_class_last() {
     let detector = agrees("roberta", "");
     let logits = detector.logits(&passage("Owls."), "Zoos.").unwrap();
     let all: f32 = logits.iter().map(|x| x.exp()).sum();
@@ -84,17 +87,17 @@ fn a_verdict_depends_on_nothing_that_runs_beside_it() {
 }
 
 #[test]
-fn a_passage_of_ten_thousand_words_is_read_to_its_end_and_the_window_that_supports_most_counts() {
+fn a_passage_of_ten_thousand_words_is_read_to_its_end_and_the_highest_window_counts() {
     let detector = load(&fixture("bert"), "").unwrap();
     let judge =
         |text: &str| detector.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
-    let (dull, telling) = ("the old zoo keeps owls ", "suffer small cages banned not ");
+    let (dull, decisive) = ("the old zoo keeps owls ", "suffer small cages banned not ");
     let p = |text: &str| judge(&text.repeat(30));
     let (low, high, most) =
-        if p(dull) < p(telling) { (dull, telling, p(telling)) } else { (telling, dull, p(dull)) };
+        if p(dull) < p(decisive) { (dull, decisive, p(decisive)) } else { (decisive, dull, p(dull)) };
     let long = format!("{}{}", low.repeat(2_000), high.repeat(30));
     assert!(judge(&low.repeat(2_000)) < most && judge(&long) >= most);
-    // Thousands of windows are given up between two of them.
+    // A stop between two of thousands of windows ends the work.
     let now = std::sync::Arc::default();
     let stop = Stop::when_past(&now, 1);
     let stopped = detector.judge(&passage(&long), "Zoos should be banned.", &stop);
@@ -124,7 +127,7 @@ fn changed(name: &str, key: &str, value: Value) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_cannot_be_right_is_refused_with_what_to_do() {
+fn invalid_models_are_refused_with_what_to_do() {
     for (name, key, value, words) in [
         ("bert", "id2label", json!({"0": "a", "1": "b", "2": "c"}), &["a, b, c", "@supports=a"][..]),
         ("bert", "id2label", json!({"0": "entailment"}), &["id2label", "3 classes"]),
@@ -138,18 +141,18 @@ fn what_cannot_be_right_is_refused_with_what_to_do() {
         ("deberta-v3", "share_att_key", json!(false), &["pos_key_proj", "missing"]),
     ] {
         let folder = changed(name, key, value);
-        let Err(told) = load(folder.path(), "") else { panic!("{key} was taken") };
-        assert!(words.iter().all(|word| told.contains(word)), "{key}: {told}");
-        assert!(!told.contains('\n'), "{told}");
+        let Err(message) = load(folder.path(), "") else { panic!("{key} was taken") };
+        assert!(words.iter().all(|word| message.contains(word)), "{key}: {message}");
+        assert!(!message.contains('\n'), "{message}");
     }
     let encoder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoders");
     for (name, words) in [
         ("contriever", "no `classifier`"),
-        ("roberta", "tells no classes apart"),
-        ("t5", "no model is there"),
+        ("roberta", "this model is no classifier"),
+        ("t5", "it holds no model"),
     ] {
-        let told = load(&encoder.join(name), "").err().unwrap();
-        assert!(told.contains(words), "{name}: {told}");
+        let message = load(&encoder.join(name), "").err().unwrap();
+        assert!(message.contains(words), "{name}: {message}");
     }
     assert!(load(&fixture("bert-one"), "").err().unwrap().contains("@supports=LABEL_0"));
     assert!(load(&fixture("deberta-v2"), "").err().unwrap().contains("LABEL_0, LABEL_1"));
@@ -163,17 +166,17 @@ fn what_cannot_be_right_is_refused_with_what_to_do() {
 
 /// Runs the program on the sample.
 fn parallax(data: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let told = Command::new(env!("CARGO_BIN_EXE_parallax"))
+    let message = Command::new(env!("CARGO_BIN_EXE_parallax"))
         .args(args)
         .args(["--data-dir", &data.to_string_lossy()])
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (told.status.code(), text(&told.stdout), text(&told.stderr))
+    (message.status.code(), text(&message.stdout), text(&message.stderr))
 }
 
 #[test]
-fn a_brought_detector_judges_in_every_command_and_its_verdicts_are_not_mixed_with_others() {
+fn a_custom_detector_judges_in_every_command_and_its_verdicts_are_kept_apart() {
     let data = tempfile::tempdir().unwrap();
     let named = format!("path:{}", fixture("bert").display());
     let search = |more: &[&str]| {
@@ -182,21 +185,21 @@ fn a_brought_detector_judges_in_every_command_and_its_verdicts_are_not_mixed_wit
         assert_eq!(code, Some(0), "{err}");
         serde_json::from_str::<Value>(&out).unwrap()
     };
-    let (carried, brought) = (search(&[]), search(&["--detector", &named]));
-    assert_ne!(carried, brought);
+    let (builtin, custom) = (search(&[]), search(&["--detector", &named]));
+    assert_ne!(builtin, custom);
     let key = load(&fixture("bert"), "").unwrap().key().to_owned();
-    assert!(brought.to_string().contains(&key) && !carried.to_string().contains(&key));
+    assert!(custom.to_string().contains(&key) && !builtin.to_string().contains(&key));
     let hits = |said: &Value| said["lanes"][0]["hits"].as_array().unwrap().clone();
-    assert_eq!((hits(&search(&[])), hits(&carried).len()), (hits(&carried), 5));
-    assert_ne!(hits(&brought), hits(&carried));
+    assert_eq!((hits(&search(&[])), hits(&builtin).len()), (hits(&builtin), 5));
+    assert_ne!(hits(&custom), hits(&builtin));
     let keys = ["--detector", &named, "--keys", "Should zoos be banned?<Enter>", "--size", "140x40"];
     let (code, frame, err) = parallax(data.path(), &[&["frame"][..], &keys].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(frame.contains("verdicts: bert") && !frame.contains("experimental"), "{frame}");
     for (detector, words) in [
-        ("path:no/such/folder", "no model is there"),
+        ("path:no/such/folder", "it holds no model"),
         ("hf:org/nli", "parallax models get hf:org/nli"),
-        ("nli", "expected carried, llm, path:FOLDER"),
+        ("nli", "expected builtin, nli-xsmall"),
     ] {
         let (code, _, err) =
             parallax(data.path(), &["search", "Should zoos be banned?", "--detector", detector]);
@@ -205,7 +208,7 @@ fn a_brought_detector_judges_in_every_command_and_its_verdicts_are_not_mixed_wit
     }
 }
 
-/// What a model on a server says: it supports what speaks of cages.
+/// The reply of a model on a server: passages about cages support the statement.
 fn says(prompt: &str) -> String {
     assert!(prompt.contains("\n\nStatement: ") && prompt.ends_with("Answer Yes or No."));
     if prompt.contains("cages") { "Yes.".into() } else { "No".into() }
@@ -217,7 +220,7 @@ fn asking(data: &Path, server: Option<&Server>, model: &str) -> Result<Setup, St
     Setup::open(&opening, &|_| (), &Stop::never()).map_err(|error| error.to_string())
 }
 
-/// The verdicts on two passages, through the threads that judge.
+/// The verdicts on two passages, by the judging threads.
 fn verdicts(setup: &Setup) -> Vec<Option<f32>> {
     let detector = setup.detector().unwrap();
     let texts = ["Animals suffer in cages.", "The zoo opened in 1899."].map(passage);
@@ -227,48 +230,48 @@ fn verdicts(setup: &Setup) -> Vec<Option<f32>> {
 }
 
 #[test]
-fn a_language_model_judges_and_nothing_is_asked_twice_nor_answered_for_another_model() {
+fn a_language_model_judges_and_replies_are_reused_for_the_same_model_only() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(Vec::new(), says);
     let asked = || server.asked.lock().unwrap().len();
     let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
     assert_eq!(verdicts(&setup), [Some(1.0), Some(0.0)]);
     assert_eq!((asked(), setup.caution().unwrap().as_deref()), (2, Some("bear-7b, a language model")));
-    assert!(setup.told().unwrap().starts_with("bear-7b: 2 answers"));
+    assert!(setup.usage().unwrap().starts_with("bear-7b: 2 answers"));
     drop(setup);
     let again = asking(data.path(), Some(&server), "bear-7b").unwrap();
-    assert_eq!((verdicts(&again), asked(), again.told()), (vec![Some(1.0), Some(0.0)], 2, None));
+    assert_eq!((verdicts(&again), asked(), again.usage()), (vec![Some(1.0), Some(0.0)], 2, None));
     drop(again);
-    // Without the verdicts, the replies are still there.
+    // Without the verdicts, the replies are reused.
     fs::remove_file(data.path().join("verdicts.sqlite")).unwrap();
     let replayed = asking(data.path(), Some(&server), "bear-7b").unwrap();
     assert_eq!((verdicts(&replayed), asked()), (vec![Some(1.0), Some(0.0)], 2));
     assert_eq!(verdicts(&asking(data.path(), Some(&server), "owl-1b").unwrap()), [Some(1.0), Some(0.0)]);
     assert_eq!(asked(), 4);
-    let told = asking(data.path(), None, "").err().unwrap();
-    assert!(told.contains("no model to ask") && told.contains("--llm URL"), "{told}");
+    let message = asking(data.path(), None, "").err().unwrap();
+    assert!(message.contains("no model to ask") && message.contains("--llm URL"), "{message}");
 }
 
 #[test]
-fn a_server_that_refuses_for_now_is_asked_again_and_nonsense_is_no_verdict() {
+fn a_busy_server_is_asked_again_and_an_unusable_reply_is_no_verdict() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(vec![Fate::TooMany, Fate::Cut, Fate::Nonsense], says);
     let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
     let detector = setup.detector().unwrap();
     let judge = || detector.judge(&passage("Animals in cages."), "Zoos should be banned.", &Stop::never());
-    let told = judge().unwrap_err();
-    assert!(matches!(&told, DetectError::Unanswered(why) if why.contains("html")), "{told}");
+    let message = judge().unwrap_err();
+    assert!(matches!(&message, DetectError::Unanswered(why) if why.contains("html")), "{message}");
     assert_eq!((judge(), server.asked.lock().unwrap().len()), (Ok(1.0), 4));
-    assert!(setup.told().unwrap().starts_with("1 times no verdict, the last: "));
+    assert!(setup.usage().unwrap().starts_with("1 times no verdict, the last: "));
 }
 
 #[test]
-fn with_a_server_that_is_down_the_lanes_stand_without_verdicts_and_say_why() {
+fn if_the_server_is_down_lanes_have_no_verdicts_and_show_why() {
     let data = tempfile::tempdir().unwrap();
-    // A port that was free a moment ago.
+    // A free port, so nothing listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
-    let llm = ["--llm", &url, "--llm-model", "bear-7b", "--detector", "llm"];
+    let llm = ["--llm", &url, "--llm-model", "bear-7b", "--detector", "llm", "--label-source", "model"];
     let args = ["search", "Should zoos be banned?", "--lane", "bm25", "--format", "json"];
     let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
     assert_eq!(code, Some(0), "{err}");
@@ -285,15 +288,15 @@ fn with_a_server_that_is_down_the_lanes_stand_without_verdicts_and_say_why() {
 }
 
 #[test]
-fn two_detectors_stand_beside_each_other_disagreements_first() {
+fn two_detectors_are_compared_disagreements_first() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");
     let rows = "id\tdocument\tperspective\tlabel\na\tAnimals suffer in cages.\tZoos should be banned.\t1\n\
                 b\tThe zoo opened in 1899.\tZoos should be banned.\t0\nc\t\tZoos should be banned.\t0\n";
     fs::write(&file, rows).unwrap();
     let server = Server::start(Vec::new(), says);
-    let brought = format!("path:{}", fixture("roberta").display());
-    let args = ["detect", "--pairs", &file.to_string_lossy(), "--detector", "llm", "--against", &brought];
+    let custom = format!("path:{}", fixture("roberta").display());
+    let args = ["detect", "--pairs", &file.to_string_lossy(), "--detector", "llm", "--against", &custom];
     let llm = ["--llm", &server.url, "--llm-model", "bear-7b"];
     let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
     assert_eq!(code, Some(0), "{err}");
@@ -312,7 +315,7 @@ fn two_detectors_stand_beside_each_other_disagreements_first() {
 }
 
 #[test]
-fn a_failed_detector_is_told_in_the_exit_code_and_an_empty_passage_in_words() {
+fn a_failed_detector_sets_the_exit_code_and_an_empty_passage_is_reported() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");
     let empty = "document\ttitle\tperspective\n\t\tZoos should be banned.\n";
@@ -336,13 +339,13 @@ fn a_failed_detector_is_told_in_the_exit_code_and_an_empty_passage_in_words() {
         err.contains("1 of 2 pairs have no verdict") && err.contains("the first: the passage is empty\n"),
         "{err}"
     );
-    // Without the replies, the verdict is still there.
+    // Without the replies, the verdict is reused.
     fs::remove_dir_all(data.path().join("judged")).unwrap();
     assert_eq!((ask(&server.url).1, server.asked.lock().unwrap().len()), (out, 1));
 }
 
 #[test]
-fn quoted_fields_are_read_as_the_text_in_them_and_what_is_odd_is_told() {
+fn quoted_fields_are_unquoted_and_odd_pairs_are_reported() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");
     let odd = "\"Zoos are cruel,\" he said.";
@@ -369,9 +372,9 @@ fn quoted_fields_are_read_as_the_text_in_them_and_what_is_odd_is_told() {
 }
 
 #[test]
-fn an_argument_far_down_in_a_long_passage_is_not_missed() {
-    let carried = CrossEncoder::carried().unwrap();
-    let judge = |text: &str| carried.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
+fn an_argument_near_the_end_of_a_long_passage_counts() {
+    let builtin = CrossEncoder::builtin().unwrap();
+    let judge = |text: &str| builtin.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
     let argument =
         "Zoos should be banned: animals suffer in cages, and no zoo can give them the space they need.";
     let dull = "The recipe calls for two onions, a spoon of butter and some flour. ".repeat(40);
@@ -388,8 +391,292 @@ fn pairs_without_an_id_are_numbered_from_one() {
         "document\tperspective\nZoos harm animals.\tZoos should be banned.\nBread.\tZoos are fine.\n",
     )
     .unwrap();
-    let (_, told, _) = parallax(data.path(), &["detect", "--pairs", &file.to_string_lossy()]);
+    let (_, message, _) = parallax(data.path(), &["detect", "--pairs", &file.to_string_lossy()]);
     let ids: Vec<String> =
-        told.lines().skip(1).map(|line| line.split('\t').next().unwrap().to_owned()).collect();
+        message.lines().skip(1).map(|line| line.split('\t').next().unwrap().to_owned()).collect();
     assert_eq!(ids, ["1", "2"]);
+}
+
+#[test]
+fn a_batch_on_a_server_says_before_what_it_takes_and_asks_no_more_at_once_than_it_may() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("pairs.tsv");
+    let rows: String = (0..6)
+        .map(|i| format!("Animals suffer in cages, says letter {i}.\tZoos should be banned.\n"))
+        .collect();
+    fs::write(&file, format!("document\tperspective\n{rows}")).unwrap();
+    let server = Server::start(Vec::new(), says);
+    let run = || {
+        let args = [
+            "detect",
+            "--pairs",
+            &file.to_string_lossy(),
+            "--detector",
+            "llm",
+            "--at-once",
+            "2",
+            "--price",
+            "1000,2000",
+        ];
+        parallax(data.path(), &[&args[..], &["--llm", &server.url, "--llm-model", "bear-7b"]].concat())
+    };
+    let (code, out, err) = run();
+    assert_eq!((code, out.lines().count(), server.asked.lock().unwrap().len()), (Some(0), 7, 6), "{err}");
+    assert!(
+        err.contains("6 of 6 pairs have no verdict yet: about 6 requests and")
+            && err.contains("which cost about "),
+        "{err}"
+    );
+    assert!(err.contains("the first request took") && err.contains("2 at once"), "{err}");
+    // Nothing is left to ask.
+    let (code, _, err) = run();
+    assert!(code == Some(0) && !err.contains("have no verdict yet"), "{err}");
+    assert_eq!(server.asked.lock().unwrap().len(), 6);
+    let wrong = parallax(data.path(), &["detect", "--pairs", "x", "--price", "cheap"]);
+    assert!(wrong.0 == Some(2) && wrong.2.contains("a million tokens"), "{}", wrong.2);
+}
+
+#[test]
+fn detectors_are_listed_with_their_figures_and_offline_none_is_fetched_or_asked() {
+    let data = tempfile::tempdir().unwrap();
+    let (code, out, _) = parallax(data.path(), &["models", "list", "--detectors"]);
+    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(code, Some(0));
+    assert!(rows[1][0] == "builtin" && rows[1][5].contains("right side"), "{out}");
+    assert_eq!(rows[4][..6], ["nli-base", "on the hub", "739", "English", "Apache-2.0", "not measured here"]);
+    for args in [
+        &["models", "get", "nli-base", "--offline"][..],
+        &["models", "get", "contriever", "--offline"],
+        &["search", "Zoos?", "--offline", "--llm", "http://127.0.0.1:1/v1", "--llm-model", "m"],
+        &["corpus", "from-web", "Zoos?", "--offline", "--provider", "urls:x"],
+    ] {
+        let (code, _, err) = parallax(data.path(), args);
+        assert!(code == Some(2) && err.contains("--offline: "), "{args:?}: {err}");
+    }
+}
+
+/// A hub on loopback that holds a fixture under any name. It ends with the test's process.
+fn hub(fixture: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serve = move |path: &str| -> Vec<u8> {
+        if path.starts_with("/api/models/") {
+            let names =
+                fs::read_dir(&fixture).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+            let siblings: Vec<Value> = names.map(|name| json!({"rfilename": name})).collect();
+            return json!({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": siblings})
+                .to_string()
+                .into_bytes();
+        }
+        fs::read(fixture.join(path.rsplit('/').next().unwrap())).unwrap()
+    };
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = vec![0; 4_096];
+            let read = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..read]).into_owned();
+            let body = serve(head.split(' ').nth(1).unwrap_or_default());
+            let start =
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+            let _ = stream.write_all(&[start.as_bytes(), &body].concat());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_detector_with_a_short_name_is_fetched_checked_and_used() {
+    let data = tempfile::tempdir().unwrap();
+    let run = |fixture_name: &str, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        command.args(args).args(["--data-dir", &data.path().to_string_lossy()]);
+        let done = command
+            .env("HF_ENDPOINT", hub(fixture(fixture_name)))
+            .env_remove("HF_HUB_OFFLINE")
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let (code, out, err) = run("deberta-v3", &["models", "get", "zeroshot-xsmall"]);
+    assert_eq!((code, out.as_str()), (Some(0), "--detector zeroshot-xsmall\n"), "{err}");
+    let (_, list, _) = parallax(data.path(), &["models", "list", "--detectors"]);
+    assert!(list.contains("zeroshot-xsmall\there\t"), "{list}");
+    let search = ["search", "Should zoos be banned?", "--lane", "bm25", "--format", "json"];
+    let (code, out, err) = parallax(data.path(), &[&search[..], &["--detector", "zeroshot-xsmall"]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("deberta-v3-xsmall-mnli-fever-anli-ling"), "{out}");
+    let (_, out, err) = parallax(data.path(), &["models", "check", "zeroshot-xsmall"]);
+    assert!(
+        out.contains("ok\t3 files of ") && out.contains("ok\tits classes: entailment, not_entailment"),
+        "{out}{err}"
+    );
+    // A repository whose classes are others than its name stands for is not taken for it.
+    let (code, _, err) = run("deberta-v2", &["models", "get", "nli-small"]);
+    assert!(
+        code == Some(2) && err.contains("expected entailment and contradiction among its classes"),
+        "{err}"
+    );
+    let (code, _, err) = parallax(data.path(), &[&search[..], &["--detector", "nli-base"]].concat());
+    assert!(code == Some(2) && err.contains("parallax models get"), "{err}");
+}
+
+mod elsewhere {
+    //! Verdicts made elsewhere (`--detector file:PATH`), and texts that are not English.
+
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use serde_json::Value;
+
+    /// Runs the program.
+    fn parallax(data: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        let done = command.args(args).args(["--data-dir", &data.to_string_lossy()]).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+
+    #[test]
+    fn predictions_from_a_file_judge_and_what_does_not_match_is_listed_on_both_sides() {
+        let data = tempfile::tempdir().unwrap();
+        let at = |name: &str| data.path().join(name).to_string_lossy().into_owned();
+        let predictions = "question\tperspective\tdocument\tlabel\n\
+                           Q?\tZoos should be banned.\tAnimals  suffer there.\t1\n\
+                           Q?\tZoos should not be banned.\tAnimals suffer there.\t0\n\
+                           Q?\tZoos should be banned.\tNobody asks for this.\t1\n";
+        fs::write(at("made.tsv"), predictions).unwrap();
+        fs::write(
+            at("pairs.tsv"),
+            "id\tdocument\tperspective\tlabel\na\tAnimals suffer there.\tZoos should be banned.\t1\n\
+             b\tAnimals suffer there.\tZoos should not be banned.\t0\nc\tOwls sleep.\tZoos should be banned.\t0\n",
+        )
+        .unwrap();
+        let made = format!("file:{}", at("made.tsv"));
+        let (code, out, err) =
+            parallax(data.path(), &["detect", "--pairs", &at("pairs.tsv"), "--detector", &made]);
+        assert_eq!(code, Some(1), "a pair without a prediction has no verdict: {err}");
+        let rows: Vec<&str> = out.lines().collect();
+        assert!(rows[1].starts_with("a\t1.0000\t1") && rows[2].starts_with("b\t0.0000\t0"), "{out}");
+        assert!(rows[3].contains("made.tsv has no prediction for this passage and statement"), "{out}");
+        assert!(
+            err.contains(
+                "1 of 3 predictions match no passage and statement here: line 4 (`Nobody asks for this.`)"
+            ),
+            "{err}"
+        );
+        assert!(
+            err.contains(
+                "lacks 1 of the pairs that were asked for: `Owls sleep.` with `Zoos should be banned.`"
+            ),
+            "{err}"
+        );
+
+        fs::write(
+            at("corpus.jsonl"),
+            "{\"_id\": \"x\", \"title\": \"\", \"text\": \"Animals suffer there.\"}\n{\"_id\": \"y\", \"title\": \"\", \"text\": \"Zoos and owls.\"}\n",
+        )
+        .unwrap();
+        let args = [
+            "search",
+            "Should zoos be banned? Animals",
+            "--corpus",
+            &at("corpus.jsonl"),
+            "--lane",
+            "bm25",
+            "--detector",
+            &made,
+        ];
+        let statements = [
+            "--perspective",
+            "Zoos should be banned.",
+            "--perspective",
+            "Zoos should not be banned.",
+            "--format",
+            "json",
+        ];
+        let (code, out, err) = parallax(data.path(), &[&args[..], &statements].concat());
+        assert_eq!(code, Some(0), "{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        let hits = said["lanes"][0]["hits"].as_array().unwrap();
+        let hit = |id: &str| hits.iter().find(|hit| hit["id"] == id).unwrap_or_else(|| panic!("{out}"));
+        let supports = |id: &str| [0, 1].map(|i| hit(id)["verdicts"][i]["supports"].as_bool());
+        assert_eq!(supports("x"), [Some(true), Some(false)]);
+        assert_eq!(supports("y"), [None, None]);
+        assert!(err.contains("1 of 3 predictions match no passage and statement here"), "{err}");
+
+        fs::write(
+            at("made.tsv"),
+            format!("{predictions}Q?\tZoos should be banned.\tAnimals suffer there.\t0\n"),
+        )
+        .unwrap();
+        let (code, _, err) =
+            parallax(data.path(), &["detect", "--pairs", &at("pairs.tsv"), "--detector", &made]);
+        assert!(
+            code == Some(2) && err.contains("made.tsv:5: expected one prediction a pair; line 2 says 1"),
+            "{err}"
+        );
+    }
+
+    const GERMAN: [&str; 3] = [
+        "Zoos sollten verboten werden, weil wilde Tiere in engen Käfigen leiden und dort nicht so leben können, wie es ihrer Art entspricht.",
+        "Viele Kinder sehen im Zoo zum ersten Mal einen Elefanten, und ohne diese Begegnung wüssten sie wenig über den Schutz der Tiere.",
+        "Der Zoo öffnet um neun Uhr und schließt im Sommer um sieben; Hunde müssen draußen bleiben und an der Leine geführt werden.",
+    ];
+
+    #[test]
+    fn a_corpus_in_another_language_gets_lanes_and_one_line_that_says_why_there_are_no_sides() {
+        let data = tempfile::tempdir().unwrap();
+        let file = data.path().join("corpus.jsonl");
+        let rows = GERMAN.iter().enumerate();
+        let rows = rows.map(|(i, text)| {
+            serde_json::json!({"_id": i.to_string(), "title": "", "text": text}).to_string()
+        });
+        fs::write(&file, rows.collect::<Vec<_>>().join("\n")).unwrap();
+        let corpus = ["--corpus", &file.to_string_lossy()].map(str::to_owned);
+        let corpus: Vec<&str> = corpus.iter().map(String::as_str).collect();
+        let statements =
+            ["--perspective", "Zoos should be banned.", "--perspective", "Zoos should not be banned."];
+        let args = ["search", "Soll der Zoo verboten werden?", "--lane", "bm25", "--format", "json"];
+        let (code, out, err) = parallax(data.path(), &[&args[..], &corpus, &statements].concat());
+        assert_eq!(code, Some(0), "{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        let hits = said["lanes"][0]["hits"].as_array().unwrap();
+        assert!(!hits.is_empty());
+        for hit in hits {
+            assert!(hit["verdicts"][0]["supports"].is_null(), "{hit}");
+            assert!(hit["verdicts"][0]["error"].as_str().unwrap().contains("seems to be German"), "{hit}");
+        }
+        let lines: Vec<&str> = err.lines().filter(|line| line.contains("German")).collect();
+        assert!(lines.len() == 1 && lines[0].contains("reads English only"), "{err}");
+        // Labels count as ever.
+        let labels = data.path().join("labels.tsv");
+        fs::write(
+            &labels,
+            "id\tperspective\tlabel\n0\tZoos should be banned.\t1\n0\tZoos should not be banned.\t0\n",
+        )
+        .unwrap();
+        let gold = ["--labels", &labels.to_string_lossy(), "--label-source", "gold"].map(str::to_owned);
+        let gold: Vec<&str> = gold.iter().map(String::as_str).collect();
+        let (code, out, err) = parallax(data.path(), &[&args[..], &corpus, &statements, &gold].concat());
+        assert_eq!(code, Some(0), "{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        let first =
+            said["lanes"][0]["hits"].as_array().unwrap().iter().find(|hit| hit["id"] == "0").unwrap().clone();
+        assert_eq!(first["verdicts"][0]["supports"], true, "{first}");
+    }
+
+    #[test]
+    fn a_question_in_another_language_has_no_statements_and_the_screen_says_why() {
+        let data = tempfile::tempdir().unwrap();
+        let keys =
+            ["frame", "--size", "140x30", "--keys", "/¿Deberían prohibirse los zoológicos?<Enter><Wait>"];
+        let (code, frame, err) = parallax(data.path(), &keys);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(
+            frame.contains("seems to be Spanish, and rules make statements of English ones alone"),
+            "{frame}"
+        );
+    }
 }

@@ -25,10 +25,10 @@ fn good(output: Output) -> String {
 
 #[track_caller]
 fn refused(output: Output, words: &[&str]) {
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{printed}");
     for word in words {
-        assert!(told.contains(word), "no `{word}` in {told}");
+        assert!(printed.contains(word), "no `{word}` in {printed}");
     }
 }
 
@@ -47,11 +47,11 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn several_sets_have_a_table_each_and_their_average_and_one_set_alone_is_the_same_table() {
-    let desk = TempDir::new().unwrap();
-    sets(desk.path());
+    let annotation = TempDir::new().unwrap();
+    sets(annotation.path());
     let eval = |more: &[&str]| {
         let plan = ["eval", "berds", "--lanes", "bm25", "--label-source", "gold", "--format", "json"];
-        command(desk.path(), "data", &[&plan[..], more].concat()).output().unwrap()
+        command(annotation.path(), "data", &[&plan[..], more].concat()).output().unwrap()
     };
     let mean = |table: &Value| table["rows"][0]["measures"]["Prec@5"]["mean"].as_f64().unwrap();
     let both = json(&good(eval(&["--questions", "few.jsonl", "--questions", "more.jsonl"])));
@@ -65,15 +65,15 @@ fn several_sets_have_a_table_each_and_their_average_and_one_set_alone_is_the_sam
     let one_too_many = ["--questions", "few.jsonl", "--labels", "a.tsv", "--labels", "b.tsv"];
     refused(eval(&one_too_many), &["1 question sets", "2 label files"]);
     let search = ["search", "zoos", "--questions", "few.jsonl", "--questions", "more.jsonl"];
-    refused(command(desk.path(), "data", &search).output().unwrap(), &["parallax eval"]);
+    refused(command(annotation.path(), "data", &search).output().unwrap(), &["parallax eval"]);
 }
 
 #[test]
 fn a_row_a_question_and_lane_is_printed_and_its_mean_is_the_tables() {
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let eval = |more: &[&str]| {
         let plan = ["eval", "berds", "--lanes", "bm25,minilm", "--label-source", "gold"];
-        command(desk.path(), "data", &[&plan[..], more].concat()).output().unwrap()
+        command(annotation.path(), "data", &[&plan[..], more].concat()).output().unwrap()
     };
     let rows = json(&good(eval(&["--format", "json", "--per-question=Prec@5"])));
     let rows = rows["rows"].as_array().unwrap();
@@ -94,8 +94,8 @@ fn a_row_a_question_and_lane_is_printed_and_its_mean_is_the_tables() {
 
 #[test]
 fn a_killed_eval_goes_on_from_its_verdicts_and_prints_the_table_of_one_that_was_not() {
-    let desk = TempDir::new().unwrap();
-    sets(desk.path());
+    let annotation = TempDir::new().unwrap();
+    sets(annotation.path());
     let args = [
         "eval",
         "berds",
@@ -107,15 +107,20 @@ fn a_killed_eval_goes_on_from_its_verdicts_and_prints_the_table_of_one_that_was_
         "3",
         "--format",
         "json",
+        "--label-source",
+        "model",
     ];
-    let whole = good(command(desk.path(), "whole", &args).output().unwrap());
+    let whole = good(command(annotation.path(), "whole", &args).output().unwrap());
     let verdicts = |data: &str| -> Option<i64> {
-        let place = desk.path().join(data).join("verdicts.sqlite");
+        let place = annotation.path().join(data).join("verdicts.sqlite");
         let store = Connection::open_with_flags(place, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-        store.query_row("select count(*) from verdicts", [], |row| row.get(0)).ok()
+        store.query_row("select count(*) from readings", [], |row| row.get(0)).ok()
     };
-    let mut child =
-        command(desk.path(), "killed", &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command(annotation.path(), "killed", &args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while verdicts("killed").is_none_or(|made| made < 5) {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it was killed");
         std::thread::yield_now();
@@ -124,7 +129,7 @@ fn a_killed_eval_goes_on_from_its_verdicts_and_prints_the_table_of_one_that_was_
     child.wait().unwrap();
     let kept = verdicts("killed");
     assert!(kept >= Some(5) && kept < verdicts("whole"), "{kept:?}");
-    assert_eq!(good(command(desk.path(), "killed", &args).output().unwrap()), whole);
+    assert_eq!(good(command(annotation.path(), "killed", &args).output().unwrap()), whole);
     assert_eq!(verdicts("killed"), verdicts("whole"), "none was made twice under another key");
     let doubt = &json(&whole)["rows"][0]["measures"]["Prec@3"]["doubt"];
     let end = |name: &str| doubt[name].as_f64().unwrap();
@@ -133,19 +138,20 @@ fn a_killed_eval_goes_on_from_its_verdicts_and_prints_the_table_of_one_that_was_
 
 #[test]
 fn plots_are_written_as_svg_and_png_with_the_curves_among_them() {
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let plan = ["eval", "berds", "--lanes", "bm25", "--label-source", "gold", "--plots", "plots"];
-    good(command(desk.path(), "data", &plan).output().unwrap());
+    good(command(annotation.path(), "data", &plan).output().unwrap());
     for name in ["berds-sides", "berds-MRecall-over-k", "berds-Prec-over-k"] {
-        let bytes =
-            |ending: &str| fs::read(desk.path().join("plots").join(format!("{name}.{ending}"))).unwrap();
+        let bytes = |ending: &str| {
+            fs::read(annotation.path().join("plots").join(format!("{name}.{ending}"))).unwrap()
+        };
         assert!(bytes("svg").starts_with(b"<svg") && bytes("png").starts_with(b"\x89PNG"), "{name}");
     }
 }
 
 #[test]
 fn search_names_measures_too_and_refuses_those_of_several_rankings() {
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let search = |names: &str| {
         let plan = [
             "search",
@@ -157,7 +163,7 @@ fn search_names_measures_too_and_refuses_those_of_several_rankings() {
             "--format",
             "json",
         ];
-        command(desk.path(), "data", &[&plan[..], &["--measures", names]].concat()).output().unwrap()
+        command(annotation.path(), "data", &[&plan[..], &["--measures", names]].concat()).output().unwrap()
     };
     let found = json(&good(search("AWRF@10,Judged@5")));
     let measures = &found["lanes"][0]["measures"];
@@ -170,20 +176,20 @@ fn search_names_measures_too_and_refuses_those_of_several_rankings() {
 
 #[test]
 fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let eval = |lane: &str, format: &str| {
         let plan = ["eval", "sycophancy", "--label-source", "gold", "--lane", lane, "--format", format];
-        good(command(desk.path(), "data", &plan).output().unwrap())
+        good(command(annotation.path(), "data", &plan).output().unwrap())
     };
     // The sample's recorded replies are to the questions as they stand, and not to their statements.
     let lane = "bm25@k1=0.9,b=0.4+perspectives";
-    for told in [eval("bm25+perspectives", "text"), eval("bm25+perspectives", "json")] {
+    for printed in [eval("bm25+perspectives", "text"), eval("bm25+perspectives", "json")] {
         for line in [
             format!("{lane} neutral: perspectives, recorded replies of claude (20 questions)"),
             format!("{lane} as-1, as-2: perspectives, own statements (no model) (20 questions)"),
             format!("{lane}: the wordings were not expanded alike"),
         ] {
-            assert!(told.contains(&line), "no `{line}` in {told}");
+            assert!(printed.contains(&line), "no `{line}` in {printed}");
         }
     }
     let alike = eval("bm25+rm3", "text");
@@ -192,19 +198,22 @@ fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
 
 #[test]
 fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_gold_labels_are() {
-    let desk = TempDir::new().unwrap();
-    sets(desk.path());
-    let run = |plan: &[&str]| good(command(desk.path(), "data", plan).output().unwrap());
+    let annotation = TempDir::new().unwrap();
+    sets(annotation.path());
+    let run = |plan: &[&str]| good(command(annotation.path(), "data", plan).output().unwrap());
     let (hint, gold) = ("the model's verdicts are experimental", "--label-source gold");
     let search = ["search", "Should zoos be banned?", "--lanes", "bm25"];
-    let told = run(&search);
-    let line = told.lines().find(|line| line.contains(hint)).unwrap();
-    assert!(line.contains(gold) && told.find(hint) < told.find("MRecall@5"), "{told}");
+    let by_model = ["--label-source", "model"];
+    assert!(!run(&search).contains(hint), "gold counts where there is any");
+    let printed = run(&[&search[..], &by_model].concat());
+    let line = printed.lines().find(|line| line.contains(hint)).unwrap();
+    assert!(line.contains(gold) && printed.find(hint) < printed.find("MRecall@5"), "{printed}");
     assert!(!run(&[&search[..], &["--label-source", "gold"]].concat()).contains(hint));
     let own = run(&["search", "Should bread be free?", "--lanes", "bm25"]);
     assert!(own.contains(hint) && !own.contains(gold), "no label is of this question: {own}");
     assert!(!run(&["search", "bread", "--lanes", "bm25"]).contains(hint), "nothing was judged");
-    let table = run(&["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25"]);
+    let table =
+        run(&[&["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25"][..], &by_model].concat());
     let below = table.lines().nth(2).unwrap();
     assert!(below.contains(hint), "{table}");
     assert_eq!(table.matches(hint).count(), 1);
@@ -212,12 +221,12 @@ fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_g
 
 #[test]
 fn a_lanes_intervals_do_not_depend_on_the_lanes_beside_it() {
-    let desk = TempDir::new().unwrap();
-    sets(desk.path());
+    let annotation = TempDir::new().unwrap();
+    sets(annotation.path());
     let of_bm25 = |lanes: &str| {
-        let plan =
-            ["eval", "berds", "--questions", "few.jsonl", "-k", "3", "--format", "json", "--lanes", lanes];
-        let table = json(&good(command(desk.path(), "data", &plan).output().unwrap()));
+        let plan = ["eval", "berds", "--questions", "few.jsonl", "-k", "3", "--format", "json"];
+        let plan = [&plan[..], &["--label-source", "model", "--lanes", lanes]].concat();
+        let table = json(&good(command(annotation.path(), "data", &plan).output().unwrap()));
         let rows = table["rows"].as_array().unwrap();
         rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with("bm25")).unwrap()["measures"].clone()
     };
@@ -225,5 +234,401 @@ fn a_lanes_intervals_do_not_depend_on_the_lanes_beside_it() {
     assert!(alone["Prec@3"].get("doubt").is_some(), "{alone}");
     for lanes in ["minilm,bm25", "bm25,hybrid,minilm"] {
         assert_eq!(of_bm25(lanes), alone, "{lanes}");
+    }
+}
+
+mod pir {
+    //! `parallax eval pir` on a tiny file, as a program.
+
+    use std::fs;
+    use std::process::{Command, Stdio};
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    /// Two roots, one asked from two sides and one from one; and a task whose perspectives are the queries.
+    fn tasks() -> Value {
+        json!({
+            "pets": {
+                "corpus": ["Dogs are loyal friends.", "Dogs bite children.", "Cats are clean animals.", "Bread needs flour."],
+                "queries": [
+                    "Find a claim for: dogs are loyal friends", "Find a claim against: dogs are loyal friends",
+                    "Find a claim for: cats are clean animals",
+                ],
+                "source_queries": ["dogs are loyal friends", "dogs are loyal friends", "cats are clean animals"],
+                "perspectives": ["a claim for", "a claim against", "a claim for"],
+                "query_labels": ["support", "undermine", "support"],
+                "key_ref": {"0": [0], "1": [1], "2": [2]},
+            },
+            "years": {
+                "corpus": ["The tower was built in 1889.", "The bridge was opened in 1937."],
+                "queries": ["When was the tower built?"],
+                "source_queries": ["When was it built?"],
+                "perspectives": ["When was the tower built?"],
+                "query_labels": ["perspective"],
+                "key_ref": {"0": [0]},
+            },
+        })
+    }
+
+    struct Printed {
+        code: Option<i32>,
+        out: String,
+        err: String,
+    }
+
+    /// `parallax eval pir` over `tasks`, with a data folder that is kept between the calls.
+    struct Workspace(TempDir);
+
+    impl Workspace {
+        fn new(tasks: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("tasks.json"), tasks).unwrap();
+            Workspace(folder)
+        }
+
+        fn run(&self, arguments: &[&str]) -> Printed {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+            command
+                .args(["eval", "pir"])
+                .args(arguments)
+                .args(["--data-dir", "data"])
+                .current_dir(self.0.path());
+            for name in ["PARALLAX_CORPUS", "PARALLAX_QUESTIONS", "PARALLAX_LABELS", "PARALLAX_DATA_DIR"] {
+                command.env_remove(name);
+            }
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            Printed {
+                code: output.status.code(),
+                out: String::from_utf8(output.stdout).unwrap(),
+                err: String::from_utf8(output.stderr).unwrap(),
+            }
+        }
+
+        #[track_caller]
+        fn json(&self, arguments: &[&str]) -> Value {
+            let printed = self.run(&[&["--questions", "tasks.json", "--format", "json"], arguments].concat());
+            assert_eq!(printed.code, Some(0), "{}", printed.err);
+            serde_json::from_str(&printed.out).unwrap()
+        }
+    }
+
+    #[track_caller]
+    fn mean(table: &Value, lane: &str, measure: &str) -> f64 {
+        let rows = table["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["lane"] == lane).unwrap();
+        row["measures"][measure]["mean"].as_f64().unwrap()
+    }
+
+    #[test]
+    fn p_recall_is_the_mean_over_a_roots_queries_then_over_roots_then_over_tasks() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let table = workspace.json(&["-k", "1"]);
+        assert_eq!(table["rows"].as_array().unwrap().len(), 12);
+        assert_eq!(table["questions"], 3);
+        // Plainly, the query against brings up what it opposes: (1 + 0)/2 for the dogs, 1 for the cats.
+        assert_eq!(mean(&table, "minilm", "pets"), 0.75);
+        assert_eq!(mean(&table, "minilm", "years"), 1.0);
+        assert_eq!(mean(&table, "minilm", "avg"), 0.875);
+        assert_eq!(mean(&table, "bm25@k1=0.9,b=0.4", "pets"), 0.75);
+        // The authors' notebook gives the cats and the tower nothing, and the dogs what they had.
+        let notebook = workspace.json(&["-k", "1", "--pir-notebook"]);
+        assert_eq!(mean(&notebook, "minilm", "pets"), 0.25);
+        assert_eq!(mean(&notebook, "minilm", "avg"), 0.125);
+        assert_eq!(notebook["provenance"]["reading"], "notebook");
+        // With every passage in the top, everything is found.
+        let table = workspace.json(&["-k", "4"]);
+        for row in table["rows"].as_array().unwrap().iter().filter(|row| row["lane"] != "bm25@k1=0.9,b=0.4") {
+            assert_eq!(row["measures"]["avg"]["mean"], 1.0, "{row}");
+        }
+    }
+
+    #[test]
+    fn root_queries_say_which_side_they_bring_up() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let table = workspace.json(&[]);
+        let sides = &table["further"].as_array().unwrap()[..];
+        assert_eq!(sides.len(), 1, "a task with one label has no sides");
+        assert_eq!(mean(&sides[0], "minilm", "pets/support@1"), 1.0);
+        assert_eq!(mean(&sides[0], "minilm", "pets/undermine@1"), 0.0);
+        // In the top two of the dogs stand both of theirs, in those of the cats only their own.
+        let table = workspace.json(&["--bias-k", "2"]);
+        let share = mean(&table["further"][0], "minilm", "pets/undermine@2");
+        assert!((share - 1.0 / 3.0).abs() < 1e-12, "{share}");
+        assert_eq!(table["further"][0]["rows"][0]["measures"]["pets/undermine@2"]["n"], 3);
+    }
+
+    #[test]
+    fn vectors_are_kept_and_a_second_run_prints_the_same() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let first = workspace.run(&["--questions", "tasks.json"]);
+        let kept = || fs::read_dir(workspace.0.path().join("data/texts")).unwrap().count();
+        assert_eq!(kept(), 2);
+        assert!(first.err.contains("embedding") && first.out.contains("minilm+pap-plus"), "{}", first.err);
+        let second = workspace.run(&["--questions", "tasks.json"]);
+        assert!(!second.err.contains("embedding"), "{}", second.err);
+        assert_eq!((first.out, kept()), (second.out, 2));
+    }
+
+    #[test]
+    fn what_was_not_as_the_texts_say_is_reported_below_the_table() {
+        let mut tasks = tasks();
+        tasks["pets"]["perspectives"][0] = Value::Null;
+        tasks["pets"]["key_ref"].as_object_mut().unwrap().remove("2");
+        let printed = Workspace::new(&tasks.to_string()).run(&["--questions", "tasks.json"]);
+        for words in [
+            "1 queries name no gold passages and are in no mean",
+            "2 queries have no perspective beside themselves",
+            "minilm+add: 1 queries rank as minilm (there is no perspective",
+        ] {
+            assert!(printed.out.contains(words), "no `{words}` in\n{}", printed.out);
+        }
+    }
+
+    #[test]
+    fn wrong_files_and_arguments_are_reported_and_nothing_is_printed() {
+        let with = |change: &dyn Fn(&mut Value)| {
+            let mut tasks = tasks();
+            change(&mut tasks);
+            tasks.to_string()
+        };
+        let cases = [
+            ("not json".to_owned(), "tasks.json:1: expected a JSON object of PIR tasks"),
+            (
+                with(&|tasks| tasks["pets"]["perspectives"] = json!(["one"])),
+                "task `pets`: `perspectives` has 1 entries, `queries` has 3",
+            ),
+            (with(&|tasks| tasks["pets"]["key_ref"]["0"] = json!([4])), "row 0 has the gold passage `4`"),
+            (
+                with(&|tasks| tasks["years"]["key_ref"] = json!({"x": [0]})),
+                "has the row `x`, which is no number",
+            ),
+            (
+                json!({"years": with_no_gold()}).to_string(),
+                "no query has gold passages in `key_ref`, so nothing can be measured",
+            ),
+        ];
+        for (tasks, expected) in cases {
+            let printed = Workspace::new(&tasks).run(&["--questions", "tasks.json"]);
+            assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{}", printed.err);
+            assert!(printed.err.contains(expected) && !printed.err.contains("panicked"), "{}", printed.err);
+        }
+        let workspace = Workspace::new(&tasks().to_string());
+        for (arguments, expected) in [
+            (&[][..], "eval pir needs its tasks: --questions FILE"),
+            (&["--questions", "none.json"], "none.json: no such file or folder"),
+            (&["--questions", "tasks.json", "--lane", "bm25"], "takes no --lane"),
+            (&["--questions", "tasks.json", "--fail-under", "minilm:years@9>=1"], "no measure `years@9`"),
+        ] {
+            let printed = workspace.run(arguments);
+            assert_eq!(printed.code, Some(2), "{}", printed.err);
+            assert!(printed.err.contains(expected), "{}", printed.err);
+        }
+    }
+
+    fn with_no_gold() -> Value {
+        let mut task = tasks()["years"].clone();
+        task["key_ref"] = json!({"0": []});
+        task
+    }
+
+    #[test]
+    fn a_floor_may_be_put_under_a_task_or_a_side() {
+        let workspace = Workspace::new(&tasks().to_string());
+        for (bound, code) in
+            [("minilm:avg>=0.1", 0), ("minilm:pets/support@1>=0.5", 0), ("minilm:pets/undermine@1>=0.5", 1)]
+        {
+            let printed = workspace.run(&["--questions", "tasks.json", "--fail-under", bound]);
+            assert_eq!(printed.code, Some(code), "{bound}: {}", printed.err);
+        }
+    }
+
+    #[test]
+    fn a_task_as_it_lies_on_the_hub_gives_the_figures_of_the_same_task_in_the_demo_file() {
+        let mut demo = tasks();
+        demo.as_object_mut().unwrap().remove("years");
+        let workspace = Workspace::new(&demo.to_string());
+        let (task, folder) = (&demo["pets"], workspace.0.path().join("pets"));
+        fs::create_dir(&folder).unwrap();
+        let lines = |rows: Vec<Value>| rows.iter().map(|row| row.to_string() + "\n").collect::<String>();
+        let corpus = task["corpus"].as_array().unwrap().iter().enumerate();
+        let corpus = corpus.map(|(i, text)| json!({"_id": format!("p{i}"), "title": "", "text": text}));
+        fs::write(folder.join("corpus.jsonl"), lines(corpus.collect())).unwrap();
+        let queries = (0..3).map(|i| {
+            let meta =
+                json!({"src_query": task["source_queries"][i], "perspective": task["perspectives"][i]});
+            json!({"_id": format!("q{i}"), "text": task["queries"][i], "meta": meta.to_string()})
+        });
+        fs::write(folder.join("queries.jsonl"), lines(queries.collect())).unwrap();
+        let qrels = |last: &str| {
+            lines((0..3).map(|i| json!({"query-id": format!("q{i}"), "corpus-id": if i == 2 { last.to_owned() } else { format!("p{i}") }, "score": 1})).collect())
+        };
+        fs::write(folder.join("qrels.jsonl"), qrels("p9")).unwrap();
+        let printed = workspace.run(&["--questions", "pets"]);
+        assert_eq!(printed.code, Some(2));
+        assert!(
+            printed.err.contains("qrels.jsonl: expected a passage of corpus.jsonl, found `p9`"),
+            "{}",
+            printed.err
+        );
+        fs::write(folder.join("qrels.jsonl"), qrels("p2")).unwrap();
+        let hub = workspace.run(&["--questions", "pets", "--format", "json"]);
+        assert_eq!(hub.code, Some(0), "{}", hub.err);
+        let hub: Value = serde_json::from_str(&hub.out).unwrap();
+        assert_eq!(hub["rows"], workspace.json(&[])["rows"]);
+        fs::remove_file(folder.join("queries.jsonl")).unwrap();
+        assert!(workspace.run(&["--questions", "pets"]).err.contains("expected queries.jsonl there"));
+    }
+}
+
+mod covering {
+    //! How often intervals from the model's verdicts hold the gold mean, printed. The figures belong into docs/measures.md.
+
+    use std::collections::{BTreeMap, HashSet};
+    use std::io::Write;
+    use std::path::{Path, PathBuf};
+
+    use parallax::detect::LabelSource;
+    use parallax::engine::{Depth, Lists, Opening, Query, Recipe, Setup, run};
+    use parallax::measure::PerspectiveCount;
+    use parallax::measure::coverage::{mrecall, prec};
+    use parallax::measure::expected::{Compared, trials};
+    use parallax::measure::intervals::{covering, needed_widening};
+    use parallax::work::Stop;
+    use serde_json::{Value, json};
+
+    const K: usize = 5;
+    const SPLITS: u64 = 200;
+    const LEVEL: f64 = 0.9;
+
+    /// The first five of a lane for every question, as the model and as gold has them.
+    fn compared(opening: &Opening, lane: &str) -> Vec<Compared> {
+        let setup = Setup::open(opening, &|_| (), &Stop::never()).unwrap();
+        let recipe: Recipe = lane.parse().unwrap();
+        setup.embed_for(std::slice::from_ref(&recipe), &|_| (), &Stop::never()).unwrap();
+        let mut all = Vec::new();
+        for question in setup.questions.iter().filter(|question| question.perspectives.len() == 2) {
+            let asked = |source| {
+                let query = Query { question: question.clone(), lanes: vec![recipe.clone()], k: K, source };
+                run(&setup, query, Depth::Top, Lists::default(), &Stop::never(), &|_| ()).unwrap()
+            };
+            let (model, gold) = (asked(LabelSource::Model), asked(LabelSource::Gold));
+            let Some(list) = model.lists()[0] else { continue };
+            let top = || list.iter().take(K).map(|ranked| ranked.at);
+            all.push(Compared {
+                m: PerspectiveCount::new(2).unwrap(),
+                judged: top().map(|at| model.judgments.chances(at)).collect(),
+                gold: top().map(|at| gold.judgments.support(at)).collect(),
+            });
+        }
+        all
+    }
+
+    /// Prints share and width of both measures, as they come and widened; gives the widening that each needs.
+    fn report(name: &str, questions: &[Compared], widened: [f64; 2]) -> [f64; 2] {
+        let of = |at: usize| {
+            trials(questions, SPLITS, LEVEL, |sets, m| match at {
+                0 => mrecall(sets, m, K).value,
+                _ => prec(sets, m, K).value,
+            })
+        };
+        [0, 1].map(|at| {
+            let (trials, measure) = (of(at), ["MRecall@5", "Prec@5"][at]);
+            let (share, width) = covering(&trials, 0.0).unwrap();
+            let (wide_share, wide) = covering(&trials, widened[at]).unwrap();
+            let needed = needed_widening(&trials, LEVEL).unwrap();
+            println!(
+                "{name:<34} {measure:<10} {:>3} questions: {share:.3} of {SPLITS} intervals cover, width {width:.3}; widened by {:.3}: {wide_share:.3}, \
+                 {wide:.3}; needed for .90: {needed:.3}",
+                questions.len(),
+                widened[at]
+            );
+            needed
+        })
+    }
+
+    fn opening(folder: &Path) -> Opening {
+        Opening { data_dir: folder.into(), ..Opening::default() }
+    }
+
+    /// A part of `parallax-labels` as corpus, questions, labels and a run of the labelled passages in the file's order. The statements of
+    /// the part are those of a file of pairs that `tools/detector/prepare.py` wrote, unpacked.
+    fn part_of_labels(labels: &Path, pairs: &Path, part: &str, folder: &Path) -> (Opening, String) {
+        let rows = |path: &Path| -> Vec<Value> {
+            let text = std::fs::read_to_string(path).unwrap();
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        };
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let own = rows(pairs);
+        let own =
+            own.iter().filter(|row| text(row, "split") == part && text(row, "source").starts_with("labels"));
+        let statements: HashSet<String> = own.map(|row| text(row, "statement")).collect();
+        let mut questions: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
+        for row in rows(labels) {
+            if statements.contains(&text(&row, "a")) || statements.contains(&text(&row, "b")) {
+                questions.entry((text(&row, "a"), text(&row, "b"))).or_default().push(row);
+            }
+        }
+        questions.retain(|_, rows| rows.len() >= K);
+        let file = |name: &str| std::fs::File::create(folder.join(format!("{part}-{name}"))).unwrap();
+        let (mut corpus, mut asked, mut gold, mut run) =
+            (file("corpus.jsonl"), file("questions.jsonl"), file("labels.tsv"), file("run.txt"));
+        writeln!(gold, "id\tperspective\tlabel").unwrap();
+        let mut seen = HashSet::new();
+        for (number, ((a, b), rows)) in questions.into_iter().enumerate() {
+            let question = json!({"id": number.to_string(), "question": text(&rows[0], "q"), "perspectives": [a, b], "supports": 0});
+            writeln!(asked, "{question}").unwrap();
+            for (rank, row) in rows.iter().enumerate() {
+                let (id, label) = (text(row, "id"), text(row, "label"));
+                if seen.insert(id.clone()) {
+                    let passage = json!({"_id": id, "title": text(row, "title"), "text": text(row, "doc")});
+                    writeln!(corpus, "{passage}").unwrap();
+                }
+                for (statement, side) in [(&a, 'A'), (&b, 'B')] {
+                    writeln!(gold, "{id}\t{statement}\t{}", u8::from(label.contains(side))).unwrap();
+                }
+                writeln!(run, "{number} Q0 {id} {} {} labelled", rank + 1, rows.len() - rank).unwrap();
+            }
+        }
+        let place = |name: &str| folder.join(format!("{part}-{name}"));
+        let opening = Opening {
+            corpus: Some(place("corpus.jsonl")),
+            questions: Some(place("questions.jsonl")),
+            labels: Some(format!("{}:complete", place("labels.tsv").display())),
+            ..opening(&folder.join("data"))
+        };
+        (opening, format!("run:{}", place("run.txt").display()))
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA, and for the labels PARALLAX_PAIRS, what tools/detector/prepare.py wrote; takes an hour"]
+    fn how_often_intervals_from_verdicts_hold_the_gold_mean() {
+        let data = std::env::var_os("PARALLAX_DATA")
+            .map(PathBuf::from)
+            .expect("PARALLAX_DATA names the folder of data");
+        let folder = tempfile::tempdir().unwrap();
+        let mut bias = [0.0; 2];
+        if let Some(pairs) = std::env::var_os("PARALLAX_PAIRS") {
+            let labels = data.join("detector-training/parallax-labels/labels.jsonl");
+            for part in ["dev", "test"] {
+                let (opening, lane) = part_of_labels(&labels, Path::new(&pairs), part, folder.path());
+                let needed = report(&format!("parallax-labels {part}"), &compared(&opening, &lane), bias);
+                if part == "dev" {
+                    bias = needed;
+                    println!("\"bias\": {{\"mrecall\": {:.3}, \"prec\": {:.3}}}", bias[0], bias[1]);
+                }
+            }
+        }
+        for lane in ["bm25", "minilm"] {
+            report(&format!("sample, {lane}"), &compared(&opening(folder.path()), lane), bias);
+            let own = data.join("arguments-pro-con");
+            let arguments = Opening {
+                corpus: Some(own.join("corpus.jsonl")),
+                questions: Some(own.join("questions.jsonl")),
+                labels: Some(format!("{}:positives", own.join("gold.div.qrels").display())),
+                ..opening(folder.path())
+            };
+            report(&format!("arguments-pro-con, {lane}"), &compared(&arguments, lane), bias);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Finding one's way: filters, lanes that scroll together, borders that are dragged, questions asked before.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use parallax::tui::app::{App, History, Screen};
+use parallax::tui::app::App;
 use parallax::tui::draw::draw;
+use parallax::tui::keymap::Screen;
 use parallax::tui::layout::arrange;
 use parallax::tui::message::{Effect, Msg};
+use parallax::tui::query_history::History;
 use parallax::tui::theme::{Look, Theme};
 use parallax::tui::update::update;
 use ratatui::Terminal;
@@ -70,7 +72,7 @@ fn where_the_filter_lets_nothing_through_nothing_can_be_opened() {
     assert!(frame(&app).contains("No passage here holds `nowhere`."));
     assert!(app.selected().is_none());
     press(&mut app, "<Enter>jkgG");
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::LANES);
     press(&mut app, "f<Esc>");
     assert!(app.selected().is_some());
 }

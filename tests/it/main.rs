@@ -1,6 +1,5 @@
 //! Whole-program tests in one binary.
 
-mod agreement;
 mod annotate;
 mod biasing;
 mod campaign;
@@ -10,25 +9,21 @@ mod demo;
 mod detectors;
 mod encoders;
 mod evaluation;
+mod examples;
 mod finding;
 mod frames;
 mod house;
-mod kills;
 mod labelling;
-mod measure_real_data;
 mod models;
-mod pir;
+mod one_engine;
 mod program;
 mod reading;
-mod ready;
 mod remote;
 mod runs;
 mod scripts;
 mod server;
 mod stage;
-mod stopping;
 mod switches;
-mod switching;
 #[cfg(unix)]
 mod terminal;
 mod updates;

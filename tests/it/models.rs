@@ -1,4 +1,4 @@
-//! The carried models: near their originals, and deaf to whatever runs beside them.
+//! The built-in models: close to their originals, and independent of what runs beside them.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,12 @@ use std::thread;
 use parallax::corpus::{Passage, sample};
 use parallax::detect::{CrossEncoder, Detector};
 use parallax::encode::{Encoder, MiniLm, Role};
-use parallax::pipeline::sample_key;
+use parallax::engine::sample_key;
 use parallax::work::Stop;
 use serde::Deserialize;
 
-static MINILM: LazyLock<MiniLm> = LazyLock::new(|| MiniLm::carried().unwrap());
-static DETECTOR: LazyLock<CrossEncoder> = LazyLock::new(|| CrossEncoder::carried().unwrap());
+static MINILM: LazyLock<MiniLm> = LazyLock::new(|| MiniLm::builtin().unwrap());
+static DETECTOR: LazyLock<CrossEncoder> = LazyLock::new(|| CrossEncoder::builtin().unwrap());
 
 const TEXTS: [&str; 4] = [
     "Should zoos be banned?",
@@ -30,12 +30,12 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
-/// Bits, so that not even a sign of zero may differ.
+/// Bits, so that not even the sign of a zero may differ.
 fn bits(vector: &[f32]) -> Vec<u32> {
     vector.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Does `work` while two other threads keep doing `noise`.
+/// Runs `work` while two other threads keep running `noise`.
 fn beside<T>(noise: impl Fn(usize) + Sync, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -62,7 +62,7 @@ struct Reference {
 }
 
 #[test]
-fn vectors_are_near_those_of_the_original_weights() {
+fn vectors_are_close_to_those_of_the_original_weights() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/minilm/reference.json");
     let all: Vec<Reference> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert!(!all.is_empty());
@@ -75,7 +75,7 @@ fn vectors_are_near_those_of_the_original_weights() {
 }
 
 #[test]
-fn a_vector_has_unit_length_even_of_no_words() {
+fn a_vector_has_unit_length_even_for_an_empty_text() {
     for text in TEXTS.into_iter().chain([""]) {
         let vector = vector(text);
         let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
@@ -94,7 +94,7 @@ fn a_text_has_the_same_bytes_twice_and_while_other_threads_encode() {
 }
 
 #[test]
-fn the_sample_s_vectors_are_those_of_its_passages_by_this_encoder() {
+fn the_vectors_of_the_sample_come_from_this_encoder() {
     let key = sample_key(MINILM.key());
     assert!(
         sample::VECTORS.starts_with(&key),
@@ -121,4 +121,64 @@ fn an_empty_passage_or_statement_has_no_probability() {
     let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
     assert!(DETECTOR.judge(&passage(" "), "Zoos should be banned.", &Stop::never()).is_err());
     assert!(DETECTOR.judge(&passage("Zoos."), "", &Stop::never()).is_err());
+}
+
+mod stopping {
+    //! A later turn stops the work of an earlier one within one passage a thread.
+
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+    use parallax::detect::LabelSource;
+    use parallax::engine::{
+        Depth, Event, LaneError, LaneQuery, Lists, Opening, Query, Recipe, Run, Setup, rank,
+    };
+    use parallax::work::Stop;
+
+    fn sample(folder: &tempfile::TempDir) -> Setup {
+        let opening = Opening { data_dir: folder.path().into(), ..Opening::default() };
+        Setup::open(&opening, &|_| (), &Stop::never()).unwrap()
+    }
+
+    #[test]
+    fn judging_ends_within_one_pair_a_thread_when_the_turn_has_passed() {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = sample(&folder);
+        let question = setup.questions[0].clone();
+        let bm25: Recipe = "bm25".parse().unwrap();
+        let ranking =
+            rank(&setup, &bm25, LaneQuery::plainly(&question), &mut Lists::default(), &Stop::never())
+                .unwrap();
+        let query = Query { question, lanes: vec![bm25], k: 20, source: LabelSource::Model };
+        let passages = ranking.len().min(20);
+        let mut run = Run::over(query, Depth::Top, [ranking]);
+        let (now, printed) = (Arc::new(AtomicU64::new(7)), AtomicUsize::new(0));
+        run.judge(&setup, &Stop::when_past(&now, 7), &|event| {
+            // Labels come first; they ask no model.
+            if matches!(event, Event::Judged(judged) if judged.known.model.is_some()) {
+                printed.fetch_add(1, Ordering::Relaxed);
+                now.store(8, Ordering::Relaxed);
+            }
+        })
+        .unwrap();
+        let printed = printed.into_inner();
+        assert!(passages >= 15, "{passages}");
+        assert!((1..=setup.models.current_num_threads()).contains(&printed), "{printed}");
+    }
+
+    #[test]
+    fn a_lane_whose_turn_has_passed_is_stopped_and_not_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = sample(&folder);
+        let now = Arc::new(AtomicU64::new(1));
+        let past = Stop::when_past(&now, 0);
+        let lanes =
+            ["bm25", "minilm", "hybrid", "bm25+csqe", "minilm+perspectives", "minilm+pap@2", "bm25+xquad"];
+        for lane in lanes {
+            let recipe: Recipe = lane.parse().unwrap();
+            let asked = LaneQuery::plainly(&setup.questions[0]);
+            let stopped: Result<_, LaneError> = rank(&setup, &recipe, asked, &mut Lists::default(), &past);
+            assert!(stopped.is_err_and(|error| error.is_stop()), "{lane}");
+        }
+    }
 }

@@ -9,18 +9,18 @@ use tempfile::TempDir;
 
 const ZOOS: &str = "Should zoos be banned?";
 
-struct Desk(TempDir);
+struct Workspace(TempDir);
 
-impl Desk {
+impl Workspace {
     /// A corpus of four passages and two questions with labels.
     fn new() -> Self {
-        let desk = Desk(tempfile::tempdir().unwrap());
+        let workspace = Workspace(tempfile::tempdir().unwrap());
         let passage =
             |(id, text): (&str, &str)| json!({"_id": id, "title": "", "text": text}).to_string() + "\n";
         let passages =
             [("a", "Ban zoos now."), ("b", "Keep all zoos."), ("c", "It rains."), ("d", "Ban and keep.")];
-        desk.write("zoos.jsonl", passages.map(passage).concat());
-        desk.write(
+        workspace.write("zoos.jsonl", passages.map(passage).concat());
+        workspace.write(
             "q.jsonl",
             format!(
                 "{}\n{}\n",
@@ -38,9 +38,9 @@ impl Desk {
         ] {
             labels.push_str(&format!("{id}\t{statement}\t1\n"));
         }
-        desk.write("labels.tsv", labels);
-        desk.write("run.trec", "1 Q0 a 1 9.5 tag\n1 Q0 c 2 9.0 tag\n1 Q0 b 3 1 tag\n");
-        desk
+        workspace.write("labels.tsv", labels);
+        workspace.write("run.trec", "1 Q0 a 1 9.5 tag\n1 Q0 c 2 9.0 tag\n1 Q0 b 3 1 tag\n");
+        workspace
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>) {
@@ -106,41 +106,41 @@ fn ids(lane: &Value) -> Vec<&str> {
 
 #[test]
 fn every_format_is_a_lane_in_the_files_own_order() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let hit =
         |id: &str, text: &str, score: f64| json!({"docid": id, "content": text, "score": score, "qid": 1});
     let hits =
         json!([hit("a", "Ban zoos now.", 1.0), hit("c", "It rains.", 9.0), hit("b", "Keep all zoos.", 1.0)]);
-    desk.write("old.json", json!([{"query": "should  zoos be BANNED?", "hits": hits}]).to_string());
+    workspace.write("old.json", json!([{"query": "should  zoos be BANNED?", "hits": hits}]).to_string());
     let new = |id: &str, text: &str| json!({"docid": id, "score": 1, "doc": {"segment": text}});
     let candidates = json!([new("a", "Ban zoos now."), new("c", "It rains."), new("b", "Keep all zoos.")]);
-    desk.write(
+    workspace.write(
         "new.jsonl",
         json!({"query": {"qid": 1, "text": "other words"}, "candidates": candidates}).to_string(),
     );
     let text = |text: &str| json!({"text": text, "score": "1.5"});
     let ctxs = json!([text("ban zoos  now."), text("It rains."), text("Keep all zoos.")]);
-    desk.write(
+    workspace.write(
         "berds.jsonl",
         json!({"question": ZOOS, "perspectives": ["x", "y"], "ctxs": ctxs}).to_string(),
     );
     for file in ["run.trec", "old.json", "new.jsonl", "berds.jsonl"] {
-        let lane = desk.searched(&format!("run:{file}"), 0);
+        let lane = workspace.searched(&format!("run:{file}"), 0);
         assert_eq!(ids(&lane), ["a", "c", "b"], "{file}");
         assert_eq!(lane["recipe"], format!("run:{file}"));
         assert_eq!(lane["steps"][0]["step"], "run");
     }
-    assert_eq!(ids(&desk.searched("run:old.json@ties=trec-eval", 0)), ["c", "b", "a"]);
-    let lane = desk.searched("run:run.trec", 0);
+    assert_eq!(ids(&workspace.searched("run:old.json@ties=trec-eval", 0)), ["c", "b", "a"]);
+    let lane = workspace.searched("run:run.trec", 0);
     assert_eq!((&lane["lane"], &lane["steps"][0]["tag"]), (&json!("run"), &json!("tag")));
     assert_eq!(lane["steps"][0]["given"][1], json!({"id": "c", "rank": 2, "score": 9.0, "line": 2}));
     assert_eq!(lane["measures"]["MRecall@5"], 1.0);
 }
 
 #[test]
-fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_told() {
-    let desk = Desk::new();
-    let table = desk.berds(&["--run", "run.trec"], 1);
+fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_reported() {
+    let workspace = Workspace::new();
+    let table = workspace.berds(&["--run", "run.trec"], 1);
     let row = &table["rows"][0];
     assert_eq!(row["lane"], "run:run.trec");
     assert_eq!(row["measures"]["Prec@2"]["mean"], 0.25, "one of two passages of one of two questions");
@@ -148,17 +148,17 @@ fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_told() {
     assert_eq!(table["failed_questions"], json!(["2"]));
     let arguments =
         ["eval", "berds", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--run", "run.trec"];
-    let (_, text, _) = desk.run(&arguments);
-    let told = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
-    assert!(text.contains(told), "{text}");
-    assert_eq!(desk.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
+    let (_, text, _) = workspace.run(&arguments);
+    let printed = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
+    assert!(text.contains(printed), "{text}");
+    assert_eq!(workspace.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
     // What it lacks is missing from the greatest score over the set as well.
     let weighed = [&arguments[..6], &["--lane", "run:run.trec+mmr@.5,norm=dataset"]].concat();
-    let (_, _, err) = desk.run(&weighed);
-    assert!(err.contains("the greatest score of run:run.trec leaves out 1 of 2 questions"), "{err}");
+    let (_, _, err) = workspace.run(&weighed);
+    assert!(err.contains("run:run.trec has no list for 1 of 2 questions"), "{err}");
     // As a lane and as --run it is the same.
-    assert_eq!(desk.berds(&["--lane", "run:run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
-    let (code, out, err) = desk.run(&[
+    assert_eq!(workspace.berds(&["--lane", "run:run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
+    let (code, out, err) = workspace.run(&[
         "eval",
         "coverage",
         "--corpus",
@@ -179,30 +179,30 @@ fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_told() {
 }
 
 #[test]
-fn unknown_passages_keep_their_ranks_are_told_once_and_cannot_be_judged() {
-    let desk = Desk::new();
-    desk.write("far.trec", "1 Q0 x1 1 3 t\n1 Q0 a 2 2 t\n1 Q0 x2 3 1 t\n2 Q0 x1 1 1 t\n");
-    let lane = desk.searched("run:far.trec", 0);
+fn unknown_passages_keep_their_ranks_are_reported_once_and_cannot_be_judged() {
+    let workspace = Workspace::new();
+    workspace.write("far.trec", "1 Q0 x1 1 3 t\n1 Q0 a 2 2 t\n1 Q0 x2 3 1 t\n2 Q0 x1 1 1 t\n");
+    let lane = workspace.searched("run:far.trec", 0);
     assert_eq!(ids(&lane), ["x1", "a", "x2"]);
     let note = "2 passages of this run are not in the corpus: x1, x2; they keep their ranks, unjudged";
     assert_eq!(lane["notes"], json!([note]));
-    let notes = desk.berds(&["--run", "far.trec"], 0)["notes"].to_string();
+    let notes = workspace.berds(&["--run", "far.trec"], 0)["notes"].to_string();
     assert_eq!(notes.matches("not in the corpus").count(), 1, "{notes}");
     // What re-ranks leaves them where nothing can be said of them: last.
     let args =
         ["search", ZOOS, "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--lane", "run:far.trec+mmr"];
-    assert_eq!(ids(&desk.json(&args, 0)["lanes"][0]), ["a", "x1", "x2"]);
-    desk.write("qrels", "1 0 x1 1\n");
+    assert_eq!(ids(&workspace.json(&args, 0)["lanes"][0]), ["a", "x1", "x2"]);
+    workspace.write("qrels", "1 0 x1 1\n");
     let trec =
-        desk.json(&["eval", "trec", "--qrels", "qrels", "--run", "far.trec", "--measures", "RR@10"], 0);
+        workspace.json(&["eval", "trec", "--qrels", "qrels", "--run", "far.trec", "--measures", "RR@10"], 0);
     assert_eq!(trec["rows"][0]["measures"]["RR@10"]["mean"], 1.0);
 }
 
 #[test]
-fn a_run_that_is_not_right_is_told_with_file_and_line_before_anything_is_measured() {
-    let desk = Desk::new();
-    desk.write("twice.trec", "1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n");
-    desk.write("bad.json", "[{\"query\": \"w\",\n\"hits\": [{\"docid\": 1}]}]");
+fn a_run_that_is_not_right_is_reported_with_file_and_line_before_anything_is_measured() {
+    let workspace = Workspace::new();
+    workspace.write("twice.trec", "1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n");
+    workspace.write("bad.json", "[{\"query\": \"w\",\n\"hits\": [{\"docid\": 1}]}]");
     for (file, words) in [
         (
             "twice.trec",
@@ -211,29 +211,37 @@ fn a_run_that_is_not_right_is_told_with_file_and_line_before_anything_is_measure
         ("bad.json", "bad.json:2: expected a hit"),
         ("none.trec", "none.trec: no such file or folder"),
     ] {
-        let (code, out, err) =
-            desk.run(&["eval", "berds", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--run", file]);
+        let (code, out, err) = workspace.run(&[
+            "eval",
+            "berds",
+            "--corpus",
+            "zoos.jsonl",
+            "--questions",
+            "q.jsonl",
+            "--run",
+            file,
+        ]);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
         assert!(err.contains(words), "{err}");
     }
     let (code, out, err) =
-        desk.run(&["eval", "berds", "--run", "run.trec", "--fail-under", "run:other.trec:Prec@5>=0"]);
+        workspace.run(&["eval", "berds", "--run", "run.trec", "--fail-under", "run:other.trec:Prec@5>=0"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(
-        err.contains("no lane `run:other.trec` here; there are run:run.trec") && !err.contains("measuring"),
+        err.contains("no lane `run:other.trec`, only run:run.trec") && !err.contains("measuring"),
         "{err}"
     );
 }
 
 #[test]
 fn what_needs_a_query_is_refused_with_the_reason() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for lane in ["run:run.trec+csqe", "run:run.trec+pap@1"] {
-        let (code, _, err) = desk.run(&["search", ZOOS, "--lane", lane]);
+        let (code, _, err) = workspace.run(&["search", ZOOS, "--lane", lane]);
         assert_eq!(code, Some(2));
         assert!(err.contains("no query to expand or project"), "{err}");
     }
-    let sway = |more: &[&str], code| {
+    let sycophancy = |more: &[&str], code| {
         let arguments = [
             "eval",
             "sycophancy",
@@ -246,34 +254,34 @@ fn what_needs_a_query_is_refused_with_the_reason() {
             "--labels",
             "labels.tsv:complete",
         ];
-        desk.json(&[&arguments[..], more].concat(), code)
+        workspace.json(&[&arguments[..], more].concat(), code)
     };
-    desk.write(
+    workspace.write(
         "one.jsonl",
         json!({"id": "1", "question": ZOOS, "perspectives": ["Yes to a ban.", "No to a ban."]}).to_string(),
     );
-    assert_eq!(sway(&["--run", "run.trec"], 1)["failed_questions"], json!(["1"]));
+    assert_eq!(sycophancy(&["--run", "run.trec"], 1)["failed_questions"], json!(["1"]));
     let arguments =
         ["eval", "sycophancy", "--corpus", "zoos.jsonl", "--questions", "one.jsonl", "--run", "run.trec"];
-    let (_, text, _) = desk.run(&arguments);
+    let (_, text, _) = workspace.run(&arguments);
     assert!(text.contains("only if it holds the statements as questions"), "{text}");
     // A run that was made for the statements too can be asked.
     let asked = |text: &str, id: &str| {
         json!({"question": text, "ctxs": [{"id": id, "score": 1, "text": "t"}]}).to_string()
     };
-    desk.write(
+    workspace.write(
         "sides.jsonl",
         [asked(ZOOS, "c"), asked("yes to a ban.", "a"), asked("No to a ban.", "b")].join("\n"),
     );
-    let table = sway(&["--run", "sides.jsonl", "-k", "1"], 0);
+    let table = sycophancy(&["--run", "sides.jsonl", "-k", "1"], 0);
     assert_eq!(table["rows"][0]["measures"]["shift@1"]["mean"], 2.0);
 }
 
 #[test]
 fn what_eval_berds_writes_is_read_back_with_equal_measures() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let eval = |more: &[&str]| {
-        let table = desk.json(
+        let table = workspace.json(
             &[&["eval", "berds", "--label-source", "gold", "--measures", "Cover,Lean@5"], more].concat(),
             0,
         );
@@ -295,21 +303,21 @@ fn what_eval_berds_writes_is_read_back_with_equal_measures() {
 
 #[test]
 fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let run = |ids: [(&str, &str); 2]| {
         let hits = ids.map(|(id, text)| json!({"qid": 7, "docid": id, "score": 1, "content": text}));
         json!([{"query": "Should cats be kept in?", "hits": hits}]).to_string()
     };
-    desk.write("one.json", run([("1", "Keep cats in."), ("2", "Let cats out.")]));
-    desk.write("two.json", run([("3", "A dog."), ("2", "Let cats out.")]));
+    workspace.write("one.json", run([("1", "Keep cats in."), ("2", "Let cats out.")]));
+    workspace.write("two.json", run([("3", "A dog."), ("2", "Let cats out.")]));
     let lanes = ["--lanes", "run:one.json,run:two.json,bm25"];
-    let found = desk.json(&[&["search", "Should cats be kept in?"], &lanes[..]].concat(), 0);
+    let found = workspace.json(&[&["search", "Should cats be kept in?"], &lanes[..]].concat(), 0);
     assert_eq!((&found["corpus"]["passages"], &found["corpus"]["name"]), (&json!(3), &json!("2 runs")));
     assert_eq!(ids(&found["lanes"][1]), ["3", "2"]);
     // The same file names the corpus too.
-    let named = desk.json(&["search", "cats", "--corpus", "one.json", "--lanes", "bm25"], 0);
+    let named = workspace.json(&["search", "cats", "--corpus", "one.json", "--lanes", "bm25"], 0);
     assert_eq!(named["corpus"]["passages"], 2);
-    let (_, frame, err) = desk.run(
+    let (_, frame, err) = workspace.run(
         &[
             &["frame", "--size", "100x20", "--keys", "Should cats be kept in?<Enter><Wait>j<Enter><Wait>"],
             &lanes[..],
@@ -318,8 +326,8 @@ fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
     );
     assert!(frame.contains("Why rank 2 in one"), "{frame}{err}");
     assert!(frame.contains("given by one.json:1: score 1"), "{frame}{err}");
-    desk.write("two.json", run([("3", "A dog."), ("2", "Something else.")]));
-    let (code, _, err) = desk.run(&[&["search", "cats"], &lanes[..]].concat());
+    workspace.write("two.json", run([("3", "A dog."), ("2", "Something else.")]));
+    let (code, _, err) = workspace.run(&[&["search", "cats"], &lanes[..]].concat());
     assert_eq!(code, Some(2));
     assert!(
         err.contains("two.json:1: expected the text that passage `2` has at") && err.contains("one.json:1"),
@@ -329,9 +337,9 @@ fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
 
 #[test]
 fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
-    let desk = Desk::new();
-    fs::create_dir(desk.0.path().join("b")).unwrap();
-    desk.write("b/run.trec", "2 Q0 b 1 140998 t\n");
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.0.path().join("b")).unwrap();
+    workspace.write("b/run.trec", "2 Q0 b 1 140998 t\n");
     let mut arguments =
         vec!["frame", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--labels", "labels.tsv:complete"];
     arguments.extend([
@@ -343,7 +351,7 @@ fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
         "100x24",
     ]);
     let keys = |keys: &'static str| [&arguments[..], &["--keys", keys]].concat();
-    let (_, frame, err) = desk.run(&keys("Should zoos be banned?<Enter><Wait>"));
+    let (_, frame, err) = workspace.run(&keys("Should zoos be banned?<Enter><Wait>"));
     // All but the line that says how long it took.
     let still: String =
         frame.lines().filter(|line| !line.contains(" ms ")).map(|line| format!("{line}\n")).collect();
@@ -354,27 +362,25 @@ fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
         frame.contains("the run has no list for this question") && frame.contains("b/run"),
         "{frame}{err}"
     );
-    let (_, frame, _) = desk.run(&keys("Should zoos be banned?<Enter><Wait>e"));
+    let (_, frame, _) = workspace.run(&keys("Should zoos be banned?<Enter><Wait>e"));
     assert!(frame.contains("a finished run has no query to expand"), "{frame}");
-    let (_, frame, _) = desk.run(&keys("Should zoos be banned?<Enter><Wait>p"));
+    let (_, frame, _) = workspace.run(&keys("Should zoos be banned?<Enter><Wait>p"));
     assert!(frame.contains("a finished run has no query to project"), "{frame}");
 }
 
 #[test]
+#[ignore = "needs PARALLAX_DATA"]
 fn six_real_runs_have_their_published_figures_as_lanes_and_need_no_corpus() {
-    let Some(folder) = std::env::var_os("PARALLAX_DATA") else {
-        println!("skipped: no data");
-        return;
-    };
+    let folder = std::env::var_os("PARALLAX_DATA").expect("PARALLAX_DATA names the folder of published runs");
     let folder = Path::new(&folder).join("trec-dl19");
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let qrels = path("qrels.dl19-passage.txt");
     let trec = |lanes: &[String], more: &[&str]| {
         let lanes: Vec<&str> = lanes.iter().map(String::as_str).collect();
         let arguments =
             [&["eval", "trec", "--measures", "nDCG@10", "--qrels", &qrels], &lanes[..], more].concat();
-        let rows = desk.json(&arguments, 0)["rows"].clone();
+        let rows = workspace.json(&arguments, 0)["rows"].clone();
         let mean = |row: &Value| format!("{:.4}", row["measures"]["nDCG@10"]["mean"].as_f64().unwrap());
         rows.as_array().unwrap().iter().map(mean).collect::<Vec<_>>()
     };
@@ -387,4 +393,114 @@ fn six_real_runs_have_their_published_figures_as_lanes_and_need_no_corpus() {
     let mut with_search = lanes.to_vec();
     with_search.push("--lane=bm25".into());
     assert_eq!(trec(&with_search, &[])[..6], published);
+}
+
+mod measure_real_data {
+    //! Published figures on real runs, read from the folder that `PARALLAX_DATA` names.
+
+    use std::env;
+    use std::fs::File;
+    use std::io::BufReader;
+    use std::path::{Path, PathBuf};
+
+    use parallax::measure::graded::GradedRanking;
+    use parallax::measure::graded::ndcg;
+    use parallax::measure::trec::{
+        Qrels, RunOrder, read_beir_qrels, read_diversity_qrels, read_qrels, read_rank_llm, read_run,
+        write_diversity_qrels, write_run,
+    };
+
+    /// The folder that `PARALLAX_DATA` names; the tests that need it are ignored by default.
+    fn data() -> PathBuf {
+        env::var_os("PARALLAX_DATA")
+            .map(PathBuf::from)
+            .expect("PARALLAX_DATA names the folder of published runs")
+    }
+
+    fn open(path: &Path) -> BufReader<File> {
+        BufReader::new(File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    }
+
+    fn dl19_qrels(folder: &Path) -> Qrels {
+        let path = folder.join("trec-dl19/qrels.dl19-passage.txt");
+        read_qrels("qrels.dl19-passage.txt", open(&path)).unwrap()
+    }
+
+    /// Mean nDCG@10 over every judged question; one the run lacks would count 0.
+    fn mean_ndcg_10(folder: &Path, file: &str, order: RunOrder) -> String {
+        let qrels = dl19_qrels(folder);
+        let path = folder.join("trec-dl19").join(file);
+        let run = read_rank_llm(file, open(&path), order).unwrap();
+        assert_eq!(run.questions().len(), 43, "{file}");
+        let total: f64 = qrels
+            .questions()
+            .map(|(question, judgements)| {
+                let ranked = run.question(question).unwrap();
+                ndcg(&GradedRanking::new(ranked.ids(), judgements), Some(10))
+            })
+            .sum();
+        assert_eq!(qrels.len(), 43);
+        format!("{:.4}", total / qrels.len() as f64)
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA"]
+    fn ndcg_at_10_of_six_systems_on_dl19_is_the_published_one() {
+        let folder = data();
+        for (file, expected) in [
+            ("dl19.bm25.json", "0.5058"),
+            ("dl19.tasb.json", "0.7210"),
+            ("dl19.splade-pp-ed.json", "0.7308"),
+            ("dl19.openai-ada2.json", "0.7035"),
+            ("dl19.repllama.json", "0.7439"),
+            ("dl19.bm25-rm3.json", "0.5216"),
+        ] {
+            let as_given = mean_ndcg_10(&folder, file, RunOrder::AsGiven);
+            let trec_eval = mean_ndcg_10(&folder, file, RunOrder::TrecEval);
+            println!("{file}: as given {as_given}, trec_eval's ties {trec_eval}");
+            assert_eq!(as_given, expected, "{file}");
+        }
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA"]
+    fn repllama_loses_half_a_point_to_trec_evals_ties() {
+        let folder = data();
+        let value = mean_ndcg_10(&folder, "dl19.repllama.json", RunOrder::TrecEval);
+        assert_eq!(value, "0.7384");
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA"]
+    fn a_real_run_written_and_read_with_trec_evals_ties_keeps_its_order() {
+        let folder = data();
+        let path = folder.join("trec-dl19/dl19.repllama.json");
+        let run = read_rank_llm("repllama", open(&path), RunOrder::AsGiven).unwrap();
+        let mut out = Vec::new();
+        let rankings =
+            run.questions().iter().map(|question| (question.id.as_str(), question.passages.as_slice()));
+        write_run(&mut out, "repllama", rankings).unwrap();
+        let back = read_run("written", out.as_slice(), RunOrder::TrecEval).unwrap();
+        for question in run.questions() {
+            let again = back.question(&question.id).unwrap();
+            assert!(question.ids().eq(again.ids()), "{}", question.id);
+        }
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA"]
+    fn the_other_judgements_at_hand_are_read() {
+        let folder = data();
+        let beir = read_beir_qrels("test.tsv", open(&folder.join("arguana/qrels/test.tsv"))).unwrap();
+        println!("arguana: {} questions", beir.len());
+        assert!(!beir.is_empty());
+
+        let path = folder.join("arguments-pro-con/gold.div.qrels");
+        let gold = read_diversity_qrels("gold.div.qrels", open(&path)).unwrap();
+        let mut out = Vec::new();
+        write_diversity_qrels(&mut out, &gold).unwrap();
+        assert_eq!(read_diversity_qrels("again", out.as_slice()).unwrap(), gold);
+        println!("arguments-pro-con: {} questions", gold.questions().count());
+        assert!(gold.questions().count() > 0);
+    }
 }

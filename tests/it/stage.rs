@@ -1,13 +1,13 @@
-//! A set stage: an interface with hand-made passages and verdicts, so that no model is run.
+//! An explorer with hand-made passages and verdicts, so that tests run no model.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax::corpus::fields::{Field, Fields, NONE};
+use parallax::corpus::store::{Field, Fields, NONE};
 use parallax::corpus::{Passage, PassageIx};
-use parallax::detect::{Known, LabelSource};
-use parallax::engine::{Heard, Opened, Reply, Turn};
-use parallax::pipeline::{Book, Opening, Ranked, Ranking, Recipe};
+use parallax::detect::{LabelSource, PairLabels, Reading, Rule};
+use parallax::engine::{Judgments, Opening, Ranked, Ranking, Recipe};
+use parallax::engine::{Opened, ReadEvent, Reply, Turn};
 use parallax::question::{By, Question};
 use parallax::tui::app::{App, Corpus, LaneState};
 use parallax::tui::config::{Config, Source};
@@ -59,7 +59,7 @@ pub const PASSAGES: [Written; 8] = [
     ),
 ];
 
-/// Passages that a terminal must be protected from.
+/// Passages with control sequences and unusual scripts.
 pub const FOREIGN: [Written; 6] = [
     (
         "動物園-1",
@@ -85,7 +85,7 @@ pub const FOREIGN: [Written; 6] = [
     ),
 ];
 
-/// What the interface of these tests starts with.
+/// The start of the explorer in these tests.
 pub fn start() -> Start {
     Start {
         opening: Opening::default(),
@@ -94,7 +94,7 @@ pub fn start() -> Start {
         source: LabelSource::Auto,
         question: String::new(),
         perspectives: Vec::new(),
-        kept: None,
+        history: None,
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
@@ -124,13 +124,13 @@ pub fn opened() -> Opened {
         labelled: false,
         by_hand: false,
         reader: None,
-        threshold: 0.5,
+        rule: rule(),
         detector: None,
         notice: None,
     }
 }
 
-/// A list of passages by their places in `all`, with falling scores from `best`.
+/// A ranking of passages by their index in `all`, with falling scores from `best`.
 pub fn ranking(all: &[Written], order: &[usize], best: f32) -> Ranking {
     let ranked = order.iter().enumerate().map(|(i, at)| {
         let (id, title, text) = all[*at];
@@ -156,37 +156,44 @@ pub fn fields() -> Fields {
     Fields { passages: 10, categories: vec![voice, field("year", &[("1999", 9), (NONE, 1)])], others: vec![] }
 }
 
-pub fn said(p: f32) -> Known {
-    Known { model: Some(Ok(p)), ..Known::default() }
+/// What the model says comes from this.
+pub fn rule() -> Arc<Rule> {
+    let mut rule = Rule::default();
+    rule.about.name = "parallax-minilm-l6".into();
+    Arc::new(rule)
 }
 
-/// An open corpus, the cursor in an empty question line.
+pub fn said(p: f32) -> PairLabels {
+    PairLabels { model: Some(Ok(Reading::of(p))), ..PairLabels::default() }
+}
+
+/// An open corpus with the cursor in an empty question line.
 pub fn empty(width: u16, height: u16) -> App {
     let mut app = App::new(&start(), size(width, height));
     app.corpus = Corpus::Open(Box::new(opened()));
     app
 }
 
-/// The question asked, three lists and their verdicts there, the cursor in the first lane.
+/// The question with three lists and their verdicts, and the cursor in the first lane.
 pub fn asked(width: u16, height: u16) -> App {
     let mut app = with_lists(empty(width, height), &PASSAGES, question());
     // Support and oppose of each passage; the last is not judged yet.
     let verdicts =
         [(0.94, 0.02), (0.06, 0.91), (0.01, 0.03), (0.81, 0.77), (0.12, 0.58), (0.03, 0.97), (0.66, 0.2)];
     for (at, (support, oppose)) in verdicts.into_iter().enumerate() {
-        app.book.write(PassageIx(at as u32), 0, said(support));
-        app.book.write(PassageIx(at as u32), 1, said(oppose));
+        app.judgments.write(PassageIx(at as u32), 0, said(support));
+        app.judgments.write(PassageIx(at as u32), 1, said(oppose));
     }
     app
 }
 
-/// Another question over another set of passages, nothing judged yet.
+/// Another question over another set of passages, without verdicts.
 pub fn with_lists(mut app: App, all: &[Written], question: Question) -> App {
     app.line = Input::new(question.text.clone());
     app.typing = false;
     app.turn = Turn(1);
     app.by = By::Given;
-    app.book = Book::new(question.perspectives.len(), LabelSource::Auto, 0.5);
+    app.judgments = Judgments::new(&question, LabelSource::Auto, rule());
     app.question = question;
     let forward: Vec<usize> = (0..all.len()).collect();
     let backward: Vec<usize> = (0..all.len()).rev().collect();
@@ -224,25 +231,25 @@ pub fn many_sided(width: u16, height: u16) -> App {
     for at in 0..PASSAGES.len() {
         for side in 0..sides.len() {
             let p = if side == at || (at == 3 && side < 2) { 0.9 } else { 0.1 };
-            app.book.write(PassageIx(at as u32), side, said(p));
+            app.judgments.write(PassageIx(at as u32), side, said(p));
         }
     }
     app
 }
 
-/// Something that reads, by name.
+/// Adds a reader.
 pub fn give_reader(app: &mut App, name: &str, recorded: bool) {
     let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
     opened.reader = Some((name.into(), recorded));
 }
 
-/// Tells what was read for the present survey.
-pub fn heard(app: &mut App, heard: Heard) {
+/// Delivers an event of the current batch.
+pub fn heard(app: &mut App, heard: ReadEvent) {
     let number = app.answering.number;
-    update(app, Msg::Engine(Reply::Heard { number, heard }));
+    update(app, Msg::Engine(Reply::ReadEvent { number, event: heard }));
 }
 
-/// Presses the keys of a script and gives back all that they ordered.
+/// Presses the keys of a script and returns their effects.
 pub fn press(app: &mut App, keys: &str) -> Vec<Effect> {
     let steps = parse(keys).unwrap();
     let effects = steps.into_iter().flat_map(|step| match step {

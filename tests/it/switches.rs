@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use parallax::pipeline::{Asked, Lists, Opening, Ranking, Reason, Recipe, Setup, Step, rank, why};
+use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Ranking, Recipe, Setup, Step, explain, rank};
 use parallax::question::Question;
 use parallax::work::Stop;
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ static SAMPLE: LazyLock<(TempDir, Setup)> = LazyLock::new(|| {
 
 fn ranked(recipe: &str, question: &Question) -> Ranking {
     let recipe: Recipe = recipe.parse().unwrap();
-    rank(&SAMPLE.1, &recipe, Asked::plainly(question), &mut Lists::default(), &Stop::never()).unwrap()
+    rank(&SAMPLE.1, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never()).unwrap()
 }
 
 fn order(ranking: &Ranking) -> Vec<u32> {
@@ -47,9 +47,9 @@ fn re_ranking_keeps_the_same_passages_and_says_where_each_stood() {
         right.sort_unstable();
         assert_eq!(left, right, "{switch}");
         let third = &reordered[2];
-        let reasons = why(&SAMPLE.1, &reordered, &question.text, third.at).unwrap();
+        let reasons = explain(&SAMPLE.1, &reordered, &question.text, third.at).unwrap();
         let was = reasons.iter().find_map(|reason| match reason {
-            Reason::Mmr { was, .. } | Reason::Diversified { was, .. } => Some(*was),
+            Explanation::Mmr { was, .. } | Explanation::Diversified { was, .. } => Some(*was),
             _ => None,
         });
         assert_eq!(was, plain.rank_of(third.at), "{switch}");
@@ -78,8 +78,8 @@ fn the_shares_of_the_terms_add_up_to_the_score_with_and_without_expansion() {
         let ranking = ranked(recipe, question);
         let mut added = false;
         for ranked in ranking.iter().take(5) {
-            let reasons = why(&SAMPLE.1, &ranking, &question.text, ranked.at).unwrap();
-            let [Reason::Terms { shares, score }] = reasons.as_slice() else { panic!("{reasons:?}") };
+            let reasons = explain(&SAMPLE.1, &ranking, &question.text, ranked.at).unwrap();
+            let [Explanation::Terms { shares, score }] = reasons.as_slice() else { panic!("{reasons:?}") };
             let sum: f32 = shares.iter().map(|share| share.share).sum();
             assert!((sum - ranked.score).abs() < 1e-4 * ranked.score, "{recipe}: {sum} {}", ranked.score);
             assert_eq!(sum, *score);
@@ -119,8 +119,13 @@ fn the_sample_replays_its_recorded_replies_and_says_so() {
     for question in &SAMPLE.1.questions {
         for kind in ["perspectives", "keqe", "csqe"] {
             let list = ranked(&format!("bm25+{kind}"), question);
-            let told = list.trace.expansion().unwrap().told();
-            assert!(told.contains("recorded replies of"), "{}: {told} {:?}", question.id, list.trace.notes);
+            let printed = list.trace.expansion().unwrap().describe();
+            assert!(
+                printed.contains("recorded replies of"),
+                "{}: {printed} {:?}",
+                question.id,
+                list.trace.notes
+            );
         }
     }
 }
@@ -129,12 +134,13 @@ fn the_sample_replays_its_recorded_replies_and_says_so() {
 fn a_perspective_that_is_not_there_fails_the_lane_and_names_it() {
     let question = &SAMPLE.1.questions[0];
     let recipe: Recipe = "minilm+pap@7".parse().unwrap();
-    let failed = rank(&SAMPLE.1, &recipe, Asked::plainly(question), &mut Lists::default(), &Stop::never());
+    let failed =
+        rank(&SAMPLE.1, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never());
     let error = failed.unwrap_err().to_string();
-    assert!(error.contains("number 7") && error.contains("2 perspectives"), "{error}");
+    assert!(error.contains("number 7") && error.contains("2 statements"), "{error}");
     let bare = Question { text: "Who pays for zoos?".into(), ..Question::default() };
     let recipe: Recipe = "bm25+xquad".parse().unwrap();
-    let failed = rank(&SAMPLE.1, &recipe, Asked::plainly(&bare), &mut Lists::default(), &Stop::never());
+    let failed = rank(&SAMPLE.1, &recipe, LaneQuery::plainly(&bare), &mut Lists::default(), &Stop::never());
     assert!(failed.unwrap_err().to_string().contains("needs the question's perspectives"));
 }
 
@@ -149,4 +155,344 @@ fn projecting_a_text_equal_to_the_question_ranks_as_if_off_with_a_warning() {
         "{:?}",
         list.trace.notes
     );
+}
+
+mod switching {
+    //! The switches in the interface: what a toggle orders, what it leaves to compare with, and adding and dropping lanes.
+
+    use std::time::Duration;
+
+    use parallax::corpus::PassageIx;
+    use parallax::engine::recipe::Switch;
+    use parallax::engine::{Batch, Reach, Reply};
+    use parallax::engine::{Compared, Query, Tally};
+    use parallax::question::Question;
+    use parallax::tui::app::{App, Corpus, LaneState};
+    use parallax::tui::keymap::Screen;
+    use parallax::tui::message::{Effect, Msg};
+    use parallax::tui::update::update;
+
+    use crate::stage::{PASSAGES, asked, empty, press, ranking};
+
+    fn recipes(app: &App) -> Vec<String> {
+        app.lanes.iter().map(|lane| lane.recipe.to_string()).collect()
+    }
+
+    /// The plan of the one order among the effects.
+    fn plan(effects: &[Effect]) -> &Query {
+        let [Effect::Start { plan, reach: Reach::All, .. }] = effects else { panic!("{effects:?}") };
+        plan
+    }
+
+    fn ready(app: &mut App, lane: usize, order: &[usize]) {
+        let (turn, ranking) = (app.turn, ranking(&PASSAGES, order, 1.0));
+        update(app, Msg::Engine(Reply::LaneReady { turn, lane, ranking, took: Duration::from_millis(1) }));
+    }
+
+    fn places(app: &App, lane: usize) -> Vec<u32> {
+        app.lanes[lane].ranking.iter().map(|ranked| ranked.at.0).collect()
+    }
+
+    #[test]
+    fn a_toggle_changes_the_lane_with_the_cursor_alone_and_a_second_one_takes_it_back() {
+        let mut app = asked(140, 40);
+        let effects = press(&mut app, "<Tab>m");
+        assert_eq!(plan(&effects).lanes.iter().map(ToString::to_string).collect::<Vec<_>>(), recipes(&app));
+        assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm+mmr@0.75", "hybrid"]);
+        assert_eq!(app.lanes[0].state, LaneState::Ready, "the other lanes keep their lists in full view");
+        assert_eq!(app.lanes[1].state, LaneState::Waiting);
+        press(&mut app, "m");
+        assert_eq!(recipes(&app)[1], "minilm");
+    }
+
+    #[test]
+    fn a_capital_toggles_every_lane_that_has_a_use_for_the_switch() {
+        let mut app = asked(140, 40);
+        press(&mut app, "P");
+        assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm+pap-plus@2", "hybrid+pap-plus@2"]);
+        press(&mut app, "P");
+        assert_eq!(recipes(&app), ["bm25@k1=0.9,b=0.4", "minilm", "hybrid"]);
+        press(&mut app, "mM");
+        assert!(recipes(&app).iter().all(|recipe| recipe.ends_with("+mmr@0.75")), "{:?}", recipes(&app));
+    }
+
+    #[test]
+    fn mmr_and_the_diversifier_shut_each_other_out() {
+        let mut app = asked(140, 40);
+        press(&mut app, "m");
+        press(&mut app, "v");
+        assert!(app.lanes[0].recipe.switches.is_on(Switch::Diversify));
+        assert!(!app.lanes[0].recipe.switches.is_on(Switch::Mmr));
+    }
+
+    #[test]
+    fn a_switch_that_the_lane_has_no_use_for_says_why_and_orders_nothing() {
+        let mut app = asked(140, 40);
+        assert_eq!(press(&mut app, "p"), []);
+        assert!(
+            app.notice.as_ref().is_some_and(|notice| notice.contains("BM25 has none")),
+            "{:?}",
+            app.notice
+        );
+        app.question.perspectives.clear();
+        for keys in ["<Tab>p", "v"] {
+            assert_eq!(press(&mut app, keys), []);
+            assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("press i")), "{:?}", app.notice);
+        }
+    }
+
+    #[test]
+    fn lambda_goes_up_and_down_the_grid_and_stops_at_its_ends() {
+        let mut app = asked(140, 40);
+        assert_eq!(press(&mut app, "<lt>"), []);
+        assert!(app.notice.is_some(), "nothing re-ranks the lane yet");
+        press(&mut app, "m>");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.9");
+        press(&mut app, ">>>>>>");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@1");
+        press(&mut app, "<lt><lt><lt><lt><lt><lt><lt><lt><lt><lt><lt>");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0");
+        press(&mut app, "m");
+        press(&mut app, "m");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0", "the last λ is remembered");
+    }
+
+    #[test]
+    fn before_and_after_are_swapped_and_swapped_back() {
+        let mut app = asked(140, 40);
+        let before = places(&app, 0);
+        press(&mut app, "m");
+        press(&mut app, "x");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.75", "the new order has not come yet");
+        assert!(app.notice.is_some());
+        ready(&mut app, 0, &[3, 0, 1]);
+        assert_eq!(places(&app, 0), [3, 0, 1]);
+        press(&mut app, "x");
+        assert_eq!((recipes(&app)[0].as_str(), places(&app, 0)), ("bm25@k1=0.9,b=0.4", before.clone()));
+        assert_eq!(app.lanes[0].state, LaneState::Ready, "the old list is shown at once");
+        press(&mut app, "x");
+        assert_eq!(
+            (recipes(&app)[0].as_str(), places(&app, 0)),
+            ("bm25@k1=0.9,b=0.4+mmr@0.75", vec![3, 0, 1])
+        );
+        assert!(
+            app.lanes[0]
+                .before
+                .as_ref()
+                .is_some_and(|was| was.ranking.rank_of(PassageIx(before[0])) == Some(1))
+        );
+    }
+
+    #[test]
+    fn another_question_has_nothing_to_be_compared_with() {
+        let mut app = asked(140, 40);
+        press(&mut app, "m");
+        ready(&mut app, 0, &[3, 0, 1]);
+        assert!(app.lanes[0].before.is_some());
+        press(&mut app, "/<C-u>Should wolves be banned?<Enter>");
+        assert!(app.lanes.iter().all(|lane| lane.before.is_none()));
+    }
+
+    #[test]
+    fn lanes_are_added_dropped_and_ordered_and_one_always_stays() {
+        let mut app = asked(140, 40);
+        press(&mut app, "nm");
+        assert_eq!(recipes(&app)[..2], ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.75"]);
+        press(&mut app, "]");
+        assert_eq!(recipes(&app)[1..3], ["minilm", "bm25@k1=0.9,b=0.4+mmr@0.75"]);
+        press(&mut app, "[[[");
+        assert_eq!((app.lane, recipes(&app)[0].as_str()), (0, "bm25@k1=0.9,b=0.4+mmr@0.75"));
+        press(&mut app, "nnnn");
+        assert_eq!(app.lanes.len(), 6);
+        assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("at most 6")));
+        press(&mut app, "dddddddd");
+        assert_eq!(app.lanes.len(), 1);
+        assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("last lane")));
+    }
+
+    #[test]
+    fn a_copied_recipe_is_one_that_a_lane_can_be_made_of() {
+        let mut app = asked(140, 40);
+        press(&mut app, "<Tab>mp");
+        let effects = press(&mut app, "Y");
+        let [Effect::Copy(recipe)] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(recipe.parse(), Ok(app.lanes[1].recipe.clone()));
+    }
+
+    #[test]
+    fn toggling_before_a_question_is_asked_changes_the_lane_and_orders_nothing() {
+        let mut app = empty(140, 40);
+        assert_eq!(press(&mut app, "<Esc>m"), []);
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.75");
+    }
+
+    #[test]
+    fn tuning_sweeps_all_forms_gives_the_lane_the_marked_one_and_stops_on_leaving() {
+        let mut app = asked(140, 40);
+        let effects = press(&mut app, "t");
+        let [Effect::Batch(number, Batch::Sweep(sweep))] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!((app.screen, sweep.questions.len(), app.tuning.at), (Screen::TUNE, 1, 0));
+        assert_eq!(sweep.forms.len(), 10);
+        let tallies = vec![Tally::default(); 10];
+        let late = Reply::Swept { number: number - 1, tallies: Ok(Vec::new()), ended: true };
+        update(&mut app, Msg::Engine(late));
+        assert!(!app.tuning.ended, "an older sweep says nothing of this one");
+        update(&mut app, Msg::Engine(Reply::Swept { number: *number, tallies: Ok(tallies), ended: true }));
+        assert!(app.tuning.ended);
+        plan(&press(&mut app, "j"));
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+mmr@0.99");
+        let effects = press(&mut app, "o");
+        let [Effect::Batch(..)] = effects.as_slice() else { panic!("{effects:?}") };
+        assert!(app.tuning.over_set && !app.tuning.ended);
+        let effects = press(&mut app, "<Esc>");
+        assert!(matches!(effects.as_slice(), [Effect::StopBatch(later)] if *later > *number), "{effects:?}");
+        assert_eq!(app.screen, Screen::LANES);
+    }
+
+    #[test]
+    fn a_typed_perspective_is_projected_toward_and_an_empty_one_is_not() {
+        let mut app = asked(140, 40);
+        press(&mut app, "<Tab>t=Animals suffer there.<Enter>");
+        assert_eq!(recipes(&app)[1], "minilm+pap-plus@=Animals%20suffer%20there.");
+        assert_eq!(app.tuning.switch, Switch::Project);
+        press(&mut app, "=<Esc>");
+        press(&mut app, "=<Enter>");
+        assert_eq!(recipes(&app)[1], "minilm+pap-plus@=Animals%20suffer%20there.");
+        press(&mut app, "<Esc><S-Tab>t=");
+        assert!(app.tuning.typed.is_none() && app.notice.is_some(), "BM25 has no vectors to turn");
+    }
+
+    #[test]
+    fn sycophancy_asks_every_lane_and_an_answer_of_an_older_survey_is_dropped() {
+        let mut app = asked(140, 40);
+        let effects = press(&mut app, "y");
+        let [Effect::Batch(number, Batch::Sycophancy(plan))] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert_eq!((app.screen, plan.lanes.len()), (Screen::SYCOPHANCY, 3));
+        let late = Reply::Sycophancy { number: number - 1, lane: 0, sycophancy: Err("too late".into()) };
+        update(&mut app, Msg::Engine(late));
+        assert!(app.sycophancy_screen.lanes[0].is_none());
+        let beyond = Reply::Sycophancy { number: *number, lane: 9, sycophancy: Err("no such lane".into()) };
+        update(&mut app, Msg::Engine(beyond));
+        update(
+            &mut app,
+            Msg::Engine(Reply::Sycophancy { number: *number, lane: 1, sycophancy: Err("down".into()) }),
+        );
+        assert!(app.sycophancy_screen.lanes[1].as_ref().is_some_and(Result::is_err));
+        press(&mut app, "<Tab>");
+        assert_eq!((app.screen, app.lane), (Screen::SYCOPHANCY, 1));
+        assert!(matches!(press(&mut app, "<Esc>").as_slice(), [Effect::StopBatch(_)]));
+    }
+
+    #[test]
+    fn a_question_that_has_no_two_sides_cannot_be_asked_as_either() {
+        let mut app = asked(140, 40);
+        app.question.supports = None;
+        assert_eq!(press(&mut app, "y"), []);
+        assert!(app.screen == Screen::LANES && app.notice.is_some());
+    }
+
+    #[test]
+    fn comparing_orders_by_disagreement_and_opens_the_marked_question_with_the_same_lanes() {
+        let mut app = asked(140, 40);
+        let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+        let wolves =
+            Question { id: "w".into(), text: "Should wolves be fed?".into(), ..opened.questions[0].clone() };
+        opened.questions.push(wolves);
+        press(&mut app, "m");
+        let effects = press(&mut app, "c");
+        let [Effect::Batch(number, Batch::Compare(plan))] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
+        let compared = |order: [&[usize]; 3]| {
+            let lists = order.map(|order| ranking(&PASSAGES, order, 1.0));
+            let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
+            Compared::of(&app.question, 5, &lists, &app.judgments)
+        };
+        let (alike, apart) = (compared([&[0, 1], &[0, 1], &[0, 1]]), compared([&[0, 1], &[2], &[0]]));
+        assert_eq!(alike.overlap(0, 1), Some((1.0, 1.0)));
+        let (recall, prec) = apart.at(0, 1).unwrap();
+        assert!(recall > 0.9 && prec > 0.9 && recall < 1.0, "what the probabilities expect: {recall} {prec}");
+        for (question, compared) in [alike, apart].into_iter().enumerate() {
+            let compared = Ok(compared);
+            update(&mut app, Msg::Engine(Reply::Compared { number: *number, question, compared }));
+        }
+        assert_eq!(app.comparing.summary.rows, [0, 1]);
+        press(&mut app, "o");
+        assert_eq!(app.comparing.summary.rows, [1, 0], "the lanes differ most on the second");
+        let effects = press(&mut app, "<Enter>");
+        let [Effect::StopBatch(_), Effect::Start { plan, .. }] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(plan.question.text, "Should wolves be fed?");
+        assert_eq!(plan.lanes[0].to_string(), "bm25@k1=0.9,b=0.4+mmr@0.75");
+        assert_eq!(app.screen, Screen::LANES);
+    }
+
+    #[test]
+    fn without_a_question_set_there_is_nothing_to_compare_over() {
+        let mut app = asked(140, 40);
+        let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+        opened.questions.clear();
+        assert_eq!(press(&mut app, "c"), []);
+        assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("--questions")));
+    }
+
+    #[test]
+    fn more_relevance_lowers_the_weight_of_a_diversifier_and_less_raises_it() {
+        let mut app = asked(140, 40);
+        press(&mut app, "v>");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+xquad@0.25");
+        press(&mut app, "<lt><lt>");
+        assert_eq!(recipes(&app)[0], "bm25@k1=0.9,b=0.4+xquad@0.6");
+    }
+
+    #[test]
+    fn a_switch_after_an_edited_line_asks_what_stands_in_the_line() {
+        let mut app = asked(140, 40);
+        press(&mut app, "/ and aquariums<Esc>");
+        let effects = press(&mut app, "m");
+        assert_eq!(plan(&effects).question.text, "Should zoos be banned? and aquariums");
+    }
+
+    #[test]
+    fn help_goes_back_to_the_screen_it_was_called_from() {
+        for (keys, screen) in [
+            ("", Screen::LANES),
+            ("<Enter>", Screen::PASSAGE),
+            ("t", Screen::TUNE),
+            ("y", Screen::SYCOPHANCY),
+            ("c", Screen::COMPARE),
+        ] {
+            let mut app = asked(140, 40);
+            press(&mut app, keys);
+            press(&mut app, "?");
+            assert_eq!(app.screen, Screen::HELP);
+            press(&mut app, "q");
+            assert_eq!(app.screen, screen);
+        }
+    }
+
+    #[test]
+    fn when_the_vectors_are_there_the_open_instrument_asks_again() {
+        for keys in ["t", "y", "c"] {
+            let mut app = asked(140, 40);
+            press(&mut app, keys);
+            let before = app.batches;
+            let effects = update(&mut app, Msg::Engine(Reply::Embedded(Ok(()))));
+            assert!(
+                matches!(effects.as_slice(), [Effect::Batch(number, _)] if *number > before),
+                "{keys}: {effects:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_labels_are_asked_for_as_deep_as_they_need() {
+        let mut app = asked(140, 40);
+        let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+        opened.labelled = true;
+        let effects = press(&mut app, "s");
+        assert_eq!(plan(&effects).source, app.judgments.source);
+    }
 }

@@ -14,13 +14,13 @@ use tempfile::TempDir;
 
 use crate::stage::QUESTION;
 
-/// A hang is told instead of waited for.
+/// After this time the program counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Arc<Mutex<Box<dyn Write + Send>>>,
-    heard: Receiver<Vec<u8>>,
+    output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     raw: Vec<u8>,
     master: Box<dyn MasterPty + Send>,
@@ -37,7 +37,7 @@ impl Terminal {
         Terminal::open_in(tempfile::tempdir().unwrap(), arguments, config, environment)
     }
 
-    /// In a folder where it ran before.
+    /// In a data folder of an earlier run.
     fn open_in(data: TempDir, arguments: &[&str], config: &str, environment: &[(&str, &str)]) -> Self {
         let pty = native_pty_system()
             .openpty(PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 })
@@ -58,12 +58,12 @@ impl Terminal {
         }
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
-        let (send, heard) = mpsc::channel();
-        let mut output = pty.master.try_clone_reader().unwrap();
+        let (send, output) = mpsc::channel();
+        let mut reader = pty.master.try_clone_reader().unwrap();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The end of the program is an error of the terminal on some systems.
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
+            // On some systems reading fails when the program ends.
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 if send.send(bytes[..count].to_vec()).is_err() {
                     return;
                 }
@@ -71,7 +71,7 @@ impl Terminal {
         });
         let keys = Arc::new(Mutex::new(pty.master.take_writer().unwrap()));
         let screen = vt100::Parser::new(NonZero::new(40).unwrap(), NonZero::new(140).unwrap(), 0);
-        Terminal { child, keys, heard, screen, raw: Vec::new(), master: pty.master, data }
+        Terminal { child, keys, output, screen, raw: Vec::new(), master: pty.master, data }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -82,7 +82,7 @@ impl Terminal {
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
         while !self.screen.screen().contents().contains(text) {
-            match self.heard.recv_timeout(PATIENCE) {
+            match self.output.recv_timeout(PATIENCE) {
                 Ok(bytes) => self.take(&bytes),
                 Err(error) => panic!("{error}: no `{text}` on\n{}", self.screen.screen().contents()),
             }
@@ -101,25 +101,30 @@ impl Terminal {
 
     /// Waits for the end and checks that the terminal was given back.
     #[track_caller]
-    fn ends_and_gives_the_terminal_back(mut self) {
-        while let Ok(bytes) = self.heard.recv_timeout(PATIENCE) {
+    fn ends_and_gives_the_terminal_back(self) {
+        self.ends_with(0);
+    }
+
+    #[track_caller]
+    fn ends_with(mut self, code: u32) {
+        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
             self.take(&bytes);
         }
-        assert!(self.child.wait().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().exit_code(), code);
         let screen = self.screen.screen();
         assert!(!screen.alternate_screen(), "the alternate screen is left");
         assert!(!screen.hide_cursor(), "the cursor is shown");
-        let told = String::from_utf8_lossy(&self.raw);
+        let output = String::from_utf8_lossy(&self.raw);
         for sequence in ["\u{1b}[?1049h", "\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?1000l", "\u{1b}[?2004l"] {
-            assert!(told.contains(sequence), "no {sequence:?}");
+            assert!(output.contains(sequence), "no {sequence:?}");
         }
-        assert!(told.rfind("\u{1b}[?1049l") > told.rfind("\u{1b}[?1049h"));
-        assert!(told.rfind("\u{1b}[?25h") > told.rfind("\u{1b}[?25l"));
+        assert!(output.rfind("\u{1b}[?1049l") > output.rfind("\u{1b}[?1049h"));
+        assert!(output.rfind("\u{1b}[?25h") > output.rfind("\u{1b}[?25l"));
     }
 }
 
 #[test]
-fn a_question_is_typed_answered_and_left_with_q() {
+fn a_typed_question_is_answered_and_q_leaves() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for("type a question");
     assert!(terminal.screen.screen().alternate_screen());
@@ -133,19 +138,21 @@ fn a_question_is_typed_answered_and_left_with_q() {
 }
 
 #[test]
-fn a_signal_to_end_gives_the_terminal_back_too() {
-    let mut terminal = Terminal::open(&[QUESTION]);
-    terminal.wait_for("MRecall@5");
-    let id = terminal.child.process_id().unwrap();
-    let sent = Command::new("sh").args(["-c", &format!("kill -TERM {id}")]).status().unwrap();
-    assert!(sent.success());
-    terminal.ends_and_gives_the_terminal_back();
+fn a_signal_gives_the_terminal_back_and_the_exit_code_is_128_plus_its_number() {
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let mut terminal = Terminal::open(&[QUESTION]);
+        terminal.wait_for("MRecall@5");
+        let id = terminal.child.process_id().unwrap();
+        let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status().unwrap();
+        assert!(sent.success());
+        terminal.ends_with(code);
+    }
 }
 
-/// There is no shell here to wake it, so that is done by hand.
+/// Without a shell, the test wakes the program itself.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_was_put_to_sleep_draws_its_screen_again_when_it_is_woken() {
+fn a_suspended_program_draws_its_screen_again_when_it_wakes() {
     let mut terminal = Terminal::open(&[QUESTION]);
     terminal.wait_for("MRecall@5");
     let id = terminal.child.process_id().unwrap();
@@ -162,7 +169,7 @@ fn a_program_that_was_put_to_sleep_draws_its_screen_again_when_it_is_woken() {
 }
 
 #[test]
-fn a_corpus_that_cannot_be_opened_is_told_on_the_screen() {
+fn a_corpus_that_cannot_be_opened_is_reported_on_the_screen() {
     let mut terminal = Terminal::open(&["--corpus", "not-there.jsonl"]);
     terminal.wait_for("could not be opened");
     terminal.wait_for("not-there.jsonl: no such file or folder");
@@ -178,7 +185,7 @@ fn colours(terminal: &Terminal) -> Vec<vt100::Color> {
 }
 
 #[test]
-fn no_color_leaves_out_every_colour_and_a_theme_that_is_asked_for_brings_them_back() {
+fn no_color_removes_every_colour_unless_a_flag_names_a_theme() {
     let mut terminal = Terminal::open_with(&[QUESTION], "theme = 'dark'", &[("NO_COLOR", "1")]);
     terminal.wait_for("MRecall@5");
     assert_eq!(colours(&terminal), []);
@@ -193,7 +200,7 @@ fn no_color_leaves_out_every_colour_and_a_theme_that_is_asked_for_brings_them_ba
 }
 
 #[test]
-fn a_theme_is_as_deep_as_the_terminal_says_that_it_is() {
+fn a_theme_has_as_many_colours_as_the_terminal() {
     for (colorterm, deep) in [("truecolor", true), ("", false)] {
         let mut terminal = Terminal::open_with(&[], "theme = 'light'", &[("COLORTERM", colorterm)]);
         terminal.wait_for("type a question");
@@ -206,7 +213,7 @@ fn a_theme_is_as_deep_as_the_terminal_says_that_it_is() {
 }
 
 #[test]
-fn a_changed_configuration_holds_at_once_and_a_wrong_one_is_told() {
+fn a_changed_configuration_applies_at_once_and_a_wrong_one_is_reported() {
     let mut terminal = Terminal::open_with(&[QUESTION], "", &[]);
     terminal.wait_for("MRecall@5");
     terminal.wait_for("? keys");
@@ -226,7 +233,7 @@ fn a_changed_configuration_holds_at_once_and_a_wrong_one_is_told() {
 }
 
 #[test]
-fn a_wrong_configuration_at_the_start_is_told_and_nothing_opens() {
+fn a_wrong_configuration_at_the_start_is_reported_and_nothing_opens() {
     let mut terminal = Terminal::open_with(&[], "thme = 'dark'\n", &[]);
     terminal.wait_for("config.toml:1:1: there is no setting `thme`; did you mean `theme`?");
     assert!(!terminal.screen.screen().alternate_screen());
@@ -234,13 +241,13 @@ fn a_wrong_configuration_at_the_start_is_told_and_nothing_opens() {
 }
 
 #[test]
-fn the_last_question_and_its_lanes_are_taken_up_the_next_time() {
+fn the_last_question_and_its_lanes_are_restored_the_next_time() {
     let mut terminal = Terminal::open(&[QUESTION]);
     terminal.wait_for("MRecall@5");
     terminal.press("d");
     terminal.wait_for("dropped bm25");
     terminal.press("q");
-    while let Ok(bytes) = terminal.heard.recv_timeout(PATIENCE) {
+    while let Ok(bytes) = terminal.output.recv_timeout(PATIENCE) {
         terminal.take(&bytes);
     }
     let data = terminal.data;
@@ -254,23 +261,23 @@ fn the_last_question_and_its_lanes_are_taken_up_the_next_time() {
 }
 
 #[test]
-fn a_copied_recipe_goes_to_the_terminals_own_clipboard() {
+fn a_copied_recipe_goes_to_the_clipboard_of_the_terminal() {
     let mut terminal = Terminal::open(&[QUESTION]);
     terminal.wait_for("MRecall@5");
     terminal.press("Y");
     terminal.wait_for("copied: --lane bm25");
     // OSC 52, the clipboard, and `bm25@` in base64.
-    let told = String::from_utf8_lossy(&terminal.raw).into_owned();
-    assert!(told.contains("\u{1b}]52;c;Ym0yNU"), "no OSC 52");
+    let output = String::from_utf8_lossy(&terminal.raw).into_owned();
+    assert!(output.contains("\u{1b}]52;c;Ym0yNU"), "no OSC 52");
     terminal.press("q");
     terminal.ends_and_gives_the_terminal_back();
 }
 
 #[test]
-fn input_that_comes_with_new_sizes_is_all_read_however_much_it_is() {
+fn all_input_is_read_while_the_size_changes() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for("type a question");
-    // More than the terminal holds: whoever writes waits until it is read.
+    // More than the terminal buffers, so the writer waits until it is read.
     let keys = Arc::clone(&terminal.keys);
     let writing = thread::spawn(move || {
         for _ in 0..60 {
@@ -294,7 +301,7 @@ fn input_that_comes_with_new_sizes_is_all_read_however_much_it_is() {
 }
 
 #[test]
-fn a_mouse_that_is_nowhere_is_passed_over_and_what_is_typed_after_it_is_heard() {
+fn a_mouse_event_at_column_0_is_ignored_and_later_keys_work() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for("type a question");
     terminal.press("\u{1b}[M \u{1}\u{1}\u{1b}[<0;0;0M\u{1b}[<0;0M\u{1b}[0;0;0M");
@@ -309,18 +316,18 @@ fn nothing_is_written_to_a_terminal_that_was_given_back() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for("type a question");
     terminal.press("\u{3}");
-    while let Ok(bytes) = terminal.heard.recv_timeout(PATIENCE) {
+    while let Ok(bytes) = terminal.output.recv_timeout(PATIENCE) {
         terminal.take(&bytes);
     }
-    let told = String::from_utf8_lossy(&terminal.raw).into_owned();
-    // The cursor is shown last by whoever gives the terminal back.
-    assert!(told.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &told[told.len().saturating_sub(80)..]);
+    let output = String::from_utf8_lossy(&terminal.raw).into_owned();
+    // Giving the terminal back ends with showing the cursor.
+    assert!(output.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &output[output.len().saturating_sub(80)..]);
 }
 
-/// A pipe that nobody writes to is read for ever, as a disk that has gone away is.
+/// Reading a pipe without a writer never ends, like reading a lost disk.
 #[cfg(unix)]
 #[test]
-fn what_hangs_while_the_program_is_leaving_does_not_outlast_a_signal() {
+fn a_signal_ends_a_program_that_hangs_while_leaving() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("corpus.jsonl");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -328,14 +335,14 @@ fn what_hangs_while_the_program_is_leaving_does_not_outlast_a_signal() {
     terminal.wait_for(QUESTION);
     terminal.press("\u{3}");
     while !String::from_utf8_lossy(&terminal.raw).contains("\u{1b}[?1049l") {
-        let bytes = terminal.heard.recv_timeout(PATIENCE).unwrap();
+        let bytes = terminal.output.recv_timeout(PATIENCE).unwrap();
         terminal.take(&bytes);
     }
-    // What it keeps is kept first; until then a signal is passed over.
+    // The program saves its data first and ignores signals until then.
     let id = terminal.child.process_id().unwrap();
     let ended = (0..600).any(|_| {
         let _ = Command::new("sh").args(["-c", &format!("kill -TERM {id}")]).status();
-        terminal.heard.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Disconnected)
+        terminal.output.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Disconnected)
     });
     assert!(ended && terminal.child.wait().unwrap().signal().is_some());
 }

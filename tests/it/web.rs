@@ -23,8 +23,12 @@ fn command(files: &Path, args: &[&str]) -> Command {
 }
 
 fn run(files: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let told = command(files, args).output().unwrap();
-    (told.status.code(), String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap())
+    let printed = command(files, args).output().unwrap();
+    (
+        printed.status.code(),
+        String::from_utf8(printed.stdout).unwrap(),
+        String::from_utf8(printed.stderr).unwrap(),
+    )
 }
 
 fn text(path: &str, text: &str) -> (String, Vec<Answer>) {
@@ -77,9 +81,9 @@ fn a_question_becomes_a_corpus_that_lanes_can_search() {
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(found["corpus"]["name"], "zoos");
     // What is there is not asked for again, nor is the engine.
-    let before = (engine.asked().len(), home.asked().len());
+    let before = (engine.requests().len(), home.requests().len());
     assert_eq!(run(files.path(), &make).0, Some(0));
-    assert_eq!((engine.asked().len(), home.asked().len()), before);
+    assert_eq!((engine.requests().len(), home.requests().len()), before);
 }
 
 #[test]
@@ -129,9 +133,9 @@ fn an_interrupt_keeps_what_is_there_as_a_corpus() {
         std::thread::yield_now();
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let told = child.wait_with_output().unwrap();
-    assert_eq!(told.status.code(), Some(130));
-    assert!(String::from_utf8_lossy(&told.stderr).contains("goes on from here"));
+    let printed = child.wait_with_output().unwrap();
+    assert_eq!(printed.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&printed.stderr).contains("run the same command again"));
     let corpus = fs::read_to_string(files.path().join("data/web/q/corpus.jsonl")).unwrap();
     assert!(corpus.contains("a text") && corpus.lines().count() == 1, "{corpus}");
 }
@@ -145,11 +149,11 @@ fn private_addresses_are_refused_unless_allowed_and_nothing_gives_no_corpus() {
     let (code, out, err) = run(files.path(), &make);
     assert_eq!(code, Some(2));
     assert!(out.contains("this machine") && err.contains("there is no corpus"), "{out}{err}");
-    assert!(site.asked().is_empty());
+    assert!(site.requests().is_empty());
 }
 
 #[test]
-fn what_is_typed_wrong_is_told_before_anybody_is_asked() {
+fn what_is_typed_wrong_is_reported_before_anybody_is_asked() {
     let files = tempfile::tempdir().unwrap();
     fs::write(files.path().join("bad.txt"), "zoos\n").unwrap();
     for (args, words) in [

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use parallax::engine::{LaneError, LaneQuery, Lists, Opening, Ranking, Recipe, Setup, rank};
 use parallax::expand::{Form, Source};
-use parallax::pipeline::{Asked, LaneError, Lists, Opening, Ranking, Recipe, Setup, rank};
 use parallax::question::Question;
 use parallax::work::Stop;
 
@@ -24,7 +24,7 @@ fn question() -> Question {
     }
 }
 
-/// What the server's model says: it tells the prompts apart by their words.
+/// What the server's model says: it distinguishes the prompts by their words.
 fn says(prompt: &str) -> String {
     if prompt.contains("JSON array") && prompt.contains("perspectives") {
         r#"[{"name": "Duty", "text": "Bears have worked in forests all their lives."}, {"name": "Cost", "text": "Zoos cannot pay."}, {"name": "Cost", "text": "zoos cannot pay"}]"#.into()
@@ -46,7 +46,7 @@ fn setup(folder: &tempfile::TempDir, server: Option<&Server>) -> Setup {
 
 fn ranked(setup: &Setup, recipe: &str, stop: &Stop) -> Result<Ranking, LaneError> {
     let (recipe, question): (Recipe, _) = (recipe.parse().unwrap(), question());
-    rank(setup, &recipe, Asked::plainly(&question), &mut Lists::default(), stop)
+    rank(setup, &recipe, LaneQuery::plainly(&question), &mut Lists::default(), stop)
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_turn_that_has_passed_leaves_a_silent_server_and_keeps_what_was_written() {
 }
 
 #[test]
-fn a_key_for_the_server_is_never_told_and_a_wrong_address_says_what_to_give() {
+fn a_key_for_the_server_is_never_reported_and_a_wrong_address_says_what_to_give() {
     let folder = tempfile::tempdir().unwrap();
     for url in ["", "localhost:11434", "ftp://models/v1"] {
         let opening = Opening {
@@ -161,5 +161,191 @@ fn a_key_for_the_server_is_never_told_and_a_wrong_address_says_what_to_give() {
         };
         let error = Setup::open(&opening, &|_| (), &Stop::never()).err().unwrap().to_string();
         assert!(error.contains("http"), "{url}: {error}");
+    }
+}
+
+mod prompts {
+    //! Prompts: each reaches the model byte for byte, one from a file takes the place of a built-in one, and a changed one is asked anew.
+
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use parallax::llm::{Job, PromptId, Prompts};
+    use serde_json::Value;
+
+    use crate::server::Server;
+
+    /// What stands in the place of every field.
+    const VALUES: [(&str, &str); 6] = [
+        ("passage", "Zoos\n\nA passage with {statement} and {{braces}} — in “quotes”."),
+        ("statement", "Zoos should be banned."),
+        ("first", "Zoos should be banned."),
+        ("second", "Zoos should not be banned."),
+        ("question", "Should zoos be banned?"),
+        ("passages", "[1] Zoos Animals suffer.\n[2] Few are freed."),
+    ];
+
+    #[test]
+    fn every_built_in_prompt_is_rendered_byte_for_byte_as_written_down() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/prompts");
+        let mut names: Vec<String> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names.len(), 14);
+        for name in names {
+            let prompts = Prompts::with(&[name.as_str().into()]).unwrap();
+            let prompt = Job::ALL
+                .map(|job| prompts.get(job))
+                .into_iter()
+                .find(|prompt| prompt.id.name == name)
+                .unwrap();
+            let (request, PromptId { version, hash, .. }) = (prompt.request(&VALUES, 0), &prompt.id);
+            let rendered = format!(
+                "{} · version {version} · {hash} · temperature {:?} · {} tokens\n--- system\n{}\n--- user\n{}\n",
+                prompt.job.name(),
+                request.temperature,
+                request.max_tokens,
+                request.system,
+                request.prompt
+            );
+            let expected =
+                fs::read_to_string(folder.join(format!("{name}.txt"))).unwrap().replace("\r\n", "\n");
+            assert!(rendered == expected, "{name} is rendered as:\n{rendered}");
+        }
+    }
+
+    /// Runs the program.
+    fn parallax(data: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        let done = command.args(args).args(["--data-dir", &data.to_string_lossy()]).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+
+    fn yes(_: &str) -> String {
+        "Ja, sicher.".into()
+    }
+
+    #[test]
+    fn a_prompt_from_a_file_reaches_the_server_byte_for_byte_and_a_changed_one_is_asked_anew() {
+        let data = tempfile::tempdir().unwrap();
+        let (pairs, file) = (data.path().join("pairs.tsv"), data.path().join("mine.toml"));
+        fs::write(&pairs, "document\tperspective\nTiere leiden {statement}.\tZoos schaden.\n").unwrap();
+        let prompt = |version: u32| {
+            format!(
+                "for = \"detect\"\nversion = {version}\ntemperature = 0.25\nmax_tokens = 9\nsystem = \"Kurz — ja oder nein\"\n\
+                 user = \"\"\"\n<t>{{passage}}</t>\\n<s>{{statement}}</s> {{\"a\": [1]}}  \"\"\"\n\
+                 [outcomes]\nyes = [\"ja\"]\nno = [\"nein\"]\n"
+            )
+        };
+        let server = Server::start(Vec::new(), yes);
+        let bodies = || server.asked.lock().unwrap().clone();
+        let judge = |version| {
+            fs::write(&file, prompt(version)).unwrap();
+            let args =
+                ["detect", "--pairs", &pairs.to_string_lossy(), "--detector", "llm", "--format", "json"];
+            let llm = ["--llm", &server.url, "--llm-model", "bear-7b", "--prompt", &file.to_string_lossy()];
+            let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
+            assert_eq!(code, Some(0), "{err}");
+            serde_json::from_str::<Value>(&out).unwrap()
+        };
+        let first = judge(1);
+        assert_eq!(first["pairs"][0]["p"], 1.0, "{first}");
+        assert!(first["detector"].as_str().unwrap().starts_with("bear-7b-v1-"), "{first}");
+        let sent: Value = serde_json::from_str(&bodies()[0]).unwrap();
+        assert_eq!(sent["messages"][0]["content"], "Kurz — ja oder nein");
+        assert_eq!(
+            sent["messages"][1]["content"],
+            "<t>Tiere leiden {statement}.</t>\n<s>Zoos schaden.</s> {\"a\": [1]}  "
+        );
+        assert_eq!((sent["temperature"].as_f64(), sent["max_tokens"].as_u64()), (Some(0.25), Some(9)));
+        judge(1);
+        assert_eq!(bodies().len(), 1, "the same prompt is not sent twice");
+        let second = judge(2);
+        assert_eq!(bodies().len(), 2, "another version is");
+        assert_ne!(first["detector"], second["detector"]);
+        judge(1);
+        assert_eq!(bodies().len(), 2, "and the first verdict is still there");
+        // Every line of the journal says which prompt it answers, of which model, on which server.
+        let journals = fs::read_dir(data.path().join("judged")).unwrap().map(|file| file.unwrap().path());
+        let lines: Vec<Value> = journals
+            .flat_map(|path| fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+            .map(|line| serde_json::from_str(&line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        for line in lines {
+            let (name, hash) = (line["prompt"]["name"].as_str(), line["prompt"]["hash"].as_str().unwrap());
+            assert_eq!((name, hash.len(), line["model"].as_str()), (Some("mine"), 32, Some("bear-7b")));
+            assert_eq!(line["server"].as_str(), Some(server.url.as_str()));
+        }
+    }
+
+    #[test]
+    fn recorded_replies_play_for_their_own_prompt_and_model_only() {
+        let data = tempfile::tempdir().unwrap();
+        let form = |more: &[&str]| {
+            let args = ["search", "Should zoos be banned?", "--lane", "bm25+keqe", "--label-source", "gold"];
+            let (code, out, err) = parallax(data.path(), &[&args[..], more].concat());
+            assert_eq!(code, Some(0), "{err}");
+            format!("{out}{err}")
+        };
+        assert!(form(&[]).contains("recorded replies of claude"));
+        assert!(form(&["--llm-model", "claude"]).contains("recorded replies of claude"));
+        assert!(!form(&["--llm-model", "owl-1b"]).contains("recorded replies"));
+        assert!(!form(&["--prompt", "keqe-one-shot"]).contains("recorded replies"));
+        assert!(
+            form(&["--prompt", "csqe-one-shot"]).contains("recorded replies"),
+            "another job's prompt changes nothing"
+        );
+    }
+
+    fn opposites(prompt: &str) -> String {
+        assert!(prompt.starts_with("Question: Tea, or rather coffee, and why?"), "{prompt}");
+        r#"["Tea is better than coffee.", "Coffee is better than tea."]"#.into()
+    }
+
+    #[test]
+    fn a_language_model_writes_the_statements_that_no_rule_makes_and_is_asked_once() {
+        let data = tempfile::tempdir().unwrap();
+        let server = Server::start(Vec::new(), opposites);
+        let args = ["statements", "Should zoos be banned?", "Tea, or rather coffee, and why?"];
+        for _ in 0..2 {
+            let llm = ["--llm", &server.url, "--llm-model", "bear-7b"];
+            let (code, out, err) = parallax(data.path(), &[&args[..], &llm].concat());
+            assert_eq!(code, Some(0), "{err}");
+            let made: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!((made[0]["by"].as_str(), made[1]["by"].as_str()), (Some("rule"), Some("llm")));
+            assert_eq!(made[1]["perspectives"][1], "Coffee is better than tea.");
+        }
+        assert_eq!(server.asked.lock().unwrap().len(), 1);
+        let (_, out, _) = parallax(data.path(), &args);
+        assert!(out.lines().nth(1).unwrap().contains("\"by\":\"none\""), "{out}");
+    }
+
+    #[test]
+    fn a_printed_prompt_is_a_file_that_is_taken_and_a_bad_one_is_refused_with_its_line() {
+        let data = tempfile::tempdir().unwrap();
+        let (code, text, _) = parallax(data.path(), &["prompts", "csqe-one-shot"]);
+        assert_eq!(code, Some(0));
+        let file = data.path().join("own.toml");
+        fs::write(&file, &text).unwrap();
+        let own = file.to_string_lossy();
+        let (_, list, _) = parallax(data.path(), &["prompts", "--prompt", &own]);
+        assert!(
+            list.lines().any(|line| line.starts_with("own\tcsqe\t1\t") && line.ends_with("\tyes")),
+            "{list}"
+        );
+        assert!(
+            list.lines().any(|line| line.starts_with("csqe\tcsqe\t1\t") && line.ends_with("\tno")),
+            "{list}"
+        );
+        fs::write(&file, text.replace("{passages}", "{pasages}")).unwrap();
+        let (code, _, err) = parallax(data.path(), &["prompts", "--prompt", &own]);
+        assert!(code == Some(2) && err.contains("own.toml:") && err.contains("no {pasages}"), "{err}");
+        let (code, _, err) = parallax(data.path(), &["prompts", "csqe2"]);
+        assert!(code == Some(2) && err.contains("choose detect, "), "{err}");
     }
 }

@@ -1,7 +1,7 @@
-//! Argilla's records (version 2), one a question, passage and statement, with responses by annotator.
+//! Argilla's records (version 2): one record per question, passage and statement, with one response per annotator.
 //!
-//! Argilla knows users by UUID alone and keeps no time with a response, so names, dates and times taken are in the record's
-//! metadata. `.settings.json` beside the records makes the dataset they belong to.
+//! Argilla identifies users by UUID alone and stores no time with a response, so names, dates and the time a label took are in the
+//! record's metadata. The `.settings.json` beside the records creates their dataset.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,10 +10,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Decision, ExportError, Exported, Imported, Material, Model, Reading, Row, groups, json, span, times,
+    ExportError, Exported, Imported, Reading, cut_span, date, date_millis, groups, span_of, without_text,
 };
+use crate::annotate::entry::Decision;
+use crate::annotate::material::{Material, Model, Row, RowError};
 use crate::detect::labels::truth;
-use crate::input::InputError;
+use crate::input::{InputError, read_json};
 
 const YES: &str = "supports";
 const NO: &str = "does not support";
@@ -74,7 +76,7 @@ struct Metadata {
     labels: Vec<Label>,
 }
 
-/// What a response has no place for.
+/// The parts of a label that a response has no field for.
 #[derive(Deserialize)]
 struct Label {
     user_id: String,
@@ -93,13 +95,13 @@ struct Response {
     status: Option<String>,
 }
 
-/// Reads records as `dataset.records.to_json` writes them. Responses that were discarded are passed over.
+/// Reads records as `dataset.records.to_json` writes them. Discarded responses are skipped.
 ///
 /// # Errors
 /// The file holds no such records.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let records: Vec<Record> =
-        json::whole(path, "Argilla's records, an array of objects with `fields` and `responses`")?;
+        read_json(path, "Argilla's records, an array of objects with `fields` and `responses`")?;
     let mut imported = Imported::default();
     for (i, record) in records.iter().enumerate() {
         for response in record.responses.get("supports").into_iter().flatten() {
@@ -112,7 +114,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
     Ok(imported)
 }
 
-fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Result<Decision, String> {
+fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Result<Decision, RowError> {
     let field = |keys: [&str; 2]| keys.iter().find_map(|key| record.fields.get(*key)?.as_str());
     let row = Row {
         question: field(["question", "question"]),
@@ -126,36 +128,36 @@ fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Resu
     let supports = match chosen {
         YES => true,
         NO => false,
-        other => truth(other).map_err(|_| format!("the response `{other}` is neither `{YES}` nor `{NO}`"))?,
+        other => truth(other).map_err(|_| RowError::Label { found: other.into(), yes: YES, no: NO })?,
     };
     let user = response.user_id.as_str();
-    let known = record.metadata.labels.iter().find(|label| label.user_id == user);
-    let also = |question: &str| {
+    let label = record.metadata.labels.iter().find(|label| label.user_id == user);
+    let answer = |question: &str| {
         record.responses.get(question)?.iter().find(|one| one.user_id == user).map(|one| &one.value)
     };
-    let by = known.map_or(user, |label| label.annotator.as_str());
+    let by = label.map_or(user, |label| label.annotator.as_str());
     let plain = reading.decided(&row, Some(by), supports)?;
-    let evidence = also("evidence").and_then(|spans| marked(spans, row.document?));
+    let evidence = answer("evidence").and_then(|spans| selected(spans, row.document?));
     Ok(Decision {
-        evidence: evidence.or_else(|| known?.evidence.clone()),
-        note: also("note").and_then(Value::as_str).map(str::to_owned),
-        flagged: also("look").and_then(Value::as_str) == Some("another look"),
-        at: known.and_then(|label| times::read(&label.at)).unwrap_or(plain.at),
-        took: known.and_then(|label| label.took),
+        evidence: evidence.or_else(|| label?.evidence.clone()),
+        note: answer("note").and_then(Value::as_str).map(str::to_owned),
+        flagged: answer("look").and_then(Value::as_str) == Some("another look"),
+        at: label.and_then(|label| date_millis(&label.at)).unwrap_or(plain.at),
+        took: label.and_then(|label| label.took),
         ..plain
     })
 }
 
-/// The words that the spans of a response mark.
-fn marked(spans: &Value, document: &str) -> Option<String> {
+/// The text that the spans of a response select.
+fn selected(spans: &Value, document: &str) -> Option<String> {
     let number = |span: &Value, key: &str| usize::try_from(span.get(key)?.as_u64()?).ok();
     let pieces = spans.as_array()?.iter();
     let pieces: Option<Vec<String>> =
-        pieces.map(|span| span::cut(document, number(span, "start")?, number(span, "end")?)).collect();
+        pieces.map(|span| cut_span(document, number(span, "start")?, number(span, "end")?)).collect();
     pieces.filter(|pieces| !pieces.is_empty()).map(|pieces| pieces.join("\n"))
 }
 
-/// Writes records and the dataset's settings, and the detector's verdicts as suggestions.
+/// Writes records with the detector's verdicts as suggestions, and the settings of their dataset.
 ///
 /// # Errors
 /// A date is beyond what the format can write.
@@ -179,7 +181,7 @@ pub fn write(
                 responses.entry(question).or_default().push(json!({"value": value, "user_id": user}));
             };
             say("supports", json!(if decision.supports { YES } else { NO }));
-            let span = decision.evidence.as_deref().and_then(|evidence| span::of(evidence, &passage.text));
+            let span = decision.evidence.as_deref().and_then(|evidence| span_of(evidence, &passage.text));
             if let Some((start, end)) = span {
                 say("evidence", json!([{"start": start, "end": end, "label": "evidence"}]));
             }
@@ -189,7 +191,7 @@ pub fn write(
             if decision.flagged {
                 say("look", json!("another look"));
             }
-            let mut label = json!({"user_id": user, "annotator": decision.by, "at": super::date(decision)?});
+            let mut label = json!({"user_id": user, "annotator": decision.by, "at": date(decision)?});
             if let Some(took) = decision.took {
                 label["took"] = json!(took);
             }
@@ -198,11 +200,12 @@ pub fn write(
             }
             labels.push(label);
         }
-        let suggestions = model.and_then(|model| Some((model, model.p(about)?))).map_or_else(
+        // Where the side is unclear nothing is suggested.
+        let says = |model: &Model| model.says(about).and_then(|(says, p)| Some((says?, p)));
+        let suggestions = model.and_then(|model| Some((model, says(model)?))).map_or_else(
             || json!({}),
-            |(model, p)| {
-                let value = if p >= model.threshold { YES } else { NO };
-                let score = if p >= model.threshold { p } else { 1.0 - p };
+            |(model, (supports, p))| {
+                let (value, score) = if supports { (YES, p) } else { (NO, 1.0 - p) };
                 json!({"supports": {"value": value, "score": score, "agent": model.detector}})
             },
         );
@@ -220,7 +223,7 @@ pub fn write(
             "vectors": {},
         }));
     }
-    let left_out = super::unseen(unseen);
+    let left_out = without_text(unseen);
     let records = format!("{:#}\n", Value::Array(records)).into_bytes();
     let settings = format!("{:#}\n", settings()).into_bytes();
     Ok(Exported { files: vec![("", records), (".settings.json", settings)], left_out })
@@ -239,7 +242,7 @@ fn hashed(parts: &[&str]) -> blake3::Hash {
     hash.finalize()
 }
 
-/// A user's UUID: the name itself where it is one, else one made of the name (version 8, RFC 9562).
+/// A user's UUID: the name itself if it is a UUID, else one derived from it (version 8, RFC 9562).
 fn user_id(name: &str) -> String {
     let groups: Vec<usize> = name.split('-').map(str::len).collect();
     let hex = name.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));

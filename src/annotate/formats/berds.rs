@@ -8,15 +8,17 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Decision, ExportError, Exported, Imported, Material, Reading, Row, beyond_labels, json};
+use super::{ExportError, Exported, Imported, Reading, beyond_labels};
+use crate::annotate::entry::Decision;
+use crate::annotate::material::{Material, Row};
 use crate::corpus::Passage;
-use crate::input::{BadLine, InputError, lines};
+use crate::input::{BadLine, Expected, InputError, lines, read_json};
 
 /// What the key of an annotator's labels ends with.
 const PREDS: &str = "-preds";
 
 #[derive(Deserialize)]
-struct Asked {
+struct Results {
     question: String,
     perspectives: Vec<String>,
     ctxs: Vec<Map<String, Value>>,
@@ -28,21 +30,21 @@ struct Asked {
 /// Something is not such a result, or a passage's labels are not aligned with the perspectives.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     const EXPECTED: &str = "BERDS results with `question`, `perspectives` and `ctxs`";
-    let mut asked: Vec<(usize, Asked)> = Vec::new();
+    let mut results: Vec<(usize, Results)> = Vec::new();
     let start = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
     if start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        asked.extend(
-            json::whole::<Vec<Asked>>(path, EXPECTED)?.into_iter().enumerate().map(|(i, one)| (i + 1, one)),
+        results.extend(
+            read_json::<Vec<Results>>(path, EXPECTED)?.into_iter().enumerate().map(|(i, one)| (i + 1, one)),
         );
     } else {
         lines(path, |number, line| {
-            asked
+            results
                 .push((number, serde_json::from_str(line).map_err(|error| format!("{EXPECTED} ({error})"))?));
             Ok(())
         })?;
     }
-    let (mut imported, mut told, mut found) = (Imported::default(), Vec::new(), false);
-    for (number, one) in &asked {
+    let (mut imported, mut bad_lines, mut found) = (Imported::default(), Vec::new(), false);
+    for (number, one) in &results {
         for (rank, passage) in one.ctxs.iter().enumerate() {
             for (key, labels) in passage {
                 let Some(by) = key.strip_suffix(PREDS) else { continue };
@@ -51,7 +53,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
                     Ok(labels) => {
                         take(&mut imported, reading, (*number, one), (rank, passage), (by, &labels))
                     }
-                    Err(expected) => told.push(BadLine {
+                    Err(Expected(expected)) => bad_lines.push(BadLine {
                         file: path.into(),
                         line: *number,
                         expected: format!("in `{key}` of passage {} {expected}", rank + 1),
@@ -61,8 +63,8 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
             }
         }
     }
-    if !told.is_empty() {
-        return Err(InputError::BadLines(told));
+    if !bad_lines.is_empty() {
+        return Err(InputError::BadLines(bad_lines));
     }
     if !found {
         let advice = "expected passages with a key that ends in `-preds`";
@@ -71,8 +73,8 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
     Ok(imported)
 }
 
-fn aligned(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, String> {
-    let expected = || format!("{perspectives} booleans, one a perspective");
+fn aligned(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, Expected> {
+    let expected = || Expected(format!("{perspectives} booleans, one a perspective"));
     // A passage that nobody labelled.
     if labels.is_null() {
         return Ok(Vec::new());
@@ -87,7 +89,7 @@ fn aligned(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, Str
 fn take(
     imported: &mut Imported,
     reading: &Reading<'_>,
-    (number, asked): (usize, &Asked),
+    (number, results): (usize, &Results),
     (rank, passage): (usize, &Map<String, Value>),
     (by, labels): (&str, &[Option<bool>]),
 ) {
@@ -97,10 +99,10 @@ fn take(
         Some(Value::Null) | None => None,
         Some(other) => Some(other.to_string()),
     };
-    for (statement, label) in asked.perspectives.iter().zip(labels) {
+    for (statement, label) in results.perspectives.iter().zip(labels) {
         let Some(label) = label else { continue };
         let row = Row {
-            question: Some(&asked.question),
+            question: Some(&results.question),
             passage: id.as_deref(),
             hash: None,
             title: text("title"),
@@ -115,7 +117,7 @@ fn take(
 /// Writes one JSON object a question, one line each.
 ///
 /// # Errors
-/// Never; a label without a place is told as left out.
+/// Never; labels without a place are reported as left out.
 pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
     let mut out = String::new();
     let (mut partial, mut written) = (0, 0);

@@ -1,7 +1,7 @@
 //! Label Studio's tasks, one a question, passage and statement, with an annotation an annotator.
 //!
 //! Everything stands where Label Studio has its place for it: `completed_by`, `created_at`, `lead_time`, and results of the types
-//! choices, labels and textarea. Evidence whose place in the passage cannot be told in numbers is in the `meta` of the choice.
+//! choices, labels and textarea. Evidence without a numeric place in the passage is in the `meta` of the choice.
 //! `.xml` beside the tasks is the labelling interface that they are made for.
 
 use std::path::Path;
@@ -10,11 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Decision, ExportError, Exported, Imported, Material, Model, Reading, Row, Unmatched, groups, json, span,
-    times,
+    ExportError, Exported, Imported, Reading, Unmatched, cut_span, date, date_millis, groups, span_of,
+    without_text,
 };
+use crate::annotate::entry::Decision;
+use crate::annotate::material::{Material, Model, Row, RowError};
 use crate::detect::labels::truth;
-use crate::input::InputError;
+use crate::input::{InputError, read_json};
 
 /// The labelling interface.
 pub const CONFIG: &str = r#"<View>
@@ -74,7 +76,7 @@ struct Item {
 /// The file is no such export.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let tasks: Vec<Task> =
-        json::whole(path, "Label Studio's tasks, an array of objects with `data` and `annotations`")?;
+        read_json(path, "Label Studio's tasks, an array of objects with `data` and `annotations`")?;
     let mut imported = Imported::default();
     for (i, task) in tasks.iter().enumerate() {
         for annotation in task.annotations.iter().filter(|annotation| !annotation.was_cancelled) {
@@ -89,7 +91,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
     Ok(imported)
 }
 
-fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Result<Decision, String> {
+fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Result<Decision, RowError> {
     let data = |keys: [&str; 2]| keys.iter().find_map(|key| task.data.get(*key)?.as_str());
     let row = Row {
         question: data(["question", "question"]),
@@ -106,7 +108,7 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
     let supports = match chosen.as_str() {
         YES => true,
         NO => false,
-        other => truth(other).map_err(|_| format!("the choice `{other}` is neither `{YES}` nor `{NO}`"))?,
+        other => truth(other).map_err(|_| RowError::Label { found: other.into(), yes: YES, no: NO })?,
     };
     let by = by(&annotation.completed_by);
     let plain = reading.decided(&row, by.as_deref(), supports)?;
@@ -125,7 +127,7 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
         evidence,
         note: named("note").map(|item| strings(&item.value, "text").join("\n")),
         flagged: named("look").is_some_and(|item| !strings(&item.value, "choices").is_empty()),
-        at: annotation.created_at.as_deref().and_then(times::read).unwrap_or(plain.at),
+        at: annotation.created_at.as_deref().and_then(date_millis).unwrap_or(plain.at),
         took: annotation.lead_time.filter(|time| *time >= 0.0).map(|seconds| (seconds * 1e3).round() as u64),
         ..plain
     })
@@ -137,7 +139,7 @@ fn marked(item: &Item, document: Option<&str>) -> Option<String> {
         return Some(text.to_owned());
     }
     let number = |key: &str| usize::try_from(item.value.get(key)?.as_u64()?).ok();
-    span::cut(document?, number("start")?, number("end")?)
+    cut_span(document?, number("start")?, number("end")?)
 }
 
 /// One string or many.
@@ -181,9 +183,11 @@ pub fn write(
         let annotations = group.iter().enumerate();
         let annotations =
             annotations.map(|(i, one)| annotation(one, &passage.text, &format!("{}-{}", task + 1, i + 1)));
-        let predictions = model.and_then(|model| Some((model, model.p(about)?))).map(|(model, p)| {
-            let result = choice("p", "supports", if p >= model.threshold { YES } else { NO });
-            json!({"model_version": model.detector, "score": if p >= model.threshold { p } else { 1.0 - p }, "result": [result]})
+        // Where the side is unclear nothing is predicted.
+        let says = |model: &Model| model.says(about).and_then(|(says, p)| Some((says?, p)));
+        let predictions = model.and_then(|model| Some((model, says(model)?))).map(|(model, (supports, p))| {
+            let result = choice("p", "supports", if supports { YES } else { NO });
+            json!({"model_version": model.detector, "score": if supports { p } else { 1.0 - p }, "result": [result]})
         });
         tasks.push(json!({
             "data": {
@@ -198,7 +202,7 @@ pub fn write(
             "predictions": predictions.into_iter().collect::<Vec<_>>(),
         }));
     }
-    let left_out = super::unseen(unseen);
+    let left_out = without_text(unseen);
     let tasks = format!("{:#}\n", Value::Array(tasks));
     Ok(Exported { files: vec![("", tasks.into_bytes()), (".xml", CONFIG.into())], left_out })
 }
@@ -211,7 +215,7 @@ fn annotation(decision: &Decision, document: &str, id: &str) -> Result<Value, Ex
     let mut chosen = choice(&format!("{id}-supports"), "supports", if decision.supports { YES } else { NO });
     let mut result = Vec::new();
     if let Some(evidence) = &decision.evidence {
-        match span::of(evidence, document) {
+        match span_of(evidence, document) {
             Some((start, end)) => result.push(json!({
                 "id": format!("{id}-evidence"), "from_name": "evidence", "to_name": "text", "type": "labels",
                 "value": {"start": start, "end": end, "text": evidence, "labels": ["evidence"]},
@@ -228,7 +232,7 @@ fn annotation(decision: &Decision, document: &str, id: &str) -> Result<Value, Ex
             "id": format!("{id}-note"), "from_name": "note", "to_name": "text", "type": "textarea", "value": {"text": [note]},
         }));
     }
-    let date = super::date(decision)?;
+    let date = date(decision)?;
     let mut made = json!({"completed_by": {"email": decision.by}, "created_at": date, "result": result});
     if let Some(took) = decision.took {
         made["lead_time"] = json!(took as f64 / 1e3);

@@ -1,7 +1,7 @@
-//! Files of labels, in and out, one file a format.
+//! Label files, in and out: one file a format.
 //!
-//! A reader gives decisions and tells every row that it could not place; a writer gives files' contents and tells what the format
-//! cannot carry. They must not touch the disk beyond the file that is read.
+//! A reader returns decisions and reports every row that it could not place. A writer returns the contents of files and reports what the format
+//! has no place for. They read the given file and touch nothing else on the disk.
 //!
 //! | format | carries |
 //! | --- | --- |
@@ -10,44 +10,29 @@
 //! | [`berds`] | every annotator's labels |
 //! | [`label_studio`] | everything |
 //! | [`argilla`] | everything |
+//!
+//! This file holds what they share: their input, their result, dates, and pieces of a passage. May use: annotate, input, measure, detect.
+
+use std::collections::BTreeMap;
+use std::{fmt, io};
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::entry::Decision;
+use super::material::{Material, Row, RowError};
+use crate::measure::PerspectiveError;
 
 pub mod argilla;
 pub mod berds;
-mod json;
+mod format;
 pub mod label_studio;
 pub mod qrels;
-mod span;
-mod tab;
-#[cfg(test)]
-mod tests;
-mod times;
 pub mod tsv;
 
-pub use times::told as date_of;
+pub use format::Format;
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::Path;
-
-use super::{Decision, Material, Model, Row};
-use crate::input::InputError;
-
-/// The formats by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// A table with a header: question, id, document, perspective, label, and columns for the rest.
-    Tsv,
-    /// TREC qrels: NAME.div.qrels per perspective, and NAME.qrels for any.
-    Qrels,
-    /// BERDS results with `*-preds`: booleans aligned with `perspectives`.
-    Berds,
-    /// Label Studio's tasks, as JSON.
-    LabelStudio,
-    /// Argilla's records, as JSON.
-    Argilla,
-}
-
-/// What a reader is told beside the file.
+/// What a reader needs besides the file.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
     /// Questions and passages.
@@ -59,14 +44,12 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The plain decision of a row by `by`, or by whom the reader was told.
-    fn decided(&self, row: &Row<'_>, by: Option<&str>, supports: bool) -> Result<Decision, String> {
-        let by = by.or(self.by).ok_or(NOBODY)?;
+    /// The plain decision of a row, made by `by` or else by the annotator given to the reader.
+    fn decided(&self, row: &Row<'_>, by: Option<&str>, supports: bool) -> Result<Decision, RowError> {
+        let by = by.or(self.by).ok_or(RowError::Annotator)?;
         Ok(self.material.place(row)?.decided(by, supports, self.at))
     }
 }
-
-const NOBODY: &str = "the file does not say who labelled this; name the annotator with --by";
 
 /// A row without a place here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +76,10 @@ pub struct Imported {
 }
 
 impl Imported {
-    fn take(&mut self, at: impl FnOnce() -> String, made: Result<Decision, String>) {
+    fn take(&mut self, at: impl FnOnce() -> String, made: Result<Decision, RowError>) {
         match made {
             Ok(decision) => self.decisions.push(decision),
-            Err(reason) => self.unmatched.push(Unmatched { at: at(), reason }),
+            Err(reason) => self.unmatched.push(Unmatched { at: at(), reason: reason.to_string() }),
         }
     }
 }
@@ -111,43 +94,27 @@ pub struct Exported {
 }
 
 /// Why labels could not be written in a format.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ExportError(pub(super) String);
-
-impl Format {
-    /// Reads a file of labels.
-    ///
-    /// # Errors
-    /// The file is not of this format. Rows about unknown questions or passages are no error.
-    pub fn read(self, path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
-        match self {
-            Format::Tsv => tsv::read(path, reading),
-            Format::Qrels => qrels::read(path, reading),
-            Format::Berds => berds::read(path, reading),
-            Format::LabelStudio => label_studio::read(path, reading),
-            Format::Argilla => argilla::read(path, reading),
-        }
-    }
-
-    /// Writes labels, and the detector's verdicts where the format has a place for them.
-    ///
-    /// # Errors
-    /// The format cannot carry an id or a time.
-    pub fn write(
-        self,
-        decisions: &[Decision],
-        material: &Material<'_>,
-        model: Option<&Model>,
-    ) -> Result<Exported, ExportError> {
-        match self {
-            Format::Tsv => tsv::write(decisions, material),
-            Format::Qrels => qrels::write(decisions, material),
-            Format::Berds => berds::write(decisions, material),
-            Format::LabelStudio => label_studio::write(decisions, material, model),
-            Format::Argilla => argilla::write(decisions, material, model),
-        }
-    }
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A text has as many tabs in one line as a row of the table, so a reader could not separate them.
+    #[error(
+        "a table cannot hold what {by} wrote about {passage}: one of its lines has as many tabs as the table has columns; export it to Label Studio's or Argilla's format"
+    )]
+    Tabs {
+        /// The annotator.
+        by: String,
+        /// The passage's id.
+        passage: String,
+    },
+    /// A label's date is beyond the year 9999; its annotator.
+    #[error("a label of {0} has a date beyond the year 9999; correct the clock and label it again")]
+    Date(String),
+    /// A question has more perspectives than qrels are written with.
+    #[error(transparent)]
+    Perspective(#[from] PerspectiveError),
+    /// An id cannot be a column of a TREC file.
+    #[error(transparent)]
+    Column(#[from] io::Error),
 }
 
 /// What of the decisions a format of bare labels leaves out, in a sentence; none if nothing.
@@ -160,9 +127,9 @@ fn beyond_labels(decisions: &[Decision]) -> Option<String> {
         (count(|one| one.took.is_some()), "times taken"),
         (decisions.len(), "dates"),
     ];
-    let told: Vec<String> =
+    let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    (!told.is_empty()).then(|| format!("left out, as the format has no place for it: {}", told.join(", ")))
+    (!parts.is_empty()).then(|| format!("left out, as the format has no place for it: {}", parts.join(", ")))
 }
 
 /// Decisions by passage and statement, one an annotator: the latest.
@@ -180,13 +147,68 @@ fn groups(decisions: &[Decision]) -> Vec<Vec<&Decision>> {
 
 /// When it was decided, as other tools write dates.
 fn date(decision: &Decision) -> Result<String, ExportError> {
-    let told = times::told(decision.at);
-    told.ok_or_else(|| ExportError(format!("a label of {} has a date beyond the year 9999", decision.by)))
+    date_text(decision.at).ok_or_else(|| ExportError::Date(decision.by.clone()))
 }
 
-/// What is told of passages whose text is not at hand.
-fn unseen(n: usize) -> Vec<String> {
-    let told =
+/// A note on passages whose text is not available.
+fn without_text(n: usize) -> Vec<String> {
+    let note =
         format!("{n} tasks have no text, as the corpus does not hold their passage as it was labelled");
-    if n == 0 { Vec::new() } else { vec![told] }
+    if n == 0 { Vec::new() } else { vec![note] }
+}
+
+/// Milliseconds since 1970 as `2026-05-06T07:08:09.123Z`; none beyond the year 9999.
+pub fn date_text(at: u64) -> Option<String> {
+    let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at) * 1_000_000).ok()?;
+    moment.format(&Rfc3339).ok()
+}
+
+/// The moment such a date names, on any offset.
+fn date_millis(date: &str) -> Option<u64> {
+    let moment = OffsetDateTime::parse(date.trim(), &Rfc3339).ok()?;
+    u64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+}
+
+/// Where `piece` first stands in `text`, in characters; none where it does not or where counts could differ.
+fn span_of(piece: &str, text: &str) -> Option<(usize, usize)> {
+    if piece.is_empty() || text.chars().any(|c| c.len_utf16() > 1) {
+        return None;
+    }
+    let start = text[..text.find(piece)?].chars().count();
+    Some((start, start + piece.chars().count()))
+}
+
+/// The characters from `start` to `end`; none where there are not so many.
+fn cut_span(text: &str, start: usize, end: usize) -> Option<String> {
+    let piece: String = text.chars().skip(start).take(end.checked_sub(start)?).collect();
+    (piece.chars().count() == end - start).then_some(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_come_back_to_the_millisecond() {
+        for at in [0, 1, 999, 1_715_000_889_123, 253_402_300_799_999] {
+            assert_eq!(date_millis(&date_text(at).unwrap()), Some(at));
+        }
+        assert_eq!(date_text(u64::MAX), None);
+        assert_eq!(date_millis("2024-03-05T10:35:38.123456Z"), Some(1_709_634_938_123));
+        assert_eq!(date_millis("2024-03-05T11:35:38.123+01:00"), Some(1_709_634_938_123));
+        assert_eq!(date_millis("yesterday"), None);
+    }
+
+    #[test]
+    fn a_piece_comes_back_by_its_numbers_or_has_none() {
+        let text = "Žlutý kůň — حصان";
+        for piece in ["Žlutý", "ůň", "حصان", text] {
+            let (start, end) = span_of(piece, text).unwrap();
+            assert_eq!(cut_span(text, start, end).as_deref(), Some(piece));
+        }
+        assert_eq!(span_of("horse", text), None);
+        assert_eq!(span_of("a", "a 🐎"), None);
+        assert_eq!(cut_span(text, 3, 2), None);
+        assert_eq!(cut_span(text, 3, 99), None);
+    }
 }

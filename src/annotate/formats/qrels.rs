@@ -1,14 +1,16 @@
 //! TREC qrels: `NAME.div.qrels` says which perspective a passage supports (the iteration is its number, from 1), `NAME.qrels`
 //! whether it supports any.
 //!
-//! A file has one label a pair. It is what most annotators said; pairs on which as many say yes as no are left out and told.
+//! A file has one label a pair: what most annotators said. Ties are left out and reported.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::super::agree::items;
-use super::{Decision, ExportError, Exported, Imported, Material, Reading, Row, Unmatched, beyond_labels};
+use super::{ExportError, Exported, Imported, Reading, Unmatched, beyond_labels};
+use crate::annotate::agree::items;
+use crate::annotate::entry::Decision;
+use crate::annotate::material::{Material, Row, RowError};
 use crate::input::InputError;
 use crate::measure::trec::{
     DiversityQrels, TrecError, read_diversity_qrels, write_diversity_qrels, write_qrels,
@@ -41,7 +43,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
             let made = question
                 .perspectives
                 .get(perspective)
-                .ok_or_else(|| format!("it has only {} perspectives", question.perspectives.len()))
+                .ok_or(RowError::NoPerspective(question.perspectives.len()))
                 .and_then(|statement| {
                     let row = Row {
                         question: Some(name),
@@ -87,14 +89,11 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
             unknown += 1;
             continue;
         };
-        qrels
-            .insert(&question.id, &about.passage, number, i32::from(supports))
-            .map_err(|error| ExportError(error.to_string()))?;
+        qrels.insert(&question.id, &about.passage, number, i32::from(supports))?;
     }
     let (mut any, mut each) = (Vec::new(), Vec::new());
-    let written = write_qrels(&mut any, &qrels.any_perspective())
-        .and_then(|()| write_diversity_qrels(&mut each, &qrels));
-    written.map_err(|error| ExportError(error.to_string()))?;
+    write_qrels(&mut any, &qrels.any_perspective())?;
+    write_diversity_qrels(&mut each, &qrels)?;
     let mut left_out: Vec<String> = beyond_labels(decisions).into_iter().collect();
     for (n, what) in [
         (tied, "passages are left out, on which as many annotators say yes as no"),

@@ -1,10 +1,15 @@
-//! `parallax eval` as typed.
+//! The arguments of `parallax eval`, its question sets one by one, and the thresholds of `--fail-under`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::cli::switches::SwitchArgs;
+use crate::cli::options::{Common, SwitchArgs};
+use crate::engine::Recipe;
+use crate::measure::seeded::hashed;
+use crate::report::table::Table;
 
 /// `parallax eval`
 #[derive(Debug, clap::Args)]
@@ -12,54 +17,66 @@ pub struct Eval {
     /// What to measure.
     #[arg(value_enum)]
     pub suite: Suite,
-    /// Judgements: TREC qrels or BEIR TSV.
+    /// Judgments: TREC qrels or BEIR TSV.
     #[arg(help_heading = "Options of trec", long, value_name = "FILE")]
     pub qrels: Option<PathBuf>,
-    /// A finished run (TREC, rank_llm or BERDS): short for --lane run:FILE; repeat for more.
+    /// A finished run (TREC, rank_llm or BERDS); short for --lane run:FILE; repeat for more.
     #[arg(long = "run", value_name = "FILE")]
     pub runs: Vec<PathBuf>,
-    /// Measures by name: for `trec` instead of nDCG@10,R@100; for `berds` beside its own, such as
+    /// Measures by name. `trec` prints them instead of nDCG@10,R@100; `berds` adds them to its own. Examples:
     /// MRecall@10,alpha_nDCG@10,StRecall@5,Lean@5,Shift@5,rKL@10,AWRF,Cover.
     #[arg(help_heading = "Options of trec and berds", long, value_delimiter = ',', value_name = "NAMES")]
     pub measures: Vec<String>,
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,
-    /// Add a row a lane for the best order of its first 100 passages that the labels allow.
+    /// Add one row per lane: the best order of its first 100 passages that the labels allow.
     #[arg(help_heading = "Options of berds", long)]
     pub oracle: bool,
-    /// For `bias`: a metadata field of the passages; adds whose passages every lane brings up.
+    /// For `bias`: a metadata field of the passages; also show which of its values each lane returns.
     #[arg(long, value_name = "FIELD")]
     pub attribute: Option<String>,
-    /// Also write every lane's lists (TREC run, BERDS JSONL) and the labels (qrels) into this folder.
+    /// Correct the model's verdicts by the labels of a project that `annotate new --sample` drew: single lanes, and their
+    /// differences from the plain form or the first lane (PPI++).
+    #[arg(help_heading = "Options of berds, coverage, bias and sycophancy", long, value_name = "PROJECT")]
+    pub correct: Option<PathBuf>,
+    /// With --correct, what the interval is about.
+    #[arg(
+        help_heading = "Options of berds, coverage, bias and sycophancy",
+        long,
+        value_enum,
+        default_value_t
+    )]
+    pub target: Target,
+    /// Also write the lists of every lane (TREC run, BERDS JSONL) and the labels (qrels) to this folder.
     #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
-    /// Print a row a question and lane instead of means, the worst first if a measure is named.
+    /// Print one row per question and lane instead of means; if you name a measure, sorted by it, the lowest first.
     #[arg(long, value_name = "MEASURE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub per_question: Option<String>,
-    /// Also write every plot into this folder, as SVG and PNG.
+    /// Also write every plot to this folder, as SVG and PNG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
-    /// Exit with 1 if a lane's mean is lower: LANE:MEASURE>=NUMBER; repeat for more.
-    #[arg(long, value_name = "BOUND")]
+    /// Exit with 1 if the mean of a lane is below a threshold: LANE:MEASURE>=NUMBER; repeat for more.
+    #[arg(long, value_name = "THRESHOLD")]
     pub fail_under: Vec<String>,
     /// Exit with 0 even if a lane failed on some questions.
     #[arg(long)]
     pub allow_failed: bool,
-    /// The arithmetic of the authors' notebook instead of the paper's (a root with one query scores 0, the first query
-    /// of a root counts any gold passage of the root).
+    /// Compute pRecall as in the authors' notebook instead of the paper: a root with one query scores 0, and the first query of a
+    /// root counts any gold passage of the root.
     #[arg(help_heading = "Options of pir", long)]
     pub pir_notebook: bool,
-    /// How many passages of a root query count in the shares of the sides.
+    /// How many passages per root query count in the shares of the sides.
     #[arg(help_heading = "Options of pir", long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 1)]
     pub bias_k: u16,
-    /// Leave out a passage whose id is the question's own.
+    /// Skip a passage whose id equals the question's.
     #[arg(help_heading = "Options of trec", long)]
     pub ignore_identical_ids: bool,
     /// The order of finished runs.
     #[arg(long, value_enum, default_value_t)]
     pub ties: Ties,
-    /// How to print it.
+    /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: TableFormat,
 }
@@ -67,21 +84,40 @@ pub struct Eval {
 /// What `eval` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Graded relevance, as trec_eval does.
+    /// Graded relevance, as in trec_eval.
     Trec,
-    /// MRecall, Prec and sides covered, as BERDS does.
+    /// MRecall, Prec and the sides covered, as in BERDS.
     Berds,
-    /// pRecall of the carried encoder under every projection, and of BM25, over PIR's tasks (--questions FILE).
+    /// pRecall on the tasks of PIR (--questions FILE): the built-in encoder under every projection, and BM25.
     Pir,
-    /// How far one must read until every perspective was met, down to rank 100.
+    /// How far down a list you must read until every statement is covered, up to rank 100.
     Coverage,
-    /// Which way a lane leans, how uneven its order is, and whose passages it brings up.
+    /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns.
     Bias,
-    /// How far a lane's answer follows the side that the question is worded from.
+    /// How far the results follow the wording of the question.
     Sycophancy,
-    /// What is read from the first k: the stance of every lane, or, where the questions bring passages and gold answers, whether a
-    /// reader is right at every k (--reader PATH, --llm URL or --answers FILE).
+    /// What a reader concludes from the first k: the stance of each lane. For questions with passages and gold answers: whether a
+    /// reader is right at each k (--reader PATH, --llm URL or --answers FILE).
     Reader,
+}
+
+/// What an estimate is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// The mean of exactly these questions.
+    #[default]
+    These,
+    /// The mean of the questions that these stand for.
+    Population,
+}
+
+impl From<Target> for crate::measure::ppi::Target {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::These => Self::These,
+            Target::Population => Self::Population,
+        }
+    }
 }
 
 /// How tables are printed.
@@ -94,20 +130,208 @@ pub enum TableFormat {
     Md,
     /// LaTeX, with booktabs.
     Latex,
-    /// A line a lane and measure.
+    /// One line for each lane and measure.
     Tsv,
     /// One JSON object.
     Json,
-    /// One page that stands alone, with plots.
+    /// A self-contained page with plots.
     Html,
 }
 
 /// How ties in a run are broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Ties {
-    /// The file's own order.
+    /// The order of the file.
     #[default]
     AsRead,
-    /// By score, then by id, as trec_eval does.
+    /// By score, then by id, as in trec_eval.
     TrecEval,
+}
+
+/// The thresholds of `--fail-under`.
+///
+/// # Errors
+/// One cannot be read.
+pub fn thresholds(args: &Eval) -> anyhow::Result<Vec<Threshold>> {
+    args.fail_under.iter().map(|text| text.parse()).collect()
+}
+
+/// Checks that every threshold names one of the rows, before anything is measured.
+///
+/// # Errors
+/// A threshold names no row.
+pub fn check_thresholds(args: &Eval, rows: impl IntoIterator<Item = String>) -> anyhow::Result<()> {
+    let rows: Vec<String> = rows.into_iter().collect();
+    for threshold in thresholds(args)? {
+        threshold.row(&rows)?;
+    }
+    Ok(())
+}
+
+/// The least mean that one lane must reach.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    lane: String,
+    measure: String,
+    least: f64,
+}
+
+impl FromStr for Threshold {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let parts = || {
+            let (name, least) = text.split_once(">=")?;
+            // A lane may hold colons, a measure holds none.
+            let (lane, measure) = name.trim().rsplit_once(':')?;
+            let least = least.trim().parse::<f64>().ok().filter(|least| least.is_finite())?;
+            Some(Threshold { lane: lane.trim().into(), measure: measure.trim().into(), least })
+        };
+        match parts() {
+            Some(bound) => Ok(bound),
+            None => {
+                bail!("--fail-under `{text}`: expected LANE:MEASURE>=NUMBER, such as minilm:MRecall@5>=0.3")
+            }
+        }
+    }
+}
+
+impl Threshold {
+    /// The row that it names.
+    fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
+        let recipe = |text: &str| text.parse::<Recipe>();
+        let named = recipe(&self.lane);
+        // A run may be named without its folder.
+        let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
+        let same = |row: &String| match (recipe(row), &named) {
+            _ if *row == self.lane => true,
+            (Ok(row), Ok(named)) => {
+                let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
+                row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
+            }
+            _ => false,
+        };
+        match rows.iter().position(same) {
+            Some(row) => Ok(row),
+            None => bail!("--fail-under: there is no lane `{}`, only {}", self.lane, rows.join(", ")),
+        }
+    }
+
+    /// Why the table fails it; `None` if it passes.
+    ///
+    /// # Errors
+    /// The table has no such lane or measure.
+    pub fn failure(&self, table: &Table) -> anyhow::Result<Option<String>> {
+        let tables = || std::iter::once(table).chain(&table.further);
+        let found = tables().find_map(|table| {
+            let column = table.columns.iter().position(|name| name.eq_ignore_ascii_case(&self.measure));
+            Some((table, column?))
+        });
+        let Some((table, column)) = found else {
+            let columns: Vec<&str> = tables().flat_map(|table| &table.columns).map(String::as_str).collect();
+            bail!("--fail-under: there is no measure `{}`, only {}", self.measure, columns.join(", "));
+        };
+        let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();
+        let row = &table.rows[self.row(&rows)?];
+        let mean = row.cells[column].as_ref().map(|cell| cell.mean);
+        Ok(match mean {
+            Some(mean) if mean >= self.least => None,
+            Some(mean) => Some(format!("{} {} is {mean:.4}, below {}", row.lane, self.measure, self.least)),
+            None => Some(format!("{} {} could not be measured", row.lane, self.measure)),
+        })
+    }
+}
+
+/// The options of each question set, with its name. Labels are given once for all sets, or once per set in the same order.
+///
+/// # Errors
+/// There are several label files and not as many sets, two sets have one name, or the suite takes one set only.
+pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)>> {
+    let (sets, labels) = (&common.questions, &common.labels);
+    if labels.len() > 1 && labels.len() != sets.len() {
+        bail!(
+            "{} question sets and {} label files: give --labels once for all sets, or once per set in the same order",
+            sets.len(),
+            labels.len()
+        );
+    }
+    if sets.len() > 1
+        && (matches!(args.suite, Suite::Trec | Suite::Pir | Suite::Bias) || args.write.is_some())
+    {
+        bail!(
+            "only eval berds, coverage, sycophancy and reader take several question sets, and only without --write; name one with --questions"
+        );
+    }
+    let mut named: Vec<(String, Common)> = Vec::new();
+    for (i, set) in sets.iter().enumerate() {
+        let name = name(set);
+        if named.iter().any(|(known, _)| *known == name) {
+            bail!(
+                "two question sets are called `{name}`: rename a file or its folder, so that the tables have different names"
+            );
+        }
+        let labels = labels.get(if labels.len() > 1 { i } else { 0 });
+        let own = Common {
+            questions: vec![set.clone()],
+            labels: labels.cloned().into_iter().collect(),
+            ..common.clone()
+        };
+        named.push((name, own));
+    }
+    if named.is_empty() {
+        named.push((String::new(), common.clone()));
+    }
+    Ok(named)
+}
+
+/// The seed of a set's replicates. It differs between sets, so that their replicates are independent.
+pub fn seed(common: &Common) -> u64 {
+    hashed(&common.questions.first().map_or_else(String::new, |set| name(set)))
+}
+
+/// A set's name: the names of its folder and file, because question files often have the same name.
+fn name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match path.parent().and_then(Path::file_name) {
+        Some(folder) => format!("{}/{stem}", folder.to_string_lossy()),
+        None => stem.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::{Cell, Row};
+
+    fn table(mean: f64) -> Table {
+        let cell = Cell { mean, n: 1, ..Cell::default() };
+        let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
+        Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
+    }
+
+    #[test]
+    fn a_threshold_holds_or_says_by_how_much_it_fails() {
+        let threshold: Threshold = "bm25:mrecall@5>=0.3".parse().unwrap();
+        assert_eq!(threshold.failure(&table(0.3)).unwrap(), None);
+        assert!(threshold.failure(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
+    }
+
+    #[test]
+    fn a_run_may_be_named_without_its_folder() {
+        let rows = ["bm25", "run:data/a.json", "run:data/a.json+mmr@0.75"].map(String::from);
+        let row = |text: &str| text.parse::<Threshold>().unwrap().row(&rows).ok();
+        assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
+        assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
+        assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
+    }
+
+    #[test]
+    fn a_threshold_that_names_nothing_is_an_error() {
+        for text in ["", "bm25>=1", "bm25:MRecall@5", "bm25:MRecall@5>=x", "bm25:MRecall@5>=nan"] {
+            assert!(text.parse::<Threshold>().is_err(), "{text}");
+        }
+        for text in ["minilm:MRecall@5>=0", "bm25:Prec@5>=0"] {
+            assert!(text.parse::<Threshold>().unwrap().failure(&table(1.0)).is_err(), "{text}");
+        }
+    }
 }

@@ -1,25 +1,33 @@
-//! `eval berds`: Tables 3 and 4 and Figure 2 of Chen and Choi. MRecall@k and Prec@k of every lane, how often its top k covers
-//! one side, the other, both or neither, and both measures over k.
+//! The suites of Chen and Choi: `eval berds` (Tables 3 and 4, Figure 2), `eval coverage` (Tables 5 and 6) and `eval sycophancy`
+//! (Figure 3).
 
-use super::super::args::{Common, Eval};
-use super::columns::Column;
-use super::gathered::Gathered;
-use super::lanes::{Lanes, Said};
-use super::sets::seed;
-use super::write::Found;
-use super::{cells, under};
+use crate::cli::eval::args::{Eval, check_thresholds, seed};
+use crate::cli::eval::gathered::Gathered;
+use crate::cli::eval::lanes::{LaneNotes, Lanes};
+use crate::cli::options::Common;
 use crate::detect::LabelSource;
-use crate::pipeline::{Depth, Plan, answer, sway};
+use crate::engine::sycophancy::WORDINGS;
+use crate::engine::{Depth, Query, Ranked, Ranking, Shares, Sycophancy, sycophancy as asked_three_ways};
+use crate::measure::bias::{SideShares, pool, side_shares};
+use crate::measure::coverage::cover;
+use crate::measure::coverage::{DEEPEST, union_mrecall};
+use crate::measure::intervals::Bias;
+use crate::measure::score::Column;
+use crate::measure::significance::{DRAWS, bootstrap_interval};
+use crate::measure::uncertainty::{REPLICATES, Replicates, Spread};
+use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
-use crate::report::table::{Cell, Table};
+use crate::report::lists::Found;
+use crate::report::marks::share;
+use crate::report::means::{Values, cells, rows};
+use crate::report::page::BERDS_OVER_K;
+use crate::report::table::{Cell, Row, Table};
 
 /// How deep the curves go where that costs no verdict more.
 const CURVE: usize = 20;
-/// The suite of the tables over k.
-pub const OVER_K: &str = "berds-over-k";
 
 /// The table, or nothing where the user interrupted.
-pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let columns = Column::at(k, &args.measures)?;
     let lanes = Lanes::open(common, args)?;
@@ -32,9 +40,9 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let oracle = oracles.iter().map(|lane| format!("{} (oracle)", lanes.recipes[*lane]));
         lanes.recipes.iter().map(ToString::to_string).chain(oracle)
     };
-    under::known(args, names())?;
+    check_thresholds(args, names())?;
     let asked = columns.iter().map(|column| column.depth()).max().unwrap_or(k);
-    let judged = if args.oracle { Plan::DEPTH } else { asked };
+    let judged = if args.oracle { Query::DEPTH } else { asked };
     let free = lanes.source == LabelSource::Gold || judged >= CURVE;
     let curves = Column::curves(if free { k.max(CURVE) } else { judged });
     let all: Vec<Column> =
@@ -43,33 +51,31 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut gathered =
         Gathered::new(all, doubted, (lanes.recipes.len(), oracles.len()), (measured.len(), seed(common)));
     let maxima = lanes.maxima()?;
-    let (mut writers, mut found) = (Said::default(), Found::default());
+    let (mut writers, mut found) = (LaneNotes::default(), Found::default());
     for (done, question) in measured.iter().enumerate() {
-        lanes.tell(done, measured.len());
-        let plan =
-            Plan { question: (*question).clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
-        let mut lists = Lanes::lists(&maxima);
-        let answered = answer(&lanes.setup, &plan, Depth::To(judged), &mut lists, &lanes.stop)?;
+        lanes.show(done, measured.len());
+        let outcome = lanes.run(question, k, Depth::To(judged), &maxima)?;
         let shift = |lane: usize, k: usize| {
             let recipe = &lanes.recipes[lane];
-            let swayed = sway(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
-            swayed.map(|swayed| {
-                writers.take_swayed(recipe, question, &swayed);
-                swayed.shift()
+            let sycophancy =
+                asked_three_ways(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
+            sycophancy.map(|sycophancy| {
+                writers.take_sycophancy(recipe, question, &sycophancy);
+                sycophancy.shift()
             })
         };
         if !lanes.stop.is_set() {
-            gathered.take(&plan, &answered, &oracles, shift)?;
+            gathered.take(&outcome, &oracles, shift)?;
         }
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        writers.take(&plan, &answered);
+        writers.take(&outcome);
         if args.write.is_some() {
-            found.take(&plan, &answered);
+            found.take(&outcome);
         }
     }
-    lanes.tell(measured.len(), measured.len());
+    lanes.show(measured.len(), measured.len());
     if let Some(folder) = &args.write {
         found.write(&lanes.recipes, folder)?;
     }
@@ -77,7 +83,16 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     versus.resize(lanes.recipes.len() + oracles.len(), None);
     let own = 0..columns.len();
     let cells = cells(&gathered.values(own.clone()), &versus)?;
+    let bias =
+        if lanes.source.is_labels() { Bias::default() } else { lanes.setup.detector()?.rule().about.bias };
     let mut notes = Vec::new();
+    if bias != Bias::default() {
+        notes.push(format!(
+            "[…] of MRecall and Prec are wider by {} and {} at both ends: so far did means lie beside gold on the development questions",
+            share(bias.mrecall),
+            share(bias.prec)
+        ));
+    }
     if !left_out.is_empty() {
         notes.push(format!("{} questions have no perspectives and are in no mean", left_out.len()));
     }
@@ -89,16 +104,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
-    let table = Table {
-        suite: "berds",
-        asked: measured.iter().map(|question| question.id.clone()).collect(),
-        questions: measured.len(),
-        k: Some(k),
-        label_source: lanes.label_source(),
-        caution: lanes.caution()?,
-        provenance: lanes.provenance()?,
-        ..Table::default()
-    };
+    let table = lanes.table("berds", measured.iter().copied(), k, gathered.shares)?;
     let mut further = Vec::new();
     let mut start = columns.len();
     for (_, stops) in curves.iter().filter(|(_, stops)| stops.len() > 1) {
@@ -107,25 +113,219 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let names = lanes.recipes.iter().map(ToString::to_string);
         let means = means(&gathered.values(over.clone()));
         further.push(Table {
-            suite: OVER_K,
+            suite: BERDS_OVER_K,
             columns: stops.iter().map(ToString::to_string).collect(),
-            rows: gathered.rows(names, means, over),
+            rows: gathered.rows(names, means, over, &[], Bias::default()),
             k: None,
             caution: None,
             ..table.clone()
         });
     }
-    let rows = gathered.rows(names(), cells, own);
+    let rows = gathered.rows(names(), cells, own, &versus, bias);
     let columns = columns.iter().map(ToString::to_string).collect();
     Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
 
 /// Means alone, as a curve needs them.
-fn means(lanes: &[Vec<super::Values>]) -> Vec<Vec<Option<Cell>>> {
-    let mean = |values: &super::Values| {
+fn means(lanes: &[Vec<Values>]) -> Vec<Vec<Option<Cell>>> {
+    let mean = |values: &Values| {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         let n = known.len();
         (n > 0).then(|| Cell { mean: known.iter().sum::<f64>() / n as f64, n, ..Cell::default() })
     };
     lanes.iter().map(|columns| columns.iter().map(mean).collect()).collect()
+}
+
+/// The table, or nothing where the user interrupted.
+pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    let lanes = Lanes::open(common, args)?;
+    let names = || lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
+    check_thresholds(args, names())?;
+    let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
+    // Size and whether it is reached, a lane; the last row is the union.
+    let mut values: Vec<Vec<Values>> = vec![vec![Vec::new(); 2]; count + 1];
+    // Passages read until the cover that have a label, and all of them.
+    let mut judged = vec![(0, 0); count + 1];
+    let (mut failed, mut lane_notes) = (vec![Vec::new(); count + 1], LaneNotes::default());
+    let mut shares = Shares::default();
+    let measured: Vec<_> =
+        lanes.setup.questions.iter().filter(|question| !question.perspectives.is_empty()).collect();
+    for (done, question) in measured.iter().enumerate() {
+        lanes.show(done, measured.len());
+        let outcome = lanes.run(question, usize::from(common.k), Depth::CoveredWhatever, &maxima)?;
+        if lanes.stop.is_set() {
+            return Ok(None);
+        }
+        lane_notes.take(&outcome);
+        shares = shares.plus(outcome.shares());
+        let m = PerspectiveCount::new(question.perspectives.len())?;
+        let mut all = Vec::new();
+        for (lane, ranked) in outcome.lanes.iter().enumerate() {
+            let supports = |list: &Ranking| outcome.judgments.supports(list);
+            let supports = ranked.ranking.as_ref().map(supports).unwrap_or_else(|error| {
+                failed[lane].push((question.id.clone(), error.to_string()));
+                Vec::new()
+            });
+            let found = cover(&supports, m);
+            judged[lane] = (judged[lane].0 + found.judged, judged[lane].1 + found.looked_at);
+            let at = found.at;
+            values[lane][0].push(at.map(|at| at as f64));
+            values[lane][1].push(Some(f64::from(u8::from(at.is_some()))));
+            all.push(supports);
+        }
+        let all: Vec<&[_]> = all.iter().map(Vec::as_slice).collect();
+        values[count][0].push(None);
+        values[count][1].push(Some(union_mrecall(&all, m, DEEPEST).value));
+    }
+    lanes.show(measured.len(), measured.len());
+    let mut versus = lanes.plain_forms();
+    versus.push(None);
+    let rows = rows(names(), values, &versus, failed, judged)?;
+    Ok(Some(Table {
+        columns: vec!["Cover".into(), "covered@100".into()],
+        rows,
+        notes: ["Cover: mean over the questions that reach it, as many as covered@100 says".to_owned()]
+            .into_iter()
+            .chain(lane_notes.notes())
+            .collect(),
+        ..lanes.table("coverage", measured.iter().copied(), DEEPEST, shares)?
+    }))
+}
+
+/// The table, or nothing where the user interrupted.
+pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    let lanes = Lanes::open(common, args)?;
+    check_thresholds(args, lanes.recipes.iter().map(ToString::to_string))?;
+    let k = usize::from(common.k);
+    let measured: Vec<_> =
+        lanes.setup.questions.iter().filter(|question| question.supports.is_some()).collect();
+    let (maxima, mut lane_notes, mut all_shares) = (lanes.maxima()?, LaneNotes::default(), Shares::default());
+    let mut rows = Vec::new();
+    let total = measured.len() * lanes.recipes.len();
+    for recipe in &lanes.recipes {
+        let (mut failed, mut judged, mut of) = (Vec::new(), 0, 0);
+        // p, n and lean of each wording, then the shift.
+        let mut values = vec![Values::new(); 10];
+        let mut shares: [Vec<SideShares>; 3] = Default::default();
+        let mut replicates = Replicates::new(measured.len(), values.len(), REPLICATES, seed(common));
+        let mut by_model = false;
+        for question in &measured {
+            let done = values[9].len();
+            lanes.show(rows.len() * measured.len() + done, total);
+            let sycophancy =
+                asked_three_ways(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
+            if lanes.stop.is_set() {
+                return Ok(None);
+            }
+            let (own, shift) = match sycophancy {
+                Ok(sycophancy) => {
+                    lane_notes.take_sycophancy(recipe, question, &sycophancy);
+                    for ranked in sycophancy.lists.iter().flat_map(|list| list.iter().take(k)) {
+                        of += 1usize;
+                        judged += usize::from(sycophancy.judgments.support(ranked.at).is_some());
+                    }
+                    let tops = sycophancy.lists.iter().flat_map(|list| list.iter().take(k));
+                    all_shares =
+                        all_shares.plus(Shares::of(&sycophancy.judgments, tops.map(|ranked| ranked.at)));
+                    by_model |= lanes.source != LabelSource::Gold
+                        && doubt(&mut replicates, done, &sycophancy, question, k);
+                    (sycophancy.shares, sycophancy.shift())
+                }
+                Err(error) => {
+                    failed.push((question.id.clone(), error.to_string()));
+                    replicates.add(done, &[], |_, values| values.fill(Some(0.0)));
+                    ([SideShares { p: 0.0, n: 0.0 }; 3], 0.0)
+                }
+            };
+            for (wording, sides) in own.iter().enumerate() {
+                for (column, value) in [sides.p, sides.n, sides.lean()].into_iter().enumerate() {
+                    values[3 * wording + column].push(Some(value));
+                }
+                shares[wording].push(*sides);
+            }
+            values[9].push(Some(shift));
+        }
+        let mut cells = cells(std::slice::from_ref(&values), &[None])?.remove(0);
+        let means: Vec<Option<Vec<f64>>> =
+            (0..cells.len()).map(|column| replicates.means(column).filter(|_| by_model)).collect();
+        for (cell, means) in cells.iter_mut().zip(&means) {
+            let Some(cell) = cell else { continue };
+            cell.doubt = means.clone().and_then(|mut means| Spread::of(&mut means));
+        }
+        for shares in &shares {
+            cells.push(delta(shares)?);
+        }
+        let judged = (of > 0).then(|| judged as f64 / of as f64);
+        // Δ is of the pooled questions and has no value for one.
+        values.resize(cells.len(), Values::new());
+        rows.push(Row { lane: recipe.to_string(), cells, failed, judged, values, replicates: means });
+    }
+    lanes.show(total, total);
+    let mut columns = Vec::new();
+    for wording in WORDINGS {
+        columns.extend(["p", "n", "lean"].map(|name| format!("{name}@{k} {wording}")));
+    }
+    columns.push(format!("shift@{k}"));
+    columns.extend(WORDINGS.map(|wording| format!("Δ@{k} {wording}")));
+    Ok(Some(Table {
+        columns,
+        rows,
+        notes: [
+            "as-1, as-2: the query is the supporting or the opposing statement; lean = p − n; shift = lean as-1 − lean as-2"
+                .into(),
+            "Δ = (p − n)/p over all questions pooled; – where no passage supports".into(),
+        ]
+        .into_iter()
+        .chain(lane_notes.notes())
+        .collect(),
+        ..lanes.table("sycophancy", measured.iter().copied(), k, all_shares)?
+    }))
+}
+
+/// Adds a question with the verdicts of all three lists drawn, a passage's once; whether any verdict is the model's.
+fn doubt<'a>(
+    replicates: &mut Replicates,
+    at: usize,
+    sycophancy: &'a Sycophancy,
+    question: &Question,
+    k: usize,
+) -> bool {
+    let (judgments, Ok(m)) = (&sycophancy.judgments, PerspectiveCount::new(2)) else { return false };
+    let (mut passages, mut rows) = (Vec::new(), Vec::new());
+    let tops = sycophancy.lists.each_ref().map(|list| {
+        let place = |ranked: &'a Ranked| match passages.iter().position(|known| *known == ranked.at) {
+            Some(place) => place,
+            None => {
+                passages.push(ranked.at);
+                rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
+                rows.len() - 1
+            }
+        };
+        list.iter().take(k).map(place).collect::<Vec<usize>>()
+    });
+    let shares = |sets: &[Option<SupportSet>]| {
+        tops.each_ref().map(|top| {
+            let ranked: Vec<_> = top.iter().map(|place| sets[*place]).collect();
+            let sides = question.supports.and_then(|first| side_shares(&ranked, m, first, k).ok());
+            sides.map_or(SideShares { p: 0.0, n: 0.0 }, |sides| sides.value)
+        })
+    };
+    replicates.add(at, &rows, |sets, values| {
+        let shares = shares(sets);
+        for (wording, sides) in shares.iter().enumerate() {
+            values[3 * wording..3 * wording + 3].copy_from_slice(&[sides.p, sides.n, sides.lean()].map(Some));
+        }
+        values[9] = Some(shares[1].lean() - shares[2].lean());
+    });
+    sycophancy.lists.iter().any(|list| judgments.is_by_model(&list[..list.len().min(k)]))
+}
+
+/// The paper's Δ: p and n are pooled first. Its interval comes from drawing the questions again.
+fn delta(shares: &[SideShares]) -> anyhow::Result<Option<Cell>> {
+    let Some(mean) = pool(shares).and_then(SideShares::delta) else { return Ok(None) };
+    // Linearised: Δ = 1 − n/p, so that each question's part is (p − n)/mean p, corrected for its own p.
+    let p: f64 = shares.iter().map(|shares| shares.p).sum::<f64>() / shares.len() as f64;
+    let parts: Vec<f64> = shares.iter().map(|own| mean + (own.lean() - mean * own.p) / p).collect();
+    let interval = bootstrap_interval(&parts, 0.95, DRAWS, 0)?;
+    Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n: shares.len(), ..Cell::default() }))
 }

@@ -1,14 +1,16 @@
-//! `eval bias`: which way every lane leans and how uneven its order is, and, of a metadata field, whose passages it brings up (Figures 3,
+//! `eval bias`: which way every lane leans and how uneven its order is, and, of a metadata field, whose passages it brings up
+//! (Figures 3,
 //! 5 and 6 of Zhao et al.). How often the sides are covered is in `eval berds`.
 
-use super::super::args::{Common, Eval};
-use super::lanes::{Lanes, Said};
-use super::{Values, rows};
-use crate::corpus::fields::{Field, Fields};
-use crate::measure::attributes::{crossed, distance, pooled, standings};
-use crate::measure::sides::grouped_interval;
+use crate::cli::eval::args::Eval;
+use crate::cli::eval::lanes::{LaneNotes, Lanes};
+use crate::cli::options::Common;
+use crate::corpus::store::{Field, Fields};
+use crate::engine::{Compared, Depth, Shares, category, desired};
+use crate::measure::pir::grouped_interval;
+use crate::measure::pir::{crossed, distance, pooled, standings};
 use crate::measure::significance::{DRAWS, Interval};
-use crate::pipeline::{Compared, Depth, Plan, Ranked, answer, category, desired};
+use crate::report::means::{Values, rows};
 use crate::report::table::{Cell, Row, Table};
 
 /// Rows of what is no lane.
@@ -18,30 +20,28 @@ const CORPUS: &str = "corpus";
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
     let k = usize::from(common.k);
-    let Ok(fields) = lanes.setup.fields(&|progress| lanes.meter.tell(progress), &lanes.stop) else {
+    let Ok(fields) = lanes.setup.fields(&|progress| lanes.meter.show(progress), &lanes.stop) else {
         return Ok(None);
     };
     let field = args.attribute.as_deref().map(|name| category(&fields, name)).transpose()?;
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
     let mut values: Vec<Vec<Values>> = vec![vec![Values::new(); 3]; count];
-    let (mut failed, mut said) = (vec![Vec::new(); count], Said::default());
-    let mut outcomes = Vec::new();
+    let (mut failed, mut lane_notes) = (vec![Vec::new(); count], LaneNotes::default());
+    let (mut outcomes, mut judged_by) = (Vec::new(), Shares::default());
     let questions = &lanes.setup.questions;
     let mut shares = vec![(0, 0); lanes.recipes.len()];
     for (done, question) in questions.iter().enumerate() {
-        lanes.tell(done, questions.len());
-        let plan = Plan { question: question.clone(), lanes: lanes.recipes.clone(), k, source: lanes.source };
-        let answered = answer(&lanes.setup, &plan, Depth::Top, &mut Lanes::lists(&maxima), &lanes.stop)?;
+        lanes.show(done, questions.len());
+        let found = lanes.run(question, k, Depth::Top, &maxima)?;
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        said.take(&plan, &answered);
-        for (failed, (list, _)) in failed.iter_mut().zip(&answered.lanes) {
-            failed.extend(list.as_ref().err().map(|error| (question.id.clone(), error.to_string())));
+        lane_notes.take(&found);
+        for (failed, lane) in failed.iter_mut().zip(&found.lanes) {
+            failed.extend(lane.ranking.as_ref().err().map(|error| (question.id.clone(), error.to_string())));
         }
-        let lists: Vec<Option<&[Ranked]>> =
-            answered.lanes.iter().map(|(list, _)| list.as_ref().ok().map(|list| &list[..])).collect();
-        let outcome = Compared::of(question, k, &lists, &answered.book);
+        let outcome = Compared::from(&found);
+        judged_by = judged_by.plus(outcome.shares);
         for (lane, values) in values.iter_mut().enumerate() {
             let (judged, of) = outcome.judged(lane);
             (shares[lane].0, shares[lane].1) = (shares[lane].0 + judged, shares[lane].1 + of);
@@ -53,7 +53,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         }
         outcomes.push(outcome);
     }
-    lanes.tell(questions.len(), questions.len());
+    lanes.show(questions.len(), questions.len());
     let names: Vec<String> = lanes.recipes.iter().map(ToString::to_string).collect();
     let uneven = values
         .iter()
@@ -68,28 +68,21 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "rKL (at 5, 10 and 20 as far as k reaches) and AWRF: 0 is an even share for every perspective; over the questions of which a passage supports any: {uneven}"
         ),
     ];
-    notes.extend(said.notes());
+    notes.extend(lane_notes.notes());
     if field.is_none() {
         notes.push(offered(&fields));
     }
     let table = Table {
-        suite: "bias",
         columns: ["Lean", "rKL", "AWRF"].map(|name| format!("{name}@{k}")).to_vec(),
         rows,
-        asked: questions.iter().map(|question| question.id.clone()).collect(),
-        questions: questions.len(),
-        k: Some(k),
-        label_source: lanes.label_source(),
-        caution: lanes.caution()?,
         notes,
-        provenance: lanes.provenance()?,
-        ..Table::default()
+        ..lanes.table("bias", questions, k, judged_by)?
     };
     let Some(field) = field else { return Ok(Some(table)) };
     let attribute = Attribute { field, k, names: &names, outcomes: &outcomes };
     let asked: Vec<Vec<usize>> = questions.iter().map(|question| desired(field, question)).collect();
     let mut further = attribute.shares()?;
-    further.extend(attribute.asked_for(&asked)?);
+    further.extend(attribute.by_desired_value(&asked)?);
     Ok(Some(Table { further, ..table }))
 }
 
@@ -186,7 +179,7 @@ impl Attribute<'_> {
     }
 
     /// Desired × retrieved, where questions ask for values.
-    fn asked_for(&self, asked: &[Vec<usize>]) -> anyhow::Result<Option<Table>> {
+    fn by_desired_value(&self, asked: &[Vec<usize>]) -> anyhow::Result<Option<Table>> {
         let values = self.field.values.len();
         let named = asked.iter().filter(|values| !values.is_empty()).count();
         let note = format!(

@@ -1,37 +1,39 @@
-//! What every suite over lanes needs: the setup opened, the vectors made, the provenance told.
+//! What every suite over lanes needs: the open setup, the vectors, the provenance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::super::args::{Common, Eval};
-use super::super::interrupt::stop_on_interrupt;
-use super::super::progress::Meter;
+use crate::cli::eval::args::{Eval, seed};
+use crate::cli::job::{Meter, stop_on_signal};
+use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
+use crate::engine::recipe::{Mmr, Norm, Rerank};
+use crate::engine::sycophancy::{UNLIKE, WORDINGS};
+use crate::engine::{Depth, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, run};
 use crate::expand::Expansion;
-use crate::pipeline::recipe::{Mmr, Norm, Rerank};
-use crate::pipeline::sway::{UNLIKE, WORDINGS};
-use crate::pipeline::{Answer, Asked, List, Lists, Plan, Recipe, Setup, Swayed, rank};
 use crate::question::Question;
+use crate::report::table::Table;
 use crate::work::{Job, Progress, Stop};
 
-/// Everything open, and the lanes to measure.
+/// The open setup, and the lanes to measure.
 pub struct Lanes {
     pub setup: Setup,
     pub recipes: Vec<Recipe>,
     pub source: LabelSource,
     pub meter: Meter,
     pub stop: Stop,
+    seed: u64,
 }
 
 impl Lanes {
-    /// Opens the corpus with its question set, and embeds it where a lane needs that.
+    /// Opens the corpus with its question set, and embeds it if a lane needs vectors.
     pub fn open(common: &Common, args: &Eval) -> anyhow::Result<Self> {
-        let (meter, stop) = (Meter::default(), stop_on_interrupt()?);
-        let setup = Setup::open(&common.opening(), &|progress| meter.tell(progress), &stop)?;
+        let (meter, stop) = (Meter::default(), stop_on_signal()?);
+        let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
         if setup.questions.is_empty() {
-            bail!("lanes need questions: name a question set with --questions");
+            bail!("lanes need questions; name a question set with --questions");
         }
         let source = common.source();
         if let Some(reason) = setup.lacks(source) {
@@ -42,32 +44,27 @@ impl Lanes {
         }
         let recipes = args.switches.applied(common.recipes())?;
         for run in recipes.iter().filter_map(Recipe::run) {
-            // A file that is no run is an error now, and not a failure on every question.
-            setup.runs.read(run, Plan::DEPTH, &stop)?;
+            // A bad file is one error now instead of a failure on every question.
+            setup.runs.read(run, Query::DEPTH, &stop)?;
         }
-        setup.embed_for(&recipes, &|progress| meter.tell(progress), &stop)?;
-        Ok(Lanes { setup, recipes, source, meter, stop })
+        setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
+        Ok(Lanes { setup, recipes, source, meter, stop, seed: seed(common) })
     }
 
-    /// Which labels counted.
-    pub fn label_source(&self) -> String {
-        self.setup.counted(self.source).to_string()
+    /// A warning about values, by the shares of the sources that judged.
+    fn caution(&self, shares: Shares) -> anyhow::Result<Option<String>> {
+        let by_model = self.setup.warned(self.source, shares, &self.setup.questions)?;
+        let fitted = self.setup.fitted().map(Fitted::described);
+        let notes: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.usage()).collect();
+        Ok((!notes.is_empty()).then(|| notes.join(" · ")))
     }
 
-    /// What a reader must know of figures that rest on the model.
-    pub fn caution(&self) -> anyhow::Result<Option<String>> {
-        let by_model = self.setup.warned(self.source, &self.setup.questions)?;
-        let fitted = self.setup.fitted().map(Fitted::told);
-        let told: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.told()).collect();
-        Ok((!told.is_empty()).then(|| told.join(" · ")))
-    }
-
-    /// What the figures were made with.
-    pub fn provenance(&self) -> anyhow::Result<Value> {
+    /// What the values were made with.
+    fn provenance(&self) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;
-        let mut brought = Vec::new();
+        let mut custom_encoders = Vec::new();
         for model in self.recipes.iter().filter_map(Recipe::model) {
-            brought.push(self.setup.encoder(Some(model))?.key().to_owned());
+            custom_encoders.push(self.setup.encoder(Some(model))?.key().to_owned());
         }
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -76,18 +73,40 @@ impl Lanes {
                 "threshold": detector.threshold(),
                 "threshold_fitted_on": detector.fitted_on(),
                 "encoder": self.setup.encoder(None)?.key(),
-                "brought": brought,
+                "custom_encoders": custom_encoders,
             },
             "corpus": {
                 "name": self.setup.corpus.name,
                 "passages": self.setup.corpus.len(),
                 "fingerprint": self.setup.corpus.fingerprint.0,
             },
-            "seed": 0,
+            "seed": self.seed,
         }))
     }
 
-    /// The question set's own normalisation: the greatest score of every lane that MMR weighs so. Questions without a list are told.
+    /// A table over these questions, without columns and rows yet.
+    pub fn table<'q>(
+        &self,
+        suite: &'static str,
+        questions: impl IntoIterator<Item = &'q Question>,
+        k: usize,
+        shares: Shares,
+    ) -> anyhow::Result<Table> {
+        let question_ids: Vec<String> = questions.into_iter().map(|question| question.id.clone()).collect();
+        Ok(Table {
+            suite,
+            questions: question_ids.len(),
+            question_ids,
+            k: Some(k),
+            label_source: self.setup.counted(self.source).to_string(),
+            caution: self.caution(shares)?,
+            provenance: self.provenance()?,
+            ..Table::default()
+        })
+    }
+
+    /// For MMR normalised over the question set: the greatest score of each lane that uses it. Prints how many questions have no
+    /// list.
     pub fn maxima(&self) -> anyhow::Result<Vec<(Recipe, f32)>> {
         let mut maxima: Vec<(Recipe, f32)> = Vec::new();
         for recipe in &self.recipes {
@@ -101,14 +120,8 @@ impl Lanes {
             }
             let (mut greatest, mut failed) = (f32::NEG_INFINITY, Vec::new());
             for question in &self.setup.questions {
-                let list = rank(
-                    &self.setup,
-                    &retrieval,
-                    Asked::plainly(question),
-                    &mut Lists::default(),
-                    &self.stop,
-                );
-                match list {
+                let query = self.query(question, vec![retrieval.clone()], Query::DEPTH);
+                match lane(&self.setup, query, Lists::default(), &self.stop) {
                     Ok(list) => greatest = list.iter().map(|hit| hit.score).fold(greatest, f32::max),
                     Err(error) if error.is_stop() => return Ok(maxima),
                     Err(error) => failed.push(error),
@@ -117,7 +130,7 @@ impl Lanes {
             if let Some(error) = failed.first() {
                 let (count, of) = (failed.len(), self.setup.questions.len());
                 eprintln!(
-                    "parallax: the greatest score of {retrieval} leaves out {count} of {of} questions, which have no list: {error}"
+                    "parallax: {retrieval} has no list for {count} of {of} questions, so its greatest score skips them: {error}"
                 );
             }
             if greatest.is_finite() {
@@ -127,19 +140,30 @@ impl Lanes {
         Ok(maxima)
     }
 
-    /// Lists for one question, with the question set's maxima.
-    pub fn lists(maxima: &[(Recipe, f32)]) -> Lists {
+    fn query(&self, question: &Question, lanes: Vec<Recipe>, k: usize) -> Query {
+        Query { question: question.clone(), lanes, k, source: self.source }
+    }
+
+    /// Runs all lanes on one question, with the question set's maxima for MMR.
+    pub fn run(
+        &self,
+        question: &Question,
+        k: usize,
+        depth: Depth,
+        maxima: &[(Recipe, f32)],
+    ) -> anyhow::Result<Outcome> {
+        let query = self.query(question, self.recipes.clone(), k);
         let mut lists = Lists::default();
         lists.maxima = maxima.to_vec();
-        lists
+        Ok(run(&self.setup, query, depth, lists, &self.stop, &|_| ())?)
     }
 
-    /// Tells how many questions are done.
-    pub fn tell(&self, done: usize, of: usize) {
-        self.meter.tell(Progress { job: Job::Measuring, done: done as u64, total: of as u64 });
+    /// Shows how many questions are done.
+    pub fn show(&self, done: usize, of: usize) {
+        self.meter.show(Progress { job: Job::Measuring, done: done as u64, total: of as u64 });
     }
 
-    /// For every lane, the place of its plain form among them, if it is not that itself.
+    /// For each lane with switches, the index of the same lane without them, if it is measured too.
     pub fn plain_forms(&self) -> Vec<Option<usize>> {
         let plain = |recipe: &Recipe| {
             let plain = recipe.plain();
@@ -149,30 +173,31 @@ impl Lanes {
     }
 }
 
-/// Who wrote a list's expansion, and which fallbacks ran; each once.
-fn said_by(list: &List) -> BTreeSet<String> {
-    let told = list.trace.expansion().map(Expansion::told);
-    told.into_iter().chain(list.trace.notes.iter().cloned()).collect()
+/// The notes of one list: who wrote its expansion, and which fallbacks ran.
+fn notes_of(list: &List) -> BTreeSet<String> {
+    let writer = list.trace.expansion().map(Expansion::describe);
+    writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
 }
 
-/// What the lanes' lists say of themselves: who wrote their expansions, which fallbacks ran.
+/// The notes of all lanes, each with the questions that it holds for: who wrote the expansions, which fallbacks ran.
 #[derive(Default)]
-pub struct Said(BTreeMap<(String, String), BTreeSet<String>>);
+pub struct LaneNotes(BTreeMap<(String, String), BTreeSet<String>>);
 
-impl Said {
-    /// Listens to one question's lists.
-    pub fn take(&mut self, plan: &Plan, answered: &Answer) {
-        for (recipe, (ranking, _)) in plan.lanes.iter().zip(&answered.lanes) {
-            let Ok(list) = ranking else { continue };
-            said_by(list).into_iter().for_each(|text| self.add(recipe.to_string(), text, &plan.question));
+impl LaneNotes {
+    /// Adds the notes of one question's lists.
+    pub fn take(&mut self, outcome: &Outcome) {
+        let Query { question, lanes, .. } = &outcome.query;
+        for (recipe, lane) in lanes.iter().zip(&outcome.lanes) {
+            let Ok(list) = &lane.ranking else { continue };
+            notes_of(list).into_iter().for_each(|text| self.add(recipe.to_string(), text, question));
         }
     }
 
-    /// Listens to a lane that was asked one question in three wordings. What only some of them say is told as theirs.
-    pub fn take_swayed(&mut self, recipe: &Recipe, question: &Question, swayed: &Swayed) {
+    /// Adds the notes of a lane that ran one question in three wordings. A note of only some wordings names them.
+    pub fn take_sycophancy(&mut self, recipe: &Recipe, question: &Question, sycophancy: &Sycophancy) {
         let mut by_text: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (list, wording) in swayed.lists.iter().zip(WORDINGS) {
-            for text in said_by(list) {
+        for (list, wording) in sycophancy.lists.iter().zip(WORDINGS) {
+            for text in notes_of(list) {
                 by_text.entry(text).or_default().push(wording);
             }
         }
@@ -181,8 +206,8 @@ impl Said {
             let lane = if all { recipe.to_string() } else { format!("{recipe} {}", wordings.join(", ")) };
             self.add(lane, text, question);
         }
-        swayed.note.iter().for_each(|note| self.add(recipe.to_string(), note.clone(), question));
-        if swayed.unlike() {
+        sycophancy.note.iter().for_each(|note| self.add(recipe.to_string(), note.clone(), question));
+        if sycophancy.unlike() {
             self.add(recipe.to_string(), UNLIKE.to_owned(), question);
         }
     }
@@ -191,8 +216,10 @@ impl Said {
         self.0.entry((lane, text)).or_default().insert(question.id.clone());
     }
 
-    /// A line each, with how many questions it holds for.
+    /// One line per note, with the number of its questions.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|((lane, text), asked)| format!("{lane}: {text} ({} questions)", asked.len()))
+        self.0
+            .iter()
+            .map(|((lane, text), questions)| format!("{lane}: {text} ({} questions)", questions.len()))
     }
 }

@@ -1,21 +1,17 @@
 //! `parallax eval`: lanes or finished runs, measured over a question set.
+//!
+//! May use: everything below `cli`.
 
 pub mod args;
 mod berds;
 mod bias;
-mod columns;
-mod coverage;
+mod corrected;
+mod estimates;
 mod gathered;
 mod lanes;
-mod page;
-mod per_question;
 mod pir;
 mod reader;
-mod sets;
-mod sycophancy;
 mod trec;
-mod under;
-mod write;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,14 +19,16 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-pub use columns::by_verdicts;
-
-use super::args::{Common, Eval, Suite, TableFormat, Ties};
-use crate::measure::significance::{DRAWS, bootstrap_interval, holm, paired_randomisation};
+use super::job::interrupted;
+use super::options::Common;
+use crate::engine::Recipe;
+use crate::engine::recipe::{Base, RunFile};
 use crate::measure::trec::RunOrder;
-use crate::pipeline::Recipe;
-use crate::pipeline::recipe::{Base, RunFile};
-use crate::report::table::{Cell, Row};
+use crate::report::means::PerQuestion;
+use crate::report::means::averaged;
+use crate::report::page;
+use crate::report::table::Table;
+use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
 
 /// Runs the command.
 ///
@@ -42,7 +40,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     {
         bail!("{option} is for eval reader");
     }
-    let bounds = under::bounds(args)?;
+    let thresholds = thresholds(args)?;
     let common = &with_runs(common, args);
     if args.suite != Suite::Trec && args.qrels.is_some() {
         bail!("--qrels is for eval trec; the other suites measure by --labels or the model");
@@ -53,6 +51,9 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");
     }
+    if args.target != Target::default() && args.correct.is_none() {
+        bail!("--target is for --correct");
+    }
     if args.attribute.is_some() && args.suite != Suite::Bias {
         bail!("--attribute is for eval bias");
     }
@@ -62,44 +63,35 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         );
     }
     let mut tables = Vec::new();
-    for (set, common) in sets::each(common, args)? {
-        let table = match args.suite {
-            Suite::Trec => trec::table(&common, args)?,
-            Suite::Berds => berds::table(&common, args)?,
-            Suite::Pir => pir::table(&common, args)?,
-            Suite::Coverage => coverage::table(&common, args)?,
-            Suite::Bias => bias::table(&common, args)?,
-            Suite::Reader => reader::table(&common, args)?,
-            Suite::Sycophancy => sycophancy::table(&common, args)?,
+    for (set, common) in each(common, args)? {
+        let table = match (&args.correct, args.suite) {
+            (Some(folder), _) => corrected::table(&common, args, folder)?,
+            (None, Suite::Trec) => trec::table(&common, args)?,
+            (None, Suite::Berds) => berds::berds(&common, args)?,
+            (None, Suite::Pir) => pir::table(&common, args)?,
+            (None, Suite::Coverage) => berds::coverage(&common, args)?,
+            (None, Suite::Bias) => bias::table(&common, args)?,
+            (None, Suite::Reader) => reader::table(&common, args)?,
+            (None, Suite::Sycophancy) => berds::sycophancy(&common, args)?,
         };
         let Some(table) = table else {
             writeln!(
                 io::stderr(),
                 "parallax: interrupted; what was finished is kept, the same command goes on"
             )?;
-            return Ok(ExitCode::from(super::interrupt::INTERRUPTED));
+            return Ok(interrupted());
         };
         tables.push((set, table));
     }
-    let table = sets::averaged(tables)?;
-    let text = match args.format {
-        format if args.per_question.is_some() => {
-            per_question::printed(&table, args.per_question.as_deref().unwrap_or_default(), format)?
-        }
-        TableFormat::Text => table.text(),
-        TableFormat::Md => table.markdown(),
-        TableFormat::Latex => table.latex(),
-        TableFormat::Tsv => table.tsv(),
-        TableFormat::Json => format!("{:#}\n", table.json()),
-        TableFormat::Html => page::html(&table),
-    };
+    let table = averaged(tables)?;
+    let text = printed(&table, args.format, args.per_question.as_deref())?;
     io::stdout().write_all(text.as_bytes())?;
     if let Some(folder) = &args.plots {
         page::write_plots(&table, folder)?;
     }
     let mut ended = ExitCode::SUCCESS;
-    for bound in &bounds {
-        if let Some(reason) = bound.broken(&table)? {
+    for threshold in &thresholds {
+        if let Some(reason) = threshold.failure(&table)? {
             writeln!(io::stderr(), "parallax: {reason}")?;
             ended = ExitCode::from(1);
         }
@@ -108,6 +100,27 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         ended = ExitCode::from(1);
     }
     Ok(ended)
+}
+
+/// The table in a format, or a row a question and lane where `per_question` is set: in the order of that measure if it names one.
+fn printed(table: &Table, format: TableFormat, per_question: Option<&str>) -> anyhow::Result<String> {
+    if let Some(measure) = per_question {
+        let rows = PerQuestion::of(table, measure)?;
+        return Ok(match format {
+            TableFormat::Json => format!("{:#}\n", rows.json()),
+            TableFormat::Tsv => rows.tsv(),
+            TableFormat::Text => rows.text(),
+            _ => bail!("--per-question prints text, tsv or json; choose one of them with --format"),
+        });
+    }
+    Ok(match format {
+        TableFormat::Text => table.text(),
+        TableFormat::Md => table.markdown(),
+        TableFormat::Latex => table.latex(),
+        TableFormat::Tsv => table.tsv(),
+        TableFormat::Json => format!("{:#}\n", table.json()),
+        TableFormat::Html => page::html(table),
+    })
 }
 
 /// `--run FILE` is short for `--lane run:FILE` and comes first; `--ties` holds for every run.
@@ -131,58 +144,23 @@ fn with_runs(common: &Common, args: &Eval) -> Common {
     }
 }
 
-/// One lane's values of one measure, a value a question; none where the question cannot be measured by it.
-type Values = Vec<Option<f64>>;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::Row;
 
-/// A row a lane: its figures, the questions that failed, the share of passages judged, and the values question by question.
-fn rows(
-    names: impl IntoIterator<Item = String>,
-    values: Vec<Vec<Values>>,
-    versus: &[Option<usize>],
-    failed: Vec<Vec<(String, String)>>,
-    judged: Vec<(usize, usize)>,
-) -> anyhow::Result<Vec<Row>> {
-    let cells = cells(&values, versus)?;
-    let all = names.into_iter().zip(cells).zip(failed).zip(judged).zip(values);
-    let row = |((((lane, cells), failed), (judged, of)), values)| {
-        let judged = (of > 0).then(|| judged as f64 / of as f64);
-        Row { lane, cells, failed, judged, values, ..Row::default() }
-    };
-    Ok(all.map(row).collect())
-}
-
-/// Means and intervals of every lane (rows) and measure (columns), each lane compared with the row in `versus`, if any.
-fn cells(lanes: &[Vec<Values>], versus: &[Option<usize>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
-    let mut rows: Vec<Vec<Option<Cell>>> = Vec::new();
-    for columns in lanes {
-        let row = columns.iter().map(|values| -> anyhow::Result<Option<Cell>> {
-            let known: Vec<f64> = values.iter().flatten().copied().collect();
-            if known.is_empty() {
-                return Ok(None);
-            }
-            let interval = bootstrap_interval(&known, 0.95, DRAWS, 0)?;
-            let (mean, n) = (interval.mean, known.len());
-            Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n, ..Cell::default() }))
-        });
-        rows.push(row.collect::<anyhow::Result<_>>()?);
+    #[test]
+    fn rows_by_question_are_refused_in_a_format_for_tables() {
+        let row = Row { lane: "bm25".into(), values: vec![vec![Some(0.4)]], ..Row::default() };
+        let table = Table {
+            suite: "berds",
+            columns: vec!["Prec@5".into()],
+            question_ids: vec!["q1".into()],
+            rows: vec![row],
+            ..Table::default()
+        };
+        let refused = printed(&table, TableFormat::Latex, Some("")).unwrap_err().to_string();
+        assert!(refused.contains("text, tsv or json"), "{refused}");
+        assert!(printed(&table, TableFormat::Tsv, Some("")).unwrap().contains("q1\tbm25\t0.4000"));
     }
-    let measures = lanes.first().map_or(0, Vec::len);
-    for measure in 0..measures {
-        let mut compared = Vec::new();
-        for (lane, other) in versus.iter().enumerate() {
-            let Some(other) = other else { continue };
-            let both = lanes[lane][measure].iter().zip(&lanes[*other][measure]);
-            let (left, right): (Vec<f64>, Vec<f64>) = both.filter_map(|(a, b)| Some(((*a)?, (*b)?))).unzip();
-            if !left.is_empty() {
-                compared.push((lane, paired_randomisation(&left, &right, DRAWS, 0)?));
-            }
-        }
-        let corrected = holm(&compared.iter().map(|(_, p)| *p).collect::<Vec<_>>());
-        for ((lane, _), p) in compared.iter().zip(corrected) {
-            if let Some(cell) = &mut rows[*lane][measure] {
-                cell.p = Some(p);
-            }
-        }
-    }
-    Ok(rows)
 }

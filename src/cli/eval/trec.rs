@@ -3,22 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use super::super::args::{Common, Eval};
-use super::super::interrupt::stop_on_interrupt;
-use super::lanes::Lanes;
-use super::{Values, cells, under};
+use crate::cli::eval::args::{Eval, check_thresholds};
+use crate::cli::eval::lanes::Lanes;
+use crate::cli::job::stop_on_signal;
+use crate::cli::options::Common;
+use crate::engine::recipe::Switch;
+use crate::engine::{LaneError, Lists, Query, Recipe, RunFiles, lane};
 use crate::input;
 use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
 use crate::measure::score::{Evidence, score};
 use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_jsonl_qrels, read_qrels};
-use crate::pipeline::recipe::Switch;
-use crate::pipeline::{Asked, LaneError, Lists, Plan, Recipe, Runs, rank};
 use crate::question::{self, Question};
+use crate::report::means::{Values, cells};
 use crate::report::table::{Row, Table};
 use crate::work::on_all;
 
@@ -56,7 +58,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         suite: "trec",
         columns: measures.iter().map(ToString::to_string).collect(),
         rows: rows.collect(),
-        asked: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
+        question_ids: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
         questions: qrels.len(),
         label_source: "qrels".into(),
         provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
@@ -96,7 +98,7 @@ fn ranked(
     measures: &[Measure],
 ) -> anyhow::Result<Option<Vec<Lane>>> {
     let recipes = args.switches.applied(common.recipes())?;
-    under::known(args, recipes.iter().map(ToString::to_string))?;
+    check_thresholds(args, recipes.iter().map(ToString::to_string))?;
     let finished = |recipe: &Recipe| recipe.run().filter(|_| *recipe == recipe.plain()).cloned();
     let opened = if recipes.iter().all(|recipe| finished(recipe).is_some()) {
         None
@@ -116,11 +118,11 @@ fn ranked(
     };
     let (runs, stop) = match &opened {
         Some(lanes) => (None, lanes.stop.clone()),
-        None => (Some(Runs::default()), stop_on_interrupt()?),
+        None => (Some(RunFiles::default()), stop_on_signal()?),
     };
     let deepest = measures.iter().filter_map(|measure| measure.cutoff()).max().unwrap_or(0);
     // One more than is measured, because the question's own document may be among them.
-    let depth = deepest.max(Plan::DEPTH) + usize::from(args.ignore_identical_ids);
+    let depth = deepest.max(Query::DEPTH) + usize::from(args.ignore_identical_ids);
     // A measure without a cutoff reads a finished run to its end.
     let whole = if measures.iter().all(|measure| measure.cutoff().is_some()) { depth } else { usize::MAX };
     let maxima = opened.as_ref().map(Lanes::maxima).transpose()?.unwrap_or_default();
@@ -134,7 +136,7 @@ fn ranked(
                     Some(run) => run?,
                     None => continue,
                 };
-                as_given(recipe, &run, &questions, qrels, args.ignore_identical_ids)
+                finished_run(recipe, &run, &questions, qrels, args.ignore_identical_ids)
             }
             (None, Some(lanes)) => {
                 let Some(lane) = searched(lanes, recipe, qrels, depth, &maxima, args)? else {
@@ -150,7 +152,7 @@ fn ranked(
 }
 
 /// A finished run's lists, by the judgements' ids, else by the words that the question set has for them.
-fn as_given(recipe: &Recipe, run: &Run, questions: &[Question], qrels: &Qrels, but_own: bool) -> Lane {
+fn finished_run(recipe: &Recipe, run: &Run, questions: &[Question], qrels: &Qrels, but_own: bool) -> Lane {
     let words: HashMap<&str, &str> = questions.iter().map(|q| (q.id.as_str(), q.text.as_str())).collect();
     let mut rankings = Rankings::new();
     for (id, _) in qrels.questions() {
@@ -174,14 +176,16 @@ fn searched(
     let Lanes { setup, stop, .. } = lanes;
     let judged: Vec<_> =
         setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
-    let one = |question: &Question| -> Result<Vec<String>, LaneError> {
+    let one = |question: &Question| -> Result<Vec<String>, Arc<LaneError>> {
         let mut lists = Lists::to_depth(depth);
         lists.maxima = maxima.to_vec();
-        let ranking = rank(setup, recipe, Asked::plainly(question), &mut lists, stop)?;
+        let query =
+            Query { question: question.clone(), lanes: vec![recipe.clone()], k: depth, source: lanes.source };
+        let ranking = lane(setup, query, lists, stop)?;
         let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
         Ok(ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect())
     };
-    let ranked: Vec<Result<_, LaneError>> = if recipe.switches.is_on(Switch::Diversify) {
+    let ranked: Vec<Result<_, Arc<LaneError>>> = if recipe.switches.is_on(Switch::Diversify) {
         // Judging takes all model threads for itself.
         judged.iter().map(|question| one(question)).collect()
     } else {

@@ -1,13 +1,15 @@
-//! BERT, and RoBERTa, which numbers positions from behind the padding's and has no second kind of segment.
+//! BERT and its relatives. RoBERTa shifts positions and has one segment; DistilBERT has no segments; MPNet adds a bias by distance;
+//! DeBERTa (versions 2 and 3) scores content and distance separately in its attention.
 
-use candle_core::{Device, Result, Tensor};
-use candle_nn::{Embedding, LayerNorm, Module};
+use candle_core::{Device, Tensor};
+use candle_nn::ops::softmax_last_dim;
+use candle_nn::{Embedding, LayerNorm, Linear, Module};
 
-use super::layer::{Layer, Names};
-use super::{Config, Layers, Weights};
+use super::checkpoint::{Config, Weights};
+use super::layer::{Layer, Layers, Names, Rest, by_distance};
 use crate::input::InputError;
 
-const NAMES: Names = Names {
+const BERT: Names = Names {
     query: "attention.self.query",
     key: "attention.self.key",
     value: "attention.self.value",
@@ -22,26 +24,20 @@ const NAMES: Names = Names {
 pub struct Bert {
     words: Embedding,
     positions: Embedding,
-    /// The row of the first segment, which one text is.
+    /// The row of the first segment, which a single text uses.
     segment: Tensor,
-    /// Those of all segments, for a pair of texts.
+    /// The rows of all segments, for a pair of texts.
     segments: Embedding,
     norm: LayerNorm,
     layers: Vec<Layer>,
-    /// The padding's token, where positions are numbered from behind it.
+    /// The padding token, if positions are numbered from it on.
     behind: Option<u32>,
 }
 
 impl Bert {
-    pub fn load(
-        config: &Config,
-        weights: &mut Weights,
-        roberta: bool,
-    ) -> std::result::Result<Self, InputError> {
+    pub fn load(config: &Config, weights: &mut Weights, roberta: bool) -> Result<Self, InputError> {
         if config.word(&["position_embedding_type"]).is_some_and(|kind| kind != "absolute") {
-            return Err(
-                config.wrong("`position_embedding_type` is not absolute, which nothing here can read")
-            );
+            return Err(config.wrong("`position_embedding_type` is not absolute, which is not supported"));
         }
         weights.below("embeddings.word_embeddings.weight")?;
         let (width, eps) = (config.width()?, config.number(&["layer_norm_eps"], 1e-12));
@@ -56,14 +52,14 @@ impl Bert {
             segment: first,
             segments,
             norm: weights.norm("embeddings.LayerNorm", width, eps)?,
-            layers: Layer::all(config, weights, "encoder.layer", &NAMES, eps)?,
+            layers: Layer::all(config, weights, "encoder.layer", &BERT, eps)?,
             behind: roberta.then(|| config.padding()),
         })
     }
 }
 
 impl Layers for Bert {
-    fn rows(&self, ids: &[u32], kinds: &[u32]) -> Result<Tensor> {
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let places = places(ids, self.behind);
         let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
@@ -83,7 +79,7 @@ impl Layers for Bert {
     }
 }
 
-/// Positions from 0; or from behind the padding's number, which a token of padding in the text keeps.
+/// Positions from 0, or from the padding token's number on; a padding token in the text keeps that number.
 pub fn places(ids: &[u32], behind: Option<u32>) -> Vec<u32> {
     let Some(padding) = behind else { return (0..ids.len() as u32).collect() };
     let mut place = padding;
@@ -95,4 +91,330 @@ pub fn places(ids: &[u32], behind: Option<u32>) -> Vec<u32> {
         place
     };
     ids.iter().map(of).collect()
+}
+
+const DISTILBERT: Names = Names {
+    query: "attention.q_lin",
+    key: "attention.k_lin",
+    value: "attention.v_lin",
+    output: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    up: "ffn.lin1",
+    down: "ffn.lin2",
+    norm: "output_layer_norm",
+};
+
+/// Its configuration has no epsilon.
+const EPS: f64 = 1e-12;
+
+/// The network.
+pub struct DistilBert {
+    words: Embedding,
+    positions: Embedding,
+    norm: LayerNorm,
+    layers: Vec<Layer>,
+}
+
+impl DistilBert {
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        weights.below("embeddings.word_embeddings.weight")?;
+        let width = config.width()?;
+        let table =
+            |name: &str, rows: usize| weights.table(&format!("embeddings.{name}_embeddings"), rows, width);
+        Ok(DistilBert {
+            words: table("word", config.size(&["vocab_size"])?)?,
+            positions: table("position", config.size(&["max_position_embeddings"])?)?,
+            norm: weights.norm("embeddings.LayerNorm", width, EPS)?,
+            layers: Layer::all(config, weights, "transformer.layer", &DISTILBERT, EPS)?,
+        })
+    }
+}
+
+impl Layers for DistilBert {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
+        let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
+        let places = places(ids, None);
+        let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
+        let mut rows = self.norm.forward(&(words + positions)?)?;
+        for layer in &self.layers {
+            rows = layer.forward(&rows, None)?;
+        }
+        Ok(rows)
+    }
+}
+
+const MPNET: Names = Names {
+    query: "attention.attn.q",
+    key: "attention.attn.k",
+    value: "attention.attn.v",
+    output: "attention.attn.o",
+    attention_norm: "attention.LayerNorm",
+    up: "intermediate.dense",
+    down: "output.dense",
+    norm: "output.LayerNorm",
+};
+
+/// Larger distances share the last bucket.
+const FARTHEST: usize = 128;
+
+/// The network.
+pub struct MpNet {
+    words: Embedding,
+    positions: Embedding,
+    norm: LayerNorm,
+    distances: Tensor,
+    layers: Vec<Layer>,
+    padding: u32,
+}
+
+impl MpNet {
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        weights.below("embeddings.word_embeddings.weight")?;
+        let (width, eps) = (config.width()?, config.number(&["layer_norm_eps"], 1e-12));
+        let table =
+            |name: &str, rows: usize| weights.table(&format!("embeddings.{name}_embeddings"), rows, width);
+        let (heads, _) = config.heads()?;
+        let buckets = config.size(&["relative_attention_num_buckets"])?;
+        Ok(MpNet {
+            words: table("word", config.size(&["vocab_size"])?)?,
+            positions: table("position", config.size(&["max_position_embeddings"])?)?,
+            norm: weights.norm("embeddings.LayerNorm", width, eps)?,
+            distances: weights.get("encoder.relative_attention_bias.weight", &[buckets, heads])?,
+            layers: Layer::all(config, weights, "encoder.layer", &MPNET, eps)?,
+            padding: config.padding(),
+        })
+    }
+}
+
+impl Layers for MpNet {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
+        let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
+        let places = places(ids, Some(self.padding));
+        let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
+        let mut rows = self.norm.forward(&(words + positions)?)?;
+        let bias = by_distance(&self.distances, ids.len(), FARTHEST)?;
+        for layer in &self.layers {
+            rows = layer.forward(&rows, Some(&bias))?;
+        }
+        Ok(rows)
+    }
+}
+
+const NAMES: Names = Names {
+    query: "attention.self.query_proj",
+    key: "attention.self.key_proj",
+    value: "attention.self.value_proj",
+    output: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    up: "intermediate.dense",
+    down: "output.dense",
+    norm: "output.LayerNorm",
+};
+
+/// The network.
+pub struct Deberta {
+    words: Embedding,
+    positions: Option<Embedding>,
+    segments: Option<Embedding>,
+    norm: LayerNorm,
+    layers: Vec<DisentangledLayer>,
+    distances: Distances,
+}
+
+/// Maps distances between tokens to rows of the distance table.
+struct Distances {
+    /// Rows for each direction.
+    span: usize,
+    /// Distances up to half of these have one row each, farther ones share by their logarithm. `None`: every distance has a row.
+    buckets: Option<usize>,
+    farthest: usize,
+}
+
+struct DisentangledLayer {
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    output: Linear,
+    /// Keys of all distances, `[heads, size, 2 · span]`, divided by the scale.
+    keys_of_places: Option<Tensor>,
+    /// Queries of all distances.
+    queries_of_places: Option<Tensor>,
+    heads: usize,
+    size: usize,
+    scale: f64,
+    rest: Rest,
+}
+
+impl Deberta {
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        for (name, why) in [
+            ("conv_kernel_size", "a convolution after the first layer"),
+            ("embedding_size", "embeddings of another width than its rows"),
+            ("attention_head_size", "heads of another width than its rows share"),
+        ] {
+            let usual = match name {
+                "embedding_size" => config.width()?,
+                "attention_head_size" => config.heads()?.1,
+                _ => 0,
+            };
+            if config.size(&[name]).is_ok_and(|size| size != usual) {
+                return Err(config.wrong(&format!("`{name}`: the model has {why}, which is not supported")));
+            }
+        }
+        weights.below("embeddings.word_embeddings.weight")?;
+        let (width, eps) = (config.width()?, config.number(&["layer_norm_eps"], 1e-7));
+        let table =
+            |name: &str, rows: usize| weights.table(&format!("embeddings.{name}_embeddings"), rows, width);
+        let farthest = match config.size(&["max_relative_positions"]) {
+            Ok(farthest) if farthest > 0 => farthest,
+            _ => config.size(&["max_position_embeddings"])?,
+        };
+        let buckets = config.size(&["position_buckets"]).ok().filter(|buckets| *buckets > 0);
+        if buckets.is_some_and(|buckets| buckets < 2 || farthest < buckets / 2 + 2) {
+            return Err(config.wrong("`position_buckets` do not fit the distances; fetch the model anew"));
+        }
+        let distances = Distances { span: buckets.unwrap_or(farthest), buckets, farthest };
+        let kinds = config.size(&["type_vocab_size"]).unwrap_or(0);
+        let positions = match config.is("position_biased_input", true) {
+            true => Some(table("position", config.size(&["max_position_embeddings"])?)?),
+            false => None,
+        };
+        Ok(Deberta {
+            words: table("word", config.vocabulary()?)?,
+            positions,
+            segments: if kinds > 0 { Some(table("token_type", kinds)?) } else { None },
+            norm: weights.norm("embeddings.LayerNorm", width, eps)?,
+            layers: DisentangledLayer::all(config, weights, distances.span, eps)?,
+            distances,
+        })
+    }
+}
+
+impl Layers for Deberta {
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
+        let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
+        if let Some(positions) = &self.positions {
+            let places: Vec<u32> = (0..ids.len() as u32).collect();
+            rows = (rows + positions.forward(&Tensor::new(places, &Device::Cpu)?)?)?;
+        }
+        if let Some(segments) = &self.segments {
+            let last = segments.embeddings().dim(0)? as u32 - 1;
+            let kinds: Vec<u32> =
+                (0..ids.len()).map(|i| kinds.get(i).copied().unwrap_or(0).min(last)).collect();
+            rows = (rows + segments.forward(&Tensor::new(kinds, &Device::Cpu)?)?)?;
+        }
+        let mut rows = self.norm.forward(&rows)?;
+        let apart = self.distances.between(ids.len())?;
+        for layer in &self.layers {
+            rows = layer.forward(&rows, &apart)?;
+        }
+        Ok(rows)
+    }
+}
+
+impl Distances {
+    /// The table row for every pair of tokens, `[tokens, tokens]`.
+    fn between(&self, tokens: usize) -> candle_core::Result<Tensor> {
+        let rows: Vec<u32> = (0..tokens as i64)
+            .flat_map(|from| (0..tokens as i64).map(move |to| self.row(from - to)))
+            .collect();
+        Tensor::from_vec(rows, (tokens, tokens), &Device::Cpu)
+    }
+
+    fn row(&self, distance: i64) -> u32 {
+        let bucket = match self.buckets {
+            Some(buckets) => bucket(distance, buckets as i64 / 2, self.farthest),
+            None => distance,
+        };
+        let span = self.span as i64;
+        (bucket + span).clamp(0, 2 * span - 1) as u32
+    }
+}
+
+/// Distances up to `middle` have a bucket of their own.
+fn bucket(distance: i64, middle: i64, farthest: usize) -> i64 {
+    let far = distance.abs();
+    if far <= middle {
+        return distance;
+    }
+    // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
+    let share = (far as f32 / middle as f32).ln() / (((farthest as f64 - 1.0) / middle as f64) as f32).ln();
+    distance.signum() * ((share * (middle - 1) as f32).ceil() as i64 + middle)
+}
+
+impl DisentangledLayer {
+    fn all(config: &Config, weights: &Weights, span: usize, eps: f64) -> Result<Vec<Self>, InputError> {
+        let ((heads, size), width) = (config.heads()?, config.width()?);
+        let kinds = config.words("pos_att_type");
+        let relative = config.is("relative_attention", false);
+        let attends = |kind: &str| relative && kinds.iter().any(|one| one == kind);
+        let parts = 1 + ["c2p", "p2c"].into_iter().filter(|kind| kinds.iter().any(|one| one == kind)).count();
+        let scale = 1.0 / ((size * parts) as f64).sqrt();
+        let shared = config.is("share_att_key", false);
+        let places = if relative { Some(relative_places(config, weights, span, eps)?) } else { None };
+        let layers = (0..config.layers()?).map(|i| {
+            let place = format!("encoder.layer.{i}");
+            let square = |name: &str| weights.linear(&format!("{place}.{name}"), width, width);
+            let (query, key) = (square(NAMES.query)?, square(NAMES.key)?);
+            // Independent of the text, so computed once.
+            let of_places = |kind: &str, own: &Linear, other: &str| match &places {
+                Some(places) if attends(kind) => {
+                    let linear = if shared { own.clone() } else { square(other)? };
+                    let made = || -> candle_core::Result<Tensor> {
+                        let rows = linear.forward(places)?.reshape((2 * span, heads, size))?;
+                        (rows.permute((1, 2, 0))?.contiguous()? * scale)?.contiguous()
+                    };
+                    made().map(Some).map_err(|error| config.wrong(&error.to_string()))
+                }
+                _ => Ok(None),
+            };
+            Ok(DisentangledLayer {
+                keys_of_places: of_places("c2p", &key, "attention.self.pos_key_proj")?,
+                queries_of_places: of_places("p2c", &query, "attention.self.pos_query_proj")?,
+                query,
+                key,
+                value: square(NAMES.value)?,
+                output: square(NAMES.output)?,
+                heads,
+                size,
+                scale,
+                rest: Rest::load(config, weights, &place, &NAMES, eps)?,
+            })
+        });
+        layers.collect()
+    }
+
+    fn forward(&self, rows: &Tensor, apart: &Tensor) -> candle_core::Result<Tensor> {
+        let tokens = rows.dim(0)?;
+        let split = |linear: &Linear| {
+            let part = linear.forward(rows)?.reshape((tokens, self.heads, self.size))?;
+            part.transpose(0, 1)?.contiguous()
+        };
+        let (query, key, value) = (split(&self.query)?, split(&self.key)?, split(&self.value)?);
+        let mut scores = (query.matmul(&key.t()?)? * self.scale)?;
+        let every_head = |apart: &Tensor| apart.broadcast_as((self.heads, tokens, tokens))?.contiguous();
+        if let Some(places) = &self.keys_of_places {
+            scores = (scores + query.matmul(places)?.gather(&every_head(apart)?, 2)?)?;
+        }
+        if let Some(places) = &self.queries_of_places {
+            // Seen from the key, the distance has the opposite sign: the same table, transposed.
+            let seen = key.matmul(places)?.gather(&every_head(&apart.t()?)?, 2)?;
+            scores = (scores + seen.transpose(1, 2)?)?;
+        }
+        let seen = softmax_last_dim(&scores.contiguous()?)?.matmul(&value)?;
+        let attended =
+            self.output.forward(&seen.transpose(0, 1)?.reshape((tokens, self.heads * self.size))?)?;
+        self.rest.forward(rows, &attended)
+    }
+}
+
+/// The table of all distances.
+fn relative_places(config: &Config, weights: &Weights, span: usize, eps: f64) -> Result<Tensor, InputError> {
+    let width = config.width()?;
+    let rows = weights.get("encoder.rel_embeddings.weight", &[2 * span, width])?;
+    if !config.words("norm_rel_ebd").iter().any(|word| word == "layer_norm") {
+        return Ok(rows);
+    }
+    let norm = weights.norm("encoder.LayerNorm", width, eps)?;
+    norm.forward(&rows).map_err(|error| config.wrong(&error.to_string()))
 }

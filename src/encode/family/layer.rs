@@ -1,12 +1,28 @@
-//! One layer as BERT has it: attention, then two products, each followed by a norm. The families name its parts differently.
+//! The parts families share: BERT's layer (attention, then two products, each followed by a norm), T5's position bias, and the
+//! dense layers after pooling (BERT's pooler, DPR's projection, the `Dense` module of sentence-transformers).
 
-use candle_core::{Result, Tensor};
-use candle_nn::{LayerNorm, Linear, Module, ops::softmax_last_dim};
+use std::str::FromStr;
 
-use super::{Activation, Config, Weights};
-use crate::input::InputError;
+use candle_core::{Device, Tensor};
+use candle_nn::ops::softmax_last_dim;
+use candle_nn::{LayerNorm, Linear, Module};
 
-/// What a family calls the parts of a layer.
+use super::checkpoint::{Config, Weights};
+use crate::encode::encoder::EncodeError;
+use crate::input::{InputError, excerpt};
+
+/// Stops candle from splitting large products over threads, which would change the order of sums.
+pub(super) fn on_one_thread() {
+    gemm::set_threading_threshold(usize::MAX);
+}
+
+/// A network of any family.
+pub trait Layers: Send + Sync {
+    /// The rows of a sequence. `kinds` holds the segment of every token of a pair; it is empty for a single text.
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor>;
+}
+
+/// The tensor names of a layer in one family.
 pub struct Names {
     pub query: &'static str,
     pub key: &'static str,
@@ -24,7 +40,7 @@ pub struct Layer {
     rest: Rest,
 }
 
-/// What follows attention in a layer.
+/// The part of a layer after attention.
 pub struct Rest {
     attention_norm: LayerNorm,
     up: Linear,
@@ -41,7 +57,7 @@ impl Layer {
         place: &str,
         names: &Names,
         eps: f64,
-    ) -> std::result::Result<Vec<Self>, InputError> {
+    ) -> Result<Vec<Self>, InputError> {
         let ((heads, size), width) = (config.heads()?, config.width()?);
         let layers = (0..config.layers()?).map(|i| {
             let place = format!("{place}.{i}");
@@ -57,41 +73,43 @@ impl Layer {
     }
 
     /// `[tokens, width]` to the same; `bias` is `[heads, tokens, tokens]`.
-    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> candle_core::Result<Tensor> {
         self.rest.forward(rows, &self.attention.forward(rows, bias)?)
     }
 }
 
 impl Rest {
-    /// Of the layer at `place`, such as `encoder.layer.0`.
+    /// Reads the layer at `place`, such as `encoder.layer.0`.
     pub fn load(
         config: &Config,
         weights: &Weights,
         place: &str,
         names: &Names,
         eps: f64,
-    ) -> std::result::Result<Self, InputError> {
+    ) -> Result<Self, InputError> {
         let at = |name: &str| format!("{place}.{name}");
         let (width, wide) = (config.width()?, config.size(&["intermediate_size", "hidden_dim"])?);
         let activation = config.word(&["hidden_act", "activation"]).unwrap_or("gelu");
         Ok(Rest {
             attention_norm: weights.norm(&at(names.attention_norm), width, eps)?,
             up: weights.linear(&at(names.up), width, wide)?,
-            activation: activation.parse().map_err(|why: String| config.wrong(&why))?,
+            activation: activation
+                .parse()
+                .map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?,
             down: weights.linear(&at(names.down), wide, width)?,
             norm: weights.norm(&at(names.norm), width, eps)?,
         })
     }
 
-    /// The layer's rows, from what went into it and what attention made of that.
-    pub fn forward(&self, rows: &Tensor, attended: &Tensor) -> Result<Tensor> {
+    /// The layer's output, from its input and the output of attention.
+    pub fn forward(&self, rows: &Tensor, attended: &Tensor) -> candle_core::Result<Tensor> {
         let rows = self.attention_norm.forward(&(rows + attended)?)?;
         let wide = self.activation.forward(&self.up.forward(&rows)?)?;
         self.norm.forward(&(&rows + self.down.forward(&wide)?)?)
     }
 }
 
-/// Attention of several heads, over one sequence.
+/// Multi-head attention over one sequence.
 pub struct Attention {
     pub query: Linear,
     pub key: Linear,
@@ -102,18 +120,18 @@ pub struct Attention {
     pub scale: f64,
 }
 
-/// Keys and values of the tokens that came before.
+/// Keys and values of earlier tokens.
 #[derive(Default)]
 pub struct Past(Option<(Tensor, Tensor)>);
 
 impl Attention {
-    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> candle_core::Result<Tensor> {
         let split = |linear| self.split(linear, rows);
         self.seen(&split(&self.query)?, &split(&self.key)?, &split(&self.value)?, bias)
     }
 
-    /// The same for the newest row alone, which sees itself and what came before.
-    pub fn go_on(&self, row: &Tensor, past: &mut Past, bias: &Tensor) -> Result<Tensor> {
+    /// Attention of the newest row alone, to itself and earlier tokens.
+    pub fn go_on(&self, row: &Tensor, past: &mut Past, bias: &Tensor) -> candle_core::Result<Tensor> {
         let (key, value) = (self.split(&self.key, row)?, self.split(&self.value, row)?);
         let (keys, values) = match past.0.take() {
             Some((keys, values)) => (Tensor::cat(&[keys, key], 1)?, Tensor::cat(&[values, value], 1)?),
@@ -125,12 +143,18 @@ impl Attention {
     }
 
     /// `[tokens, width]` to `[heads, tokens, size]`.
-    fn split(&self, linear: &Linear, rows: &Tensor) -> Result<Tensor> {
+    fn split(&self, linear: &Linear, rows: &Tensor) -> candle_core::Result<Tensor> {
         let part = linear.forward(rows)?.reshape((rows.dim(0)?, self.heads, self.size))?;
         part.transpose(0, 1)?.contiguous()
     }
 
-    fn seen(&self, query: &Tensor, key: &Tensor, value: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    fn seen(
+        &self,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        bias: Option<&Tensor>,
+    ) -> candle_core::Result<Tensor> {
         let mut scores = (query.matmul(&key.t()?)? * self.scale)?;
         if let Some(bias) = bias {
             scores = (scores + bias)?;
@@ -140,8 +164,8 @@ impl Attention {
     }
 }
 
-/// What attention adds for the distance between two tokens: `[heads, tokens, tokens]` from a table with one row a bucket.
-pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> Result<Tensor> {
+/// The bias of attention by distance, `[heads, tokens, tokens]`, from a table with one row a bucket.
+pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
     let numbers: Vec<u32> = (0..tokens)
         .flat_map(|from| (0..tokens).map(move |to| bucket(to as i64 - from as i64, buckets, farthest)))
@@ -150,22 +174,22 @@ pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> Result<Ten
     table.index_select(&numbers, 0)?.reshape((tokens, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
-/// The same for the last of some tokens alone, in a network that only looks back: `[heads, 1, tokens]`.
-pub fn behind(table: &Tensor, tokens: usize, farthest: usize) -> Result<Tensor> {
+/// The bias for the last token alone in a causal network, `[heads, 1, tokens]`.
+pub fn behind(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
     let numbers: Vec<u32> = (0..tokens).rev().map(|far| within(far, buckets, farthest) as u32).collect();
     let numbers = Tensor::from_vec(numbers, tokens, table.device())?;
     table.index_select(&numbers, 0)?.reshape((1, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
-/// Half of the buckets look back and half ahead.
+/// Half of the buckets are for distances back and half for distances ahead.
 fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
     let half = buckets / 2;
     let side = if distance > 0 { half } else { 0 };
     (side + within(distance.unsigned_abs() as usize, half, farthest)) as u32
 }
 
-/// Near distances have a bucket each, far ones share by their logarithm.
+/// Near distances have one bucket each; far ones share buckets by their logarithm.
 fn within(far: usize, buckets: usize, farthest: usize) -> usize {
     let exact = buckets / 2;
     if far < exact {
@@ -174,4 +198,99 @@ fn within(far: usize, buckets: usize, farthest: usize) -> usize {
     // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
     let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
     (exact + (share * (buckets - exact) as f32) as usize).min(buckets - 1)
+}
+
+/// An activation function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// x
+    Identity,
+    /// tanh
+    Tanh,
+    /// max(x, 0)
+    Relu,
+    /// x · Φ(x)
+    Gelu,
+    /// GELU, approximated by tanh.
+    GeluTanh,
+    /// x · σ(x)
+    Silu,
+}
+
+/// No activation has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the activation {} is none of gelu, gelu_new, relu, silu, tanh and identity", excerpt(.0))]
+pub struct UnknownActivation(String);
+
+impl FromStr for Activation {
+    type Err = UnknownActivation;
+
+    /// Reads the names of `transformers` and PyTorch's class paths.
+    fn from_str(name: &str) -> Result<Self, UnknownActivation> {
+        match name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "identity" | "linear" => Ok(Activation::Identity),
+            "tanh" => Ok(Activation::Tanh),
+            "relu" => Ok(Activation::Relu),
+            "gelu" => Ok(Activation::Gelu),
+            "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Ok(Activation::GeluTanh),
+            "silu" | "swish" => Ok(Activation::Silu),
+            _ => Err(UnknownActivation(name.to_owned())),
+        }
+    }
+}
+
+impl Activation {
+    pub(super) fn forward(self, x: &Tensor) -> candle_core::Result<Tensor> {
+        match self {
+            Activation::Identity => Ok(x.clone()),
+            Activation::Tanh => x.tanh(),
+            Activation::Relu => x.relu(),
+            Activation::Gelu => x.gelu_erf(),
+            Activation::GeluTanh => x.gelu(),
+            Activation::Silu => x.silu(),
+        }
+    }
+}
+
+/// A dense layer.
+pub struct Dense {
+    linear: Linear,
+    activation: Activation,
+    /// Length of its output.
+    pub width: usize,
+}
+
+impl Dense {
+    /// Reads `NAME.weight`, and `NAME.bias` if present.
+    ///
+    /// # Errors
+    /// A tensor is missing or does not fit rows of `from` numbers.
+    pub fn load(
+        weights: &Weights,
+        name: &str,
+        from: usize,
+        activation: Activation,
+    ) -> Result<Self, InputError> {
+        let to = weights.shape(&format!("{name}.weight")).and_then(|shape| shape.first().copied());
+        let width = to.unwrap_or_default();
+        let linear = if weights.has(&format!("{name}.bias")) {
+            weights.linear(name, from, width)?
+        } else {
+            weights.linear_without_bias(name, from, width)?
+        };
+        Ok(Dense { linear, activation, width })
+    }
+
+    /// Applies the layer to one row.
+    ///
+    /// # Errors
+    /// The row has another length.
+    pub fn of(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
+        let made = || -> candle_core::Result<Vec<f32>> {
+            let width = row.len();
+            let row = Tensor::from_vec(row, (1, width), &Device::Cpu)?;
+            self.activation.forward(&self.linear.forward(&row)?)?.flatten_all()?.to_vec1()
+        };
+        made().map_err(|error| EncodeError(error.to_string()))
+    }
 }

@@ -1,38 +1,34 @@
-//! The networks of brought models, on candle: BERT, RoBERTa, MPNet, DistilBERT, DeBERTa, the encoder of T5, and a whole T5 that
-//! reads several sequences and writes.
+//! The networks of custom models, on candle.
 //!
-//! From token numbers to one row a token, to a classifier's numbers or to the scores of the next one, and nothing else: no tokenizer, no
-//! pooling, no network. A sequence is run alone and on one thread, so that its rows depend on nothing beside it; callers that want more
-//! cores call from more threads. Weights are kept in full precision, whatever they were stored in: processors are slow at halves.
+//! | file | holds |
+//! | --- | --- |
+//! | `mod` | a model of any family: token numbers to rows, or to the logits of a classifier |
+//! | `checkpoint` | `config.json` and the weights |
+//! | `layer` | the layers that families share |
+//! | `bert` | BERT, RoBERTa, DistilBERT, MPNet; DeBERTa, versions 2 and 3 |
+//! | `t5` | T5's encoder, and the whole T5 for fusion in decoder |
+//!
+//! Knows token numbers only: no tokenizer, no pooling, no network access. Each sequence runs alone on one thread, so its rows depend on
+//! nothing beside it; for more cores, call from more threads. Weights become f32 whatever they were stored in: processors are slow at f16.
+//! May use: encode's errors, input.
+
+use super::encoder::EncodeError;
+use crate::input::InputError;
+use layer::{Layers, on_one_thread};
 
 mod bert;
-mod classify;
-mod config;
-mod deberta;
-mod dense;
-mod distilbert;
+mod checkpoint;
 mod layer;
-mod mpnet;
 mod t5;
-mod weights;
 
-use std::path::Path;
-
-use candle_core::{Result, Tensor};
-
-pub use classify::Classifier;
-pub use config::Config;
-pub use dense::{Activation, Dense};
+pub use checkpoint::{Config, Weights, weight_files};
+pub use layer::{Activation, Dense, UnknownActivation};
 pub use t5::{Fusion, Part, Writing};
-pub use weights::{Weights, weight_files};
-
-use super::EncodeError;
-use crate::input::InputError;
 
 /// A network with its weights.
 pub struct Network(Box<dyn Layers>);
 
-/// The rows a network gives, one a token.
+/// The rows of a sequence, one a token.
 pub struct Rows {
     /// All numbers, row by row.
     pub numbers: Vec<f32>,
@@ -40,25 +36,19 @@ pub struct Rows {
     pub width: usize,
 }
 
-/// What every family can do.
-trait Layers: Send + Sync {
-    /// `kinds` says of every token to which text of a pair it belongs; it is empty where there is one text.
-    fn rows(&self, ids: &[u32], kinds: &[u32]) -> Result<Tensor>;
-}
-
 impl Network {
-    /// Takes the weights that the configuration asks for.
+    /// Builds the network that the configuration describes.
     ///
     /// # Errors
-    /// The family is none of these, a tensor is missing, or has another shape than the configuration says.
-    pub fn load(config: &Config, weights: &mut Weights) -> std::result::Result<Self, InputError> {
+    /// The family is not supported, or a tensor is missing or has another shape than configured.
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
         on_one_thread();
         let layers: Box<dyn Layers> = match config.model_type()? {
             "bert" | "dpr" => Box::new(bert::Bert::load(config, weights, false)?),
             "roberta" | "xlm-roberta" | "camembert" => Box::new(bert::Bert::load(config, weights, true)?),
-            "mpnet" => Box::new(mpnet::MpNet::load(config, weights)?),
-            "distilbert" => Box::new(distilbert::DistilBert::load(config, weights)?),
-            "deberta-v2" => Box::new(deberta::Deberta::load(config, weights)?),
+            "mpnet" => Box::new(bert::MpNet::load(config, weights)?),
+            "distilbert" => Box::new(bert::DistilBert::load(config, weights)?),
+            "deberta-v2" => Box::new(bert::Deberta::load(config, weights)?),
             "t5" => Box::new(t5::Encoder::load(config, weights)?),
             other => {
                 return Err(config.wrong(&format!(
@@ -73,13 +63,13 @@ impl Network {
     /// The rows of one sequence.
     ///
     /// # Errors
-    /// A token number is none of the network's, or there are too many.
-    pub fn rows(&self, ids: &[u32]) -> std::result::Result<Rows, EncodeError> {
+    /// A token number is out of range, or there are too many tokens.
+    pub fn rows(&self, ids: &[u32]) -> Result<Rows, EncodeError> {
         self.of_pair(ids, &[])
     }
 
-    fn of_pair(&self, ids: &[u32], kinds: &[u32]) -> std::result::Result<Rows, EncodeError> {
-        let made = || -> Result<Rows> {
+    fn of_pair(&self, ids: &[u32], kinds: &[u32]) -> Result<Rows, EncodeError> {
+        let made = || -> candle_core::Result<Rows> {
             let rows = self.0.rows(ids, kinds)?;
             let width = rows.dim(1)?;
             Ok(Rows { numbers: rows.flatten_all()?.to_vec1()?, width })
@@ -88,12 +78,84 @@ impl Network {
     }
 }
 
-/// candle spreads large products over threads, and with them the order of its sums.
-fn on_one_thread() {
-    gemm::set_threading_threshold(usize::MAX);
+const FAMILIES: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "deberta-v2"];
+
+/// A network for sequence classification: dense layers over the first token's row, the last with one logit a class.
+pub struct Classifier {
+    network: Network,
+    dense: Vec<Dense>,
+    /// The number of classes.
+    pub classes: usize,
 }
 
-/// An error that names a file.
-fn wrong(path: &Path, reason: impl Into<String>) -> InputError {
-    InputError::Unreadable { path: path.into(), reason: reason.into() }
+impl Classifier {
+    /// Builds the network and its head.
+    ///
+    /// # Errors
+    /// The family is not supported, there is no classifier head, or a tensor is missing or has another shape than configured.
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        let family = config.model_type()?;
+        if !FAMILIES.contains(&family) {
+            return Err(config.wrong(&format!(
+                "`model_type` is {}; of classifiers {} can be read",
+                crate::input::excerpt(family),
+                FAMILIES.join(", ")
+            )));
+        }
+        let network = Network::load(config, weights)?;
+        let width = config.width()?;
+        let mut dense = Vec::new();
+        let mut head = |weights: &mut Weights, name: &str, activation| -> Result<usize, InputError> {
+            let from = dense.last().map_or(width, |dense: &Dense| dense.width);
+            dense.push(Dense::load(weights, name, from, activation)?);
+            Ok(dense.last().map_or(0, |dense| dense.width))
+        };
+        let above = |weights: &mut Weights, name: &str| {
+            match weights.look_above(&format!("{name}.weight")) {
+            true => Ok(()),
+            false => Err(config.wrong(&format!(
+                "the weights have no `{name}`, so this model is no classifier; name one trained for NLI or stance"
+            ))),
+        }
+        };
+        let classes = match family {
+            "bert" => {
+                // The pooler is inside the network, so it is read before the prefix changes.
+                head(weights, "pooler.dense", Activation::Tanh)?;
+                above(weights, "classifier")?;
+                head(weights, "classifier", Activation::Identity)?
+            }
+            "roberta" | "xlm-roberta" | "camembert" => {
+                above(weights, "classifier.dense")?;
+                head(weights, "classifier.dense", Activation::Tanh)?;
+                head(weights, "classifier.out_proj", Activation::Identity)?
+            }
+            _ => {
+                let activation = config.word(&["pooler_hidden_act"]).unwrap_or("gelu");
+                let activation = activation
+                    .parse()
+                    .map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?;
+                above(weights, "pooler.dense")?;
+                head(weights, "pooler.dense", activation)?;
+                head(weights, "classifier", Activation::Identity)?
+            }
+        };
+        Ok(Classifier { network, dense, classes })
+    }
+
+    /// The logit of every class for one sequence; `kinds` holds the segment of every token.
+    ///
+    /// # Errors
+    /// A token number is out of range, there are too many tokens, or a logit is not finite.
+    pub fn logits(&self, ids: &[u32], kinds: &[u32]) -> Result<Vec<f32>, EncodeError> {
+        let rows = self.network.of_pair(ids, kinds)?;
+        let mut row = rows.numbers.get(..rows.width).unwrap_or_default().to_vec();
+        for dense in &self.dense {
+            row = dense.of(row)?;
+        }
+        match row.iter().all(|x| x.is_finite()) {
+            true => Ok(row),
+            false => Err(EncodeError("the classifier returned NaN or infinity".into())),
+        }
+    }
 }

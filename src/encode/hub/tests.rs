@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::encode::manifest::Manifest;
 
 const REVISION: &str = "0123456789abcdef0123456789abcdef01234567";
 const TOKEN: &str = "hf_secret";
@@ -17,7 +18,7 @@ struct Got {
     token: Option<String>,
 }
 
-/// A server on loopback that answers with whatever bytes `answer` gives, and remembers what it was asked.
+/// A loopback server that responds with the bytes of `answer` and records the requests.
 struct Server {
     url: String,
     got: Arc<Mutex<Vec<Got>>>,
@@ -58,7 +59,7 @@ impl Server {
         Server { url, got }
     }
 
-    fn asked(&self, part: &str) -> Vec<Got> {
+    fn requests(&self, part: &str) -> Vec<Got> {
         self.got.lock().unwrap().iter().filter(|got| got.path.contains(part)).cloned().collect()
     }
 }
@@ -99,7 +100,7 @@ fn listing() -> Vec<u8> {
     answer("200 OK", "", serde_json::json!({"sha": REVISION, "siblings": siblings}).to_string().as_bytes())
 }
 
-/// A file, from where it is asked for.
+/// A file from the requested offset on.
 fn part(got: &Got, bytes: &[u8]) -> Vec<u8> {
     match got.from {
         None => answer("200 OK", "", bytes),
@@ -110,7 +111,7 @@ fn part(got: &Got, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A hub that does everything right.
+/// A hub without faults.
 fn right(got: &Got) -> Vec<u8> {
     match got.path.rsplit('/').next().unwrap_or_default() {
         name if files().contains_key(name) => part(got, &files()[name]),
@@ -144,34 +145,34 @@ fn a_model_is_fetched_whole_with_a_redirect_that_does_not_see_the_token() {
         false => right(got),
     });
     let models = tempfile::tempdir().unwrap();
-    let told = Mutex::new(Vec::new());
-    let tell = |progress: Progress| told.lock().unwrap().push(progress);
-    let place = hub(&server).fetch("org/model", models.path(), &tell, &Stop::never()).unwrap();
+    let reports = Mutex::new(Vec::new());
+    let on_progress = |progress: Progress| reports.lock().unwrap().push(progress);
+    let place = hub(&server).fetch("org/model", models.path(), &on_progress, &Stop::never()).unwrap();
     for (name, bytes) in files() {
         assert_eq!(fs::read(place.join(name)).unwrap(), bytes, "{name}");
     }
     let manifest = Manifest::read(&place).unwrap();
     assert_eq!((manifest.revision.as_str(), manifest.files.len()), (REVISION, 3));
     manifest.check(&place).unwrap();
-    let told = told.into_inner().unwrap();
-    let last = told.last().unwrap();
-    assert!(told.len() > 2 && last.done == last.total && last.total >= 400, "{last:?}");
-    assert!(server.asked("").iter().all(|got| got.token.as_deref() == Some(&format!("Bearer {TOKEN}"))));
-    assert!(elsewhere.asked("cdn").iter().all(|got| got.token.is_none()));
+    let reports = reports.into_inner().unwrap();
+    let last = reports.last().unwrap();
+    assert!(reports.len() > 2 && last.done == last.total && last.total >= 400, "{last:?}");
+    assert!(server.requests("").iter().all(|got| got.token.as_deref() == Some(&format!("Bearer {TOKEN}"))));
+    assert!(elsewhere.requests("cdn").iter().all(|got| got.token.is_none()));
     let names: Vec<_> =
         fs::read_dir(models.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().all(|name| !name.to_string_lossy().contains("part")), "{names:?}");
-    // What is there is not asked for again.
-    let before = server.asked("").len();
+    // A fetched model is not requested again.
+    let before = server.requests("").len();
     fetch(&hub(&server), models.path()).unwrap();
-    assert_eq!(server.asked("").len(), before);
-    // A file that changed since is found.
+    assert_eq!(server.requests("").len(), before);
+    // A changed file is found.
     fs::write(place.join("vocab.txt"), "[SEP]\n").unwrap();
     assert!(manifest.check(&place).unwrap_err().to_string().contains("vocab.txt"));
 }
 
 #[test]
-fn a_connection_that_is_cut_is_taken_up_where_it_ended() {
+fn a_broken_connection_is_resumed() {
     let server = Server::start(|got, count| match (got.path.ends_with("safetensors"), count) {
         (true, 1) => {
             let mut cut = right(got);
@@ -183,12 +184,12 @@ fn a_connection_that_is_cut_is_taken_up_where_it_ended() {
     let models = tempfile::tempdir().unwrap();
     let place = fetch(&hub(&server), models.path()).unwrap();
     assert_eq!(fs::read(place.join("model.safetensors")).unwrap(), weights());
-    let asked: Vec<_> = server.asked("safetensors").iter().map(|got| got.from.unwrap_or(0)).collect();
+    let asked: Vec<_> = server.requests("safetensors").iter().map(|got| got.from.unwrap_or(0)).collect();
     assert!(asked.len() == 2 && asked[0] == 0 && asked[1] > 100_000, "{asked:?}");
 }
 
 #[test]
-fn a_second_run_goes_on_from_what_the_first_one_left_and_a_server_without_ranges_begins_anew() {
+fn a_second_run_resumes_and_a_server_without_ranges_starts_over() {
     for ranges in [true, false] {
         let server = Server::start(move |got, _| match ranges {
             true => right(got),
@@ -200,7 +201,7 @@ fn a_second_run_goes_on_from_what_the_first_one_left_and_a_server_without_ranges
         fs::write(part.join("model.safetensors.part"), &weights()[..1000]).unwrap();
         let place = fetch(&hub(&server), models.path()).unwrap();
         assert_eq!(fs::read(place.join("model.safetensors")).unwrap(), weights());
-        assert_eq!(server.asked("safetensors")[0].from, Some(1000));
+        assert_eq!(server.requests("safetensors")[0].from, Some(1000));
     }
 }
 
@@ -221,12 +222,12 @@ fn a_file_that_is_not_what_was_listed_is_removed() {
         "{error}"
     );
     assert!(!models.path().join("org--model").exists());
-    // The next try finds nothing wrong left behind.
+    // The next attempt finds no leftovers.
     fetch(&hub(&server), models.path()).unwrap();
 }
 
 #[test]
-fn refusals_say_what_to_do_and_never_the_token() {
+fn refusals_say_what_to_do_and_never_show_the_token() {
     for (status, words, tries) in [
         ("401 Unauthorized", "HF_TOKEN", 1),
         ("403 Forbidden", "accept the model's terms", 1),
@@ -239,23 +240,23 @@ fn refusals_say_what_to_do_and_never_the_token() {
         let models = tempfile::tempdir().unwrap();
         let error = fetch(&hub(&server), models.path()).unwrap_err();
         assert!(error.contains(words) && error.contains(&status[..3]) && !error.contains(TOKEN), "{error}");
-        assert_eq!(server.asked("").len(), tries, "{status}");
+        assert_eq!(server.requests("").len(), tries, "{status}");
     }
 }
 
 #[test]
-fn a_hub_that_is_busy_for_a_while_is_asked_again() {
+fn a_busy_hub_is_asked_again() {
     let server = Server::start(|got, count| match count {
         1 => answer("429 Too Many Requests", "Retry-After: 0\r\n", b""),
         _ => right(got),
     });
     let models = tempfile::tempdir().unwrap();
     fetch(&hub(&server), models.path()).unwrap();
-    assert_eq!(server.asked("safetensors").len(), 2);
+    assert_eq!(server.requests("safetensors").len(), 2);
 }
 
 #[test]
-fn a_hub_that_is_down_silent_endless_or_no_hub_is_told_so() {
+fn a_hub_that_is_down_silent_endless_or_no_hub_is_reported() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let models = tempfile::tempdir().unwrap();
     let mut down = Hub::at(&format!("http://{closed}"), None).unwrap();
@@ -264,7 +265,7 @@ fn a_hub_that_is_down_silent_endless_or_no_hub_is_told_so() {
     let error = fetch(&down, models.path()).unwrap_err();
     assert!(error.contains("HF_ENDPOINT") && error.contains("tried 5 times"), "{error}");
 
-    // It takes the connection and says nothing.
+    // It accepts the connection and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut hub = Hub::at(&format!("http://{}", silent.local_addr().unwrap()), None).unwrap();
     hub.backoff = down.backoff;
@@ -286,20 +287,20 @@ fn a_hub_that_is_down_silent_endless_or_no_hub_is_told_so() {
 }
 
 #[test]
-fn a_stop_ends_it_and_what_came_is_kept() {
+fn a_stop_ends_the_download_and_the_part_fetched_stays() {
     let now = Arc::new(AtomicU64::new(0));
     let stop = Stop::when_past(&now, 0);
     let server = Server::start(|got, _| right(got));
     let models = tempfile::tempdir().unwrap();
-    let tell = |progress: Progress| {
+    let on_progress = |progress: Progress| {
         if progress.done > 50 {
             now.store(1, Ordering::Relaxed);
         }
     };
-    let ended = hub(&server).fetch("org/model", models.path(), &tell, &stop);
+    let ended = hub(&server).fetch("org/model", models.path(), &on_progress, &stop);
     assert!(matches!(ended, Err(HubError::Stopped(_))));
     let part = models.path().join(format!("org--model.{}.part/model.safetensors.part", &REVISION[..12]));
     assert!(fs::metadata(part).unwrap().len() > 50_000);
     fetch(&hub(&server), models.path()).unwrap();
-    assert!(server.asked("safetensors")[1].from.is_some());
+    assert!(server.requests("safetensors")[1].from.is_some());
 }

@@ -1,4 +1,4 @@
-//! An open GGUF file: named values, and tensors taken from where they lie in it. Knows no model.
+//! A GGUF file: its header, and tensors read in place. Knows no model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,10 +9,153 @@ use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use memmap2::Mmap;
 
-use super::header::{CUT, Place, Value, header};
-use crate::input::InputError;
+use crate::input::{InputError, excerpt};
 
-/// Bytes of a tensor's beginning and end that tell it from others.
+pub(super) const CUT: &str = "it is cut short: fetch it again";
+
+/// The limit of nested arrays; no model's file needs any.
+const DEEPEST: usize = 4;
+
+/// A value of the header. Types that no model needs are `Other`.
+#[derive(Debug, PartialEq)]
+pub(super) enum Value {
+    Whole(u64),
+    Real(f64),
+    Truth(bool),
+    Text(String),
+    Texts(Vec<String>),
+    Wholes(Vec<u64>),
+    Reals(Vec<f64>),
+    Other,
+}
+
+/// A tensor's shape (longest stride first), ggml type number, and offset behind the header.
+pub(super) struct Place {
+    pub shape: Vec<u64>,
+    pub number: u32,
+    pub from: u64,
+}
+
+type Header = (HashMap<String, Value>, HashMap<String, Place>, u64);
+
+/// The values, the tensors, and the offset of their data.
+pub(super) fn header(bytes: &[u8]) -> Result<Header, String> {
+    if !bytes.starts_with(b"GGUF") {
+        let begins = excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(8)]));
+        return Err(format!("no GGUF file: it begins with {begins}, not with `GGUF`"));
+    }
+    let mut at = Cursor { bytes, at: 4 };
+    match at.u32()? {
+        2 | 3 => {}
+        other if other.swap_bytes() < 100 => {
+            return Err("its bytes are in big-endian order; take another file".into());
+        }
+        other => return Err(format!("a GGUF file of version {other}; 2 and 3 can be read")),
+    }
+    let (tensors, values) = (at.u64()?, at.u64()?);
+    let mut named = HashMap::new();
+    for _ in 0..values {
+        let (name, kind) = (at.string()?, at.u32()?);
+        named.insert(name, at.value(kind, 0)?);
+    }
+    let mut placed = HashMap::new();
+    for _ in 0..tensors {
+        let (name, sides) = (at.string()?, at.u32()?);
+        if sides > 4 {
+            return Err(format!("the tensor {} has {sides} dimensions; ggml knows 4", excerpt(&name)));
+        }
+        let mut shape = (0..sides).map(|_| at.u64()).collect::<Result<Vec<_>, _>>()?;
+        shape.reverse();
+        placed.insert(name, Place { shape, number: at.u32()?, from: at.u64()? });
+    }
+    let aligned = match named.get("general.alignment") {
+        None => 32,
+        Some(Value::Whole(aligned)) if aligned.is_power_of_two() => *aligned,
+        Some(_) => return Err("`general.alignment` is no power of two; fetch it again".into()),
+    };
+    let data = (at.at as u64).checked_next_multiple_of(aligned).ok_or(CUT)?;
+    Ok((named, placed, data))
+}
+
+/// Reads little-endian numbers in order.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, count: u64) -> Result<&'a [u8], String> {
+        let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
+        let taken = end.and_then(|end| self.bytes.get(self.at..end)).ok_or(CUT)?;
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    fn some<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        self.take(N as u64)?.try_into().map_err(|_| CUT.to_owned())
+    }
+
+    fn u32(&mut self) -> Result<u32, String> {
+        self.some().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, String> {
+        self.some().map(u64::from_le_bytes)
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let length = self.u64()?;
+        Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
+    }
+
+    fn value(&mut self, kind: u32, depth: usize) -> Result<Value, String> {
+        let whole = |number: i64| u64::try_from(number).map_or(Value::Other, Value::Whole);
+        Ok(match kind {
+            0 => Value::Whole(self.some::<1>()?[0].into()),
+            1 => whole(i8::from_le_bytes(self.some()?).into()),
+            2 => Value::Whole(u16::from_le_bytes(self.some()?).into()),
+            3 => whole(i16::from_le_bytes(self.some()?).into()),
+            4 => Value::Whole(self.u32()?.into()),
+            5 => whole(i32::from_le_bytes(self.some()?).into()),
+            6 => Value::Real(f32::from_le_bytes(self.some()?).into()),
+            7 => Value::Truth(self.some::<1>()?[0] != 0),
+            8 => Value::Text(self.string()?),
+            9 if depth < DEEPEST => self.array(depth)?,
+            10 => Value::Whole(self.u64()?),
+            11 => whole(i64::from_le_bytes(self.some()?)),
+            12 => Value::Real(f64::from_le_bytes(self.some()?)),
+            other => {
+                return Err(format!(
+                    "a value of an unknown type ({other}) at byte {}; fetch it again",
+                    self.at
+                ));
+            }
+        })
+    }
+
+    /// Each item takes at least one byte, so a false length ends with the file.
+    fn array(&mut self, depth: usize) -> Result<Value, String> {
+        let (kind, count) = (self.u32()?, self.u64()?);
+        let (mut texts, mut wholes, mut reals) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..count {
+            match self.value(kind, depth + 1)? {
+                Value::Text(text) => texts.push(text),
+                Value::Whole(number) => wholes.push(number),
+                Value::Real(number) => reals.push(number),
+                _ => {}
+            }
+        }
+        let all = |count_kept: usize| count_kept as u64 == count;
+        Ok(match kind {
+            8 => Value::Texts(texts),
+            6 | 12 if all(reals.len()) => Value::Reals(reals),
+            0..=5 | 10 | 11 if all(wholes.len()) => Value::Wholes(wholes),
+            _ => Value::Other,
+        })
+    }
+}
+
+/// How many bytes at each end of a tensor are hashed.
 const SAMPLED: u64 = 4 << 10;
 
 /// An open file.
@@ -28,7 +171,7 @@ impl Gguf {
     /// Maps a file and reads its header.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
-        // Safety: as with every file that is mapped, it must not be written while it is open; finished models are not.
+        // Safety: a mapped file must not be changed while it is open; finished models are not.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|error| InputError::unreadable(path, &error))?;
         let wrong = |reason| InputError::Unreadable { path: path.into(), reason };
         let (values, tensors, data) = header(&bytes).map_err(wrong)?;
@@ -44,8 +187,7 @@ impl Gguf {
         &self.path
     }
 
-    /// What tells the file from others: its length, its header, and how every tensor begins and ends. To hash gigabytes would take
-    /// longer than to load them.
+    /// Hashes the file's length, its header, and both ends of each tensor. Hashing gigabytes would take longer than loading them.
     pub fn sample(&self, hasher: &mut blake3::Hasher) {
         let end = self.bytes.len() as u64;
         let bytes = |from: u64, to: u64| &self.bytes[from.min(end) as usize..to.min(end) as usize];
@@ -103,14 +245,14 @@ impl Gguf {
         usize::try_from(*shape.first().filter(|_| shape.len() == 2)?).ok()
     }
 
-    /// A tensor of the shape that is asked for, with its longest stride first.
+    /// A tensor of the expected shape, longest stride first.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<QTensor, InputError> {
         let Some(place) = self.tensors.get(name) else {
             return Err(self.wrong(format!("the tensor `{name}` is missing; fetch the model again")));
         };
         if !place.shape.iter().copied().eq(shape.iter().map(|side| *side as u64)) {
-            let told = format!("the tensor `{name}` has the shape {:?}, expected {shape:?}", place.shape);
-            return Err(self.wrong(told));
+            let message = format!("the tensor `{name}` has the shape {:?}, expected {shape:?}", place.shape);
+            return Err(self.wrong(message));
         }
         let Some(kind) = kind(place.number) else {
             return Err(self.wrong(format!(
@@ -129,7 +271,7 @@ impl Gguf {
             let from = self.data.checked_add(place.from).and_then(|from| usize::try_from(from).ok());
             let range = from.and_then(|from| Some(from..from.checked_add(size)?)).ok_or("it is too large")?;
             let bytes = self.bytes.get(range).ok_or(CUT)?;
-            // candle takes the bytes for numbers where they lie, and panics if these cannot begin there.
+            // candle reads the numbers in place, and panics if they are not aligned.
             if !bytes.as_ptr().addr().is_multiple_of(align_of::<f32>()) {
                 return Err("it does not begin at a multiple of 4 bytes".into());
             }

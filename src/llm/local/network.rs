@@ -1,21 +1,124 @@
 //! The networks of the llama family on candle: llama (with Mistral, TinyLlama and SmolLM), qwen2 and qwen3.
-//!
-//! From tokens to the next one's logits. The three differ in how numbers are paired when they are turned by their place, in
-//! biases, and in norms of queries and keys; the file's own tensors tell the last two apart.
 
 use std::sync::Arc;
 
 use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{Device, Module, Result, Tensor};
+use candle_core::{Device, Module, Tensor};
 use candle_nn::kv_cache::KvCache;
 use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
 use candle_nn::rotary_emb::{rope, rope_i};
 
 use super::gguf::Gguf;
-use super::shape::Shape;
-use crate::input::InputError;
+use crate::input::{InputError, excerpt};
 
-/// By how many tokens the memory grows.
+/// The limit of any dimension, so that products of two do not overflow.
+const LARGEST: u64 = 1 << 24;
+
+/// The dimensions of a network of the llama family.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub blocks: usize,
+    pub width: usize,
+    pub inner: usize,
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub groups: usize,
+    pub head: usize,
+    pub vocabulary: usize,
+    /// How many tokens prompt and reply may have together.
+    pub window: usize,
+    pub eps: f32,
+    /// Rotary pairs are neighbours, not one number of each half.
+    pub neighbours: bool,
+    base: f64,
+    slower: f64,
+}
+
+impl Shape {
+    /// Reads it.
+    pub fn read(file: &Gguf) -> Result<Self, InputError> {
+        let kind = file.text("general.architecture").unwrap_or_default();
+        let neighbours = match kind {
+            "llama" => true,
+            "qwen2" | "qwen3" => false,
+            other => {
+                return Err(file.wrong(format!(
+                    "its architecture is {}; llama (with Mistral, TinyLlama and SmolLM), qwen2 and qwen3 can be read: serve it with \
+                     llama.cpp or Ollama and name that server with --llm",
+                    excerpt(other)
+                )));
+            }
+        };
+        let named = |name: &str| format!("{kind}.{name}");
+        let optional = |name: &str| match file.whole(&named(name)) {
+            Some(number) if (1..=LARGEST).contains(&number) => Ok(Some(number as usize)),
+            Some(number) => Err(file.wrong(format!("`{kind}.{name}` is {number}; fetch the model again"))),
+            None if file.wholes(&named(name)).is_some() => Err(file.wrong(format!(
+                "`{kind}.{name}` is an array, one number a block; such a model cannot be read"
+            ))),
+            None => Ok(None),
+        };
+        let side = |name: &str| {
+            let missing = || {
+                file.wrong(format!("`{kind}.{name}` is missing, or not one number; fetch the model again"))
+            };
+            optional(name)?.ok_or_else(missing)
+        };
+        let (width, heads) = (side("embedding_length")?, side("attention.head_count")?);
+        let groups = optional("attention.head_count_kv")?.unwrap_or(heads);
+        let head = optional("attention.key_length")?.unwrap_or(width / heads);
+        let vocabulary = file.rows("token_embd.weight");
+        let shape = Shape {
+            blocks: side("block_count")?,
+            width,
+            inner: side("feed_forward_length")?,
+            heads,
+            groups,
+            head,
+            vocabulary: vocabulary.ok_or_else(|| {
+                file.wrong("the tensor `token_embd.weight` is missing; fetch the model again")
+            })?,
+            // Within a sliding window, all tokens are visible.
+            window: side("context_length")?.min(optional("attention.sliding_window")?.unwrap_or(usize::MAX)),
+            eps: file.real(&named("attention.layer_norm_rms_epsilon")).unwrap_or(1e-5) as f32,
+            neighbours,
+            base: file.real(&named("rope.freq_base")).unwrap_or(10_000.0),
+            slower: file.real(&named("rope.scaling.factor")).unwrap_or(1.0),
+        };
+        let no = |why: &str| Err(file.wrong(format!("{why}; such a model cannot be read")));
+        let scaling = file.text(&named("rope.scaling.type")).unwrap_or(if shape.slower == 1.0 {
+            "none"
+        } else {
+            "linear"
+        });
+        if file.whole(&named("expert_count")).is_some_and(|count| count > 0) {
+            return no("it is a mixture of experts");
+        }
+        if !heads.is_multiple_of(groups) || head == 0 || head % 2 == 1 {
+            return no("its heads cannot be shared out evenly");
+        }
+        if optional("attention.value_length")?.is_some_and(|length| length != head)
+            || optional("rope.dimension_count")?.is_some_and(|length| length != head)
+        {
+            return no("its heads have parts of different lengths");
+        }
+        match scaling {
+            "none" => Ok(Shape { slower: 1.0, ..shape }),
+            "linear" if shape.slower >= 1.0 => Ok(shape),
+            other => no(&format!("its window is stretched in the way {}", excerpt(other))),
+        }
+    }
+
+    /// The rotary frequency of each pair of a head.
+    pub fn turns(&self) -> Vec<f32> {
+        (0..self.head)
+            .step_by(2)
+            .map(|at| (self.base.powf(-(at as f64 / self.head as f64)) / self.slower) as f32)
+            .collect()
+    }
+}
+
+/// By how many tokens the cache grows.
 const GROWTH: usize = 256;
 
 /// A network with its weights.
@@ -25,7 +128,7 @@ pub(super) struct Network {
     blocks: Vec<Block>,
     norm: Tensor,
     head: QMatMul,
-    /// How fast each pair of numbers turns.
+    /// The rotary frequency of each pair.
     turns: Vec<f32>,
 }
 
@@ -49,22 +152,22 @@ struct Linear {
 }
 
 impl Linear {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
         let y = self.weight.forward(x)?;
         self.bias.as_ref().map_or(Ok(y.clone()), |bias| y.broadcast_add(bias))
     }
 }
 
-/// What a network has read so far.
+/// The keys and values of the tokens read so far.
 pub(super) struct Memory {
     blocks: Vec<KvCache>,
     read: usize,
 }
 
 impl Network {
-    /// Takes the weights that the shape asks for.
-    pub fn load(file: &Gguf, shape: Shape) -> std::result::Result<Self, InputError> {
-        // candle spreads large products over threads, and with them the order of its sums.
+    /// Reads the weights.
+    pub fn load(file: &Gguf, shape: Shape) -> Result<Self, InputError> {
+        // candle splits large products over threads, which changes the order of sums.
         gemm::set_threading_threshold(usize::MAX);
         let wrong = |error: candle_core::Error| file.wrong(error.to_string());
         let vector =
@@ -107,7 +210,7 @@ impl Network {
             Arc::clone(&embedding)
         };
         let mut turns = shape.turns();
-        // Llama 3.1 and its successors slow down the slowest pairs.
+        // Llama 3.1 and later scale the low frequencies.
         if file.has("rope_freqs.weight") {
             let factors = vector("rope_freqs.weight", turns.len())?.to_vec1::<f32>().map_err(wrong)?;
             turns.iter_mut().zip(factors).for_each(|(turn, factor)| *turn /= factor);
@@ -122,18 +225,18 @@ impl Network {
         })
     }
 
-    /// Nothing read yet.
+    /// An empty cache.
     pub fn memory(&self) -> Memory {
         Memory { blocks: self.blocks.iter().map(|_| KvCache::new(2, GROWTH)).collect(), read: 0 }
     }
 
-    /// Reads more tokens and gives the logits of what may follow the last.
-    pub fn read(&self, ids: &[u32], memory: &mut Memory) -> Result<Vec<f32>> {
+    /// Reads more tokens and returns the logits of the next one.
+    pub fn read(&self, ids: &[u32], memory: &mut Memory) -> candle_core::Result<Vec<f32>> {
         let eps = self.shape.eps;
         let (cos, sin) = self.angles(memory.read, ids.len())?;
         let hidden = hidden(memory.read, ids.len())?;
         let mut x = self.embedding.embedding(&Tensor::new(ids, &Device::Cpu)?)?;
-        for (block, kept) in self.blocks.iter().zip(&mut memory.blocks) {
+        for (block, cache) in self.blocks.iter().zip(&mut memory.blocks) {
             let h = rms_norm(&x, &block.before, eps)?;
             let q = self.turned(
                 &block.queries.forward(&h)?,
@@ -147,7 +250,7 @@ impl Network {
                 &cos,
                 &sin,
             )?;
-            let (k, v) = kept.append(&k, &self.by_head(&block.values.forward(&h)?)?)?;
+            let (k, v) = cache.append(&k, &self.by_head(&block.values.forward(&h)?)?)?;
             x = (x + block.out.forward(&self.attended(&q, &k, &v, hidden.as_ref())?)?)?;
             let h = rms_norm(&x, &block.between, eps)?;
             let h = (silu(&block.gate.forward(&h)?)? * block.up.forward(&h)?)?;
@@ -159,12 +262,18 @@ impl Network {
     }
 
     /// (tokens, heads × head) to (1, heads, tokens, head).
-    fn by_head(&self, x: &Tensor) -> Result<Tensor> {
+    fn by_head(&self, x: &Tensor) -> candle_core::Result<Tensor> {
         let tokens = x.dim(0)?;
         x.reshape((1, tokens, (), self.shape.head))?.transpose(1, 2)?.contiguous()
     }
 
-    fn turned(&self, x: &Tensor, norm: Option<&Tensor>, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    fn turned(
+        &self,
+        x: &Tensor,
+        norm: Option<&Tensor>,
+        cos: &Tensor,
+        sin: &Tensor,
+    ) -> candle_core::Result<Tensor> {
         let mut x = self.by_head(x)?;
         if let Some(norm) = norm {
             x = rms_norm(&x, norm, self.shape.eps)?;
@@ -172,8 +281,14 @@ impl Network {
         if self.shape.neighbours { rope_i(&x, cos, sin) } else { rope(&x, cos, sin) }
     }
 
-    /// Several heads of queries share one of keys and values; they are told apart by rows, so that nothing is copied.
-    fn attended(&self, q: &Tensor, k: &Tensor, v: &Tensor, hidden: Option<&Tensor>) -> Result<Tensor> {
+    /// Several query heads share one head of keys and values; they become rows of it, so nothing is copied.
+    fn attended(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        hidden: Option<&Tensor>,
+    ) -> candle_core::Result<Tensor> {
         let Shape { heads, groups, head, .. } = self.shape;
         let (tokens, all) = (q.dim(2)?, k.dim(2)?);
         let q = q.reshape((groups, heads / groups * tokens, head))?;
@@ -187,7 +302,7 @@ impl Network {
         read.transpose(0, 1)?.reshape((tokens, heads * head))
     }
 
-    fn angles(&self, from: usize, tokens: usize) -> Result<(Tensor, Tensor)> {
+    fn angles(&self, from: usize, tokens: usize) -> candle_core::Result<(Tensor, Tensor)> {
         let places: Vec<f32> = (from..from + tokens).map(|place| place as f32).collect();
         let places = Tensor::from_vec(places, (tokens, 1), &Device::Cpu)?;
         let angles = places.broadcast_mul(&Tensor::new(self.turns.as_slice(), &Device::Cpu)?)?;
@@ -195,8 +310,8 @@ impl Network {
     }
 }
 
-/// What hides later tokens from earlier ones; a single token sees all.
-fn hidden(read: usize, tokens: usize) -> Result<Option<Tensor>> {
+/// The causal mask; a single token needs none.
+fn hidden(read: usize, tokens: usize) -> candle_core::Result<Option<Tensor>> {
     if tokens == 1 {
         return Ok(None);
     }

@@ -1,15 +1,23 @@
-//! Against tiny random models that `tools/llm/make_gguf_fixture.py` made, and what Python makes of them.
+//! Tiny random models from `tools/llm/make_gguf_fixture.py`, compared with what Python computes.
 
+use super::model::{AT_ONCE, Job, LOOK};
+use crate::llm::{Chat as _, ChatError, Request, Tokens};
+use crate::work::{Stop, Stopped};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use serde::Deserialize;
 
-use super::*;
+use super::gguf;
+use super::gguf::Gguf;
+use super::model::{Draw, Local};
+use super::network::{Network, Shape};
+use super::prompt::{Template, Vocabulary};
+use crate::engine::{LaneQuery, Lists, Opening, Recipe, Setup, rank};
 use crate::expand::{Form, Source};
-use crate::pipeline::{Asked, Lists, Opening, Recipe, Setup, rank};
 use crate::question::Question;
 
 const ARCHITECTURES: [&str; 4] = ["llama", "pieces", "qwen2", "qwen3"];
@@ -38,7 +46,7 @@ fn expected() -> Expected {
 
 fn request(max_tokens: u32) -> Request {
     let Expected { system, question, .. } = expected();
-    Request { system, prompt: question, temperature: 0.0, max_tokens, sample: 0 }
+    Request { system, prompt: question, max_tokens, ..Request::default() }
 }
 
 /// A model of changed bytes, in a folder that goes with it.
@@ -143,9 +151,9 @@ fn a_stopped_reply_makes_room_for_the_next() {
     model.reply(&request(12), &Stop::never()).unwrap();
     let now = Arc::new(AtomicU64::new(0));
     let ask = |request, stop| {
-        let (tell, told) = sync_channel(1);
-        model.jobs.send(Job { request, stop, tell }).unwrap();
-        told
+        let (sender, receiver) = sync_channel(1);
+        model.jobs.send(Job { request, stop, sender }).unwrap();
+        receiver
     };
     // Without the stop this one would be read for minutes; what is written may end at any token.
     let long = Request { prompt: "quick ".repeat(100_000), ..request(1) };
@@ -182,7 +190,7 @@ fn a_text_that_spells_a_control_token_ends_no_turn_and_begins_none() {
 }
 
 #[test]
-fn files_of_one_name_are_told_apart_by_every_tensor_and_the_tokenizer_beside() {
+fn files_of_one_name_are_distinguished_by_every_tensor_and_the_tokenizer_beside() {
     let name = |change: &dyn Fn(&mut Vec<u8>), beside: bool| {
         let (folder, model) = changed("llama.gguf", change);
         if !beside {
@@ -196,7 +204,7 @@ fn files_of_one_name_are_told_apart_by_every_tensor_and_the_tokenizer_beside() {
     assert_eq!(name(&|_| (), false), same);
     let mut names = vec![same, name(&|_| (), true)];
     names.push(name(&|bytes| set(bytes, "llama.context_length", 99), false));
-    let (_, tensors, data) = header::header(&fs::read(fixture("llama.gguf")).unwrap()).unwrap();
+    let (_, tensors, data) = gguf::header(&fs::read(fixture("llama.gguf")).unwrap()).unwrap();
     for place in tensors.values() {
         names.push(name(&|bytes| bytes[(data + place.from) as usize] ^= 1, false));
     }
@@ -210,8 +218,8 @@ fn files_of_one_name_are_told_apart_by_every_tensor_and_the_tokenizer_beside() {
 fn a_prompt_longer_than_the_window_is_refused_with_both_lengths() {
     let model = Local::open(&fixture("llama.gguf")).unwrap();
     let long = Request { prompt: "quick ".repeat(800), ..request(12) };
-    let Err(ChatError::Refused(told)) = model.reply(&long, &Stop::never()) else { panic!() };
-    assert!(told.contains("the model takes 1024 with its reply"), "{told}");
+    let Err(ChatError::Refused(message)) = model.reply(&long, &Stop::never()) else { panic!() };
+    assert!(message.contains("the model takes 1024 with its reply"), "{message}");
     let odd = Request { temperature: f32::NAN, ..request(12) };
     assert!(matches!(model.reply(&odd, &Stop::never()), Err(ChatError::Refused(_))));
 }
@@ -229,8 +237,8 @@ fn a_tokenizer_beside_the_file_is_taken_instead() {
     let path = folder.path().join("m.gguf");
     fs::copy(fixture("llama.gguf"), &path).unwrap();
     fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
-    let told = Local::open(&path).unwrap_err().to_string();
-    assert!(told.contains("tokenizer.json: no tokenizer that can be read"), "{told}");
+    let message = Local::open(&path).unwrap_err().to_string();
+    assert!(message.contains("tokenizer.json: no tokenizer that can be read"), "{message}");
     let beside = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
     fs::write(folder.path().join("tokenizer.json"), beside).unwrap();
     let vocabulary = Vocabulary::read(&Gguf::open(&path).unwrap()).unwrap();
@@ -247,7 +255,7 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
         let question =
             Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
         let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
-        let list = rank(&setup, &recipe, Asked::plainly(&question), &mut lists, &Stop::never()).unwrap();
+        let list = rank(&setup, &recipe, LaneQuery::plainly(&question), &mut lists, &Stop::never()).unwrap();
         list.trace.expansion().unwrap().clone()
     };
     let named = format!("gguf:{}", fixture("qwen3.gguf").display());
@@ -262,7 +270,7 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
 }
 
 #[test]
-fn a_file_that_is_no_model_is_told_when_it_is_opened() {
+fn a_file_that_is_no_model_is_reported_when_it_is_opened() {
     for (change, words) in [
         (
             Box::new(|bytes: &mut Vec<u8>| bytes[..2].copy_from_slice(b"PK"))
@@ -303,8 +311,8 @@ fn a_file_that_is_no_model_is_told_when_it_is_opened() {
         ),
     ] {
         let (_folder, opened) = changed("llama.gguf", change);
-        let told = opened.unwrap_err();
-        assert!(told.contains("changed.gguf") && told.contains(words), "{words}: {told}");
+        let message = opened.unwrap_err();
+        assert!(message.contains("changed.gguf") && message.contains(words), "{words}: {message}");
     }
     let (_folder, opened) = changed("llama.gguf", |bytes| {
         rename(bytes, "llama.block_count", "general.alignment");
@@ -314,7 +322,7 @@ fn a_file_that_is_no_model_is_told_when_it_is_opened() {
 }
 
 #[test]
-fn weights_that_are_missing_cut_or_of_another_kind_are_told_when_something_is_asked() {
+fn weights_that_are_missing_cut_or_of_another_kind_are_reported_when_something_is_asked() {
     for (change, words) in [
         (
             Box::new(|bytes: &mut Vec<u8>| rename(bytes, "blk.1.ffn_up", "blk.1.ffn_ap"))
@@ -342,8 +350,8 @@ fn weights_that_are_missing_cut_or_of_another_kind_are_told_when_something_is_as
         ),
     ] {
         let (_folder, model) = changed("llama.gguf", change);
-        let told = model.unwrap().reply(&request(12), &Stop::never()).unwrap_err().to_string();
-        assert!(told.contains("changed.gguf") && told.contains(words), "{words}: {told}");
+        let message = model.unwrap().reply(&request(12), &Stop::never()).unwrap_err().to_string();
+        assert!(message.contains("changed.gguf") && message.contains(words), "{words}: {message}");
     }
 }
 
@@ -353,9 +361,12 @@ fn no_byte_of_the_header_can_make_it_panic() {
     for at in (4..end).step_by(127) {
         for flip in [0x01, 0x80] {
             let (_folder, model) = changed("pieces.gguf", |bytes| bytes[at] ^= flip);
-            let told = model.map(|model| model.reply(&request(2), &Stop::never()));
+            let message = model.map(|model| model.reply(&request(2), &Stop::never()));
             let panicked = |error: &ChatError| error.to_string().contains("thread of the model has ended");
-            assert!(!matches!(&told, Ok(Err(error)) if panicked(error)), "byte {at} by {flip}: {told:?}");
+            assert!(
+                !matches!(&message, Ok(Err(error)) if panicked(error)),
+                "byte {at} by {flip}: {message:?}"
+            );
         }
     }
 }

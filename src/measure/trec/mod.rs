@@ -2,30 +2,258 @@
 //!
 //! Readers take a name for messages and any [`std::io::BufRead`], so decompression and `-` belong to
 //! whoever opens the file. A file is read whole or not at all: every bad line is counted, the first
-//! [`lines::SHOWN`] are told, and nothing is imported by halves.
+//! [`SHOWN`] are reported, and nothing is imported by halves.
 //!
 //! | file | owns |
 //! | --- | --- |
-//! | [`lines`] | lines, and errors as `FILE:LINE: expected …, found …` |
+//! | `mod` | lines, and errors as `FILE:LINE: expected …, found …` |
 //! | [`run`] | a run in memory, its order, and `qid Q0 docid rank score tag` |
-//! | `build` | a run while it is read |
-//! | [`rank_llm`] | the JSON runs of rank_llm and BERDS, whose objects `shape` knows |
-//! | [`qrels`] | graded qrels, TREC, BEIR and PIR |
-//! | [`diversity`] | judgements per perspective |
+//! | [`rank_llm`] | the JSON runs of rank_llm and BERDS |
+//! | [`qrels`] | graded qrels (TREC, BEIR, PIR), and judgments per perspective |
 //! | [`mod@write`] | runs and both kinds of qrels, out |
+//!
+//! May use: input, and the support sets of `measure`.
 
-mod build;
-pub mod diversity;
-pub mod lines;
+use std::fmt::Display;
+use std::io::{BufRead, Read};
+use std::{fmt, io};
+
+use thiserror::Error;
+
 pub mod qrels;
 pub mod rank_llm;
 pub mod run;
-mod shape;
 pub mod write;
 
-pub use diversity::{Absent, DiversityQrels, read_diversity_qrels};
-pub use lines::{LineError, LineErrors, TrecError};
-pub use qrels::{Qrels, read_beir_qrels, read_jsonl_qrels, read_qrels};
-pub use rank_llm::{Carried, is_text_id, read_json_run, read_rank_llm, text_id};
+pub use qrels::{
+    Absent, DiversityQrels, Qrels, read_beir_qrels, read_diversity_qrels, read_jsonl_qrels, read_qrels,
+};
+pub use rank_llm::{RunPassage, is_text_id, read_json_run, read_rank_llm, text_id};
 pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run, read_run_top};
 pub use write::{write_diversity_qrels, write_qrels, write_run};
+
+/// How many bad lines are listed; the rest are counted.
+pub const SHOWN: usize = 20;
+
+/// Longest piece of a file quoted in a message, in characters.
+const QUOTED: usize = 60;
+/// Bytes that a line may have.
+const LONGEST: usize = 64 << 20;
+
+/// One bad line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError {
+    /// The file as the user named it.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// What should have stood there.
+    pub expected: String,
+    /// What stood there.
+    pub found: String,
+}
+
+impl Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, expected, found } = self;
+        write!(f, "{file}:{line}: expected {expected}, found {found}")
+    }
+}
+
+/// The bad lines of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineErrors {
+    /// The first [`SHOWN`], in file order.
+    pub first: Vec<LineError>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Display for LineErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.first.iter().enumerate() {
+            let line_break = if index == 0 { "" } else { "\n" };
+            write!(f, "{line_break}{error}")?;
+        }
+        match self.total - self.first.len() {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+/// Why a file was not read.
+#[derive(Debug, Error)]
+pub enum TrecError {
+    /// The bytes could not be had.
+    #[error("{file}: {source}")]
+    Io {
+        /// As the user named it.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The bytes were not what the format asks for.
+    #[error("{0}")]
+    Lines(LineErrors),
+}
+
+/// Collects the bad lines of one file.
+struct Problems {
+    file: String,
+    first: Vec<LineError>,
+    total: usize,
+}
+
+impl Problems {
+    pub fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), first: Vec::new(), total: 0 }
+    }
+
+    pub fn report(&mut self, line: usize, expected: impl Into<String>, found: impl Into<String>) {
+        self.total += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(LineError {
+                file: self.file.clone(),
+                line,
+                expected: expected.into(),
+                found: found.into(),
+            });
+        }
+    }
+
+    /// A second line for what an earlier one had settled.
+    pub fn report_repeated(&mut self, line: usize, what: &str, id: &str, first: usize) {
+        let found = format!("{} again (first on line {first})", quoted(id));
+        self.report(line, format!("one line for each {what}"), found);
+    }
+
+    pub fn finish<T>(self, value: T) -> Result<T, TrecError> {
+        if self.total == 0 {
+            return Ok(value);
+        }
+        Err(TrecError::Lines(LineErrors { first: self.first, total: self.total }))
+    }
+}
+
+/// A piece of a file as a message shows it: in backticks, short, with control characters made visible.
+fn quoted(text: &str) -> String {
+    let mut shown = String::from("`");
+    for (index, character) in text.chars().enumerate() {
+        if index == QUOTED {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.push('`');
+    shown
+}
+
+/// Gives every line that is not blank to `take`, with its number, without its line ending.
+///
+/// A line that is not UTF-8 is reported and passed over. A byte-order mark at the start is dropped.
+fn each_line(
+    mut reader: impl BufRead,
+    problems: &mut Problems,
+    mut take: impl FnMut(&mut Problems, usize, &str),
+) -> Result<(), TrecError> {
+    let mut bytes = Vec::new();
+    for number in 1.. {
+        bytes.clear();
+        // A line without end is no line of a table: what follows it is not read.
+        let read = Read::by_ref(&mut reader)
+            .take(LONGEST as u64 + 1)
+            .read_until(b'\n', &mut bytes)
+            .map_err(|source| TrecError::Io { file: problems.file.clone(), source })?;
+        if read == 0 {
+            break;
+        }
+        if read > LONGEST {
+            problems.report(number, format!("a line of at most {} MB", LONGEST >> 20), "a longer one");
+            break;
+        }
+        match std::str::from_utf8(&bytes) {
+            Ok(line) => {
+                let line = line.trim_end_matches(['\n', '\r']);
+                let line = match number {
+                    1 => line.strip_prefix('\u{feff}').unwrap_or(line),
+                    _ => line,
+                };
+                if !line.trim().is_empty() {
+                    take(problems, number, line);
+                }
+            }
+            Err(error) => {
+                let place = error.valid_up_to() + 1;
+                problems.report(number, "UTF-8 text", format!("other bytes at byte {place}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(bytes: &[u8]) -> (Vec<(usize, String)>, Problems) {
+        let mut problems = Problems::of("f");
+        let mut lines = Vec::new();
+        each_line(bytes, &mut problems, |_, number, line| {
+            lines.push((number, line.to_owned()));
+        })
+        .unwrap();
+        (lines, problems)
+    }
+
+    #[test]
+    fn line_endings_marks_and_blank_lines_are_not_content() {
+        let (lines, _) = lines_of("\u{feff}a\r\n\r\n  \nb".as_bytes());
+        assert_eq!(lines, [(1, "a".to_owned()), (4, "b".to_owned())]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_utf_8_is_reported_and_the_next_is_still_read() {
+        let (lines, problems) = lines_of(b"ok\nb\xffd\nok\n");
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            problems.finish(()).unwrap_err().to_string(),
+            "f:2: expected UTF-8 text, found other bytes at byte 2"
+        );
+    }
+
+    #[test]
+    fn twenty_are_listed_and_the_rest_counted() {
+        let mut problems = Problems::of("f");
+        for line in 1..=23 {
+            problems.report(line, "x", "y");
+        }
+        let text = problems.finish(()).unwrap_err().to_string();
+        assert_eq!(text.lines().count(), 21);
+        assert!(text.ends_with("f:20: expected x, found y\n… and 3 more"));
+    }
+
+    #[test]
+    fn what_stood_there_is_cut_and_made_safe() {
+        assert_eq!(quoted("a\x1b[2Jb"), "`a\\u{1b}[2Jb`");
+        assert_eq!(quoted(&"é".repeat(61)), format!("`{}…`", "é".repeat(60)));
+    }
+
+    #[test]
+    fn a_failing_reader_names_the_file() {
+        struct Broken;
+        impl io::Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("disk gone"))
+            }
+        }
+        let result = each_line(io::BufReader::new(Broken), &mut Problems::of("f"), |_, _, _| {});
+        assert_eq!(result.unwrap_err().to_string(), "f: disk gone");
+    }
+}

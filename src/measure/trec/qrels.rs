@@ -1,10 +1,15 @@
-//! Graded judgements of (question, passage) pairs: TREC qrels, BEIR's TSV, and PIR's JSONL.
+//! Judgments: graded ones of (question, passage) pairs as TREC, BEIR and PIR write them, and ones per perspective.
+//!
+//! A file per perspective has the perspective in its second column, from 1. The number of perspectives is *not* read from there: a side without
+//! a judged passage would vanish from the denominators. Take it from the question.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
-use super::lines::{Problems, TrecError, each_line, quoted};
 use super::run::columns_found;
+use super::{Problems, TrecError, each_line, quoted};
+use crate::input::unquoted;
+use crate::measure::support::{MAX_PERSPECTIVES, SupportSet};
 
 /// Grades by question and passage, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +49,7 @@ impl Qrels {
 /// # Errors
 /// Lines without four columns, grades that are not whole numbers, and a pair judged twice, which is what
 /// a file per perspective looks like here: that one is for
-/// [`read_diversity_qrels`](super::read_diversity_qrels).
+/// [`read_diversity_qrels`].
 pub fn read_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecError> {
     let mut problems = Problems::of(file);
     let mut building = QrelsBuilder::default();
@@ -85,7 +90,7 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
             }
             return;
         };
-        // Without a header no column is known; one error tells more than one for every line.
+        // Without a header no column is known; one error is enough.
         let Some(places) = known else { return };
         let columns: Vec<&str> = line.split('\t').collect();
         let [Some(question), Some(passage), Some(grade)] = places.map(|place| columns.get(place).copied())
@@ -99,7 +104,7 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
             return;
         };
         match (unquoted(question), unquoted(passage)) {
-            (Some(question), Some(passage)) => {
+            (Ok(question), Ok(passage)) => {
                 building.add(problems, number, [&question, &passage], grade);
             }
             _ => problems.report(number, "balanced quotes", quoted(line)),
@@ -153,17 +158,6 @@ fn beir_header(line: &str) -> Option<[usize; 3]> {
     Some([question?, passage?, score?])
 }
 
-/// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled; `None` for
-/// one that begins with a quote and does not end so.
-fn unquoted(field: &str) -> Option<String> {
-    let Some(rest) = field.strip_prefix('"') else {
-        return Some(field.to_owned());
-    };
-    let inner = rest.strip_suffix('"')?;
-    let undoubled = inner.replace("\"\"", "");
-    (!undoubled.contains('"')).then(|| inner.replace("\"\"", "\""))
-}
-
 #[derive(Default)]
 struct QrelsBuilder {
     qrels: Qrels,
@@ -181,6 +175,157 @@ impl QrelsBuilder {
             problems.report_repeated(line, &what, passage, first);
         }
     }
+}
+
+/// What it means that a label file says nothing about a passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The file is `complete`: it supports nothing.
+    SupportsNothing,
+    /// The file holds `positives`: nobody knows.
+    Unjudged,
+}
+
+/// Grades of one passage by perspective, from 0.
+type ByPerspective = BTreeMap<usize, i32>;
+
+/// Grades by question, passage and perspective.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiversityQrels {
+    questions: BTreeMap<String, BTreeMap<String, ByPerspective>>,
+}
+
+impl DiversityQrels {
+    /// Ids of the questions that have a judgement, in order.
+    pub fn questions(&self) -> impl Iterator<Item = &str> {
+        self.questions.keys().map(String::as_str)
+    }
+
+    /// Every judgement of one question: passage, perspective from 0, grade; in order.
+    pub fn judgements(&self, question: &str) -> impl Iterator<Item = (&str, usize, i32)> {
+        self.questions.get(question).into_iter().flatten().flat_map(|(passage, grades)| {
+            grades.iter().map(|(&perspective, &grade)| (passage.as_str(), perspective, grade))
+        })
+    }
+
+    /// The highest perspective judged, from 0: a lower bound of m, never m itself.
+    pub fn highest_perspective(&self, question: &str) -> Option<usize> {
+        self.judgements(question).map(|(_, perspective, _)| perspective).max()
+    }
+
+    /// Every judged passage with the perspectives it supports at a grade of at least `rel`; in order.
+    pub fn pool(&self, question: &str, rel: i32) -> Vec<(&str, SupportSet)> {
+        self.questions
+            .get(question)
+            .into_iter()
+            .flatten()
+            .map(|(passage, grades)| (passage.as_str(), supported(grades, rel)))
+            .collect()
+    }
+
+    /// The support of each passage of a ranking, in rank order.
+    pub fn ranked<'a>(
+        &self,
+        question: &str,
+        ranking: impl IntoIterator<Item = &'a str>,
+        rel: i32,
+        absent: Absent,
+    ) -> Vec<Option<SupportSet>> {
+        let judged = self.questions.get(question);
+        let unlabelled = match absent {
+            Absent::SupportsNothing => Some(SupportSet::EMPTY),
+            Absent::Unjudged => None,
+        };
+        ranking
+            .into_iter()
+            .map(|passage| {
+                judged
+                    .and_then(|judged| judged.get(passage))
+                    .map(|grades| supported(grades, rel))
+                    .or(unlabelled)
+            })
+            .collect()
+    }
+
+    /// Judgements for `NAME.qrels`: a passage's highest grade over the perspectives.
+    pub fn any_perspective(&self) -> Qrels {
+        let mut any = Qrels::default();
+        for (question, passages) in &self.questions {
+            for (passage, grades) in passages {
+                if let Some(&highest) = grades.values().max() {
+                    any.insert(question, passage, highest);
+                }
+            }
+        }
+        any
+    }
+
+    /// Sets one grade, the perspective counted from 0, and gives back the one it replaces.
+    ///
+    /// # Errors
+    /// For a perspective no [`SupportSet`] can hold.
+    pub fn insert(
+        &mut self,
+        question: &str,
+        passage: &str,
+        perspective: usize,
+        grade: i32,
+    ) -> Result<Option<i32>, super::super::PerspectiveError> {
+        SupportSet::EMPTY.with(perspective)?;
+        Ok(self
+            .questions
+            .entry(question.to_owned())
+            .or_default()
+            .entry(passage.to_owned())
+            .or_default()
+            .insert(perspective, grade))
+    }
+}
+
+fn supported(grades: &ByPerspective, rel: i32) -> SupportSet {
+    grades
+        .iter()
+        .filter(|&(_, &grade)| grade >= rel)
+        // `insert` lets no other perspective in.
+        .fold(SupportSet::EMPTY, |set, (&perspective, _)| set.with(perspective).unwrap_or(set))
+}
+
+/// Reads `qid perspective docid rel`, the perspective counted from 1.
+///
+/// # Errors
+/// Lines without four columns, perspectives outside 1 to [`MAX_PERSPECTIVES`], grades that are not whole
+/// numbers, and a triple judged twice.
+pub fn read_diversity_qrels(file: &str, reader: impl BufRead) -> Result<DiversityQrels, TrecError> {
+    let mut problems = Problems::of(file);
+    let mut qrels = DiversityQrels::default();
+    let mut lines: HashMap<(String, String, usize), usize> = HashMap::new();
+    each_line(reader, &mut problems, |problems, number, line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [question, perspective, passage, grade] = columns[..] else {
+            let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
+            problems.report(number, "4 columns (qid perspective docid rel)", found);
+            return;
+        };
+        let from_one: Option<usize> = perspective.parse().ok();
+        let Some(from_one) = from_one.filter(|p| (1..=MAX_PERSPECTIVES).contains(p)) else {
+            let expected = format!("a perspective from 1 to {MAX_PERSPECTIVES} (column 2)");
+            problems.report(number, expected, quoted(perspective));
+            return;
+        };
+        let Ok(grade) = grade.parse() else {
+            problems.report(number, "a whole number as grade (column 4)", quoted(grade));
+            return;
+        };
+        let triple = (question.to_owned(), passage.to_owned(), from_one);
+        let first = *lines.entry(triple).or_insert(number);
+        if first != number {
+            let what = format!("passage of question {}, perspective {from_one}", quoted(question));
+            problems.report_repeated(number, &what, passage, first);
+        } else if let Err(error) = qrels.insert(question, passage, from_one - 1, grade) {
+            problems.report(number, "a perspective", error.to_string());
+        }
+    })?;
+    problems.finish(qrels)
 }
 
 #[cfg(test)]
@@ -205,13 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_and_repeated_lines_of_qrels_are_told() {
+    fn bad_and_repeated_lines_of_qrels_are_reported() {
         let message = trec("1 0 a 2\n1 0 a\n1 0 b 1.5\n1 1 a 2\n").unwrap_err().to_string();
         assert_eq!(
             message,
             "q.qrels:2: expected 4 columns (qid iter docid rel), found 3 columns in `1 0 a`\n\
-             q.qrels:3: expected a whole number as grade (column 4), found `1.5`\n\
-             q.qrels:4: expected one line for each passage of question `1`, found `a` again (first on line 1)"
+         q.qrels:3: expected a whole number as grade (column 4), found `1.5`\n\
+         q.qrels:4: expected one line for each passage of question `1`, found `a` again (first on line 1)"
         );
     }
 
@@ -253,12 +398,65 @@ mod tests {
     }
 
     #[test]
-    fn short_lines_and_grades_that_are_no_numbers_are_told() {
+    fn short_lines_and_grades_that_are_no_numbers_are_reported() {
         let message = beir("query-id\tcorpus-id\tscore\nq\ta\nq\ta\tyes\n").unwrap_err().to_string();
         assert_eq!(
             message,
             "q.tsv:2: expected 3 columns separated by tabs, found 2 columns in `q\\ta`\n\
-             q.tsv:3: expected a whole number as score, found `yes`"
+         q.tsv:3: expected a whole number as score, found `yes`"
         );
+    }
+
+    fn read(text: &str) -> Result<DiversityQrels, TrecError> {
+        read_diversity_qrels("d.qrels", text.as_bytes())
+    }
+
+    fn sample() -> DiversityQrels {
+        read("q 1 a 1\nq 2 a 1\nq 2 b 0\nq 2 c 2\n").unwrap()
+    }
+
+    #[test]
+    fn one_passage_may_support_several_perspectives() {
+        let both = SupportSet::of([0, 1]).unwrap();
+        let second = SupportSet::of([1]).unwrap();
+        let qrels = sample();
+        assert_eq!(qrels.pool("q", 1), [("a", both), ("b", SupportSet::EMPTY), ("c", second)]);
+        assert_eq!(qrels.pool("q", 2), [("a", SupportSet::EMPTY), ("b", SupportSet::EMPTY), ("c", second)]);
+        assert_eq!(qrels.highest_perspective("q"), Some(1));
+        assert_eq!(qrels.highest_perspective("other"), None);
+    }
+
+    #[test]
+    fn what_silence_means_depends_on_the_file() {
+        let qrels = sample();
+        let ranked = |absent| qrels.ranked("q", ["b", "x"], 1, absent);
+        assert_eq!(ranked(Absent::Unjudged), [Some(SupportSet::EMPTY), None]);
+        assert_eq!(ranked(Absent::SupportsNothing), [Some(SupportSet::EMPTY); 2]);
+    }
+
+    #[test]
+    fn over_all_perspectives_the_highest_grade_stays() {
+        let any = sample().any_perspective();
+        let judged = any.question("q").unwrap();
+        assert_eq!((judged["a"], judged["b"], judged["c"]), (1, 0, 2));
+    }
+
+    #[test]
+    fn bad_lines_and_repeated_triples_are_reported() {
+        let message =
+            read("q 0 a 1\nq 129 a 1\nq 1 a x\nq 1 a\nq 1 a 1\nq 2 a 1\nq 1 a 0\n").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "d.qrels:1: expected a perspective from 1 to 128 (column 2), found `0`\n\
+         d.qrels:2: expected a perspective from 1 to 128 (column 2), found `129`\n\
+         d.qrels:3: expected a whole number as grade (column 4), found `x`\n\
+         d.qrels:4: expected 4 columns (qid perspective docid rel), found 3 columns in `q 1 a`\n\
+         d.qrels:7: expected one line for each passage of question `q`, perspective 1, found `a` again (first on line 5)"
+        );
+    }
+
+    #[test]
+    fn a_perspective_beyond_the_last_cannot_be_put_in() {
+        assert!(DiversityQrels::default().insert("q", "a", 128, 1).is_err());
     }
 }

@@ -1,19 +1,19 @@
-//! Runs in JSON: `[{query, candidates|hits}]` of rank_llm and `[{question, perspectives, ctxs}]` of BERDS, or the same objects
-//! one a line. They carry the passages' texts, which are handed on and not kept.
+//! Runs in JSON: `[{query, candidates|hits}]` of rank_llm and `[{question, perspectives, ctxs}]` of BERDS, or one such object a
+//! line. The caller receives the passages' texts; the run keeps none.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use serde_json::value::RawValue;
 
-use super::build::RunBuilder;
-use super::lines::{Problems, TrecError, quoted};
-use super::run::{RankedPassage, Run, RunOrder, folded};
-use super::shape::{Hit, Id, Query, Question};
+use super::run::{RankedPassage, Run, RunBuilder, RunOrder, finite, folded};
+use super::{Problems, TrecError, quoted};
 
 /// A passage as a run carries it.
 #[derive(Clone, Copy, Debug)]
-pub struct Carried<'a> {
+pub struct RunPassage<'a> {
     /// Where it stood, from 1.
     pub line: usize,
     /// Its id, or what [`text_id`] makes of its text.
@@ -45,7 +45,7 @@ pub fn read_rank_llm(file: &str, reader: impl BufRead, order: RunOrder) -> Resul
     read_json_run(file, reader, order, usize::MAX, &mut |_| {})
 }
 
-/// [`read_rank_llm`], keeping each question's first `depth` passages only, and telling `each` of every text.
+/// [`read_rank_llm`], keeping each question's first `depth` passages only, and calling `each` with every text.
 ///
 /// # Errors
 /// As [`read_rank_llm`].
@@ -54,7 +54,7 @@ pub fn read_json_run(
     mut reader: impl BufRead,
     order: RunOrder,
     depth: usize,
-    each: &mut dyn FnMut(Carried<'_>),
+    each: &mut dyn FnMut(RunPassage<'_>),
 ) -> Result<Run, TrecError> {
     let mut text = String::new();
     reader.read_to_string(&mut text).map_err(|source| TrecError::Io { file: file.to_owned(), source })?;
@@ -76,7 +76,7 @@ struct Reading<'a> {
     text: Located<'a>,
     problems: Problems,
     building: RunBuilder,
-    each: &'a mut dyn FnMut(Carried<'_>),
+    each: &'a mut dyn FnMut(RunPassage<'_>),
 }
 
 impl<'a> Reading<'a> {
@@ -141,7 +141,7 @@ impl<'a> Reading<'a> {
             };
             if let Some(text) = text {
                 self.building.has_texts();
-                (self.each)(Carried { line, id: &passage, title, text });
+                (self.each)(RunPassage { line, id: &passage, title, text });
             }
             let passage = RankedPassage { line, rank: hit.rank, id: passage, score: hit.score.0 };
             self.building.add(&mut self.problems, place, passage);
@@ -187,6 +187,127 @@ impl<'a> Located<'a> {
     }
 }
 
+/// An id, which some files write as a number.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "an id (a string or a whole number)")]
+enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl Id {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a query (a string, or {text, qid})")]
+enum Query {
+    Text(String),
+    Full { text: String, qid: Option<Id> },
+}
+
+/// A question with its list.
+#[derive(Deserialize)]
+#[serde(try_from = "Written<'a>", bound(deserialize = "'de: 'a"))]
+struct Question<'a> {
+    query: Query,
+    qid: Option<Id>,
+    hits: Vec<&'a RawValue>,
+    perspectives: Vec<String>,
+    supports: Option<usize>,
+    /// It has BERDS's names.
+    berds: bool,
+}
+
+#[derive(Deserialize)]
+struct Written<'a> {
+    query: Option<Query>,
+    question: Option<String>,
+    #[serde(alias = "id")]
+    qid: Option<Id>,
+    #[serde(borrow, alias = "candidates", alias = "ctxs")]
+    hits: Vec<&'a RawValue>,
+    #[serde(default)]
+    perspectives: Vec<String>,
+    supports: Option<usize>,
+}
+
+impl<'a> TryFrom<Written<'a>> for Question<'a> {
+    type Error = &'static str;
+
+    fn try_from(written: Written<'a>) -> Result<Self, Self::Error> {
+        let Written { query, question, qid, hits, perspectives, supports } = written;
+        let berds = query.is_none();
+        let query =
+            query.or_else(|| question.map(Query::Text)).ok_or("missing field `query` or `question`")?;
+        Ok(Question { query, qid, hits, perspectives, supports, berds })
+    }
+}
+
+/// A passage of a list.
+#[derive(Deserialize)]
+struct Hit<'a> {
+    qid: Option<Id>,
+    #[serde(alias = "id")]
+    docid: Option<Id>,
+    rank: Option<i64>,
+    score: Score,
+    #[serde(borrow)]
+    title: Option<Cow<'a, str>>,
+    #[serde(borrow, alias = "content", alias = "contents")]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    doc: Option<Doc<'a>>,
+}
+
+/// A score, which some files write as a string.
+struct Score(f64);
+
+impl<'de> Deserialize<'de> for Score {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a score (a number)")]
+        enum Either {
+            Number(f64),
+            Text(String),
+        }
+        match Either::deserialize(deserializer)? {
+            Either::Number(score) => Ok(Score(score)),
+            Either::Text(text) => finite(&text).map(Score).ok_or_else(|| D::Error::custom("not a score")),
+        }
+    }
+}
+
+/// rank_llm's newer files hold the passage as its index had it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Doc<'a> {
+    Fields {
+        #[serde(borrow)]
+        title: Option<Cow<'a, str>>,
+        #[serde(borrow, alias = "segment", alias = "contents", alias = "content", alias = "passage")]
+        text: Option<Cow<'a, str>>,
+    },
+    Other(serde::de::IgnoredAny),
+}
+
+impl Hit<'_> {
+    /// Title and text.
+    fn texts(&self) -> (&str, Option<&str>) {
+        let (title, text) = match &self.doc {
+            Some(Doc::Fields { title, text }) => (title.as_deref(), text.as_deref()),
+            _ => (None, None),
+        };
+        let title = self.title.as_deref().or(title).unwrap_or_default();
+        (title, self.text.as_deref().or(text))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,8 +324,8 @@ mod tests {
     fn the_older_form_has_the_question_id_in_its_hits() {
         let run = read(
             r#"[{"query": "who", "hits": [
-                {"content": "t", "qid": 7, "docid": "a", "rank": 1, "score": 2},
-                {"content": "t", "qid": "7", "docid": 12, "rank": 2, "score": 1.5}]}]"#,
+            {"content": "t", "qid": 7, "docid": "a", "rank": 1, "score": 2},
+            {"content": "t", "qid": "7", "docid": 12, "rank": 2, "score": 1.5}]}]"#,
         )
         .unwrap();
         let question = run.question("7").unwrap();
@@ -252,11 +373,11 @@ mod tests {
     }
 
     #[test]
-    fn each_bad_object_is_told_with_the_line_it_starts_on() {
+    fn each_bad_object_is_reported_with_the_line_it_starts_on() {
         let text = "[\n{\"query\": 5, \"hits\": []},\n{\"query\": \"w\", \"hits\": [\n\
-                    {\"qid\": 1, \"docid\": \"a\", \"score\": 1},\n{\"qid\": 1, \"score\": 1},\n\
-                    {\"qid\": 2, \"docid\": \"b\", \"score\": 1},\n{\"qid\": 1, \"docid\": \"a\", \"score\": 1}]},\n\
-                    {\"query\": \"w\", \"hits\": []}]";
+                {\"qid\": 1, \"docid\": \"a\", \"score\": 1},\n{\"qid\": 1, \"score\": 1},\n\
+                {\"qid\": 2, \"docid\": \"b\", \"score\": 1},\n{\"qid\": 1, \"docid\": \"a\", \"score\": 1}]},\n\
+                {\"query\": \"w\", \"hits\": []}]";
         let message = message(text);
         let lines: Vec<&str> = message.lines().collect();
         assert!(

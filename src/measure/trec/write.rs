@@ -5,8 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::diversity::DiversityQrels;
-use super::qrels::Qrels;
+use super::qrels::{DiversityQrels, Qrels};
 use super::run::RankedPassage;
 
 /// Writes rankings as `qid Q0 docid rank score tag`, ranks from 1.

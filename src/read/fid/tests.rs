@@ -1,5 +1,5 @@
-//! FiD against the Python `transformers` classes, on tiny random checkpoints (`tools/reader/make_fid_fixture.py`), and what is said
-//! of folders that cannot be right.
+//! FiD compared with the Python `transformers` classes on tiny random checkpoints (`tools/reader/make_fid_fixture.py`), and
+//! folders that must be refused.
 
 use std::fs;
 use std::path::PathBuf;
@@ -121,8 +121,8 @@ fn the_order_of_the_passages_changes_no_bit_and_each_keeps_its_share() {
                 assert!((share - shares[context.rank - 1]).abs() < 1e-6);
             }
         }
-        let told = reordered(&fid, &case.question, &own, (5, 1), &Stop::never()).unwrap();
-        assert_eq!(told.same, 5);
+        let shuffled = reordered(&fid, &case.question, &own, (5, 1), &Stop::never()).unwrap();
+        assert_eq!(shuffled.same, 5);
     }
 }
 
@@ -132,7 +132,7 @@ fn a_list_read_at_every_k_encodes_each_passage_once_and_says_what_a_fresh_reader
     let case = cases.iter().max_by_key(|case| case.passages.len()).unwrap();
     let (passages, fid) = (case.passages(), open("gated"));
     let answers = each_k(&fid, &case.question, &passages, 0, &Stop::never(), &mut |k, _| {
-        assert!(fid.known.len() <= k);
+        assert!(fid.memory.count() <= k);
     })
     .unwrap();
     assert_eq!(answers.last().unwrap().text, case.text);
@@ -141,7 +141,7 @@ fn a_list_read_at_every_k_encodes_each_passage_once_and_says_what_a_fresh_reader
         assert_eq!(*answer, fresh);
     }
     let distinct: std::collections::HashSet<_> = case.passages.iter().collect();
-    assert_eq!(fid.known.len(), distinct.len());
+    assert_eq!(fid.memory.count(), distinct.len());
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn a_stop_ends_the_reading_between_passages_and_between_tokens() {
     let now = Arc::new(AtomicU64::new(0));
     let stop = Stop::when_past(&now, 0);
     let (_, read) = fid.read(&case.question, &case.passages(), &stop).unwrap();
-    assert_eq!(fid.known.len(), 3);
+    assert_eq!(fid.memory.count(), 3);
     now.store(1, Ordering::Relaxed);
     assert_eq!(fid.write(&read, &stop), Err(ReadError::Stopped(Stopped)));
     assert_eq!(fid.answer("another", &case.passages(), &stop), Err(ReadError::Stopped(Stopped)));
     assert!(fid.attention("another", &case.passages(), &stop).unwrap_err().is_stop());
-    assert_eq!(fid.known.len(), 3, "nothing more was encoded");
+    assert_eq!(fid.memory.count(), 3, "nothing more was encoded");
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn a_configuration_that_contradicts_the_weights_or_the_tokenizer_is_refused() {
         ("feed_forward_proj", json!("gated-gelu"), &["wi_1", "missing"]),
         ("feed_forward_proj", json!("mish"), &["config.json", "mish"]),
         ("relative_attention_num_buckets", json!(16), &["relative_attention_bias", "16"]),
-        ("relative_attention_num_buckets", json!(0), &["config.json", "told apart"]),
-        ("relative_attention_max_distance", json!(16), &["config.json", "told apart"]),
+        ("relative_attention_num_buckets", json!(0), &["config.json", "are invalid"]),
+        ("relative_attention_max_distance", json!(16), &["config.json", "are invalid"]),
         ("eos_token_id", json!([1, 2]), &["config.json", "eos_token_id"]),
         ("eos_token_id", json!(4096), &["config.json", "end with 4096"]),
         ("decoder_start_token_id", json!(-1), &["config.json", "decoder_start_token_id"]),
@@ -247,7 +247,7 @@ fn a_configuration_that_contradicts_the_weights_or_the_tokenizer_is_refused() {
 }
 
 #[test]
-fn scores_of_their_own_are_told_by_the_old_switch_too() {
+fn scores_of_their_own_are_recognised_by_the_old_switch_too() {
     let folder = copy("plain-untied");
     change(folder.path(), "scale_decoder_outputs", Value::Null);
     change(folder.path(), "tie_word_embeddings", json!(false));

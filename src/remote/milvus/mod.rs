@@ -1,25 +1,30 @@
-//! Milvus over gRPC, by its official SDK: a collection's vectors, and BM25 over its texts.
-
-mod fill;
-mod schema;
-#[cfg(test)]
-mod tests;
+//! Milvus over gRPC, by its official SDK: a collection's vectors, and BM25 over its texts. `schema` creates and checks collections.
+//!
+//! May use: input, net, work.
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use milvus::v2::prelude::{
-    ClientV2, CollectionSchema, ConnectConfig, ConsistencyLevel, DescribeCollectionRequest, Error,
-    HasCollectionRequest, Ids, MetricType, RetryConfig, SearchRequest, SearchVectors, TelemetryConfig,
+    ClientV2, CollectionSchema, ConnectConfig, ConsistencyLevel, CreateCollectionRequest,
+    DescribeCollectionRequest, Error, FieldData, HasCollectionRequest, Ids, InsertRequest,
+    LoadCollectionRequest, MetricType, QueryRequest, RetryConfig, SearchRequest, SearchVectors,
+    TelemetryConfig, UpsertRequest,
 };
+use parking_lot::Mutex;
 
-use super::{
-    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, tame, unreached, variable,
+use super::address::{
+    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, unreached, variable,
 };
+use crate::input::tame;
 use crate::net::{NetError, Waiting};
 use crate::work::Stop;
+use schema::{LONGEST, LONGEST_ID, VECTOR};
+
+#[cfg(test)]
+mod loopback_tests;
+mod schema;
 
 /// The token that is sent, `user:password` or a key.
 const TOKEN: &str = "PARALLAX_MILVUS_TOKEN";
@@ -33,7 +38,7 @@ pub struct Milvus {
     patience: (Duration, Duration),
     /// The client, once there is a connection.
     client: Mutex<Option<ClientV2>>,
-    /// The schema, once it has been looked at and found right.
+    /// The schema, once it was checked.
     schema: Mutex<Option<CollectionSchema>>,
 }
 
@@ -49,28 +54,28 @@ impl Milvus {
             sealed(place, TOKEN)?;
         }
         let (place, client, schema) = (place.clone(), Mutex::default(), Mutex::default());
-        let waiting = Waiting::start("milvus").map_err(RemoteError::Unreached)?;
+        let waiting = Waiting::start("milvus").map_err(|error| RemoteError::Unreached(error.to_string()))?;
         let patience = (Duration::from_secs(10), Duration::from_secs(30));
         Ok(Milvus { place, token, waiting, patience, client, schema })
     }
 
-    /// The client. Nothing is locked while the server is waited for: whoever asks meanwhile may be stopped.
+    /// The client. No lock is held while waiting for the server, so other calls can still be stopped.
     fn client(&self, stop: &Stop) -> Result<ClientV2, RemoteError> {
-        if let Some(client) = &*self.client.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(client) = &*self.client.lock() {
             return Ok(client.clone());
         }
         let host = self.place.host();
         let port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         let habit = if self.place.is_safe() { 443 } else { 80 };
         let at = if port { host.to_owned() } else { format!("{host}:{habit}") };
-        // The SDK waits for a server that is not there, and cannot say why.
+        // The SDK waits for a server that is down, and does not report why.
         self.waiting.knock(&at, stop).map_err(|error| unreached(&self.place, error))?;
         let mut config = ConnectConfig::new()
             .uri(&self.place.url)
             .connect_timeout(self.patience.0)
             .rpc_timeout(self.patience.1)
             .retry(RetryConfig::new().max_attempts(4).initial_backoff(Duration::from_millis(500)))
-            // Nothing is told to a server but what a lane or a push asks of it.
+            // A server gets nothing but the requests of a lane or a push.
             .telemetry(TelemetryConfig::new().enabled(false));
         if let Some(token) = &self.token {
             config = config.token(token);
@@ -78,13 +83,13 @@ impl Milvus {
         let connected = self.waiting.wait(async move { ClientV2::new(&config).await }, stop);
         let connected = connected.map_err(|error| unreached(&self.place, error))?;
         let client = connected.map_err(|error| match error {
-            // Which of the SDK's two clocks goes first is chance.
+            // Either of the SDK's two clocks may end first.
             Error::Grpc(status) if matches!(status.code() as i32, 1 | 4) => {
                 self.failed(&Error::Timeout("connecting".into()))
             }
             error => self.failed(&error),
         })?;
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
+        *self.client.lock() = Some(client.clone());
         Ok(client)
     }
 
@@ -102,20 +107,20 @@ impl Milvus {
         done.map_err(|error| self.failed(&error))
     }
 
-    /// What the SDK says, with what to do.
+    /// An error of the SDK, with what to do.
     fn failed(&self, error: &Error) -> RemoteError {
         let url = &self.place.url;
-        let words = |said: &str| match self.token.as_deref().filter(|token| !token.is_empty()) {
-            Some(token) => tame(&said.replace(token, "(token)")),
-            None => tame(said),
+        let words = |words_of_server: &str| match self.token.as_deref().filter(|token| !token.is_empty()) {
+            Some(token) => tame(&words_of_server.replace(token, "(token)")),
+            None => tame(words_of_server),
         };
         match error {
             Error::RetryExhausted { source, attempts } => match self.failed(source) {
-                RemoteError::Unreached(told) => {
-                    RemoteError::Unreached(format!("{told} (tried {attempts} times)"))
+                RemoteError::Unreached(message) => {
+                    RemoteError::Unreached(format!("{message} (tried {attempts} times)"))
                 }
-                RemoteError::Refused(told) => {
-                    RemoteError::Refused(format!("{told} (tried {attempts} times)"))
+                RemoteError::Refused(message) => {
+                    RemoteError::Refused(format!("{message} (tried {attempts} times)"))
                 }
                 other => other,
             },
@@ -130,7 +135,7 @@ impl Milvus {
                     "{url} did not answer within {:?}; it may be overloaded, try again later",
                     self.patience.1
                 )),
-                // gRPC has one number for a full server and for a request that is too large.
+                // gRPC uses one number for a full server and for a request that is too large.
                 8 if status.message().contains("larger than max") => RemoteError::TooLarge(format!(
                     "{url} takes no requests of this size ({})",
                     words(status.message())
@@ -145,10 +150,12 @@ impl Milvus {
                     words(status.message())
                 )),
             },
-            Error::Timeout(said) if !said.starts_with("connecting") => RemoteError::Unreached(format!(
-                "{url} took too long ({}); it may be overloaded, try again later",
-                words(said)
-            )),
+            Error::Timeout(words_of_server) if !words_of_server.starts_with("connecting") => {
+                RemoteError::Unreached(format!(
+                    "{url} took too long ({}); it may be overloaded, try again later",
+                    words(words_of_server)
+                ))
+            }
             Error::Timeout(_) => RemoteError::Unreached(format!(
                 "{url} took the connection and did not answer as Milvus does; check the address, and whether it asks for https://"
             )),
@@ -160,20 +167,20 @@ impl Milvus {
         }
     }
 
-    /// A value of the SDK's that cannot be made is this program's fault or the server's, never the user's.
+    /// If a value of the SDK cannot be built, the fault is this program's or the server's, never the user's.
     fn built<T>(&self, made: Result<T, Error>) -> Result<T, RemoteError> {
         made.map_err(|error| self.failed(&error))
     }
 
-    /// Whether the collection is there; where its schema differs from what is needed, that is told. One that was found right before
-    /// is not asked for again.
+    /// Whether the collection exists; fails if its schema differs from what is needed. A schema that fitted before is not requested
+    /// again.
     fn is_there(
         &self,
         differs: impl Fn(&CollectionSchema) -> Vec<String>,
         stop: &Stop,
     ) -> Result<bool, RemoteError> {
-        let known = |schema: &CollectionSchema| differs(schema).is_empty();
-        if self.schema.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(known) {
+        let fits = |schema: &CollectionSchema| differs(schema).is_empty();
+        if self.schema.lock().as_ref().is_some_and(fits) {
             return Ok(true);
         }
         let name = &self.place.name;
@@ -189,11 +196,11 @@ impl Milvus {
         if !differs.is_empty() {
             return Err(other_schema(&self.place, &differs));
         }
-        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = Some(schema);
+        *self.schema.lock() = Some(schema);
         Ok(true)
     }
 
-    /// Searches a field, after a look at the schema.
+    /// Searches a field, after a check of the schema.
     fn search(
         &self,
         (field, metric, vectors): (&str, MetricType, SearchVectors),
@@ -208,7 +215,7 @@ impl Milvus {
             .collection_name(&self.place.name)
             .vector_field(field)
             .vectors(vectors)
-            // A server whose index compares otherwise says so, instead of giving scores of another kind.
+            // A server with another metric then reports an error instead of returning scores of another kind.
             .metric_type(metric)
             // What was pushed is found.
             .consistency_level(ConsistencyLevel::Strong)
@@ -235,7 +242,7 @@ impl Engine for Milvus {
     fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
         let texts = SearchVectors::EmbeddedText(vec![text.to_owned()]);
         let hits = self.search((schema::TERMS, MetricType::Bm25, texts), schema::terms, depth, stop)?;
-        // BM25 is never below zero; Milvus Lite gives it as a distance, with a minus sign.
+        // BM25 is never negative; Milvus Lite returns it as a distance, with a minus sign.
         Ok(hits.into_iter().map(|hit| Scored { score: hit.score.abs(), ..hit }).collect())
     }
 
@@ -250,12 +257,12 @@ impl Engine for Milvus {
         self.make(dimensions, stop)
     }
 
-    fn known(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
+    fn stored_hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
         self.hashes(ids, stop)
     }
 
     fn size(&self, row: &Row) -> usize {
-        fill::size(row)
+        size(row)
     }
 
     fn put(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {
@@ -264,5 +271,116 @@ impl Engine for Milvus {
 
     fn finish(&self, stop: &Stop) -> Result<u64, RemoteError> {
         self.count(stop)
+    }
+}
+
+impl Milvus {
+    fn make(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
+        let name = self.place.name.as_str();
+        let made = !self.is_there(|there| schema::whole(there, dimensions), stop)?;
+        if made {
+            let request = CreateCollectionRequest::builder()
+                .collection_name(name)
+                .schema(schema::new(dimensions))
+                .index_params(schema::indexes());
+            let request = self.built(request.build())?;
+            self.with(stop, |client| async move { client.create_collection(request).await })?;
+        }
+        // Reading hashes needs a loaded collection, and an old one may have been released. Loading a large one takes
+        // minutes; a stop ends the waiting, no limit of the SDK does.
+        let load = LoadCollectionRequest::builder().collection_name(name).sync(true).timeout_ms(0);
+        let load = self.built(load.build())?;
+        self.with(stop, |client| async move { client.load_collection(load).await })?;
+        Ok(made)
+    }
+
+    fn hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
+        // Not `get`: it sends the ids as values of a template, which Milvus Lite does not know.
+        let request = QueryRequest::builder()
+            .collection_name(&self.place.name)
+            .filter(format!("id in {}", serde_json::json!(ids)))
+            .output_fields(["id", "hash"])
+            .limit(ids.len() as i64)
+            .consistency_level(ConsistencyLevel::Strong);
+        let request = self.built(request.build())?;
+        let got = self.with(stop, |client| async move { client.query(request).await })?;
+        let mut found = HashMap::new();
+        for row in self.built(got.results().rows())? {
+            found.insert(
+                self.built(row.get_str("id"))?.to_owned(),
+                self.built(row.get_str("hash"))?.to_owned(),
+            );
+        }
+        Ok(found)
+    }
+
+    fn upsert(&self, rows: &[Row], stop: &Stop) -> Result<(), RemoteError> {
+        if let Some(row) = rows.iter().find(|row| row.id.len() > LONGEST_ID) {
+            return Err(RemoteError::Refused(format!(
+                "the id {} has {} bytes, and the collection takes {LONGEST_ID}; give the passage a shorter one",
+                crate::input::excerpt(&row.id),
+                row.id.len()
+            )));
+        }
+        let text =
+            |name: &str, of: &dyn Fn(&Row) -> String| FieldData::varchar(name, rows.iter().map(of).collect());
+        let columns = vec![
+            text("id", &|row| row.id.clone()),
+            text("title", &|row| shortened(row.title.clone())),
+            text("text", &|row| shortened(contents(row))),
+            text("hash", &|row| row.hash.clone()),
+            FieldData::float_vector(VECTOR, rows.iter().map(|row| row.vector.clone()).collect()),
+        ];
+        let insert = InsertRequest::builder().collection_name(&self.place.name).columns(columns).build();
+        let request = self.built(UpsertRequest::builder().insert(self.built(insert)?).build())?;
+        let done = self.with(stop, |client| async move { client.upsert(request).await })?;
+        match done.failed_indices().first().and_then(|i| rows.get(*i as usize)) {
+            None => Ok(()),
+            Some(row) => Err(RemoteError::Refused(format!(
+                "{} did not take the passage {}; see what the server says",
+                self.place.url,
+                crate::input::excerpt(&row.id)
+            ))),
+        }
+    }
+
+    fn count(&self, stop: &Stop) -> Result<u64, RemoteError> {
+        let request = QueryRequest::builder()
+            .collection_name(&self.place.name)
+            .output_fields(["count(*)"])
+            .consistency_level(ConsistencyLevel::Strong);
+        let request = self.built(request.build())?;
+        let counted = self.with(stop, |client| async move { client.query(request).await })?;
+        let row = self.built(counted.results().rows())?.next();
+        let count = row.map(|row| self.built(row.get_i64("count(*)"))).transpose()?;
+        Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
+    }
+}
+
+/// The bytes of its columns: the title is sent twice, once before the text.
+fn size(row: &Row) -> usize {
+    let Row { id, title, text, hash, vector } = row;
+    id.len() + title.len() * 2 + text.len() + hash.len() + size_of_val(vector.as_slice())
+}
+
+/// What the retrievers here read.
+fn contents(row: &Row) -> String {
+    if row.title.is_empty() { row.text.clone() } else { format!("{} {}", row.title, row.text) }
+}
+
+/// The text, cut to the limit of a field. Parallax shows the passages of the corpus, and the vector is that of the whole text.
+fn shortened(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_between_two_letters() {
+        assert_eq!(shortened("é".repeat(40_000)).len(), LONGEST - 1);
+        assert_eq!(shortened("short".into()), "short");
     }
 }

@@ -1,6 +1,6 @@
-//! What a collection holds: for a new one, and compared with one that is there.
+//! The schema of a collection: created for a new one, checked for an existing one.
 //!
-//! `text` holds what the retrievers here read, title and text, because Milvus's BM25 reads one field.
+//! `text` holds title and text, as the retrievers here read them, because Milvus's BM25 reads one field.
 
 use milvus::v2::prelude::{
     CollectionSchema, DataType, FieldSchema, Function, FunctionType, IndexParam, IndexType, MetricType,
@@ -11,7 +11,7 @@ use serde_json::json;
 pub const VECTOR: &str = "vector";
 /// The field that Milvus's BM25 fills from `text`.
 pub const TERMS: &str = "terms";
-/// The bytes that a field of text holds at most; Milvus allows no more.
+/// The most bytes of a text field in Milvus.
 pub const LONGEST: usize = 65_535;
 /// The bytes of an id.
 pub const LONGEST_ID: usize = 512;
@@ -21,7 +21,7 @@ pub fn new(dimensions: usize) -> CollectionSchema {
     let text = |name: &str, most: usize| {
         FieldSchema::new().name(name).data_type(DataType::VarChar).max_length(most as u32)
     };
-    // What Milvus calls its English analyser, in parts: Milvus Lite knows the parts alone, and passes over the stemmer.
+    // The parts of Milvus's English analyser: Milvus Lite knows only the parts, and ignores the stemmer.
     let english = json!({
         "tokenizer": "standard",
         "filter": ["lowercase", {"type": "stemmer", "language": "english"}, {"type": "stop", "stop_words": ["_english_"]}],
@@ -51,7 +51,7 @@ pub fn indexes() -> Vec<IndexParam> {
     vec![vectors.metric_type(MetricType::Cosine), terms.metric_type(MetricType::Bm25)]
 }
 
-/// What keeps a lane from searching by vectors.
+/// Why a lane cannot search by vectors.
 pub fn vectors(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
     let size = field(there, VECTOR).map_or(0, |field| field.get_dimension() as usize);
     match lacks(there, VECTOR, DataType::FloatVector) {
@@ -60,7 +60,7 @@ pub fn vectors(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
     }
 }
 
-/// What keeps a lane from searching by terms.
+/// Why a lane cannot search by terms.
 pub fn terms(there: &CollectionSchema) -> Vec<String> {
     let fills = |function: &Function| {
         function.get_function_type() == FunctionType::Bm25
@@ -71,7 +71,7 @@ pub fn terms(there: &CollectionSchema) -> Vec<String> {
     lacks(there, TERMS, DataType::SparseFloatVector).or(function).into_iter().chain(ids(there)).collect()
 }
 
-/// What keeps a corpus from being loaded.
+/// Why a corpus cannot be loaded.
 pub fn whole(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
     let texts =
         ["id", "title", "text", "hash"].into_iter().filter_map(|name| lacks(there, name, DataType::VarChar));
@@ -84,7 +84,7 @@ pub fn whole(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
     all
 }
 
-/// Ids are the passages' own.
+/// Ids are those of the passages.
 fn ids(there: &CollectionSchema) -> Option<String> {
     let key = there.get_fields().iter().find(|field| field.is_primary_key())?;
     (key.get_data_type() != DataType::VarChar)
@@ -115,7 +115,7 @@ mod tests {
         let other = CollectionSchema::new()
             .add_field(FieldSchema::new().name("pk").data_type(DataType::Int64).primary_key(true))
             .add_field(FieldSchema::new().name("vector").data_type(DataType::BinaryVector).dimension(64));
-        let told = whole(&other, 384).join("; ");
+        let differences = whole(&other, 384).join("; ");
         for part in [
             "key `pk` is Int64",
             "`id` is missing",
@@ -123,7 +123,7 @@ mod tests {
             "`terms` is missing",
             "`vector` is BinaryVector",
         ] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(differences.contains(part), "{part}: {differences}");
         }
         let no_function = CollectionSchema::new().fields(own.get_fields().to_vec());
         assert_eq!(terms(&no_function), ["no BM25 function fills `terms`"]);

@@ -1,55 +1,205 @@
 //! Plots of evaluation figures as SVG, to stand alone or within a page.
 //!
 //! The same figures give the same bytes. A figure that is not a number is shown as `–`, and a mark beyond the end of its axis
-//! stands at that end while its number says how far it is. Colours follow the reader's light or dark theme; each mark also has a
+//! is drawn at that end, beside its true number. Colours follow the reader's light or dark theme; each mark also has a
 //! shape, a hatch or a label of its own.
+//!
+//! This file draws lines over k or λ; `rows` and `sides` the other plots, on the `sheet`. May use: report.
 
-mod arrows;
-mod axis;
-mod bars;
-mod curves;
-mod intervals;
+use super::marks::share;
+use sheet as axis;
+use sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, shorten};
+
 mod rows;
-mod shape;
 mod sheet;
-mod stacks;
+mod sides;
 
-pub use arrows::{Arrow, arrows};
-pub use bars::{Group, bars};
-pub use curves::{Series, curves};
-pub use intervals::intervals;
-pub use stacks::stacks;
+pub use rows::{Group, bars, intervals};
+pub use sheet::png;
+pub use sides::{Arrow, arrows, stacks};
 
-use super::picture::{self, PictureError};
-
-/// A plot as PNG, in the colours of paper and the carried font.
-///
-/// # Errors
-/// It is too large, as one of thousands of lanes would be.
-pub fn png(plot: &str) -> Result<Vec<u8>, PictureError> {
-    picture::png(&plain(plot), 2.0)
+/// A line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The lane.
+    pub name: String,
+    /// Its points, joined in this order.
+    pub points: Vec<(f64, f64)>,
 }
 
-/// The plot without what follows the reader's theme, each rule's first colour standing alone; the carried font is a wide one.
-fn plain(plot: &str) -> String {
-    let themed = |line: &&str| !line.starts_with(".plx{--") && !line.starts_with("@media");
-    let lines = plot.lines().filter(themed).map(|line| {
-        let Some((_, declarations)) =
-            line.strip_suffix('}').filter(|_| line.starts_with(".plx")).and_then(|l| l.split_once('{'))
-        else {
-            return line.to_owned();
-        };
-        let selector = &line[..line.len() - declarations.len() - 2];
-        let kept: Vec<&str> = declarations.split(';').filter(|one| !one.contains("var(")).collect();
-        format!("{selector}{{{}}}", kept.join(";").replace("font:12px", "font:11px"))
+/// The upper left corner and the width of the plot.
+const CORNER: (f64, f64) = (64.0, 40.0);
+const WIDTH: f64 = 520.0;
+/// The least distance between the names of lines.
+const STEP: f64 = 17.0;
+/// The length of the line sample before a name, and the space around it.
+const SAMPLE: f64 = 26.0;
+const GAP: f64 = 12.0;
+
+impl Series {
+    fn finite(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite())
+    }
+
+    fn last(&self) -> Option<f64> {
+        self.finite().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, y)| y)
+    }
+}
+
+/// A figure as in the tables.
+fn figure(value: f64) -> String {
+    if (-1.0..=1.0).contains(&value) { share(value) } else { shorten(&format!("{value:.1}"), 12) }
+}
+
+/// Lines over `x`, named on the right in the order of their ends. Depths over a wide range are on a logarithmic axis.
+pub fn curves(series: &[Series], x: &str, y: &str) -> String {
+    let label = format!("Lines of {y} over {x}, one a lane");
+    let all = || series.iter().flat_map(Series::finite);
+    let (Some(range), Some(values)) = (x_range(all()), axis::range(all().map(|(_, y)| y))) else {
+        return empty(&label);
+    };
+    let log = range.0 >= 1.0 && range.1 / range.0 >= 20.0;
+    let height = (series.len() as f64 * STEP).clamp(300.0, 720.0);
+    let places = (CORNER.0 + 8.0, CORNER.0 + WIDTH - 8.0);
+    let across = if log { Scale::log(range, places) } else { Scale::linear(range, places) };
+    let up = Scale::linear(values, (CORNER.1 + height, CORNER.1));
+
+    let mut sheet = Sheet::default();
+    let bottom = CORNER.1 + height;
+    for (value, text) in axis::ticks(values) {
+        let at = up.at(value);
+        sheet.line((CORNER.0, at), (CORNER.0 + WIDTH, at), if value == 0.0 { "zero" } else { "rule" });
+        sheet.text((CORNER.0 - 8.0, at + 4.0), "end soft", &text);
+    }
+    for (value, text) in x_ticks(&across, range, log, all()) {
+        let at = across.at(value);
+        sheet.line((at, bottom), (at, bottom + 5.0), "zero");
+        sheet.text((at, bottom + 19.0), "mid soft", &text);
+    }
+    let scale_note = if log { " (log scale)" } else { "" };
+    sheet.text((CORNER.0 + WIDTH / 2.0, bottom + 38.0), "mid soft", &format!("{x}{scale_note}"));
+    sheet.text((14.0, 22.0), "strong", y);
+
+    let mut order: Vec<usize> = (0..series.len()).collect();
+    order.sort_by(|&a, &b| {
+        let end = |i: usize| series[i].last().unwrap_or(f64::NEG_INFINITY);
+        end(b).total_cmp(&end(a))
     });
-    lines.collect::<Vec<_>>().join("\n")
+    let last = |one: &Series| one.last().map_or_else(|| "–".into(), figure);
+    let room = series.iter().map(|one| columns(&last(one))).max().unwrap_or(0) as f64 * COLUMN;
+    for (place, &i) in order.iter().enumerate() {
+        let one = &series[i];
+        sheet.open(&format!("lane c{}", i % 7), &one.name);
+        let points: Vec<_> = one.finite().map(|(x, y)| (across.at(x), up.at(y))).collect();
+        line(&mut sheet, i, &points);
+        let y = CORNER.1 + 8.0 + place as f64 * STEP;
+        let end = sample(&mut sheet, i, y) + room;
+        sheet.text((end, y + 4.0), "mono end", &last(one));
+        sheet.text((end + GAP, y + 4.0), "mono", &shorten(&one.name, NAME));
+        sheet.close();
+    }
+    let widest = series.iter().map(|one| columns(&one.name).min(NAME)).max().unwrap_or(0);
+    let legend = CORNER.1 + series.len() as f64 * STEP + 12.0;
+    let width = CORNER.0 + WIDTH + SAMPLE + 4.0 * GAP + room + widest as f64 * COLUMN;
+    sheet.finish((width, (bottom + 52.0).max(legend)), &label)
+}
+
+/// The colours repeat after seven lines, so further lines are dashed.
+fn curve(i: usize) -> String {
+    if i < 7 { "curve".into() } else { format!("curve d{}", i / 7 % 4) }
+}
+
+fn line(sheet: &mut Sheet, i: usize, points: &[(f64, f64)]) {
+    if points.len() > 1 {
+        sheet.polyline(points, &curve(i));
+    }
+    let every = points.len().div_ceil(20).max(1);
+    for (at, &place) in points.iter().enumerate() {
+        if at % every == 0 || at + 1 == points.len() {
+            sheet.mark(Shape::ALL[i % Shape::ALL.len()], place, 3.8, "dot");
+        }
+    }
+}
+
+/// A sample of the line. Returns where its value may start.
+fn sample(sheet: &mut Sheet, i: usize, y: f64) -> f64 {
+    let left = CORNER.0 + WIDTH + GAP;
+    sheet.line((left, y), (left + SAMPLE, y), &curve(i));
+    sheet.mark(Shape::ALL[i % Shape::ALL.len()], (left + SAMPLE / 2.0, y), 3.8, "dot");
+    left + SAMPLE + GAP
+}
+
+/// From the least to the greatest x; wider if they are equal.
+fn x_range(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
+    const FAR: f64 = 1e12;
+    let (low, high) = points
+        .map(|(x, _)| x.clamp(-FAR, FAR))
+        .fold(None, |ends: Option<(f64, f64)>, x| Some(ends.map_or((x, x), |(a, b)| (a.min(x), b.max(x)))))?;
+    Some(if high - low < 1e-6 * high.abs().max(1.0) { (low - 0.5, high + 0.5) } else { (low, high) })
+}
+
+/// The measured depths or weights themselves, if they are few.
+fn x_ticks(
+    scale: &Scale,
+    range: (f64, f64),
+    log: bool,
+    points: impl Iterator<Item = (f64, f64)>,
+) -> Vec<(f64, String)> {
+    let mut measured: Vec<f64> = points.map(|(x, _)| x).filter(|x| x.abs() < 1e6).collect();
+    measured.sort_by(f64::total_cmp);
+    measured.dedup();
+    let ticks = if (1..=13).contains(&measured.len()) {
+        measured.into_iter().map(|x| (x, axis::plain(x))).collect()
+    } else if log {
+        axis::log_ticks(range)
+    } else {
+        axis::ticks(range)
+    };
+    let widest = ticks.iter().map(|(_, text)| columns(text)).max().unwrap_or(1);
+    axis::spaced(scale, ticks, 12.0 + widest as f64 * COLUMN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::markup::assert_balanced;
+
+    fn one(name: &str, points: &[(f64, f64)]) -> Series {
+        Series { name: name.into(), points: points.to_vec() }
+    }
+
+    #[test]
+    fn names_stand_in_the_order_in_which_the_lines_end_with_their_last_value() {
+        let svg = curves(
+            &[one("low", &[(1.0, 0.1), (5.0, 0.2)]), one("high", &[(1.0, 0.3), (5.0, 0.81)])],
+            "k",
+            "MRecall",
+        );
+        let place = |text: &str| svg.find(text).unwrap();
+        assert!(place(">.81<") < place(">.20<"));
+        assert!(svg.contains(">MRecall</text>") && svg.contains(">k</text>"));
+    }
+
+    #[test]
+    fn wide_depths_stand_at_equal_ratios_and_weights_do_not() {
+        let depths = [(1.0, 0.1), (10.0, 0.2), (100.0, 0.3)];
+        assert!(curves(&[one("a", &depths)], "k", "y").contains("k (log scale)"));
+        let weights = [(0.0, 0.1), (0.5, 0.2), (1.0, 0.3)];
+        let svg = curves(&[one("a", &weights)], "λ", "y");
+        assert!(svg.contains(">λ</text>") && svg.contains(">0.5</text>"), "{svg}");
+    }
+
+    #[test]
+    fn a_line_without_values_is_named_all_the_same() {
+        let svg = curves(&[one("none", &[(1.0, f64::NAN)]), one("some", &[(1.0, 0.5)])], "k", "y");
+        assert!(svg.contains("–"), "{svg}");
+        assert!(svg.contains(">none</text>"), "{svg}");
+    }
+}
+
+#[cfg(test)]
+mod every_plot_tests {
+    use super::*;
+    use crate::report::safe::assert_balanced;
 
     #[test]
     fn every_plot_is_drawn_as_png_in_its_own_colours() {

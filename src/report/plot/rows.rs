@@ -1,7 +1,7 @@
-//! Plots with a row a lane: names on the left, an axis, numbers on the right.
+//! Plots with one row a lane: means with intervals, and shares in the top k against shares of the corpus.
 
-use super::axis::Scale;
-use super::sheet::{COLUMN, NAME, Sheet, columns, shorten};
+use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, range, shorten, ticks};
+use crate::report::marks::share;
 
 /// How wide the axis is.
 const AXIS: f64 = 440.0;
@@ -17,7 +17,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows of that height below a head of that height.
+    /// Rows of the given height below a head of the given height.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>, top: f64, height: f64) -> Self {
         let (mut count, mut widest) = (0, 4);
         for name in names {
@@ -38,13 +38,13 @@ impl Rows {
         self.top + self.count as f64 * self.height
     }
 
-    /// A name, with every other row shaded so that the eye keeps to it across the sheet.
+    /// A name. Every other row is shaded so that it is easy to follow across the sheet.
     pub fn name(&self, sheet: &mut Sheet, row: usize, name: &str) {
         let place = (self.span.0 - 14.0, self.middle(row) + 4.0);
         sheet.text(place, "mono end", &shorten(name, NAME));
     }
 
-    /// Shades, upright lines and what they stand for; it comes first, so that marks are drawn over it.
+    /// Shades, vertical lines and their labels; drawn first, so that marks are on top.
     pub fn axis(&self, sheet: &mut Sheet, scale: &Scale, ticks: &[(f64, String)], label: &str, side: &Side) {
         for row in (0..self.count).step_by(2) {
             let y = self.top + row as f64 * self.height;
@@ -65,7 +65,7 @@ impl Rows {
         self.cells(sheet, cells, self.middle(row) + 4.0, ("mono end", side));
     }
 
-    /// What the numbers are.
+    /// The names of the numbers.
     pub fn side_heads(&self, sheet: &mut Sheet, side: &Side) {
         self.cells(sheet, &side.heads, self.top - 8.0, ("mono soft end", side));
     }
@@ -95,7 +95,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// What stands over the columns, and the texts of each row.
+    /// The column heads, and the texts of each row.
     pub fn new(heads: &[&str], rows: Vec<Vec<String>>) -> Self {
         let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
         let mut ends = Vec::new();
@@ -112,6 +112,163 @@ impl Side {
     }
 }
 
+fn mean_or_end(value: f64) -> String {
+    if !value.is_finite() {
+        "–".into()
+    } else if (-1.0..=1.0).contains(&value) {
+        share(value)
+    } else {
+        shorten(&format!("{value:.1}"), 12)
+    }
+}
+
+fn mean_text(mean: f64) -> String {
+    if (-1.0..=1.0).contains(&mean) { format!("{mean:.4}") } else { mean_or_end(mean) }
+}
+
+/// Each lane's mean, and the low and high end of its 95 % interval.
+pub fn intervals(rows: &[(String, f64, f64, f64)]) -> String {
+    let label = "Mean of each lane with its 95 % interval";
+    let Some(values) = range(rows.iter().flat_map(|&(_, mean, low, high)| [mean, low, high])) else {
+        return empty(label);
+    };
+    let layout = Rows::new(rows.iter().map(|(name, ..)| name.as_str()), 20.0, 26.0);
+    let scale = Scale::linear(values, layout.span);
+    let means = rows.iter().map(|&(_, mean, ..)| mean_text(mean));
+    let ends = rows.iter().map(|&(_, _, low, high)| match low.is_finite() && high.is_finite() {
+        true => format!("({}–{})", mean_or_end(low), mean_or_end(high)),
+        false => String::new(),
+    });
+    let numbers: Vec<Vec<String>> = means.zip(ends).map(|(mean, ends)| vec![mean, ends]).collect();
+    let side = Side::new(&[""; 2], numbers.clone());
+
+    let mut sheet = Sheet::default();
+    layout.axis(&mut sheet, &scale, &ticks(values), "mean and 95 % interval", &side);
+    for (row, (name, mean, low, high)) in rows.iter().enumerate() {
+        sheet.open("lane", &format!("{name}: {}", numbers[row].join(" ")));
+        layout.name(&mut sheet, row, name);
+        let y = layout.middle(row);
+        if low.is_finite() && high.is_finite() {
+            let (from, to) = (scale.at(low.min(*high)), scale.at(high.max(*low)));
+            sheet.line((from, y), (to, y), "whisker");
+            for end in [from, to] {
+                sheet.line((end, y - 5.0), (end, y + 5.0), "whisker");
+            }
+        }
+        if mean.is_finite() {
+            sheet.mark(Shape::Circle, (scale.at(*mean), y), 4.5, "ink");
+        }
+        layout.side(&mut sheet, row, &side);
+        sheet.close();
+    }
+    sheet.finish(layout.size(&side), label)
+}
+
+/// A value of an attribute.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// The value: a country, an outlet, a side.
+    pub name: String,
+    /// Its share of the corpus.
+    pub corpus: f64,
+    /// Its share in the top k for each lane.
+    pub top: Vec<(String, f64)>,
+}
+
+const BAR: f64 = 14.0;
+
+fn number(value: f64) -> String {
+    if value.is_finite() { share(value.clamp(-9.0, 9.0)) } else { "–".into() }
+}
+
+fn numbers(top: f64, corpus: f64) -> [String; 2] {
+    let ratio = top / corpus;
+    let known = ratio.is_finite() && corpus > 0.0 && (0.0..1e6).contains(&ratio);
+    let times = if known { format!("×{ratio:.2}") } else { "–".into() };
+    [number(top), times]
+}
+
+/// Under each value's name, one bar for each lane; a line across them marks the share of the corpus.
+pub fn bars(groups: &[Group]) -> String {
+    let label = "Share of each value in the top k against its share of the corpus";
+    let inside = |x: f64| if x.is_finite() { x.clamp(0.0, 1.0) } else { 0.0 };
+    let shares = groups.iter().flat_map(|group| {
+        group.top.iter().map(|(_, top)| *top).chain([group.corpus]).filter(|x| x.is_finite()).map(inside)
+    });
+    // From 0, because readers compare the lengths of bars.
+    let Some((_, high)) = range(shares.chain([0.0])).filter(|_| !groups.is_empty()) else {
+        return empty(label);
+    };
+    let values = (0.0, high.min(1.0));
+    let names = groups.iter().flat_map(|group| {
+        std::iter::once(group.name.as_str()).chain(group.top.iter().map(|(lane, _)| lane.as_str()))
+    });
+    let layout = Rows::new(names, 44.0, 24.0);
+    let scale = Scale::linear(values, layout.span);
+    let texts = groups.iter().flat_map(|group| {
+        let lanes = group.top.iter().map(|(_, top)| numbers(*top, group.corpus).to_vec());
+        std::iter::once(Vec::new()).chain(lanes)
+    });
+    let side = Side::new(&["top k", "times"], texts.collect());
+
+    let mut sheet = Sheet::default();
+    layout.axis(&mut sheet, &scale, &ticks(values), "share", &side);
+    layout.side_heads(&mut sheet, &side);
+    legend(&mut sheet, layout.span.0);
+    let mut row = 0;
+    for group in groups {
+        let corpus = scale.at(inside(group.corpus));
+        let first = row;
+        sheet.text((14.0, layout.middle(row) + 4.0), "strong", &shorten(&group.name, NAME));
+        let text = format!("corpus {}", number(group.corpus));
+        // At the far end, the text would overlap the numbers.
+        if corpus > layout.span.1 - 80.0 {
+            sheet.text((corpus - 6.0, layout.middle(row) + 4.0), "mono soft end", &text);
+        } else {
+            sheet.text((corpus + 6.0, layout.middle(row) + 4.0), "mono soft", &text);
+        }
+        for (lane, top) in &group.top {
+            row += 1;
+            sheet.open("lane", &format!("{}, {lane}: {}", group.name, numbers(*top, group.corpus).join(" ")));
+            layout.name(&mut sheet, row, lane);
+            bar(&mut sheet, layout.middle(row), (layout.span.0, scale.at(inside(*top)), corpus));
+            layout.side(&mut sheet, row, &side);
+            sheet.close();
+        }
+        if group.corpus.is_finite() {
+            let (from, to) = (layout.middle(first) - 9.0, layout.middle(row) + 10.0);
+            sheet.line((corpus, from), (corpus, to), "mark");
+        }
+        row += 1;
+    }
+    sheet.finish(layout.size(&side), label)
+}
+
+/// The bar up to the share of the corpus, then the excess or the gap.
+fn bar(sheet: &mut Sheet, middle: f64, (from, top, corpus): (f64, f64, f64)) {
+    let y = middle - BAR / 2.0;
+    sheet.rect((from, y), (top.min(corpus) - from, BAR), "neither");
+    if top > corpus {
+        sheet.rect((corpus, y), (top - corpus, BAR), "support");
+    } else if top < corpus {
+        sheet.path(&hatch((top, y), (corpus - top, BAR), true), "lack");
+        sheet.rect((top, y), (corpus - top, BAR), "edge");
+    }
+    sheet.rect((from, y), (top - from, BAR), "edge");
+}
+
+fn legend(sheet: &mut Sheet, left: f64) {
+    let bar_of = |sheet: &mut Sheet, x: f64, top: f64, corpus: f64| {
+        bar(sheet, 20.0, (left + x, left + x + top, left + x + corpus));
+    };
+    bar_of(sheet, 0.0, 26.0, 12.0);
+    sheet.text((left + 33.0, 24.0), "", "more than its share");
+    bar_of(sheet, 168.0, 8.0, 26.0);
+    sheet.text((left + 201.0, 24.0), "", "less");
+    sheet.line((left + 246.0, 12.0), (left + 246.0, 28.0), "mark");
+    sheet.text((left + 253.0, 24.0), "", "share of the corpus");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +278,48 @@ mod tests {
         let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
         let side = Side::new(&["a", "", "b"], vec![row([".10", "", "1"]), row(["1.0", "", ""]), Vec::new()]);
         assert_eq!(side.ends, [14.0 + 3.0 * COLUMN, 14.0 + 3.0 * COLUMN, 28.0 + 4.0 * COLUMN]);
+    }
+
+    #[test]
+    fn the_mean_and_both_ends_appear_in_numbers() {
+        let svg = intervals(&[("bm25".into(), 0.3712, 0.3, 0.42), ("size".into(), 17.8, 12.0, 24.0)]);
+        assert!(svg.contains(">0.3712</text>") && svg.contains(">(.30–.42)</text>"), "{svg}");
+        assert!(svg.contains(">17.8</text>") && svg.contains(">(12.0–24.0)</text>"), "{svg}");
+    }
+
+    #[test]
+    fn a_mean_without_an_interval_is_a_dot_alone() {
+        let svg = intervals(&[("bm25".into(), 0.5, f64::NAN, f64::NAN)]);
+        assert!(svg.contains(">0.5000</text>") && !svg.contains("class=\"whisker\""), "{svg}");
+    }
+
+    fn group(corpus: f64, top: f64) -> Group {
+        Group { name: "US".into(), corpus, top: vec![("bm25".into(), top)] }
+    }
+
+    #[test]
+    fn shares_and_how_many_times_the_corpus_appear() {
+        let svg = bars(&[group(0.3, 0.45)]);
+        assert!(
+            svg.contains(">.45</text>")
+                && svg.contains(">×1.50</text>")
+                && svg.contains(">corpus .30</text>"),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn a_value_missing_from_the_corpus_has_no_ratio() {
+        assert_eq!(numbers(0.2, 0.0), [".20", "–"]);
+        assert_eq!(numbers(f64::NAN, 0.5), ["–", "–"]);
+    }
+
+    #[test]
+    fn a_share_beyond_the_axis_ends_at_it() {
+        let ends =
+            |svg: &str| svg.lines().filter(|line| line.contains("y=\"73.0\"")).map(String::from).collect();
+        let (over, full): (Vec<_>, Vec<_>) =
+            (ends(&bars(&[group(0.3, 7.0)])), ends(&bars(&[group(0.3, 1.0)])));
+        assert_eq!(over, full);
     }
 }

@@ -1,14 +1,14 @@
-//! `[keys]`: a preset, keys for an action wherever it is an order, keys for it in one place, and keys that would mean two things.
+//! The table `[keys]`: a preset, keys of an action on all screens or on one, and conflicts between keys.
 
 use std::collections::HashMap;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::read::{Told, in_order, near, shown};
+use super::{Collector, in_order, near, shown};
 use crate::tui::keymap::{Action, Context, Keymap, Preset, TABLE, written};
 
-/// Names of keys that are no characters, for whoever writes one otherwise.
+/// Keys that are not characters, to recognise other spellings of them.
 const NAMED: [&str; 14] = [
     "<Enter>",
     "<Esc>",
@@ -26,48 +26,47 @@ const NAMED: [&str; 14] = [
     "<PageDown>",
 ];
 
-/// Keys as they were given, with their place in the text.
-type Given = Vec<(String, usize)>;
+/// Keys of the file with their byte in the text.
+type KeysAt = Vec<(String, usize)>;
 
-/// What was given so far: for every line of the table, where in the text each of its keys stands.
+/// The keys of the file so far, by line of the key table.
 #[derive(Default)]
-struct Rebound(HashMap<usize, Given>);
+struct Rebound(HashMap<usize, KeysAt>);
 
-/// Reads the table. What is wrong in it leaves the keys as they were.
-pub(super) fn read(value: &Spanned<DeValue<'_>>, told: &mut Told<'_>) -> Keymap {
-    let Some(table) = told.table(value, "preset = \"vim\"") else { return Keymap::default() };
+/// Reads the table. Entries with problems leave the keys as they were.
+pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Keymap {
+    let Some(table) = problems.table(value, "preset = \"vim\"") else { return Keymap::default() };
     let mut keymap = Keymap::default();
     if let Some(preset) = table.get("preset") {
         let all = Preset::ALL.map(|preset| (preset.name(), preset));
-        keymap = Keymap::of(told.one_of(preset, all.to_vec()).unwrap_or_default());
+        keymap = Keymap::of(problems.one_of(preset, all.to_vec()).unwrap_or_default());
     }
     let mut rebound = Rebound::default();
     let entries = in_order(table);
     let (places, actions): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|(_, value)| value.get_ref().is_table());
     for (name, value) in actions.into_iter().filter(|(name, _)| name.get_ref() != "preset") {
-        rebound.take(name, value, None, told);
+        rebound.take(name, value, None, problems);
     }
-    // What is said of one place stands above what is said of all.
+    // Keys for one place override keys for all.
     for (name, value) in places {
-        let known: Vec<String> = places_known();
         match TABLE.iter().map(|line| line.context).find(|place| place.key() == name.get_ref().as_ref()) {
-            Some(place) => rebound.take_place(place, value.get_ref().as_table(), told),
+            Some(place) => rebound.take_place(place, value.get_ref().as_table(), problems),
             None => {
-                let near = near(name.get_ref(), &known);
-                told.wrong(name.span(), format!("there is no place `{}`; {near}", name.get_ref()));
+                let near = near(name.get_ref(), &place_names());
+                problems.add(name.span(), format!("there is no place `{}`; {near}", name.get_ref()));
             }
         }
     }
-    for (line, given) in &rebound.0 {
-        keymap.give(*line, given.iter().map(|(key, _)| key.clone()).collect());
+    for (line, keys) in &rebound.0 {
+        keymap.give(*line, keys.iter().map(|(key, _)| key.clone()).collect());
     }
     rebound.close(&mut keymap);
-    rebound.clashes(&keymap, told);
+    rebound.clashes(&keymap, problems);
     keymap
 }
 
-fn places_known() -> Vec<String> {
+fn place_names() -> Vec<String> {
     let mut all: Vec<String> = TABLE.iter().map(|line| line.context.key()).collect();
     all.sort();
     all.dedup();
@@ -75,44 +74,45 @@ fn places_known() -> Vec<String> {
 }
 
 impl Rebound {
-    fn take_place(&mut self, place: Context, table: Option<&DeTable<'_>>, told: &mut Told<'_>) {
+    fn take_place(&mut self, place: Context, table: Option<&DeTable<'_>>, problems: &mut Collector<'_>) {
         for (name, value) in table.into_iter().flat_map(in_order) {
-            self.take(name, value, Some(place), told);
+            self.take(name, value, Some(place), problems);
         }
     }
 
-    /// Takes the keys of an action, in one place or wherever it is an order.
+    /// Takes the keys of an action, in one place or everywhere.
     fn take(
         &mut self,
         name: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
         place: Option<Context>,
-        told: &mut Told<'_>,
+        problems: &mut Collector<'_>,
     ) {
         let there = |context| place.is_none_or(|place| place == context);
         let lines: Vec<usize> = (0..TABLE.len())
             .filter(|i| there(TABLE[*i].context) && TABLE[*i].action.name() == name.get_ref().as_ref())
             .collect();
         let Some(first) = lines.first() else {
-            let mut known: Vec<String> =
+            let mut names: Vec<String> =
                 TABLE.iter().filter(|line| there(line.context)).map(|line| line.action.name()).collect();
-            known.sort();
-            known.dedup();
+            names.sort();
+            names.dedup();
             let there = place.map_or_else(String::new, |place| format!(" in {}", place.key()));
-            let near = near(name.get_ref(), &known);
-            return told
-                .wrong(name.span(), format!("there is no action `{}`{there}; {near}", name.get_ref()));
+            let near = near(name.get_ref(), &names);
+            return problems
+                .add(name.span(), format!("there is no action `{}`{there}; {near}", name.get_ref()));
         };
-        let Some(given) = keys(value, told) else { return };
+        let Some(keys) = keys(value, problems) else { return };
         let most = TABLE[*first].keys.len();
-        if TABLE[*first].action.at(1) != TABLE[*first].action && given.len() > most {
-            let what = format!("expected at most {most} keys, one a number, found {}", given.len());
-            return told.wrong(value.span(), what);
+        if TABLE[*first].action.at(1) != TABLE[*first].action && keys.len() > most {
+            let what = format!("expected at most {most} keys, one a number, found {}", keys.len());
+            return problems.add(value.span(), what);
         }
         let mut taken = false;
         for line in lines {
             let takes_text = TABLE[line].context.takes_text();
-            let here: Given = given.iter().filter(|(key, _)| !takes_text || is_order(key)).cloned().collect();
+            let here: KeysAt =
+                keys.iter().filter(|(key, _)| !takes_text || works_in_text(key)).cloned().collect();
             if !here.is_empty() {
                 taken = true;
                 self.0.insert(line, here);
@@ -122,13 +122,13 @@ impl Rebound {
             let found = shown(value.get_ref());
             let what =
                 format!("text is typed there: expected a key such as <C-x>, <F2> or <Enter>, found {found}");
-            told.wrong(value.span(), what);
+            problems.add(value.span(), what);
         }
     }
 
-    /// The key that opens a screen closes it too, also one that was given; unless keys were given for closing.
+    /// Lets the new key that opens a screen close it too, unless the file has keys for closing it.
     fn close(&self, keymap: &mut Keymap) {
-        for (opener, given) in &self.0 {
+        for (opener, keys_at) in &self.0 {
             let Some(place) = TABLE[*opener].action.opens() else { continue };
             let back = |line: &usize| TABLE[*line].context == place && TABLE[*line].action == Action::Back;
             let Some(line) = (0..TABLE.len()).find(back).filter(|line| !self.0.contains_key(line)) else {
@@ -139,7 +139,7 @@ impl Rebound {
             let closes = keys.iter().any(|key| old.contains(&key.as_str()));
             keys.retain(|key| !old.contains(&key.as_str()));
             let free = |key: &&String| keymap.here(place).all(|bound| !bound.keys.contains(*key));
-            let new: Vec<String> = given.iter().map(|(key, _)| key).filter(free).cloned().collect();
+            let new: Vec<String> = keys_at.iter().map(|(key, _)| key).filter(free).cloned().collect();
             if closes {
                 keys.extend(new);
                 keymap.give(line, keys);
@@ -147,8 +147,8 @@ impl Rebound {
         }
     }
 
-    /// Tells every key that would mean two things in one place, once for all places.
-    fn clashes(&self, keymap: &Keymap, told: &mut Told<'_>) {
+    /// Reports every key with two meanings in one place, once for all places.
+    fn clashes(&self, keymap: &Keymap, problems: &mut Collector<'_>) {
         let mut places: Vec<(usize, String, Vec<&str>)> = Vec::new();
         for clash in keymap.clashes() {
             let at = |line: usize| {
@@ -160,68 +160,68 @@ impl Rebound {
             let (at, what) = match (at(clash.first), at(clash.second)) {
                 (Some(a), Some(b)) => {
                     let (one, other) = if a < b { (first, second) } else { (second, first) };
-                    let line = told.line(a.min(b));
+                    let line = problems.line(a.min(b));
                     (a.max(b), format!("`{key}` is `{other}` here and `{one}` in line {line}"))
                 }
                 (Some(at), None) => (at, format!("`{key}` is `{first}` here and `{second}` in the preset")),
                 (None, Some(at)) => (at, format!("`{key}` is `{second}` here and `{first}` in the preset")),
-                // No preset has one.
+                // Presets have no conflicts.
                 (None, None) => continue,
             };
             let place = TABLE[clash.second].context;
             let place = if place == Context::Anywhere { TABLE[clash.first].context } else { place };
-            match places.iter_mut().find(|(known, said, _)| *known == at && *said == what) {
+            match places.iter_mut().find(|(other, message, _)| *other == at && *message == what) {
                 Some((.., all)) => all.push(place.name()),
                 None => places.push((at, what, vec![place.name()])),
             }
         }
         for (at, what, places) in places {
             let what = format!("{what}, both in: {}; give one of them another key", places.join(", "));
-            told.wrong(at..at, what);
+            problems.add(at..at, what);
         }
     }
 }
 
-/// Whether a key can be an order where text is typed: it neither types nor edits.
-fn is_order(key: &str) -> bool {
+/// Whether a key can be bound in a text field: printable and editing keys cannot.
+fn works_in_text(key: &str) -> bool {
     let types = ["<Space>", "<lt>", "<BS>", "<Del>", "<Left>", "<Right>", "<Home>", "<End>"];
     key.starts_with('<') && !types.contains(&key)
 }
 
-/// One key or a list of them; none if something is wrong with it.
-fn keys(value: &Spanned<DeValue<'_>>, told: &mut Told<'_>) -> Option<Given> {
+/// One key or a list of keys; `None` after a problem.
+fn keys(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Option<KeysAt> {
     let all: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
         DeValue::Array(all) if !all.is_empty() => all.iter().collect(),
         DeValue::String(_) => vec![value],
         _ => {
-            told.expected("a key such as \"<C-x>\", or a list of keys", value);
+            problems.expected("a key such as \"<C-x>\", or a list of keys", value);
             return None;
         }
     };
-    let mut given = Given::new();
+    let mut found = KeysAt::new();
     for one in &all {
         let Some(text) = one.get_ref().as_str() else {
-            told.expected("a key such as \"<C-x>\"", one);
+            problems.expected("a key such as \"<C-x>\"", one);
             continue;
         };
         match written(text) {
-            Some(key) if given.iter().any(|(known, _)| *known == key) => {
-                told.wrong(one.span(), format!("`{key}` stands twice in this list"));
+            Some(key) if found.iter().any(|(other, _)| *other == key) => {
+                problems.add(one.span(), format!("`{key}` stands twice in this list"));
             }
-            Some(key) => given.push((key, one.span().start)),
+            Some(key) => found.push((key, one.span().start)),
             None => {
                 let meant = meant(text).map_or_else(
                     || "write x, <C-x>, <F2>, <Enter>, <Space> or <lt>".into(),
                     |key| format!("did you mean \"{key}\"?"),
                 );
-                told.wrong(one.span(), format!("expected one key, found {text:?}; {meant}"));
+                problems.add(one.span(), format!("expected one key, found {text:?}; {meant}"));
             }
         }
     }
-    (given.len() == all.len()).then_some(given)
+    (found.len() == all.len()).then_some(found)
 }
 
-/// The key that is written otherwise elsewhere: `ctrl-x`, `^X`, `enter`, `page down`.
+/// The key meant by another spelling: `ctrl-x`, `^X`, `enter`, `page down`.
 fn meant(text: &str) -> Option<String> {
     let plain: String =
         text.trim_matches(['<', '>']).to_lowercase().chars().filter(|c| !" _".contains(*c)).collect();

@@ -1,136 +1,210 @@
-//! What a user has set for the interface, from one TOML file: theme, glyphs, mouse, layout, keys. Owns its form and its
-//! errors; must not know where a setting is used. A flag stands above the environment, that above the file, that above the
-//! defaults.
+//! The user's settings from one TOML file: theme, glyphs, mouse, layout and keys. A flag overrides the environment, which overrides the
+//! file, which overrides the defaults.
+//!
+//! Every problem of a file is reported at once, with its line and column, what was expected and the nearest name. That is why the
+//! reader walks the parsed table itself: serde's `deny_unknown_fields` stops at the first error.
+//!
+//! May use: keymap, theme, script; knows nothing of screens.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::report::safe;
 
 mod keys;
-mod problem;
-mod read;
-mod show;
-mod watch;
+mod settings;
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::SystemTime;
-
-use super::keymap::Keymap;
-use super::theme::Look;
-use crate::report::marks::Glyphs;
-pub use problem::{Problem, Problems};
-pub use read::read;
-pub use watch::watch;
-
-/// A configuration is a page or two; what is longer is something else.
-const LONGEST: u64 = 1 << 20;
-
-/// What is set.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {
-    /// How it looks.
-    pub look: Look,
-    /// What marks, frames and bars are drawn with.
-    pub glyphs: Glyphs,
-    /// Whether the mouse is listened to.
-    pub mouse: Mouse,
-    /// How much room there is for what.
-    pub layout: Layout,
-    /// What keys order.
-    pub keys: Arc<Keymap>,
-}
-
-/// Whether the mouse is listened to. While it is, a terminal does not select text with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mouse {
-    /// It is.
-    #[default]
-    Heard,
-    /// It is left to the terminal.
-    Left,
-}
-
-/// How much room there is for what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Columns that a lane needs to stand beside others; tabs show the rest.
-    pub lane_width: u16,
-    /// Rows of a passage in a list, at most.
-    pub passage_rows: u16,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Layout { lane_width: 32, passage_rows: 3 }
-    }
-}
-
-/// Where a configuration comes from, and what stands above it.
-#[derive(Clone, Debug, Default)]
-pub struct Source {
-    /// The file; none where the system has no place for it.
-    pub path: Option<PathBuf>,
-    /// Whether it was named, and so has to be there.
-    pub named: bool,
-    /// A look that was asked for otherwise.
-    pub look: Option<Look>,
-    /// Whether plain ASCII was asked for.
-    pub ascii: bool,
-}
-
-impl Source {
-    /// Reads it. A file that nobody named may be absent: the defaults hold.
-    ///
-    /// # Errors
-    /// The file cannot be read, or something in it is not what it should be. Nothing of it is taken.
-    pub fn load(&self) -> Result<Config, Problems> {
-        let mut config = match &self.path {
-            Some(path) if self.named || path.exists() => self.file(path)?,
-            _ => Config::default(),
-        };
-        config.look = self.look.unwrap_or(config.look);
-        if self.ascii {
-            config.glyphs = Glyphs::Ascii;
-        }
-        Ok(config)
-    }
-
-    fn file(&self, path: &Path) -> Result<Config, Problems> {
-        let whole = |what: String| Problems { file: path.into(), all: vec![Problem::of_file(what)] };
-        let bytes = bytes(path).map_err(whole)?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let good = error.utf8_error().valid_up_to();
-            let before = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
-            let what = "expected UTF-8 text; convert the file with `iconv -t utf-8`".to_owned();
-            Problems { file: path.into(), all: vec![Problem::at(&before, good, what)] }
-        })?;
-        let (config, all) = read(&text);
-        if all.is_empty() { Ok(config) } else { Err(Problems { file: path.into(), all }) }
-    }
-
-    /// What tells that the file has changed.
-    fn stamp(&self) -> Option<(u64, Option<SystemTime>)> {
-        let about = fs::metadata(self.path.as_ref()?).ok()?;
-        Some((about.len(), about.modified().ok()))
-    }
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    if path.is_dir() {
-        return Err("expected a file, found a folder; name the file in it".into());
-    }
-    let file = File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            "no such file; `parallax config show` prints one to begin with".to_owned()
-        }
-        _ => error.to_string(),
-    })?;
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LONGEST {
-        return Err("expected a configuration of at most 1 MB; this is something else".into());
-    }
-    Ok(bytes)
-}
+pub use settings::{Config, Layout, Mouse, Source, read, watch};
 
 #[cfg(test)]
 mod tests;
+
+/// Problems reported of one file; with more it is not a configuration.
+const MOST: usize = 100;
+/// Characters of one message.
+const LONGEST: usize = 1_000;
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line and column, from 1; `None` for the whole file.
+    pub at: Option<(usize, usize)>,
+    /// What was expected, what was found, what to do.
+    pub what: String,
+}
+
+impl Problem {
+    /// About the whole file.
+    pub fn of_file(what: String) -> Self {
+        Problem { at: None, what }
+    }
+
+    /// At a byte of a text.
+    pub fn at(text: &str, byte: usize, what: String) -> Self {
+        Problem { at: Some(place(text, byte)), what }
+    }
+}
+
+/// Line and column of a byte, from 1; columns are characters.
+pub fn place(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
+}
+
+/// All problems of a file, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems {
+    /// The file.
+    pub file: PathBuf,
+    /// At least one.
+    pub all: Vec<Problem>,
+}
+
+impl Problems {
+    /// A line each: `FILE:LINE:COLUMN: …`.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.all.iter().map(|problem| match problem.at {
+            Some((line, column)) => format!("{}:{line}:{column}: {}", self.file.display(), problem.what),
+            None => format!("{}: {}", self.file.display(), problem.what),
+        })
+    }
+
+    /// The first, in one line with the file's name alone.
+    pub fn short(&self) -> String {
+        let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned();
+        let mut short = Problems { file: name.into(), all: self.all.iter().take(1).cloned().collect() };
+        short.all.truncate(1);
+        let more = self.all.len() - short.all.len();
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        format!("{}{more}", short.lines().collect::<String>())
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.lines() {
+            writeln!(f, "{line}")?;
+        }
+        f.write_str("nothing was taken from it; correct these lines and try again")
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// A table's entries in the order of the file.
+fn in_order<'a, 'i>(
+    table: &'a DeTable<'i>,
+) -> Vec<(&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)> {
+    let mut all: Vec<_> = table.iter().collect();
+    all.sort_by_key(|(name, _)| name.span().start);
+    all
+}
+
+/// `did you mean …?`, or a list of the names.
+fn near(text: &str, names: &[impl AsRef<str>]) -> String {
+    let nearest = names.iter().map(AsRef::as_ref).min_by_key(|name| strsim::levenshtein(text, name));
+    match nearest {
+        Some(name) if strsim::levenshtein(text, name) <= name.len() / 2 => format!("did you mean `{name}`?"),
+        _ => {
+            let all: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            format!("there are {}", all.join(", "))
+        }
+    }
+}
+
+/// Collects the problems of one text.
+struct Collector<'t> {
+    text: &'t str,
+    found: Vec<(usize, String)>,
+}
+
+impl<'t> Collector<'t> {
+    pub fn of(text: &'t str) -> Self {
+        Collector { text, found: Vec::new() }
+    }
+
+    /// Adds a problem. Messages quote the file, so they are made safe for a terminal and shortened.
+    pub fn add(&mut self, at: Range<usize>, what: String) {
+        let mut what = safe::line(&what);
+        if let Some((cut, _)) = what.char_indices().nth(LONGEST) {
+            what.replace_range(cut.., "…");
+        }
+        self.found.push((at.start, what));
+    }
+
+    /// Adds that another value was expected.
+    pub fn expected(&mut self, what: &str, value: &Spanned<DeValue<'_>>) {
+        self.add(value.span(), format!("expected {what}, found {}", shown(value.get_ref())));
+    }
+
+    /// The line of a byte.
+    pub fn line(&self, at: usize) -> usize {
+        place(self.text, at).0
+    }
+
+    /// The table in a value; `example` is one of its settings.
+    pub fn table<'a, 'i>(
+        &mut self,
+        value: &'a Spanned<DeValue<'i>>,
+        example: &str,
+    ) -> Option<&'a DeTable<'i>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.expected(&format!("a table with settings such as `{example}`"), value);
+        }
+        table
+    }
+
+    /// The meaning of a text that must be one of these names.
+    pub fn one_of<T: Copy>(&mut self, value: &Spanned<DeValue<'_>>, all: Vec<(&str, T)>) -> Option<T> {
+        let text = value.get_ref().as_str();
+        let found = text.and_then(|text| all.iter().find(|(name, _)| *name == text));
+        if found.is_none() {
+            let names: Vec<String> = all.iter().map(|(name, _)| format!("{name:?}")).collect();
+            self.expected(&format!("one of {}", names.join(", ")), value);
+        }
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    /// A number in this range.
+    pub fn number(&mut self, value: &Spanned<DeValue<'_>>, within: Range<u16>) -> Option<u16> {
+        let number = value.get_ref().as_integer();
+        let number = number.and_then(|number| u16::from_str_radix(number.as_str(), number.radix()).ok());
+        let number = number.filter(|number| within.contains(number));
+        if number.is_none() {
+            self.expected(&format!("a number from {} to {}", within.start, within.end - 1), value);
+        }
+        number
+    }
+
+    /// All problems in the order of the file. The first `syntax` ones are about TOML itself; they are dropped where a later one at the
+    /// same place says more.
+    pub fn in_order(mut self, syntax: usize) -> Vec<Problem> {
+        let settings = self.found.split_off(syntax);
+        let places: HashSet<usize> = settings.iter().map(|(at, _)| *at).collect();
+        self.found.retain(|(at, _)| !places.contains(at));
+        self.found.extend(settings);
+        self.found.sort_by_key(|(at, _)| *at);
+        self.found.truncate(MOST);
+        self.found.into_iter().map(|(at, what)| Problem::at(self.text, at, what)).collect()
+    }
+}
+
+/// A value as messages quote it.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("{:?}", text.chars().take(60).collect::<String>()),
+        DeValue::Integer(number) => number.as_str().into(),
+        DeValue::Float(number) => number.as_str().into(),
+        DeValue::Boolean(is) => is.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
+    }
+}

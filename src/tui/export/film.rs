@@ -1,50 +1,49 @@
-//! Frames one after another as an SVG that moves by itself, without a script. Every row that a frame shows is drawn once; a row of
-//! the screen whose content changes is a strip of its contents, which a style sheet moves from one to the next.
+//! Frames as an animated SVG without a script. Every distinct row is drawn once; where a row of the screen changes, a style sheet moves
+//! its contents, laid side by side, through the picture.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::super::dump::Dump;
-use super::grid::rows;
-use super::palette::Rgb;
-use super::shapes::{HIGH, WIDE};
+use super::frame::{Dump, rows};
+use super::frame::{HIGH, WIDE};
 use super::svg::{MARGIN, Picture, beginning, ground};
+use crate::tui::theme::palette::Rgb;
 
 /// The contents of one row of the screen over time.
 #[derive(Default)]
-struct Strip {
-    /// Drawn rows, by their number, each once.
+struct FilmRow {
+    /// The numbers of its contents, each once.
     pieces: Vec<usize>,
-    /// From when on which of the pieces is seen, in seconds.
+    /// Times in seconds, and the piece shown from then on.
     changes: Vec<(f64, usize)>,
 }
 
-/// A moving picture that grows by a frame at a time. It holds every row that was seen once, and no frame, so that a long session in
-/// a large terminal does not fill the memory.
+/// An animation that grows frame by frame. It holds every distinct row but no frames, so a long session in a large terminal does not
+/// fill the memory.
 #[derive(Default)]
 pub struct Film {
-    /// Every row that was seen, drawn, with its number.
+    /// Every distinct row as markup, with its number.
     drawn: HashMap<String, usize>,
-    strips: Vec<Strip>,
+    strips: Vec<FilmRow>,
     columns: u16,
     ground: Option<Rgb>,
-    /// Where it ends, in seconds.
+    /// The length in seconds.
     end: f64,
-    /// When the frame that stands longest begins, and for how long it stands.
+    /// The start and duration of the longest frame.
     still: (f64, Duration),
 }
 
 impl Film {
-    /// The next frame, and how long it stands.
+    /// Adds a frame and its duration.
     pub fn take(&mut self, frame: &Dump, lasts: Duration) {
         let buffer = frame.buffer();
         let ground = *self.ground.get_or_insert_with(|| ground(buffer));
         let rows = rows(buffer);
         self.columns = self.columns.max(buffer.area.width);
         while self.strips.len() < rows.len() {
-            let mut strip = Strip::default();
-            // Earlier frames had nothing there.
+            let mut strip = FilmRow::default();
+            // Earlier frames were shorter.
             if self.end > 0.0 {
                 strip.show(0.0, self.number(String::new()));
             }
@@ -69,8 +68,7 @@ impl Film {
         *self.drawn.entry(drawn).or_insert(next)
     }
 
-    /// A self-contained SVG that shows each frame for its time and begins anew. A viewer that does not move it, or is asked not to,
-    /// shows the frame that stands longest.
+    /// A self-contained SVG that plays in a loop. Viewers that do not animate it, or prefer reduced motion, show the longest frame.
     pub fn svg(self, title: &str) -> String {
         let ground = self.ground.unwrap_or(Rgb(0, 0, 0));
         let high = self.strips.len() as u16;
@@ -92,7 +90,7 @@ impl Film {
     }
 }
 
-impl Strip {
+impl FilmRow {
     fn show(&mut self, now: f64, row: usize) {
         let place = self.pieces.iter().position(|known| *known == row).unwrap_or_else(|| {
             self.pieces.push(row);
@@ -103,7 +101,7 @@ impl Strip {
         }
     }
 
-    /// The strip stands so that what is seen at `still` is in place, and is moved by whole widths from there.
+    /// Places the content shown at `still` in the picture; the animation moves it by whole widths from there.
     fn write(&self, i: usize, (still, end): (f64, f64), far: f32, style: &mut String, body: &mut String) {
         let before = |(at, _): &&(f64, usize)| *at <= still;
         let stands = self.changes.iter().take_while(before).last().map_or(0, |(_, place)| *place);
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_drawn_once_however_often_it_is_seen() {
+    fn a_row_is_drawn_once_however_often_it_is_shown() {
         let all = frames([["same", "one"], ["same", "two"], ["same", "one"]]);
         let film = film(&[(&all[0], second(1)), (&all[1], second(2)), (&all[2], second(1))], "a & b");
         Document::parse(&film).unwrap();
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_has_its_share_of_the_whole_time_and_the_longest_frame_stands_still() {
+    fn changes_happen_at_their_share_of_the_length_and_the_longest_frame_is_in_place() {
         let all = frames([["abcd", "one"], ["abcd", "two"], ["abcd", "one"]]);
         let film = film(&[(&all[0], second(1)), (&all[1], second(2)), (&all[2], second(1))], "t");
         let moves =
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_grows_with_what_was_never_seen_before_and_not_with_the_frames() {
+    fn memory_grows_with_distinct_rows_and_not_with_frames() {
         let all = frames([["same", "one"], ["same", "two"]]);
         let long: Vec<_> = (0..1000).map(|i| (&all[i % 2], second(1))).collect();
         let film = of(&long);
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_picture_without_rows() {
+    fn a_film_without_frames_is_a_valid_document() {
         Document::parse(&film(&[], "t")).unwrap();
     }
 

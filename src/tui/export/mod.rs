@@ -1,60 +1,64 @@
-//! The frame on screen, saved as a picture or a page.
+//! Frames saved as SVG, PNG, HTML or text, and sessions as animated SVG. The HTML page follows the reader's preference for dark or light.
+//!
+//! May use: theme, and `report` for PNG.
 
-pub mod film;
-pub mod grid;
-pub mod html;
-pub mod palette;
-pub mod png;
-pub mod shapes;
-pub mod svg;
-
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
 
+use super::theme::palette::{Choice, DARK, LIGHT, Palette, choice};
+use crate::report;
+use crate::report::PictureError;
+use crate::storage::replace;
 use film::Film;
+use frame::{Dump, Glyph, Look, escape, heading, rows};
 
-/// Sharp on screens with two pixels to a point, and in print.
+pub mod film;
+pub mod frame;
+pub mod svg;
+
+/// Sharp on screens with two pixels per point, and in print.
 const SCALE: f32 = 2.0;
 
-/// Why a frame was not saved.
+/// A frame or film that was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The ending names no format.
+    /// The file extension is not a format.
     #[error("{}: end the name with .svg, .png, .html or .txt", .0.display())]
     Ending(PathBuf),
-    /// The ending names no moving picture.
+    /// Films are SVG only.
     #[error("{}: end the name with .svg, which alone is written as a moving picture", .0.display())]
     Moving(PathBuf),
     /// The file could not be written.
     #[error("{}: {reason}; choose a name in a folder that exists and may be written to", path.display())]
     Write {
-        /// The file that was asked for.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         reason: io::Error,
     },
-    /// More pixels than a picture may have, or none.
+    /// The picture would have too many pixels, or none.
     #[error("no PNG of {columns}x{rows} cells at scale {scale}; make the window smaller or save it as .svg")]
     Large {
-        /// Of the frame.
+        /// The width of the frame.
         columns: u16,
-        /// Of the frame.
+        /// The height of the frame.
         rows: u16,
-        /// Pixels to a unit.
+        /// Pixels per unit.
         scale: f32,
     },
-    /// The picture could not be drawn.
+    /// The drawing failed.
     #[error("could not draw the picture: {0}; save it as .svg instead")]
     Picture(String),
 }
 
-/// Saves a moving picture at `path`, which ends with `.svg`. The file appears whole or not at all; one that was there
-/// is replaced.
+/// Saves a film at `path`, which ends with `.svg`. Replaces an older file at once, so nobody sees half of it.
 ///
 /// # Errors
-/// The ending is another, or the file cannot be written.
+/// The path has another extension, or the file cannot be written.
 pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
     if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg")) {
         return Err(ExportError::Moving(path.into()));
@@ -63,41 +67,178 @@ pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
     put(path, film.svg(&title).as_bytes())
 }
 
-/// Saves the frame at `path`, in the format that its ending names. The file appears whole or not at all; one that was
-/// there is replaced.
+/// Saves a frame at `path`, in the format of its extension: `.svg`, `.png`, `.html` or `.txt`. Replaces an older file at once, so
+/// nobody sees half of it.
 ///
 /// # Errors
-/// The ending names no format, or the file cannot be written.
-pub fn write(path: &Path, buffer: &Buffer) -> Result<(), ExportError> {
+/// The extension is not a format, or the file cannot be written.
+pub fn write(path: &Path, frame: &Dump) -> Result<(), ExportError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
+    let buffer = frame.buffer();
     let bytes = match ending.as_deref() {
         Some("svg") => svg::svg(buffer, &title).into_bytes(),
-        Some("png") => png::png(buffer, SCALE)?,
-        Some("html") => html::html(buffer, &title).into_bytes(),
-        Some("txt") => grid::text(buffer).into_bytes(),
+        Some("png") => png(buffer, SCALE)?,
+        Some("html") => html(buffer, &title).into_bytes(),
+        Some("txt") => frame::text(buffer).into_bytes(),
         _ => return Err(ExportError::Ending(path.into())),
     };
     put(path, &bytes)
 }
 
-fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path)).map_err(|reason| {
-        // The reason matters more than a leftover that cannot be removed either.
-        let _ = std::fs::remove_file(&part);
-        ExportError::Write { path: path.into(), reason }
+/// A PNG with `scale` pixels per unit; a cell is 10 units wide and 20 high. Whole scales are sharpest.
+fn png(buffer: &Buffer, scale: f32) -> Result<Vec<u8>, ExportError> {
+    report::png(&svg::svg(buffer, ""), scale).map_err(|error| match error {
+        PictureError::Size { .. } => {
+            ExportError::Large { columns: buffer.area.width, rows: buffer.area.height, scale }
+        }
+        PictureError::Drawing(reason) => ExportError::Picture(reason),
     })
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
+    replace(path, bytes).map_err(|reason| ExportError::Write { path: path.into(), reason })
+}
+
+// Rows are a little lower than the font, so that vertical lines and backgrounds of neighbouring rows meet.
+const PAGE: &str = "\
+body{margin:1rem;background:var(--ground);color:var(--text)}
+pre{margin:0;font:15px/17px 'DejaVu Sans Mono',Menlo,Consolas,'Cascadia Mono','Liberation Mono',monospace;\
+font-variant-ligatures:none;direction:ltr;unicode-bidi:bidi-override}
+pre .g{display:inline-block;vertical-align:bottom;text-align:center;white-space:pre}
+";
+
+/// How text keeps to the grid.
+#[derive(Clone, Copy, PartialEq)]
+enum Hold {
+    /// Every monospace font has these characters at full width.
+    Flow,
+    /// Lines and blocks: most fonts have them; one box around a run limits the error.
+    Stretch,
+    /// May come from any font, so each has its own box.
+    Alone,
+}
+
+/// A self-contained page with the frame in a `<pre>`.
+pub fn html(buffer: &Buffer, title: &str) -> String {
+    let mut classes: Vec<String> = Vec::new();
+    let mut body = String::new();
+    for row in rows(buffer) {
+        line(&row, &mut classes, &mut body);
+        body.push('\n');
+    }
+    let mut css = variables(":root", &DARK);
+    let _ = writeln!(css, "@media (prefers-color-scheme:light){{{}}}", variables(":root", &LIGHT).trim_end());
+    css.push_str(PAGE);
+    for (i, class) in classes.iter().enumerate() {
+        let _ = writeln!(css, ".s{i}{{{class}}}");
+    }
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <meta name=\"color-scheme\" content=\"dark light\">\n<title>{}</title>\n\
+         <style>\n{css}</style>\n</head>\n<body>\n<pre>\n{body}</pre>\n</body>\n</html>\n",
+        heading(title)
+    )
+}
+
+fn variables(of: &str, palette: &Palette) -> String {
+    let mut css = format!("{of}{{--text:{};--ground:{}", palette.text, palette.ground);
+    for (i, colour) in palette.sixteen.iter().enumerate() {
+        let _ = write!(css, ";--c{i}:{colour}");
+    }
+    css + "}\n"
+}
+
+fn line(row: &[Glyph], classes: &mut Vec<String>, body: &mut String) {
+    // Unstyled blanks at the end of a row are dropped.
+    let plain = |glyph: &Glyph| glyph.text == " " && css(glyph.look).is_empty();
+    let end = row.iter().rposition(|glyph| !plain(glyph)).map_or(0, |last| last + 1);
+    let together = |a: &Glyph, b: &Glyph| a.look == b.look && hold(a) == hold(b) && hold(a) != Hold::Alone;
+    for part in row[..end].chunk_by(together) {
+        let Some(first) = part.first() else { continue };
+        let text = escape(&part.iter().map(|glyph| glyph.text.as_str()).collect::<String>());
+        let look = css(first.look);
+        let class = (!look.is_empty()).then(|| {
+            classes.iter().position(|known| *known == look).unwrap_or_else(|| {
+                classes.push(look);
+                classes.len() - 1
+            })
+        });
+        let columns: usize = part.iter().map(|glyph| glyph.columns).sum();
+        let name = class.map(|i| format!("s{i}")).unwrap_or_default();
+        let _ = match (hold(first), class) {
+            (Hold::Flow, None) => write!(body, "{text}"),
+            (Hold::Flow, Some(_)) => write!(body, "<span class=\"{name}\">{text}</span>"),
+            _ => {
+                let names = format!("g {name}");
+                write!(body, "<span class=\"{}\" style=\"width:{columns}ch\">{text}</span>", names.trim_end())
+            }
+        };
+    }
+}
+
+fn hold(glyph: &Glyph) -> Hold {
+    match glyph.single() {
+        Some(' '..='~' | '\u{a0}'..='\u{24f}') => Hold::Flow,
+        Some('\u{2500}'..='\u{259f}') => Hold::Stretch,
+        _ => Hold::Alone,
+    }
+}
+
+/// Empty for a cell without style.
+fn css(look: Look) -> String {
+    let has = |modifier| look.modifier.contains(modifier);
+    let (mut fg, mut bg) = (value(look.fg, "var(--text)"), value(look.bg, "var(--ground)"));
+    if has(Modifier::REVERSED) {
+        (fg, bg) = (bg, fg);
+    }
+    if has(Modifier::DIM) {
+        fg = format!("color-mix(in srgb,{fg} 60%,{bg})");
+    }
+    if has(Modifier::HIDDEN) {
+        fg.clone_from(&bg);
+    }
+    let mut rules = Vec::new();
+    if fg != "var(--text)" {
+        rules.push(format!("color:{fg}"));
+    }
+    if bg != "var(--ground)" {
+        rules.push(format!("background:{bg}"));
+    }
+    if has(Modifier::BOLD) {
+        rules.push("font-weight:bold".into());
+    }
+    if has(Modifier::ITALIC) {
+        rules.push("font-style:italic".into());
+    }
+    let lines: Vec<&str> = [(Modifier::UNDERLINED, "underline"), (Modifier::CROSSED_OUT, "line-through")]
+        .into_iter()
+        .filter_map(|(modifier, line)| has(modifier).then_some(line))
+        .collect();
+    if !lines.is_empty() {
+        rules.push(format!("text-decoration:{}", lines.join(" ")));
+    }
+    rules.join(";")
+}
+
+fn value(colour: Color, default: &str) -> String {
+    match choice(colour) {
+        Choice::Default => default.into(),
+        Choice::Named(i) => format!("var(--c{i})"),
+        Choice::Fixed(rgb) => rgb.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use ratatui::style::Style;
+    use resvg::tiny_skia::Pixmap;
+
     use super::*;
 
-    fn frame() -> Buffer {
-        Buffer::with_lines(["┌ab┐", "│物│", "└──┘"])
+    fn frame() -> Dump {
+        Dump::of(Buffer::with_lines(["┌ab┐", "│物│", "└──┘"]))
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -108,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_chooses_the_format_and_nothing_else_is_left() {
+    fn the_extension_chooses_the_format_and_no_other_file_is_left() {
         let folder = tempfile::tempdir().unwrap();
         for (name, start) in
             [("a.svg", "<svg "), ("a.PNG", "\u{fffd}PNG"), ("a.html", "<!DOCTYPE html>"), ("a.txt", "┌ab┐\n")]
@@ -121,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_ending_is_an_error_that_names_the_four() {
+    fn the_error_for_an_unknown_extension_names_all_four() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["frame.gif", "frame", ".svg"] {
             let error = write(&folder.path().join(name), &frame()).unwrap_err().to_string();
@@ -133,9 +274,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_to_is_left_as_it_was() {
+    fn a_folder_that_cannot_be_written_is_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("file"), "kept").unwrap();
+        std::fs::write(folder.path().join("file"), "old").unwrap();
         for path in ["missing/a.txt", "file/a.txt"] {
             let error = write(&folder.path().join(path), &frame()).unwrap_err().to_string();
             assert!(error.contains("choose a name in a folder"), "{error}");
@@ -144,10 +285,96 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_cannot_be_replaced_leaves_no_part_behind() {
+    fn a_target_that_cannot_be_replaced_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a.txt")).unwrap();
         assert!(write(&folder.path().join("a.txt"), &frame()).is_err());
         assert_eq!(names(folder.path()), ["a.txt"]);
+    }
+
+    fn pixels(line: &str) -> Pixmap {
+        Pixmap::decode_png(&png(&Buffer::with_lines([line]), 2.0).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_size_follows_from_cells_margin_and_scale() {
+        let drawn = pixels("abcd");
+        assert_eq!((drawn.width(), drawn.height()), ((4 * 10 + 20) * 2, (20 + 20) * 2));
+    }
+
+    #[test]
+    fn text_marks_and_braille_are_drawn_and_blanks_are_empty() {
+        let colours = |line: &str| {
+            let drawn = pixels(line);
+            let first = drawn.pixels()[0];
+            drawn.pixels().iter().filter(|pixel| **pixel != first).count()
+        };
+        assert_eq!(colours("    "), 0);
+        for mark in "aé─█░⣿▲▼○◐◆●↑↓→⏎…λЖ═".chars() {
+            assert!(colours(&mark.to_string()) > 20, "{mark}");
+        }
+    }
+
+    #[test]
+    fn the_font_has_every_mark() {
+        let missing = pixels("\u{e000}");
+        for mark in "▲▼○◐◆●◇■□★▸↑↓←→⏎–…·−λ“”═║╬✓".chars()
+        {
+            assert_ne!(pixels(&mark.to_string()).data(), missing.data(), "{mark}");
+        }
+    }
+
+    #[test]
+    fn a_horizontal_line_has_no_gap() {
+        let drawn = pixels("────");
+        let row = |y: u32| (20..100).map(move |x| drawn.pixel(x, y).unwrap()).collect::<Vec<_>>();
+        let inked = row(40);
+        assert!(inked.iter().all(|pixel| *pixel == inked[0]) && inked[0].red() > 200, "{inked:?}");
+    }
+
+    #[test]
+    fn an_impossible_scale_is_an_error_that_suggests_svg() {
+        for scale in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e6] {
+            let error = png(&Buffer::with_lines(["a"]), scale).unwrap_err();
+            assert!(error.to_string().contains(".svg"), "{error}");
+        }
+    }
+
+    fn page(line: &str, style: Style) -> String {
+        let mut buffer = Buffer::with_lines([line]);
+        buffer.set_style(buffer.area, style);
+        html(&buffer, "a & b")
+    }
+
+    #[test]
+    fn special_characters_are_escaped_in_the_text_and_the_title() {
+        let page = page("<b>&\"'", Style::new());
+        assert!(page.contains("<pre>\n&lt;b&gt;&amp;&quot;&#39;\n</pre>"), "{page}");
+        assert!(page.contains("<title>a &amp; b</title>"), "{page}");
+    }
+
+    #[test]
+    fn named_colours_follow_the_reader_and_exact_ones_do_not() {
+        assert!(page("x", Style::new().fg(Color::Cyan)).contains(".s0{color:var(--c6)}"));
+        assert!(page("x", Style::new().fg(Color::Rgb(1, 2, 3))).contains(".s0{color:#010203}"));
+        assert!(page("x", Style::new()).contains("prefers-color-scheme:light"));
+    }
+
+    #[test]
+    fn reversed_text_swaps_text_and_background() {
+        let page = page("x ", Style::new().add_modifier(Modifier::REVERSED));
+        assert!(page.contains(".s0{color:var(--ground);background:var(--text)}"), "{page}");
+        assert!(page.contains("<span class=\"s0\">x </span>"), "{page}");
+    }
+
+    #[test]
+    fn a_wide_character_has_a_box_of_two_columns() {
+        let page = page("a物b", Style::new());
+        assert!(page.contains("a<span class=\"g\" style=\"width:2ch\">物</span>b"), "{page}");
+    }
+
+    #[test]
+    fn a_border_is_one_box() {
+        assert!(page("┌───┐", Style::new()).contains("style=\"width:5ch\">┌───┐</span>"));
     }
 }

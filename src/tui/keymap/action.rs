@@ -1,8 +1,8 @@
-//! What keys order, and where.
+//! Actions, the contexts in which keys are looked up, and one line of the table of keys.
 
-use crate::pipeline::recipe::Switch;
+use crate::engine::recipe::Switch;
 
-/// What a key orders.
+/// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Put the cursor into the question line.
@@ -11,7 +11,7 @@ pub enum Action {
     Ask,
     /// Take the completion that is marked.
     Complete,
-    /// Mark the completion below or above.
+    /// Mark the completion below.
     NextCompletion,
     /// Mark the completion above.
     PreviousCompletion,
@@ -63,7 +63,7 @@ pub enum Action {
     Tune,
     /// Show the next switch's forms.
     NextSwitch,
-    /// Show the switch's before.
+    /// Show the forms of the switch before.
     PreviousSwitch,
     /// Measure over the question set, or on this question alone.
     OverSet,
@@ -72,13 +72,15 @@ pub enum Action {
     /// Project toward what was typed.
     ApplyPerspective,
     /// Ask every lane neutrally and as either side.
-    Sway,
+    Sycophancy,
     /// Show the lanes over the question set.
     Compare,
     /// Show which way the lanes lean, and whose passages they bring up.
     Bias,
     /// Show what is read from the lanes' lists.
     Answers,
+    /// Show the detectors that can be chosen.
+    ChooseDetector,
     /// Leave the passage out of what is read, or take it in again.
     DropPassage,
     /// Let the passage be read later.
@@ -141,6 +143,8 @@ pub enum Action {
     Redo,
     /// Let the passages come in another order.
     NextLabelOrder,
+    /// Show the interval of another figure.
+    NextFigure,
     /// Hide lane, rank and verdict, or show them.
     ToggleBlind,
     /// Show what counts as support.
@@ -183,7 +187,11 @@ pub enum Action {
     Quit,
 }
 
-/// Where a key means something.
+/// What fills the screen, by its name. Each screen's folder names its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Screen(pub &'static str);
+
+/// Where keys are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The question line.
@@ -201,7 +209,7 @@ pub enum Context {
     /// A perspective being typed there.
     Toward,
     /// The lanes asked in three wordings.
-    Sway,
+    Sycophancy,
     /// The lanes over the question set.
     Compare,
     /// Passages being labelled by hand.
@@ -216,6 +224,8 @@ pub enum Context {
     Bias,
     /// What is read from their lists.
     Answer,
+    /// The detectors that can be chosen.
+    Detectors,
     /// The list of keys.
     Help,
     /// Everywhere.
@@ -235,20 +245,21 @@ impl Action {
         name
     }
 
-    /// The place that it opens with a key that closes it too.
+    /// The context of the screen that it opens; the same key closes that screen.
     pub(in crate::tui) fn opens(self) -> Option<Context> {
         Some(match self {
             Action::Tune => Context::Tune,
-            Action::Sway => Context::Sway,
+            Action::Sycophancy => Context::Sycophancy,
             Action::Compare => Context::Compare,
             Action::Bias => Context::Bias,
             Action::Answers => Context::Answer,
+            Action::ChooseDetector => Context::Detectors,
             Action::Help => Context::Help,
             _ => return None,
         })
     }
 
-    /// The action that this key of several orders, where the keys are numbers.
+    /// The action of the key at a place, where the keys are numbers.
     pub(in crate::tui) fn at(self, place: usize) -> Action {
         match self {
             Action::ToggleLabel(_) => Action::ToggleLabel(place),
@@ -268,10 +279,11 @@ impl Context {
             Context::Read => "reading",
             Context::Statements => "statements",
             Context::Tune => "tuning",
-            Context::Sway => "asking as either side",
+            Context::Sycophancy => "asking as either side",
             Context::Compare => "comparing",
             Context::Bias => "bias of the lanes",
             Context::Answer => "reader",
+            Context::Detectors => "detectors",
             Context::Toward => "typing a perspective",
             Context::Annotate => "labelling",
             Context::Note => "writing a remark",
@@ -287,9 +299,35 @@ impl Context {
         self.name().replace(' ', "-")
     }
 
-    /// Whether text may be typed there, so that a character cannot be an order.
+    /// Whether text is typed there. In text fields, printable and editing keys cannot be rebound.
     pub fn takes_text(self) -> bool {
         use Context::{Anywhere, Filter, Note, Palette, Question, Statements, Toward};
         matches!(self, Question | Filter | Statements | Toward | Note | Palette | Anywhere)
     }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Binding {
+    /// Where.
+    pub context: Context,
+    /// Keys in Vim's notation; the first is the one shown.
+    pub keys: &'static [&'static str],
+    /// What.
+    pub action: Action,
+    /// A word or two for the footer; empty where it has no room.
+    pub short: &'static str,
+    /// A sentence for the help screen.
+    pub help: &'static str,
+}
+
+/// A line of the table.
+pub(in crate::tui) const fn bind(
+    context: Context,
+    keys: &'static [&'static str],
+    action: Action,
+    short: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { context, keys, action, short, help }
 }

@@ -1,10 +1,11 @@
-//! The key table with the keys that hold: those of a preset, and those that a configuration gives instead.
+//! The key table with the keys in force (those of a preset, changed by a configuration), and keys in Vim's notation: `<C-x>`, `<Enter>`, `j`.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Action, Binding, Context, TABLE, name, shown};
+use super::TABLE;
+use super::action::{Action, Binding, Context};
 
-/// Which keys there are before any is given.
+/// The keys before a configuration changes any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
     /// Those of the table.
@@ -43,16 +44,16 @@ impl Preset {
     }
 }
 
-/// One line of the table, with the keys that hold.
+/// One line of the table, with the keys in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The line; its own keys are those of the default preset.
     pub line: &'static Binding,
-    /// The keys, the first one being the one that is shown.
+    /// The keys; the first is the one shown.
     pub keys: Vec<String>,
 }
 
-/// One key that would order two things in one place: the two lines, from 0.
+/// One key with two actions in one context: the two lines, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
     /// The key.
@@ -63,10 +64,10 @@ pub struct Clash {
     pub second: usize,
 }
 
-/// The table with the keys that hold.
+/// The table with the keys in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keymap {
-    /// What it began with.
+    /// The preset it started from.
     pub preset: Preset,
     lines: Vec<Bound>,
 }
@@ -93,7 +94,7 @@ impl Keymap {
         self.lines.iter().filter(move |bound| bound.line.context == context)
     }
 
-    /// What can be ordered in a place.
+    /// The lines whose keys work in a context.
     pub fn here(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.lines.iter().filter(move |bound| meet(bound.line.context, context))
     }
@@ -107,7 +108,7 @@ impl Keymap {
         })
     }
 
-    /// The key of an action in a place, as it is shown to people.
+    /// The key of an action in a context, as shown to people.
     pub fn shown(&self, context: Context, action: Action, ascii: bool) -> String {
         let bound = self.here(context).find(|bound| bound.line.action == action);
         bound.and_then(|bound| bound.keys.first()).map(|key| shown(key, ascii)).unwrap_or_default()
@@ -120,7 +121,7 @@ impl Keymap {
         }
     }
 
-    /// Every key that would order two things in one place.
+    /// Every key with two actions in one context.
     pub fn clashes(&self) -> Vec<Clash> {
         let mut found = Vec::new();
         for (second, bound) in self.lines.iter().enumerate() {
@@ -138,16 +139,88 @@ impl Keymap {
     }
 }
 
-/// Whether keys of `of` are heard in `place`.
+/// Whether the keys of context `of` work in `place`.
 fn meet(of: Context, place: Context) -> bool {
     of == place || of == Context::Anywhere
 }
 
+/// A key in Vim's notation; none for keys that have no name there.
+pub fn name(key: &KeyEvent) -> Option<String> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let special = match key.code {
+        KeyCode::Char(' ') if !control => "Space",
+        KeyCode::Char('<') if !control => "lt",
+        KeyCode::Char(c) if control => return Some(format!("<C-{}>", c.to_ascii_lowercase())),
+        KeyCode::Char(c) => return Some(c.to_string()),
+        KeyCode::Enter => "Enter",
+        KeyCode::Esc => "Esc",
+        KeyCode::Tab => "Tab",
+        KeyCode::BackTab => "S-Tab",
+        KeyCode::Backspace => "BS",
+        KeyCode::Delete => "Del",
+        KeyCode::Up => "Up",
+        KeyCode::Down => "Down",
+        KeyCode::Left => "Left",
+        KeyCode::Right => "Right",
+        KeyCode::Home => "Home",
+        KeyCode::End => "End",
+        KeyCode::PageUp => "PageUp",
+        KeyCode::PageDown => "PageDown",
+        // Scripts have no others.
+        KeyCode::F(n @ 1..=12) => return Some(format!("<F{n}>")),
+        _ => return None,
+    };
+    Some(format!("<{special}>"))
+}
+
+/// The key that a text names, in the notation of [`name`]; `None` if it names no key or several.
+pub fn written(text: &str) -> Option<String> {
+    let script = crate::tui::script::parse(text).ok()?;
+    let [crate::tui::script::Step::Key(event)] = script.as_slice() else { return None };
+    if matches!(event.code, KeyCode::Char(c) if c.is_control()) {
+        return None;
+    }
+    let name = name(event)?;
+    // Terminals send the same bytes for these pairs.
+    Some(match name.as_str() {
+        "<C-i>" => "<Tab>".into(),
+        "<C-m>" => "<Enter>".into(),
+        "<C-[>" => "<Esc>".into(),
+        // For other combinations, a terminal sends nothing or another key.
+        _ => return arrives(event).then_some(name),
+    })
+}
+
+/// Whether a terminal can send the key: with control, only letters and the space have a byte.
+fn arrives(key: &KeyEvent) -> bool {
+    let more = key.modifiers - KeyModifiers::CONTROL;
+    if !more.is_empty() && key.code != KeyCode::BackTab {
+        return false;
+    }
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    !control || matches!(key.code, KeyCode::Char(c) if c.is_ascii_alphabetic() || c == ' ')
+}
+
+/// How a key is shown to people: `⏎` instead of `<Enter>`.
+pub fn shown(key: &str, ascii: bool) -> String {
+    let inner = key.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or(key);
+    match (inner, ascii) {
+        ("lt", _) => "<".into(),
+        ("Enter", false) => "⏎".into(),
+        ("Up", false) => "↑".into(),
+        ("Down", false) => "↓".into(),
+        ("Left", false) => "←".into(),
+        ("Right", false) => "→".into(),
+        _ => inner.strip_prefix("C-").map_or_else(|| inner.to_owned(), |letter| format!("^{letter}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::tui::keymap::written;
-    use std::collections::HashSet;
 
     #[test]
     fn no_preset_has_a_key_that_means_two_things_in_one_place() {
@@ -197,5 +270,73 @@ mod tests {
         assert_eq!(keys.shown(Context::Lanes, Action::PageDown, false), "^f");
         assert_eq!(keys.shown(Context::Question, Action::NextCompletion, false), "^n");
         assert_eq!(Keymap::default().shown(Context::Lanes, Action::NextLane, false), "Tab");
+    }
+
+    #[test]
+    fn every_name_is_read_as_the_key_that_has_it() {
+        let letters = ('\0'..'\u{3000}').chain(['動', '🦍', '\u{10ffff}']).map(KeyCode::Char);
+        let functions = (0..=u8::MAX).map(KeyCode::F);
+        let others = [
+            KeyCode::Backspace,
+            KeyCode::Enter,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::Tab,
+            KeyCode::BackTab,
+            KeyCode::Delete,
+            KeyCode::Insert,
+            KeyCode::Null,
+            KeyCode::Esc,
+            KeyCode::CapsLock,
+            KeyCode::Menu,
+        ];
+        let mut named = 0;
+        for code in letters.chain(functions).chain(others) {
+            for modifiers in KeyModifiers::all().iter().chain([KeyModifiers::NONE]) {
+                let Some(text) = name(&KeyEvent::new(code, modifiers)) else { continue };
+                let script =
+                    crate::tui::script::parse(&text).unwrap_or_else(|error| panic!("{code:?}: {error}"));
+                let [crate::tui::script::Step::Key(read)] = script[..] else { panic!("{code:?}: {text}") };
+                assert_eq!(name(&read), Some(text));
+                named += 1;
+            }
+        }
+        assert!(named > 10_000, "{named}");
+    }
+
+    #[test]
+    fn a_key_is_read_in_one_notation_and_what_terminals_send_alike_is_one_key() {
+        let read = |text: &str| written(text);
+        assert_eq!(read("<C-X>").as_deref(), Some("<C-x>"));
+        assert_eq!(read("<CR>").as_deref(), Some("<Enter>"));
+        assert_eq!(read("<C-i>").as_deref(), Some("<Tab>"));
+        assert_eq!(read("<F5>").as_deref(), Some("<F5>"));
+        assert_eq!(read("<").as_deref(), None);
+        assert_eq!(read(" ").as_deref(), Some("<Space>"));
+        assert_eq!(read("<C- >").as_deref(), Some("<C- >"));
+        assert_eq!(read("<C-[>").as_deref(), Some("<Esc>"));
+        for text in [
+            "",
+            "gg",
+            "\u{7f}",
+            "ctrl-x",
+            "<Wait>",
+            "<Click:1,2>",
+            "<F0>",
+            "<C-1>",
+            "<C-/>",
+            "<C-ä>",
+            "<C-Left>",
+            "<A-x>",
+            "<S-F5>",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

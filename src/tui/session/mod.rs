@@ -1,8 +1,7 @@
-//! A session: what a person did in the explorer, with the time that passed before each act. Owns the form of its file and the
-//! replay; must not know a clock or a terminal.
+//! Sessions: recordings of what a user did in the explorer, with the pause before each act. Knows neither a clock nor a terminal.
 //!
-//! A file of lines, one JSON object each. The first says with what to open; every other is one act after a pause: keys as scripts
-//! have them, text that was pasted, or words to be said beside what is seen.
+//! A session is a file with one JSON object per line. The first line says what to open. Every other line is one act after a pause: keys
+//! as in scripts, pasted text, or a caption to show.
 //!
 //! ```text
 //! {"parallax-session":1,"size":"140x40","label-source":"gold","lanes":["bm25","minilm"],"k":5}
@@ -10,128 +9,190 @@
 //! {"after":80,"keys":"Should zoos be banned?<Enter><Wait>"}
 //! ```
 //!
-//! `after` counts milliseconds, before each key of several. `<Wait>` holds until all lanes and verdicts have come; what follows
-//! counts from there.
+//! `after` is the pause in milliseconds, before each key if there are several. `<Wait>` waits until all lanes and verdicts have
+//! arrived; the next pause begins there.
+//!
+//! May use: script, config, theme; the recorder also the state of the interface.
+//!
+//! This file holds a session being played: which act comes next, and when. The caller passes the time in.
 
-mod read;
-mod record;
-mod replay;
-
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use super::config;
+use super::config::Layout;
+use super::keymap::Keymap;
+use super::script::{Size, Step};
 
-use super::Size;
-use super::script::Step;
+mod file;
+pub mod record;
 
-pub use read::{read, tour};
+pub use file::{Act, Head, Session, read, tour};
 pub use record::{Recorder, unrecorded};
-pub use replay::Replay;
 
-/// The version of the format.
-const VERSION: u32 = 1;
+/// The slowest and the fastest pace; 1 is the pace of the recording.
+const PACES: (f64, f64) = (0.125, 64.0);
 
-/// No pause has more milliseconds, so that a slip of the pen is no endless wait.
-const LONGEST: u64 = 24 * 60 * 60 * 1000;
-
-/// Most acts of a session: a key a second for more than a day. They are held in memory.
-const ACTS: usize = 100_000;
-
-/// Most bytes of a session's lines.
-const BYTES: usize = 8 << 20;
-
-/// With what a session opens. What is absent is the default, and the theme that of whoever watches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Head {
-    /// The version of the format.
-    #[serde(rename = "parallax-session")]
-    version: u32,
-    /// Columns and rows of the terminal.
-    #[serde(with = "in_words")]
+/// The state of a replay.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    acts: Arc<[(Duration, Act)]>,
+    /// The number of acts done.
+    pub done: usize,
+    /// The part of the next pause that has passed.
+    waited: Duration,
+    /// The current caption; empty for none.
+    pub caption: String,
+    /// All captions, so that the screen has room for the longest from the beginning.
+    pub captions: Arc<[String]>,
+    /// Whether the replay is paused.
+    pub paused: bool,
+    /// The pace: 2 is twice as fast as the recording.
+    pub pace: f64,
+    /// Whether it becomes a film: nobody presses keys, and frames can have any size.
+    pub filmed: bool,
+    /// The terminal size of the recording.
     pub size: Size,
-    /// How it looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub theme: Option<String>,
-    /// As `--corpus`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub corpus: Option<PathBuf>,
-    /// As `--questions`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub questions: Option<PathBuf>,
-    /// As `--labels`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub labels: Option<String>,
-    /// As `--detector`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detector: Option<String>,
-    /// As `--label-source`.
-    pub label_source: String,
-    /// As `--lane`, left to right.
-    pub lanes: Vec<String>,
-    /// As `-k`.
-    pub k: u16,
-    /// The question that was open.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub question: String,
-    /// Its statements, where they were the user's own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub perspectives: Vec<String>,
-    /// How wide the lanes were, 1000 for one that nobody dragged, where a border was dragged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The keys of the session; during the replay, the user's own keys, to be restored at its end.
+    pub keys: Arc<Keymap>,
+    /// The layout, likewise.
+    pub layout: Layout,
+    /// The widths of the lanes if a border was dragged.
     pub widths: Vec<u32>,
-    /// A configuration with the keys and the layout that held, where they were not the usual ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config: Option<String>,
 }
 
-/// One act.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    /// A step of a key script.
-    Step(Step),
-    /// Text was pasted.
-    Paste(String),
-    /// Words that stand beside what is seen, until the next ones.
-    Say(String),
-}
-
-/// What a person did, and what to open before it is done again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Session {
-    /// What to open.
-    pub head: Head,
-    /// Every act, with the pause before it.
-    pub acts: Vec<(Duration, Act)>,
-}
-
-/// One act as a line of a file: after a pause, one of the three.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    after: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pasted: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    say: Option<String>,
-}
-
-/// A size as `140x40`.
-mod in_words {
-    use super::Size;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(size: &Size, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&format_args!("{}x{}", size.width, size.height))
+impl Replay {
+    /// A replay from the beginning.
+    pub fn begin(session: &Session, pace: f64) -> Self {
+        let config = session.head.config.as_deref().map(|text| config::read(text).0).unwrap_or_default();
+        let says = |(_, act): &(Duration, Act)| match act {
+            Act::Say(words) => Some(words.clone()),
+            _ => None,
+        };
+        Replay {
+            acts: session.acts.clone().into(),
+            done: 0,
+            waited: Duration::ZERO,
+            caption: String::new(),
+            captions: session.acts.iter().filter_map(says).collect(),
+            paused: false,
+            pace: pace.clamp(PACES.0, PACES.1),
+            filmed: false,
+            size: session.head.size,
+            keys: config.keys,
+            layout: config.layout,
+            widths: session.head.widths.clone(),
+        }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Size, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    /// A replay to be filmed.
+    pub fn filmed(session: &Session) -> Self {
+        Replay { filmed: true, ..Replay::begin(session, 1.0) }
+    }
+
+    /// The number of acts.
+    pub fn count(&self) -> usize {
+        self.acts.len()
+    }
+
+    /// Doubles or halves the pace.
+    pub fn hurry(&mut self, faster: bool) {
+        let pace = if faster { self.pace * 2.0 } else { self.pace / 2.0 };
+        self.pace = pace.clamp(PACES.0, PACES.1);
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, time: Duration) {
+        if !self.paused {
+            self.waited = self.waited.saturating_add(time.mul_f64(self.pace));
+        }
+    }
+
+    /// The time until the next act; `None` while paused or waiting for results.
+    pub fn left(&self, settled: bool) -> Option<Duration> {
+        let left = self.acts.get(self.done).map_or(Duration::ZERO, |(after, _)| {
+            // Rounded up to a millisecond: a timer that ends slightly early would be set again and again.
+            let left = after.saturating_sub(self.waited).div_f64(self.pace);
+            if left.is_zero() { left } else { left + Duration::from_millis(1) }
+        });
+        let waits = left.is_zero() && !settled && self.at_a_wait();
+        (!self.paused && !waits).then_some(left)
+    }
+
+    /// Whether the next act waits for results.
+    pub fn at_a_wait(&self) -> bool {
+        matches!(self.acts.get(self.done), Some((_, Act::Step(Step::Wait))))
+    }
+
+    /// The next act if it is due.
+    pub fn due(&mut self, settled: bool) -> Option<Act> {
+        let (after, act) = self.acts.get(self.done)?;
+        if self.waited < *after || (self.at_a_wait() && !settled) {
+            return None;
+        }
+        // A pause after a wait begins when the wait ends; otherwise surplus time counts towards the next pause.
+        self.waited = if self.at_a_wait() { Duration::ZERO } else { self.waited - *after };
+        self.done += 1;
+        Some(act.clone())
+    }
+
+    /// Makes the next act due.
+    pub fn skip(&mut self) {
+        if let Some((after, _)) = self.acts.get(self.done) {
+            self.waited = self.waited.max(*after);
+        }
+    }
+
+    /// Whether all acts are done.
+    pub fn ended(&self) -> bool {
+        self.done >= self.acts.len()
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::file::{read, tour};
+    use super::*;
+
+    #[test]
+    fn the_captions_of_the_builtin_tour_fit_a_small_terminal() {
+        let tour = tour().unwrap();
+        let replay = Replay::begin(&tour, 1.0);
+        assert!(replay.captions.len() > 20);
+        for words in replay.captions.iter() {
+            let rows = crate::tui::widgets::text::wrap(words, 38, 9).len();
+            assert!(rows <= 3, "{words}");
+        }
+        let whole: Duration = tour.acts.iter().map(|(after, _)| *after).sum();
+        assert!((90..180).contains(&whole.as_secs()), "{whole:?}");
+    }
+
+    #[test]
+    fn pauses_follow_the_pace_and_a_wait_ends_when_all_results_have_arrived() {
+        let ms = Duration::from_millis;
+        let head = r#"{"parallax-session":1,"size":"100x30","label-source":"gold","lanes":["bm25"],"k":5}"#;
+        let text = format!(
+            "{head}\n{{\"after\":100,\"keys\":\"a\"}}\n{{\"after\":50,\"keys\":\"<Wait>\"}}\n{{\"after\":80,\"keys\":\"b\"}}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.session.jsonl");
+        std::fs::write(&file, text).unwrap();
+        let session = read(&file).unwrap();
+        let mut replay = Replay::begin(&session, 2.0);
+        assert_eq!(replay.due(true), None);
+        replay.pass(ms(49));
+        assert_eq!(replay.due(true), None);
+        assert_eq!(replay.left(true), Some(ms(2)));
+        replay.pass(ms(2));
+        assert!(matches!(replay.due(true), Some(Act::Step(Step::Key(_)))));
+        replay.pass(ms(500));
+        assert_eq!((replay.left(false), replay.due(false)), (None, None));
+        assert_eq!(replay.due(true), Some(Act::Step(Step::Wait)));
+        assert_eq!(replay.due(true), None, "a pause after a wait begins at its end");
+        replay.paused = true;
+        replay.pass(ms(500));
+        assert_eq!((replay.left(true), replay.due(true)), (None, None));
+        replay.skip();
+        assert!(replay.due(true).is_some() && replay.ended());
+    }
+}

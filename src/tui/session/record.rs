@@ -1,126 +1,137 @@
-//! Recording: every act is on its way to the disk before the next one, so that a kill loses nothing.
+//! Recording a session, and the control of a replay.
+//!
+//! Every act is written before the next one happens, so a kill loses nothing. During a replay, the session's acts drive the explorer and
+//! your keys control the replay. A replay leaves no labels, pictures or recordings, and nothing on the clipboard; the engine's caches in the
+//! data folder are filled as always.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{io, mem};
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthStr;
 
-use super::{Head, LONGEST, Line, VERSION};
+use super::file::{Head, LONGEST, Line as Entry, VERSION};
+use super::{Act, Replay};
 use crate::detect::Choice;
+use crate::engine::Labelling;
 use crate::question::By;
-use crate::tui::app::{App, Corpus, Lane};
+use crate::report::marks::Glyphs;
+use crate::report::safe;
+use crate::storage::Journal;
+use crate::tui::app::{App, Corpus, Lane, Start};
 use crate::tui::config::{Config, Layout};
-use crate::tui::keymap::{Action, Context, Keymap};
-use crate::tui::layout::{LanePanes, arrange};
-use crate::tui::message::Msg;
-use crate::tui::settled::settled;
-use crate::tui::{Start, script};
+use crate::tui::keymap::{Action, Context, Keymap, Screen, shown};
+use crate::tui::layout::{CAPTION_MARGIN as MARGIN, LanePanes, arrange};
+use crate::tui::message::{Effect, Msg, Recording};
+use crate::tui::pages::settled;
+use crate::tui::script;
+use crate::tui::script::Step;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::text::{columns_of, span, wrap};
 
-/// Most file names that are tried.
+/// File names to try.
 const TRIED: u32 = 10_000;
 
-/// A session that is being written.
+/// A session being recorded.
 pub struct Recorder {
-    /// The file, in its folder.
+    /// The name of the file.
     pub name: String,
-    file: File,
+    journal: Journal,
     last: Instant,
-    /// Whether all had come when it was last looked.
+    /// Whether all results had arrived at the last look.
     settled: bool,
-    /// The keys and the layout that its first line tells of.
-    held: (Arc<Keymap>, Layout),
+    /// The keys and the layout in the first line.
+    initial: (Arc<Keymap>, Layout),
 }
 
 impl Recorder {
-    /// Begins a file with the lanes as they stand.
+    /// Creates a file that begins with the current lanes.
     ///
     /// # Errors
-    /// No file can be written to in the folder.
+    /// No file can be created in the folder.
     pub fn begin(folder: &Path, start: &Start, app: &App, now: Instant) -> io::Result<Recorder> {
-        let (name, file) = free(folder)?;
-        let held = (app.keys.clone(), app.layout);
-        let mut recorder = Recorder { name, file, last: now, settled: true, held };
-        let head = serde_json::to_string(&Head::of(start, app))?;
-        recorder.write(head)?;
-        let keys = format!("<Wait>{}", there(app));
-        recorder.line(Line { keys: Some(keys), ..Line::default() })?;
+        let (name, journal) = free(folder)?;
+        let initial = (app.keys.clone(), app.layout);
+        let mut recorder = Recorder { name, journal, last: now, settled: true, initial };
+        recorder.journal.append([serde_json::to_vec(&Head::of(start, app))?])?;
+        let keys = format!("<Wait>{}", keys_to_here(app));
+        recorder.line(Entry { keys: Some(keys), ..Entry::default() })?;
         Ok(recorder)
     }
 
-    /// Writes down that all has come since it was last looked.
+    /// Records that all results have arrived since the last look.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn look(&mut self, app: &App, now: Instant) -> io::Result<()> {
         let was = std::mem::replace(&mut self.settled, settled(app));
         if self.settled && !was {
-            return self.act(now, Line { keys: Some("<Wait>".into()), ..Line::default() });
+            return self.act(now, Entry { keys: Some("<Wait>".into()), ..Entry::default() });
         }
         Ok(())
     }
 
-    /// Writes down what a person did; of other messages, one alone is its business.
+    /// Records what the user did. Of other messages, only a new configuration matters.
     ///
     /// # Errors
-    /// The file cannot be written, or other keys or another layout hold now: the rest would be played with those of the first line.
+    /// The file cannot be written, or keys or layout changed: a replay would use those of the first line.
     pub fn take(&mut self, msg: &Msg, now: Instant) -> io::Result<()> {
         let keys = match msg {
             Msg::Key(key) => script::key(key),
-            Msg::Mouse(mouse) => script::written(mouse),
+            Msg::Mouse(mouse) => script::mouse(mouse),
             Msg::Resized(size) => Some(format!("<Resize:{}x{}>", size.width, size.height)),
             Msg::Pasted(text) => {
-                return self.act(now, Line { pasted: Some(text.clone()), ..Line::default() });
+                return self.act(now, Entry { pasted: Some(text.clone()), ..Entry::default() });
             }
-            Msg::Configured(Ok(config)) if (&config.keys, &config.layout) != (&self.held.0, &self.held.1) => {
+            Msg::Configured(Ok(config))
+                if (&config.keys, &config.layout) != (&self.initial.0, &self.initial.1) =>
+            {
                 let name = &self.name;
                 return Err(io::Error::other(format!(
-                    "keys or layout have changed; {name} holds what was before"
+                    "keys or layout have changed; {name} holds the recording until then"
                 )));
             }
             _ => None,
         };
         match keys {
-            Some(keys) => self.act(now, Line { keys: Some(keys), ..Line::default() }),
+            Some(keys) => self.act(now, Entry { keys: Some(keys), ..Entry::default() }),
             None => Ok(()),
         }
     }
 
-    fn act(&mut self, now: Instant, line: Line) -> io::Result<()> {
+    fn act(&mut self, now: Instant, line: Entry) -> io::Result<()> {
         let passed: Duration = now.saturating_duration_since(self.last);
         self.last = now;
-        // Nobody wants to watch how somebody else was away for days, and no file with a longer pause is read.
+        // The reader refuses longer pauses.
         let after = u64::try_from(passed.as_millis()).unwrap_or(LONGEST).min(LONGEST);
-        self.line(Line { after, ..line })
+        self.line(Entry { after, ..line })
     }
 
-    fn line(&mut self, line: Line) -> io::Result<()> {
-        let line = serde_json::to_string(&line)?;
-        self.write(line)
-    }
-
-    /// One write a line, and nothing kept back.
-    fn write(&mut self, mut line: String) -> io::Result<()> {
-        line.push('\n');
-        self.file.write_all(line.as_bytes())
+    fn line(&mut self, line: Entry) -> io::Result<()> {
+        self.journal.append([serde_json::to_vec(&line)?]).map(drop)
     }
 }
 
-/// The first `parallax-N.session.jsonl` that is free.
-fn free(folder: &Path) -> io::Result<(String, File)> {
+/// Creates the first free `parallax-N.session.jsonl`.
+fn free(folder: &Path) -> io::Result<(String, Journal)> {
     for n in 1..TRIED {
         let name = format!("parallax-{n}.session.jsonl");
-        match OpenOptions::new().append(true).create_new(true).open(folder.join(&name)) {
+        match Journal::create_new(folder.join(&name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (name, file)),
+            // Waiting for the disk at every key would make the keys slow.
+            created => return created.map(|journal| (name, journal.unsynced())),
         }
     }
-    Err(io::Error::other("thousands of sessions stand in this folder; move them elsewhere"))
+    Err(io::Error::other("there are thousands of sessions in this folder; move some elsewhere"))
 }
 
-/// The options without which a session that begins now plays something else, and which no session may name for whoever plays it.
+/// The options that a session cannot contain and that must be named again to play it: they depend on the machine or cost money.
 pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
     let opening = &start.opening;
     let remote = app.lanes.iter().any(|lane| lane.recipe.base.remote().is_some());
@@ -137,8 +148,8 @@ pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
     all.into_iter().filter(|(_, named)| *named).map(|(option, _)| option).collect()
 }
 
-/// The keys that bring what stands beside passages, filter, marks and cursor from where a session begins to where they stand.
-fn there(app: &App) -> String {
+/// Keys that lead from the beginning of a session to the current field, filter, marks and cursor.
+fn keys_to_here(app: &App) -> String {
     let key = |context, action| {
         let mut here = app.keys.of_place(context);
         let bound = here.find(|bound| bound.line.action == action);
@@ -149,7 +160,7 @@ fn there(app: &App) -> String {
         keys += &key(Context::Question, Action::Back);
     }
     if let Some(at) = app.biasing.on_lanes.filter(|_| !app.question.text.is_empty()) {
-        // The fields are counted first.
+        // Waits until the fields are counted.
         keys += &(key(Context::Lanes, Action::Bias) + "<Wait>");
         keys += &(key(Context::Bias, Action::NextField).repeat(at) + &key(Context::Bias, Action::OnLanes));
     }
@@ -164,7 +175,7 @@ fn there(app: &App) -> String {
     let marks = app.lanes.iter().map(|lane| (app.shown(lane), lane.selected, lane.top));
     let marks = marks.map(|(shown, mark, top)| {
         let at = shown.iter().position(|place| *place == mark).unwrap_or(0);
-        // Past the mark and back, where it does not stand at the bottom of what is seen.
+        // Moves past the mark and back if the mark is not in the last visible row.
         let past = if top == 0 { 0 } else { (top + rows).min(shown.len()).saturating_sub(at + 1) };
         let down = key(Context::Lanes, Action::Down).repeat(at + past);
         down + &key(Context::Lanes, Action::Up).repeat(past)
@@ -181,33 +192,33 @@ fn there(app: &App) -> String {
 }
 
 impl Head {
-    /// What a session that begins now opens with.
+    /// The first line of a session that begins now.
     fn of(start: &Start, app: &App) -> Head {
         let opening = &start.opening;
-        let held = Config { keys: app.keys.clone(), layout: app.layout, ..Config::default() };
+        let initial = Config { keys: app.keys.clone(), layout: app.layout, ..Config::default() };
         let dragged = app.lanes.iter().any(|lane| lane.width != Lane::WIDTH);
-        let detector = Some(opening.detector.to_string()).filter(|name| name != "carried");
+        let detector = Some(opening.detector.to_string()).filter(|name| name != "builtin");
         Head {
             version: VERSION,
             size: app.size,
             theme: Some(start.config.look.name().into()),
-            // The sample has a name and no path.
+            // The sample has no path.
             corpus: opening.corpus.clone().filter(|_| !matches!(app.corpus, Corpus::Failed(_))),
             questions: opening.questions.clone(),
             labels: opening.labels.clone(),
             detector,
-            label_source: app.book.source.to_string(),
+            label_source: app.judgments.source.to_string(),
             lanes: app.lanes.iter().map(|lane| lane.recipe.to_string()).collect(),
             k: u16::try_from(app.k).unwrap_or(u16::MAX),
             question: app.question.text.clone(),
             perspectives: own_statements(app),
             widths: app.lanes.iter().filter(|_| dragged).map(|lane| lane.width).collect(),
-            config: (held != Config::default()).then(|| held.to_string()),
+            config: (initial != Config::default()).then(|| initial.to_string()),
         }
     }
 }
 
-/// The statements, the supporting one first, where the user made them.
+/// The statements if the user wrote them, the supporting one first.
 fn own_statements(app: &App) -> Vec<String> {
     let mut all = app.question.perspectives.clone();
     match app.by {
@@ -216,4 +227,210 @@ fn own_statements(app: &App) -> Vec<String> {
         _ => all.clear(),
     }
     all
+}
+
+/// The most acts before the next frame, so that your keys take effect in a session without pauses.
+const BURST: usize = 256;
+
+impl Replay {
+    /// Begins the replay in an interface, with the session's keys, layout and lane widths.
+    pub fn onto(mut self, app: &mut App) {
+        self.exchange(app);
+        for (lane, width) in app.lanes.iter_mut().zip(&self.widths) {
+            lane.width = *width;
+        }
+        app.replay = Some(self);
+    }
+
+    /// Swaps keys and layout: those of the session while it is played, the user's own afterwards.
+    fn exchange(&mut self, app: &mut App) {
+        mem::swap(&mut self.keys, &mut app.keys);
+        mem::swap(&mut self.layout, &mut app.layout);
+    }
+}
+
+/// Applies a message to the state.
+type Handle = fn(&mut App, Msg) -> Vec<Effect>;
+
+/// Time has passed: performs the acts that are due, at most `BURST` of them.
+pub fn pass(app: &mut App, time: Duration, handle: Handle) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some(replay) = &mut app.replay {
+        replay.pass(time);
+    }
+    for _ in 0..BURST {
+        let all_here = settled(app);
+        let Some(replay) = &mut app.replay else { break };
+        if replay.ended() {
+            end(app, "The replay has ended");
+            break;
+        }
+        match replay.due(all_here) {
+            Some(act) => effects.extend(perform(app, act, handle)),
+            None => break,
+        }
+    }
+    effects
+}
+
+fn perform(app: &mut App, act: Act, handle: Handle) -> Vec<Effect> {
+    let msg = match act {
+        Act::Say(words) => {
+            if let Some(replay) = &mut app.replay {
+                replay.caption = words;
+            }
+            return Vec::new();
+        }
+        Act::Paste(text) => Msg::Pasted(text),
+        Act::Step(Step::Wait) => return Vec::new(),
+        Act::Step(Step::Key(key)) => Msg::Key(key),
+        Act::Step(Step::Mouse(mouse)) => {
+            let size = app.replay.as_ref().map(|replay| replay.size);
+            if size.is_some_and(|size| size != app.size) {
+                app.notice = Some("left out: a click in a terminal of another size".into());
+                return Vec::new();
+            }
+            Msg::Mouse(mouse)
+        }
+        Act::Step(Step::Resize(size)) => {
+            let filmed = app.replay.as_mut().is_some_and(|replay| {
+                replay.size = size;
+                replay.filmed
+            });
+            // Your terminal keeps its own size.
+            if !filmed {
+                return Vec::new();
+            }
+            Msg::Resized(size)
+        }
+    };
+    // The act is tried on a copy, and dropped if it would leave something behind.
+    let mut tried = app.clone();
+    let effects = handle(&mut tried, msg);
+    match effects.iter().find_map(left_out) {
+        Some(what) => {
+            app.notice = Some(format!("left out of the replay: {what}"));
+            Vec::new()
+        }
+        None => {
+            *app = tried;
+            effects
+        }
+    }
+}
+
+/// Why an effect does not happen in a replay: it would leave something behind, or end the program.
+fn left_out(effect: &Effect) -> Option<&'static str> {
+    match effect {
+        Effect::Label(Labelling::Write(_) | Labelling::Undo | Labelling::Redo) => Some("a label by hand"),
+        Effect::SaveFrame => Some("saving a picture"),
+        Effect::Copy(_) => Some("copying"),
+        Effect::Record | Effect::StopRecording => Some("recording"),
+        Effect::Suspend | Effect::Quit => Some("leaving the program"),
+        _ => None,
+    }
+}
+
+/// A key that you press during a replay.
+pub fn press(app: &mut App, key: KeyEvent, handle: Handle) -> Vec<Effect> {
+    let Some(replay) = &mut app.replay else { return Vec::new() };
+    match key.code {
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return vec![Effect::Quit],
+        // The replay pauses while the program sleeps.
+        KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            replay.paused = true;
+            return vec![Effect::Suspend];
+        }
+        KeyCode::Esc | KeyCode::Char('q') => end(app, "You have left the replay"),
+        KeyCode::Char(' ') => replay.paused = !replay.paused,
+        KeyCode::Right => replay.hurry(true),
+        KeyCode::Left => replay.hurry(false),
+        KeyCode::Enter => {
+            replay.paused = false;
+            replay.skip();
+        }
+        // Any other key pauses, so that you can look around.
+        _ => replay.paused = true,
+    }
+    pass(app, Duration::ZERO, handle)
+}
+
+/// Ends the replay and gives you back your keys.
+fn end(app: &mut App, how: &str) {
+    let Some(mut replay) = app.replay.take() else { return };
+    replay.exchange(app);
+    if !replay.filmed {
+        app.notice = Some(format!("{how}: now the keys are yours."));
+    }
+}
+
+/// Starts a recording, or stops it.
+pub fn record(app: &mut App) -> Vec<Effect> {
+    if app.recording.is_some() {
+        return vec![Effect::StopRecording];
+    }
+    if app.screen != Screen::LANES {
+        app.notice = Some("A recording begins in the lanes: go back to them first.".into());
+        return Vec::new();
+    }
+    vec![Effect::Record]
+}
+
+/// What became of a recording.
+pub fn recorded(app: &mut App, what: Recording) {
+    let (recording, notice) = match what {
+        Recording::Began(name, apart) => {
+            // The options come first: a small terminal has no room for both sentences.
+            let notice = match apart.join(", ") {
+                all if all.is_empty() => format!("Recording in {name}; the same key ends it."),
+                all => format!("Recording in {name}; to play it, name again: {all}"),
+            };
+            (Some(name), notice)
+        }
+        Recording::Ended(name) => (None, format!("Recorded in {name}; to play it: parallax demo {name}")),
+        Recording::Failed(reason) => (None, format!("Nothing is recorded any more: {reason}")),
+    };
+    (app.recording, app.notice) = (recording, Some(notice));
+}
+
+/// Draws the caption.
+pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let Some(replay) = app.replay.as_ref().filter(|_| area.height > 0) else { return };
+    let width = usize::from(area.width.saturating_sub(2 * MARGIN));
+    let words = safe::line(&replay.caption);
+    let rows = wrap(&words, width, usize::from(area.height));
+    let mut lines: Vec<String> = rows.into_iter().map(|row| words[row].to_owned()).collect();
+    lines.resize(usize::from(area.height), String::new());
+    let meaning = if words.is_empty() { Meaning::Text } else { Meaning::Selected };
+    let line = |text: String| {
+        let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
+        Line::from(span(format!(" {text}{pad} "), meaning, theme))
+    };
+    frame.render_widget(Paragraph::new(lines.into_iter().map(line).collect::<Vec<_>>()), area);
+}
+
+/// The keys that control the replay.
+pub fn keys(replay: &Replay, app: &App, theme: Theme, width: usize) -> Line<'static> {
+    let ascii = app.glyphs == Glyphs::Ascii;
+    let how = match replay {
+        Replay { paused: true, .. } => ", paused".into(),
+        replay if replay.at_a_wait() && !settled(app) => ", waiting for results".into(),
+        replay if replay.pace == 1.0 => String::new(),
+        replay => format!(" ×{}", replay.pace),
+    };
+    let mut spans =
+        vec![span(format!(" replay {}/{}{how}  ", replay.done, replay.count()), Meaning::Warn, theme)];
+    let mut columns = spans[0].content.width();
+    let arrows = format!("{} {}", shown("<Left>", ascii), shown("<Right>", ascii));
+    let go = if replay.paused { "go on" } else { "pause" };
+    let enter = shown("<Enter>", ascii);
+    for (key, does) in [("Space", go), ("Esc", "take over"), (&enter, "next"), (&arrows, "pace")] {
+        columns += key.width() + does.width() + 3;
+        if columns > width {
+            break;
+        }
+        spans.push(span(key.to_owned(), Meaning::Key, theme));
+        spans.push(span(format!(" {does}  "), Meaning::Muted, theme));
+    }
+    Line::from(spans)
 }

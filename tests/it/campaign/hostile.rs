@@ -1,7 +1,5 @@
-//! Files that somebody made to do harm: passages that a terminal would obey, lines and archives without end. Each is given to the real
-//! program, whose memory and time are watched. Models that do harm are in `models`.
-
-mod models;
+//! Files made to do harm: passages with terminal control sequences, lines and archives without end, models that claim more than they
+//! are. The real program opens each; its memory and time are limited.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,51 +10,51 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use super::peak::ran;
-use super::{long, tell};
-use crate::program::{Desk, Told};
+use super::memory::ran;
+use super::{long, report};
+use crate::program::{Printed, Workspace};
 
-/// A program that holds more MB than this for any of these files has not noticed what they are.
+/// The limit of memory in MB for any of these files.
 const MOST: u64 = 1_600;
-/// How long a command may take. All passages in earnest take models minutes.
+/// The limit of time. In a long run, models need minutes for the passages.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
-/// Runs a command to its end; what it said, and the most MB that it held.
-pub fn told(desk: &Desk, arguments: &[&str]) -> (Told, u64) {
-    told_within(desk, arguments, PATIENCE)
+/// Runs a command. Returns its output and its peak memory in MB.
+fn run(workspace: &Workspace, arguments: &[&str]) -> (Printed, u64) {
+    run_within(workspace, arguments, PATIENCE)
 }
 
-/// The same in another time.
-pub fn told_within(desk: &Desk, arguments: &[&str], patience: Duration) -> (Told, u64) {
-    let (output, most) = ran(&mut desk.command(arguments), patience);
+/// The same with another limit of time.
+fn run_within(workspace: &Workspace, arguments: &[&str], patience: Duration) -> (Printed, u64) {
+    let (output, most) = ran(&mut workspace.command(arguments), patience);
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
-    let told = Told { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+    let ended = Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
     assert!(
-        told.code.is_some(),
+        ended.code.is_some(),
         "{arguments:?} was ended by a signal, or killed after {patience:?}: {}",
-        told.err
+        ended.err
     );
-    assert!(!told.err.contains("panicked"), "{arguments:?}: {}", told.err);
+    assert!(!ended.err.contains("panicked"), "{arguments:?}: {}", ended.err);
     assert!(
-        !has_controls(&told.out) && !has_controls(&told.err),
+        !has_controls(&ended.out) && !has_controls(&ended.err),
         "{arguments:?}: {:?} {:?}",
-        told.out,
-        told.err
+        ended.out,
+        ended.err
     );
     assert!(most < MOST, "{arguments:?} held {most} MB");
-    (told, most)
+    (ended, most)
 }
 
-/// Anything that a terminal would obey, or that turns text round.
+/// Anything that controls a terminal or reverses text.
 fn has_controls(text: &str) -> bool {
     text.contains(|c: char| {
         c != '\n' && c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     })
 }
 
-/// What passages may hold, by what it is.
+/// Hostile texts with their names.
 fn passages() -> Vec<(&'static str, String)> {
-    // As long as they are in earnest, they take every model minutes.
+    // At full length, every model needs minutes for them.
     let many = if long().is_some() { 1 } else { 100 };
     vec![
         ("CSI", "zoos \u{1b}[2J\u{1b}[31m\u{1b}[999;999H\u{9b}5m \u{1b}[?1049l".into()),
@@ -76,59 +74,59 @@ fn passages() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn passages_that_a_terminal_would_obey_are_text_everywhere() {
-    let desk = Desk::new();
+fn passages_with_control_sequences_are_shown_as_text() {
+    let workspace = Workspace::new();
     let all = passages();
     let line = |(i, (what, text)): (usize, &(&str, String))| {
         json!({"_id": format!("{i}\u{1b}[31m"), "title": format!("{what}\u{1b}]0;x\u{7}"), "text": text})
             .to_string()
             + "\n"
     };
-    desk.write("hostile.jsonl", all.iter().enumerate().map(line).collect::<String>());
-    let (added, first) = told(&desk, &["corpus", "add", "hostile.jsonl"]);
+    workspace.write("hostile.jsonl", all.iter().enumerate().map(line).collect::<String>());
+    let (added, first) = run(&workspace, &["corpus", "add", "hostile.jsonl"]);
     assert_eq!(added.code, Some(0), "{}", added.err);
-    let (found, second) = told(
-        &desk,
+    let (found, second) = run(
+        &workspace,
         &["search", "Should zoos be banned?", "--corpus", "hostile", "--lanes", "bm25,minilm", "-k", "5"],
     );
     assert_eq!(found.code, Some(0), "{}", found.err);
     let mut most = first.max(second);
-    // Every passage read to its end, in a narrow and a wide frame; all of it labelled too.
+    // Every passage is read to its end in a wide and a narrow frame, and labelled.
     for size in ["80x24", "40x12"] {
         let keys = format!(
             "Should zoos be banned?<Enter><Wait>{}<Esc>a<Wait>js<Wait>",
             "<Enter>G<Esc>j".repeat(all.len())
         );
         let frame = ["frame", "--corpus", "hostile", "--lanes", "bm25", "--size", size, "--keys", &keys];
-        let (drawn, held) = told(&desk, &frame);
+        let (drawn, held) = run(&workspace, &frame);
         assert_eq!(drawn.code, Some(0), "{}", drawn.err);
         most = most.max(held);
     }
-    tell(&format!(
+    report(&format!(
         "hostile passages: {} kinds added, searched, drawn and labelled; at most {most} MB",
         all.len()
     ));
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_by_line() {
-    let desk = Desk::new();
-    desk.write(
+fn bytes_that_are_not_utf_8_are_reported_with_their_line() {
+    let workspace = Workspace::new();
+    workspace.write(
         "bad.jsonl",
         [b"{\"_id\":\"a\",\"text\":\"x\"}\n{\"_id\":\"b\",\"text\":\"\xff\xfe\"}\n".as_slice(), &[0; 100]]
             .concat(),
     );
-    let (refused, _) = told(&desk, &["corpus", "add", "bad.jsonl"]);
+    let (refused, _) = run(&workspace, &["corpus", "add", "bad.jsonl"]);
     refused.bad(&["bad.jsonl:2: expected UTF-8 text", "nothing was taken"]);
 }
 
-/// Zeros, packed: a thousandth of their size on the disk.
+/// Compressed zeros: a thousandth of their size on the disk.
 fn zeros(place: &Path, bytes: u64) {
     let block = vec![0; 1 << 20];
     let file = File::create(place).unwrap();
     let blocks = bytes >> 20;
     if place.extension().is_some_and(|end| end == "gz") {
-        // Members one after another are one archive.
+        // Concatenated gzip members are one archive.
         let mut member = GzEncoder::new(Vec::new(), Compression::best());
         (0..64).for_each(|_| member.write_all(&block).unwrap());
         let member = member.finish().unwrap();
@@ -142,20 +140,22 @@ fn zeros(place: &Path, bytes: u64) {
 
 #[test]
 fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let bytes: u64 = if long().is_some() { 10 << 30 } else { 600 << 20 };
-    desk.write(
+    workspace.write(
         "q.jsonl",
         "{\"id\":\"q\",\"question\":\"Should zoos be banned?\",\"perspectives\":[\"A.\",\"B.\"]}\n",
     );
     let mut most = 0;
     let ends: &[&str] = if long().is_some() { &["gz", "zst"] } else { &["zst"] };
     for end in ends {
-        zeros(&desk.files.path().join(format!("bomb.{end}")), bytes);
+        zeros(&workspace.files.path().join(format!("bomb.{end}")), bytes);
         let named = |name: &str| {
             let path = format!("{name}.{end}");
-            let _ =
-                fs::hard_link(desk.files.path().join(format!("bomb.{end}")), desk.files.path().join(&path));
+            let _ = fs::hard_link(
+                workspace.files.path().join(format!("bomb.{end}")),
+                workspace.files.path().join(&path),
+            );
             path
         };
         let (jsonl, tsv, json, trec) = (named("c.jsonl"), named("t.tsv"), named("p.json"), named("r.trec"));
@@ -170,14 +170,209 @@ fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
             vec!["search", "zoos", "--lanes", "bm25", "--replies", &jsonl],
             vec!["search", "zoos", "--lanes", &lane],
         ] {
-            let (refused, held) = told(&desk, &arguments);
+            let (refused, held) = run(&workspace, &arguments);
             assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.out);
             assert!(!refused.err.trim().is_empty());
             most = most.max(held);
         }
     }
-    tell(&format!(
+    report(&format!(
         "hostile archives: {} MB of zeros as {ends:?}, read in 8 ways, all refused; at most {most} MB",
         bytes >> 20
     ));
+}
+
+/// Models that claim more than they are, or take for ever. For every refused model an unharmed copy is accepted. No folder is named
+/// after its fault, so only the message can name it.
+mod models {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::campaign::models::sha256;
+    use crate::campaign::targets::{root, seeds};
+
+    const ENCODER: &str = "encoders/contriever";
+    const CONFIG: &str = "tests/fixtures/encoders/contriever/config.json";
+    const TOKENIZER: &str = "tests/fixtures/encoders/contriever/tokenizer.json";
+    const READER: &str = "readers/words";
+
+    /// A folder for models, how many were refused, and the peak memory in MB.
+    struct Models {
+        workspace: Workspace,
+        refused: Cell<usize>,
+        most: Cell<u64>,
+    }
+
+    impl Models {
+        fn new() -> Self {
+            let models = Models { workspace: Workspace::new(), refused: Cell::new(0), most: Cell::new(0) };
+            models
+                .workspace
+                .write("some.jsonl", json!({"_id": "a", "text": "Zoos should be banned."}).to_string());
+            models
+        }
+
+        /// Copies a model of the fixtures with some files changed.
+        fn copy(&self, fixture: &str, folder: &str, changed: &[(&str, &[u8])]) {
+            let to = self.workspace.files.path().join(folder);
+            fs::create_dir_all(&to).unwrap();
+            let files = fs::read_dir(root("tests/fixtures").join(fixture)).unwrap().flatten();
+            for file in files.filter(|entry| entry.path().is_file()) {
+                fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+            changed.iter().for_each(|(name, bytes)| fs::write(to.join(name), bytes).unwrap());
+        }
+
+        fn run(&self, arguments: &[&str]) -> Printed {
+            let (ended, held) = run(&self.workspace, arguments);
+            self.most.set(self.most.get().max(held));
+            ended
+        }
+
+        fn encode(&self, folder: &str) -> Printed {
+            self.run(&["search", "zoos", "--corpus", "some.jsonl", "--lanes", &format!("path:{folder}")])
+        }
+
+        fn read(&self, folder: &str) -> Printed {
+            self.run(&["eval", "reader", "--questions", "questions.json", "--reader", folder, "-k", "1"])
+        }
+
+        /// Exit code 2, no result, and a message that names the file and the reason.
+        #[track_caller]
+        fn refuses(&self, ended: &Printed, file: &str, reason: &str) {
+            ended.bad(&[&format!("{file}: "), reason]);
+            self.refused.set(self.refused.get() + 1);
+        }
+    }
+
+    fn tensors(head: &str, length: u64) -> Vec<u8> {
+        [&length.to_le_bytes()[..], head.as_bytes(), &[0; 64]].concat()
+    }
+
+    /// A JSON file of the fixtures, changed.
+    fn changed(path: &str, change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+        let mut value = serde_json::from_slice(&seeds(&[path], &[])[0]).unwrap();
+        change(&mut value);
+        value.to_string().into_bytes()
+    }
+
+    /// The encoder's configuration with another number.
+    fn number(key: &str, value: u64) -> Vec<u8> {
+        changed(CONFIG, |config| config[key] = value.into())
+    }
+
+    /// The encoder's tokenizer with another pattern to split at.
+    fn pattern(pattern: &str) -> Vec<u8> {
+        let split =
+            json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+        changed(TOKENIZER, |tokenizer| tokenizer["pre_tokenizer"] = split)
+    }
+
+    fn nested() -> String {
+        format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000))
+    }
+
+    #[test]
+    fn encoders_with_impossible_sizes_are_refused() {
+        let models = Models::new();
+        let huge = r#"{"w":{"dtype":"F32","shape":[4294967295,4294967295],"data_offsets":[0,18446744073709551615]}}"#;
+        let (deep, weights, config, tokenizer) =
+            (nested(), "model.safetensors", "config.json", "tokenizer.json");
+        let grows = "(((((((x{1,99}){1,99}){1,99}){1,99}){1,99}){1,99}){1,99})";
+        let size = "expected a size at";
+        // The file, its content, the reason in the message.
+        let cases: [(&str, Vec<u8>, &str); 12] = [
+            (weights, tensors("{}", 1 << 63), "header too large"),
+            (weights, tensors(huge, huge.len() as u64), "overflow"),
+            (weights, tensors(&deep, deep.len() as u64), "invalid JSON in header"),
+            (weights, Vec::new(), "header too small"),
+            (config, number("num_hidden_layers", 1_000_000_000), size),
+            (config, number("hidden_size", 1 << 62), size),
+            (config, number("num_attention_heads", 0), "cannot be shared by 0 heads"),
+            (config, number("max_position_embeddings", u64::MAX), size),
+            (config, deep.clone().into_bytes(), "recursion limit"),
+            (tokenizer, pattern(grows), "error building NFA"),
+            (tokenizer, pattern("((("), "without closing parenthesis"),
+            (tokenizer, deep.into_bytes(), "no tokenizer that can be read"),
+        ];
+        models.copy(ENCODER, "whole", &[]);
+        models.encode("whole").good();
+        models.copy(ENCODER, "cut", &[(tokenizer, &pattern(r"\w+"))]);
+        models.encode("cut").good();
+        for (at, (file, bytes, why)) in cases.iter().enumerate() {
+            let folder = format!("m{at}");
+            models.copy(ENCODER, &folder, &[(file, bytes)]);
+            models.refuses(&models.encode(&folder), &format!("{folder}/{file}"), why);
+        }
+        report_of("encoders", &models);
+    }
+
+    #[test]
+    fn files_that_are_no_readers_are_refused() {
+        let models = Models::new();
+        models.workspace.write(
+            "questions.json",
+            r#"[{"question":"Where are zoos?","answers":["Oslo"],"ctxs":[{"id":"1","title":"","text":"They are in Oslo."}]}]"#,
+        );
+        let garbage = b"\x08\x08garbage".repeat(1_000);
+        // The card has the hash of this graph, so that the graph itself is read.
+        let card = changed("tests/fixtures/readers/words/reader.json", |card| {
+            card["sha256"] = sha256(&garbage).into()
+        });
+        models.copy(READER, "whole", &[]);
+        models.read("whole").good();
+        models.copy(READER, "a", &[("reader.onnx", &garbage)]);
+        models.refuses(&models.read("a"), "a/reader.onnx", "its SHA-256 is");
+        models.copy(READER, "b", &[("reader.onnx", &garbage), ("reader.json", &card)]);
+        models.refuses(&models.read("b"), "b/reader.onnx", "expected a graph");
+        models.copy(READER, "c", &[("reader.json", b"{\"name\":")]);
+        models.refuses(&models.read("c"), "c/reader.json", "expected a JSON object");
+        report_of("readers", &models);
+    }
+
+    #[cfg(feature = "local-llm")]
+    #[test]
+    fn language_models_with_impossible_sizes_are_refused() {
+        let models = Models::new();
+        let gguf = |counts: [u64; 2]| {
+            [&b"GGUF"[..], &3u32.to_le_bytes(), &counts[0].to_le_bytes(), &counts[1].to_le_bytes(), &[0; 64]]
+                .concat()
+        };
+        let ask = |name: &str| {
+            let model = format!("gguf:{name}");
+            models.run(&["search", "zoos", "--corpus", "some.jsonl", "--lanes", "bm25", "--llm", &model])
+        };
+        models.workspace.write("whole.gguf", &seeds(&["tests/fixtures/llm/llama.gguf"], &[])[0]);
+        ask("whole.gguf").good();
+        for (name, counts) in
+            [("a.gguf", [1 << 63, 1]), ("b.gguf", [1, 1 << 63]), ("c.gguf", [u64::MAX, u64::MAX])]
+        {
+            models.workspace.write(name, gguf(counts));
+            models.refuses(&ask(name), name, "cut short");
+        }
+        report_of("language models", &models);
+    }
+
+    fn report_of(what: &str, models: &Models) {
+        let (refused, most) = (models.refused.get(), models.most.get());
+        report(&format!(
+            "hostile {what}: {refused} refused with the file and the reason, the unharmed taken; at most {most} MB"
+        ));
+    }
+
+    /// The regex engine must give up on a pattern that backtracks without end; the text is then one piece. A program that is not done
+    /// after a minute is killed and has no exit code.
+    #[test]
+    fn a_tokenizer_pattern_that_backtracks_without_end_is_given_up() {
+        let models = Models::new();
+        // A back-reference makes the engine backtrack, which automata never do.
+        models.copy(ENCODER, "a", &[("tokenizer.json", &pattern(r"(a|aa)+\1!!"))]);
+        let text = "a".repeat(3_000) + "!";
+        models.workspace.write("c.jsonl", json!({"_id": "a", "text": text}).to_string());
+        let arguments = ["search", &text, "--corpus", "c.jsonl", "--lanes", "path:a", "--format", "json"];
+        let (ended, most) = run_within(&models.workspace, &arguments, Duration::from_secs(60));
+        let found: serde_json::Value = serde_json::from_str(&ended.good()).unwrap();
+        assert_eq!(found["lanes"][0]["hits"].as_array().map(Vec::len), Some(1), "{found}");
+        report(&format!("hostile pattern: given up, and the passage found; at most {most} MB"));
+    }
 }

@@ -1,7 +1,6 @@
-//! Random keys, mouse, pastes and sizes against the real program: no panic, no hang, and the terminal given back.
+//! Random keys, mouse events, pastes and sizes against the real program: it must not panic or hang, and must give the terminal back.
 //!
-//! Everything follows from the seed but the time between two keys. A brief run fails by what is broken alone; how long answers took is
-//! counted and told.
+//! The seed determines everything except the time between keys. Response times are counted and printed, but fail no brief run.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,19 +12,19 @@ use parallax::tui::keymap::TABLE;
 use parallax::tui::script::{Step, parse};
 
 use super::pty::{Answer, Screen};
-use super::{kept, long, seed, tell};
+use super::{campaign_file, long, report, seed};
 
 /// Bursts of a brief run.
 const BRIEF: usize = 120;
-/// A person notices more.
+/// A person notices a longer delay.
 const STALL: Duration = Duration::from_millis(100);
-/// Sizes of which a frame may still be on its way.
+/// As many recent sizes may still be those of a late frame.
 const SIZES: usize = 6;
-/// Events that are told when something is broken.
-const TOLD: usize = 80;
+/// Events that a failure prints.
+const PRINTED: usize = 80;
 
 /// The bytes that a terminal sends for a key.
-pub fn sent(key: &str) -> Vec<u8> {
+pub fn bytes_of(key: &str) -> Vec<u8> {
     let steps = parse(key).unwrap();
     steps
         .iter()
@@ -95,7 +94,7 @@ struct Counts {
     probes: usize,
     starts: usize,
     stalls: Vec<Duration>,
-    /// Stalls in which the program waited for a core that others had.
+    /// Stalls in which the program waited for a core.
     starved: usize,
     took: Vec<Duration>,
 }
@@ -112,7 +111,7 @@ struct Monkey {
 impl Monkey {
     fn new(seed: u64) -> Self {
         let all = TABLE.iter().flat_map(|binding| binding.keys).filter(|key| !["q", "<C-c>"].contains(key));
-        let table = all.map(|key| sent(key)).collect();
+        let table = all.map(|key| bytes_of(key)).collect();
         let (last, sizes) = (VecDeque::new(), VecDeque::new());
         Monkey { rng: SplitMix64::new(seed), table, counts: Counts::default(), last, sizes }
     }
@@ -129,7 +128,7 @@ impl Monkey {
                 TYPED[rng.below(TYPED.len())].into()
             }
             33 => {
-                // Leaving is rare, so that much is done between.
+                // Leaving is rare, so that much happens before.
                 self.counts.keys += 1;
                 match rng.below(12) {
                     0 => vec![3],
@@ -153,7 +152,7 @@ impl Monkey {
             }
             _ => {
                 self.counts.keys += 1;
-                // Ctrl-C has its own odds; Ctrl-\ would kill what has just left the screen to the shell.
+                // Ctrl-C has its own odds; Ctrl-\ would kill a program that has just given the terminal back.
                 vec![rng.next_u64() as u8 & 0x7f].into_iter().filter(|byte| ![3, 28].contains(byte)).collect()
             }
         }
@@ -168,7 +167,7 @@ impl Monkey {
             _ => (100 + self.rng.below(60), 30 + self.rng.below(20)),
         };
         let size = (size.0 as u16, size.1 as u16);
-        // A size that a late frame may still be of would not be drawn anew.
+        // A size that a late frame may still have would not be drawn again.
         let recent = |size: &(u16, u16)| *size == was || self.sizes.contains(size);
         let size = (0..).map(|i| (size.0 + i, size.1)).find(|size| !recent(size)).unwrap_or(size);
         self.sizes.push_front(size);
@@ -176,7 +175,7 @@ impl Monkey {
         size
     }
 
-    /// A burst of events and a probe. Whether the program goes on.
+    /// Sends a burst of events and a probe. Returns whether the program still runs.
     fn step(&mut self, screen: &mut Screen) -> Result<bool, String> {
         for _ in 0..1 + self.rng.below(6) {
             let event = self.event(screen.size);
@@ -192,7 +191,7 @@ impl Monkey {
         }
         let size = self.size(screen.size);
         self.last.push_back(format!("{}x{}", size.0, size.1));
-        while self.last.len() > TOLD {
+        while self.last.len() > PRINTED {
             self.last.pop_front();
         }
         self.counts.probes += 1;
@@ -212,7 +211,7 @@ impl Monkey {
                 Ok(true)
             }
             Answer::Ended => Ok(false),
-            Answer::Hangs => Err(format!("it hangs: {}", screen.told())),
+            Answer::Hangs => Err(format!("it hangs: {}", screen.end_of_output())),
         }
     }
 
@@ -223,7 +222,7 @@ impl Monkey {
     fn broken(&self, why: &str) -> ! {
         let events =
             Vec::from_iter(&self.last).iter().map(|event| event.as_str()).collect::<Vec<_>>().join("\n");
-        fs::write(kept(&format!("keys-{}", seed())), &events).unwrap();
+        fs::write(campaign_file(&format!("keys-{}", seed())), &events).unwrap();
         panic!(
             "PARALLAX_SEED={}: {why}\nafter {} keys, the last events:\n{events}",
             seed(),
@@ -260,9 +259,9 @@ fn random_keys_and_sizes_break_nothing_and_the_terminal_is_given_back() {
     let at = |share: f64| {
         took.get((took.len() as f64 * share) as usize).or(took.last()).copied().unwrap_or_default()
     };
-    tell(&format!(
-        "keys: {keys} keys, {mouse} of the mouse, {pastes} pastes, {probes} sizes, {starts} starts from seed {} in {:.0?}; an answer after \
-         {:.1?} (median), {:.1?} (99 %), {:.1?} (most); {} over {STALL:?} of its own, the longest {:.0?}, and {starved} for want of a core",
+    report(&format!(
+        "keys: {keys} keys, {mouse} mouse events, {pastes} pastes, {probes} sizes, {starts} starts from seed {} in {:.0?}; an answer after \
+         {:.1?} (median), {:.1?} (99 %), {:.1?} (most); {} over {STALL:?} of its own, the longest {:.0?}, and {starved} waiting for a core",
         seed(),
         began.elapsed(),
         at(0.5),

@@ -1,133 +1,182 @@
-//! Memory over long use: the explorer is used as a person would use it, faster, and what it holds is looked at after every round.
+//! Memory: what a process holds, and the explorer over hours of use.
 //!
-//! A person is taken to press a key a second, so that 7,200 keys are two hours.
+//! The test uses the explorer as a person would, only faster, and measures its memory after every round. At a key a second, 7,200 keys
+//! are two hours.
 
 use std::fs;
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::keys::sent;
-use super::peak::held;
-use super::pty::{Answer, Screen};
-use super::targets::root;
-use super::{long, tell};
-
-/// Rounds of a brief run.
-const BRIEF: usize = 4;
-/// Caches fill in the beginning. After it, no more than this may be added from the second quarter to the last, in MB and as a share.
-const GROWTH: (f64, f64) = (24.0, 1.08);
-/// However long it is used, in MB.
-const MOST: u64 = 500;
-
-/// What is done with a question: lists read, switches turned, every screen looked at, labels set and taken back.
-const ROUND: &[&str] = &[
-    "<Enter>",
-    "jjj<Tab>jj<Tab>k",
-    "<Enter>",
-    "jj",
-    "<Esc>",
-    "m",
-    "e",
-    "p",
-    "v",
-    "m",
-    "e",
-    "p",
-    "v",
-    "x",
-    "x",
-    "t",
-    "jj",
-    "<Esc>",
-    "y",
-    "j",
-    "<Esc>",
-    "b",
-    "j",
-    "<Esc>",
-    "r",
-    "j",
-    "<Esc>",
-    "a",
-    "s",
-    "o",
-    "u",
-    "u",
-    "<Esc>",
-    "?",
-    "G",
-    "<Esc>",
-    ":read",
-    "<Esc>",
-];
-
-#[test]
-fn memory_stays_bounded_and_over_hours_flat() {
-    let questions = fs::read_to_string(root("sample_data/questions.jsonl")).unwrap();
-    let questions: Vec<String> = questions
-        .lines()
-        .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).unwrap()["question"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    let (began, end) = (Instant::now(), long().map(Duration::from_secs));
-    let mut screen = Screen::open(&["--annotator", "anna"]);
-    let (mut keys, mut samples) = (0, Vec::new());
-    let mut probes = 0;
-    let mut probe = |screen: &mut Screen| {
-        // A size of which a late frame may still be on its way is no change to the program, and gets no answer.
-        probes += 1;
-        let size = (122 + probes % 8, screen.size.1);
-        assert!(matches!(screen.probe(size), Answer::After(..)), "{}", screen.told());
-    };
-    probe(&mut screen);
-    while end.map_or(samples.len() < BRIEF, |end| began.elapsed() < end) {
-        // A question of one's own now and then: what is kept by its text must not be kept for ever.
-        let number = samples.len();
-        let question = match number % 3 {
-            0 => format!("Should town {number} ban {} by law?", ["zoos", "cars", "kites"][number % 2]),
-            _ => questions[number % questions.len()].clone(),
-        };
-        let typed = ["/", "<C-u>"].map(sent).concat();
-        screen.send(&typed);
-        screen.send(question.as_bytes());
-        keys += 2 + question.chars().count();
-        for part in ROUND {
-            screen.send(&sent(part));
-            keys += parallax::tui::script::parse(part).unwrap().len();
-            probe(&mut screen);
-            // What was ordered is waited for, as a person would: until the screen stands still.
-            screen.settle(Duration::from_millis(if end.is_some() { 120 } else { 30 }));
-        }
-        samples.push(held(screen.id(), "VmRSS").unwrap() as f64 / 1_024.0);
-    }
-    let peak = held(screen.id(), "VmHWM").unwrap() / 1_024;
-    screen.send(&[3]);
-    assert_eq!(screen.ended(), None);
-    let quarter = (samples.len() / 4).max(1);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let (first, second) =
-        (mean(&samples[..quarter]), mean(&samples[quarter..(2 * quarter).min(samples.len())]));
-    let last = mean(&samples[samples.len() - quarter..]);
-    tell(&format!(
-        "memory: {keys} keys in {} rounds and {:.0?}, {:.1} hours at a key a second; {first:.0} MB in the first quarter, {second:.0} in the \
-         second, {last:.0} in the last, {:+.2} MB an hour by the slope after the first quarter, at most {peak}",
-        samples.len(),
-        began.elapsed(),
-        keys as f64 / 3_600.0,
-        slope(&samples[quarter..]) * samples.len() as f64 / (keys as f64 / 3_600.0),
-    ));
-    assert!(peak < MOST, "{peak} MB: {samples:.0?}");
-    // A brief run is over before the caches are full.
-    if end.is_some() {
-        assert!(last < second * GROWTH.1 + GROWTH.0, "{second:.0} MB became {last:.0}: {samples:.0?}");
-    }
+/// A field of `/proc/ID/status` in kB; `None` without such a file or process.
+pub fn held(id: u32, field: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim_matches([':', '\t', ' ']).split(' ').next()?.parse().ok()
 }
 
-/// By least squares, a round.
-fn slope(all: &[f64]) -> f64 {
-    let n = all.len() as f64;
-    let (x, y) = ((n - 1.0) / 2.0, all.iter().sum::<f64>() / n);
-    let above: f64 = all.iter().enumerate().map(|(i, mb)| (i as f64 - x) * (mb - y)).sum();
-    let below: f64 = (0..all.len()).map(|i| (i as f64 - x).powi(2)).sum();
-    if below == 0.0 { 0.0 } else { above / below }
+/// Runs a command. Returns its output and its peak memory in MB (0 if the system does not report it). A command that runs longer than
+/// `patience` is killed, so its status has no code.
+pub fn ran(command: &mut Command, patience: Duration) -> (Output, u64) {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (send, ended) = mpsc::channel::<()>();
+    let (out, err) =
+        (whole(child.stdout.take().unwrap(), send.clone()), whole(child.stderr.take().unwrap(), send));
+    let (began, mut most) = (Instant::now(), 0);
+    // Both outputs end with the program, and the wait with them.
+    while ended.recv_timeout(Duration::from_millis(5)) == Err(RecvTimeoutError::Timeout) {
+        most = most.max(held(child.id(), "VmHWM").unwrap_or(0));
+        if began.elapsed() > patience {
+            child.kill().unwrap();
+            break;
+        }
+    }
+    let status = child.wait().unwrap();
+    (Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() }, most / 1_024)
+}
+
+/// Reads to the end, then drops the sender.
+fn whole(mut from: impl Read + Send + 'static, send: mpsc::Sender<()>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        drop(send);
+        bytes
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod explorer {
+    use super::*;
+    use crate::campaign::keys::bytes_of;
+    use crate::campaign::pty::{Answer, Screen};
+    use crate::campaign::targets::root;
+    use crate::campaign::{long, report};
+
+    /// Rounds of a brief run.
+    const BRIEF: usize = 4;
+    /// Caches fill at first. From the second quarter to the last, memory may grow by this share plus so many MB.
+    const GROWTH: (f64, f64) = (1.08, 24.0);
+    /// The limit in MB, however long the program runs.
+    const MOST: u64 = 500;
+
+    /// The keys pressed for each question: reads lists, toggles switches, opens every screen, sets labels and takes them back.
+    const ROUND: &[&str] = &[
+        "<Enter>",
+        "jjj<Tab>jj<Tab>k",
+        "<Enter>",
+        "jj",
+        "<Esc>",
+        "m",
+        "e",
+        "p",
+        "v",
+        "m",
+        "e",
+        "p",
+        "v",
+        "x",
+        "x",
+        "t",
+        "jj",
+        "<Esc>",
+        "y",
+        "j",
+        "<Esc>",
+        "b",
+        "j",
+        "<Esc>",
+        "r",
+        "j",
+        "<Esc>",
+        "a",
+        "s",
+        "o",
+        "u",
+        "u",
+        "<Esc>",
+        "?",
+        "G",
+        "<Esc>",
+        ":read",
+        "<Esc>",
+    ];
+
+    #[test]
+    fn memory_stays_bounded_and_does_not_grow_over_hours() {
+        let questions = fs::read_to_string(root("sample_data/questions.jsonl")).unwrap();
+        let questions: Vec<String> = questions
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["question"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
+        let (began, end) = (Instant::now(), long().map(Duration::from_secs));
+        let mut screen = Screen::open(&["--annotator", "anna"]);
+        let (mut keys, mut samples) = (0, Vec::new());
+        let mut probes = 0;
+        let mut probe = |screen: &mut Screen| {
+            // A size that a late frame may still have is no change to the program and gets no answer.
+            probes += 1;
+            let size = (122 + probes % 8, screen.size.1);
+            assert!(matches!(screen.probe(size), Answer::After(..)), "{}", screen.end_of_output());
+        };
+        probe(&mut screen);
+        while end.map_or(samples.len() < BRIEF, |end| began.elapsed() < end) {
+            // Every third question is new: caches by text must be bounded.
+            let number = samples.len();
+            let question = match number % 3 {
+                0 => format!("Should town {number} ban {} by law?", ["zoos", "cars", "kites"][number % 2]),
+                _ => questions[number % questions.len()].clone(),
+            };
+            let typed = ["/", "<C-u>"].map(bytes_of).concat();
+            screen.send(&typed);
+            screen.send(question.as_bytes());
+            keys += 2 + question.chars().count();
+            for part in ROUND {
+                screen.send(&bytes_of(part));
+                keys += parallax::tui::script::parse(part).unwrap().len();
+                probe(&mut screen);
+                // Waits until the screen stands still, as a person would.
+                screen.settle(Duration::from_millis(if end.is_some() { 120 } else { 30 }));
+            }
+            samples.push(held(screen.id(), "VmRSS").unwrap() as f64 / 1_024.0);
+        }
+        let peak = held(screen.id(), "VmHWM").unwrap() / 1_024;
+        screen.send(&[3]);
+        assert_eq!(screen.ended(), None);
+        let quarter = (samples.len() / 4).max(1);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let (first, second) =
+            (mean(&samples[..quarter]), mean(&samples[quarter..(2 * quarter).min(samples.len())]));
+        let last = mean(&samples[samples.len() - quarter..]);
+        report(&format!(
+            "memory: {keys} keys in {} rounds and {:.0?}, {:.1} hours at a key a second; {first:.0} MB in the first quarter, {second:.0} in the \
+             second, {last:.0} in the last, {:+.2} MB an hour by the slope after the first quarter, at most {peak}",
+            samples.len(),
+            began.elapsed(),
+            keys as f64 / 3_600.0,
+            slope(&samples[quarter..]) * samples.len() as f64 / (keys as f64 / 3_600.0),
+        ));
+        assert!(peak < MOST, "{peak} MB: {samples:.0?}");
+        // A brief run ends before the caches are full.
+        if end.is_some() {
+            assert!(last < second * GROWTH.0 + GROWTH.1, "{second:.0} MB became {last:.0}: {samples:.0?}");
+        }
+    }
+
+    /// The least-squares slope per round.
+    fn slope(all: &[f64]) -> f64 {
+        let n = all.len() as f64;
+        let (x, y) = ((n - 1.0) / 2.0, all.iter().sum::<f64>() / n);
+        let above: f64 = all.iter().enumerate().map(|(i, mb)| (i as f64 - x) * (mb - y)).sum();
+        let below: f64 = (0..all.len()).map(|i| (i as f64 - x).powi(2)).sum();
+        if below == 0.0 { 0.0 } else { above / below }
+    }
 }

@@ -1,8 +1,7 @@
-//! The robustness campaign: what nobody would do on purpose, done very often.
+//! The robustness campaign: random inputs, keys, kills and hostile servers, many times.
 //!
-//! `cargo test` runs every part briefly and always the same. `tools/campaign/run.sh` runs them long, by two variables:
-//! `PARALLAX_CAMPAIGN` says for how many seconds (or how many kills), `PARALLAX_SEED` from which seed. What is found by chance is
-//! repeated with the seed that is printed, or with the input that is kept.
+//! `cargo test` runs every part briefly and always the same way. `tools/campaign/run.sh` runs them long: `PARALLAX_CAMPAIGN` is the
+//! number of seconds (or kills), `PARALLAX_SEED` the seed. To repeat a failure, use the seed that it prints or the input that it saved.
 
 mod fuzz;
 mod hostile;
@@ -10,10 +9,8 @@ mod hostile;
 mod keys;
 #[cfg(unix)]
 mod kills;
-#[cfg(target_os = "linux")]
 mod memory;
-mod mutate;
-mod peak;
+mod models;
 #[cfg(unix)]
 mod pty;
 mod servers;
@@ -23,25 +20,23 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-/// How far a long run goes: seconds, or kills. None in a brief one.
+/// The seconds or kills of a long run; `None` in a brief one.
 fn long() -> Option<u64> {
-    let told = env::var("PARALLAX_CAMPAIGN").ok()?;
-    Some(
-        told.parse()
-            .unwrap_or_else(|_| panic!("PARALLAX_CAMPAIGN={told}: expected a number of seconds or kills")),
-    )
+    let text = env::var("PARALLAX_CAMPAIGN").ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("PARALLAX_CAMPAIGN={text}: expected a number of seconds or kills")))
 }
 
-/// The seed of a run; the same one in every brief run.
+/// The seed of a run; 1 in every brief run.
 fn seed() -> u64 {
     match env::var("PARALLAX_SEED") {
-        Ok(told) => told.parse().unwrap_or_else(|_| panic!("PARALLAX_SEED={told}: expected a number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("PARALLAX_SEED={text}: expected a number")),
         Err(_) => 1,
     }
 }
 
-/// Prints a line of counts, and appends it to the file that the scripts name.
-fn tell(line: &str) {
+/// Prints a line of counts and appends it to the file named by `PARALLAX_COUNTS`.
+fn report(line: &str) {
     use std::io::Write;
     println!("{line}");
     if let Ok(path) = env::var("PARALLAX_COUNTS") {
@@ -50,8 +45,8 @@ fn tell(line: &str) {
     }
 }
 
-/// Where inputs and key scripts that broke something are kept.
-fn kept(name: &str) -> PathBuf {
+/// A file for an input or key script that broke something.
+fn campaign_file(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/campaign");
     fs::create_dir_all(&folder).unwrap();
     folder.join(name)

@@ -1,7 +1,7 @@
-//! The real program in a pseudo-terminal that is asked, again and again, whether it still answers.
+//! The real program in a pseudo-terminal, probed again and again.
 //!
-//! A probe is a change of size: the program clears the screen and draws it anew, after all that was sent before. The time until then
-//! is how long a person would have waited.
+//! A probe is a change of size: the program handles everything sent before it, then clears the screen and draws again. The time until
+//! then is how long a person would have waited.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,33 +17,33 @@ use tempfile::TempDir;
 
 use crate::program::program;
 
-/// What tells that a frame was drawn anew.
+/// Sent before every frame that is drawn from nothing.
 const CLEARED: &[u8] = b"\x1b[2J";
-/// As much of the output is kept, for its end and for what is told when something broke.
-const KEPT: usize = 1 << 18;
-/// A program that says nothing for so long hangs.
+/// Bytes of output to remember, for checks at the end and for failures.
+const REMEMBERED: usize = 1 << 18;
+/// A program that is silent for so long hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// So often it is looked whether it was put to sleep.
+/// The interval at which to check whether the program was stopped.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What became of a probe.
+/// The outcome of a probe.
 #[derive(Debug, PartialEq)]
 pub enum Answer {
-    /// It was answered after this time, of which the main thread waited so long for a core.
+    /// The program answered after the first time; the second is how long its main thread waited for a core.
     After(Duration, Duration),
     /// The program has ended.
     Ended,
-    /// Nothing came.
+    /// The program did not answer.
     Hangs,
 }
 
 pub struct Screen {
     child: Box<dyn Child + Send + Sync>,
-    /// Written by a thread: a program that sleeps reads nothing, and whoever waits for that could not wake it.
+    /// Written by a thread: a stopped program reads nothing, and a blocked writer could not wake it.
     keys: Sender<Vec<u8>>,
     written: Receiver<()>,
-    heard: Receiver<Vec<u8>>,
+    output: Receiver<Vec<u8>>,
     master: Box<dyn MasterPty + Send>,
     tail: Vec<u8>,
     pub size: (u16, u16),
@@ -60,7 +60,7 @@ impl Screen {
         screen
     }
 
-    /// With a folder of data that outlives it.
+    /// With a data folder that outlives the program.
     pub fn open_in(arguments: &[&str], data: &Path) -> Self {
         fs::create_dir_all(data).unwrap();
         let size = (120, 36);
@@ -78,11 +78,11 @@ impl Screen {
         let before = settings(pty.master.as_ref());
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
-        let (send, heard) = mpsc::channel();
-        let mut output = pty.master.try_clone_reader().unwrap();
+        let (send, output) = mpsc::channel();
+        let mut reader = pty.master.try_clone_reader().unwrap();
         thread::spawn(move || {
             let mut bytes = [0; 65_536];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 if send.send(bytes[..count].to_vec()).is_err() {
                     return;
                 }
@@ -100,11 +100,11 @@ impl Screen {
             }
         });
         let (master, tail) = (pty.master, Vec::new());
-        let mut screen = Screen { child, keys, written, heard, master, tail, size, before, files: None };
-        // Until the program listens, it does not hear of a change.
+        let mut screen = Screen { child, keys, written, output, master, tail, size, before, files: None };
+        // The program misses size changes until it listens.
         let answered = (0..600u16)
             .any(|i| screen.answer((120 + i % 2, 36), Duration::from_millis(100)) != Answer::Hangs);
-        assert!(answered, "it does not begin: {}", screen.told());
+        assert!(answered, "it does not start: {}", screen.end_of_output());
         screen
     }
 
@@ -112,7 +112,7 @@ impl Screen {
         self.child.process_id().unwrap()
     }
 
-    /// Sends keys; a program that has ended does not hear them.
+    /// Sends keys; does nothing if the program has ended.
     pub fn send(&mut self, bytes: &[u8]) {
         let _ = self.keys.send(bytes.to_vec());
         let began = Instant::now();
@@ -121,12 +121,12 @@ impl Screen {
         }
     }
 
-    /// Gives the terminal another size and waits for the frame.
+    /// Changes the size and waits for the frame.
     pub fn probe(&mut self, size: (u16, u16)) -> Answer {
         self.answer(size, HANGS)
     }
 
-    /// Ctrl-Z puts it to sleep, and there is no shell to wake it. Whether it slept.
+    /// Wakes a program that Ctrl-Z has stopped, as a shell would. Returns whether it was stopped.
     fn wake(&self) -> bool {
         let id = self.id();
         let sleeps = is_stopped(id);
@@ -138,7 +138,7 @@ impl Screen {
     }
 
     fn answer(&mut self, size: (u16, u16), patience: Duration) -> Answer {
-        while let Ok(bytes) = self.heard.try_recv() {
+        while let Ok(bytes) = self.output.try_recv() {
             self.take(&bytes);
         }
         let (id, mut came) = (self.id(), Vec::new());
@@ -147,7 +147,7 @@ impl Screen {
         self.size = size;
         let _ = self.master.resize(pixels(size));
         loop {
-            match self.heard.recv_timeout(patience.min(LOOK)) {
+            match self.output.recv_timeout(patience.min(LOOK)) {
                 Ok(bytes) => {
                     self.take(&bytes);
                     came.extend(bytes);
@@ -164,17 +164,17 @@ impl Screen {
         }
     }
 
-    /// Waits until a text stands on the screen.
+    /// Waits until a text is on the screen.
     pub fn wait_for(&mut self, text: &str) {
         while !self.shows(text) {
-            match self.heard.recv_timeout(HANGS) {
+            match self.output.recv_timeout(HANGS) {
                 Ok(bytes) => self.take(&bytes),
-                Err(error) => panic!("{error}: no `{text}` in {}", self.told()),
+                Err(error) => panic!("{error}: no `{text}` in {}", self.end_of_output()),
             }
         }
     }
 
-    /// A frame is sent as what differs from the one before, so that a word may come in pieces.
+    /// Frames are sent as differences, so a word can arrive in pieces.
     fn shows(&self, text: &str) -> bool {
         let clear = self.tail.windows(CLEARED.len()).rposition(|part| part == CLEARED).unwrap_or(0);
         let (cols, rows) = (NonZero::new(self.size.0).unwrap(), NonZero::new(self.size.1).unwrap());
@@ -183,32 +183,32 @@ impl Screen {
         screen.screen().contents().contains(text)
     }
 
-    /// Takes what comes until nothing more comes for `quiet`.
+    /// Reads output until there is none for `quiet`.
     pub fn settle(&mut self, quiet: Duration) {
-        while let Ok(bytes) = self.heard.recv_timeout(quiet) {
+        while let Ok(bytes) = self.output.recv_timeout(quiet) {
             self.take(&bytes);
         }
     }
 
-    /// Keeps the end of the output.
+    /// Remembers the end of the output.
     fn take(&mut self, bytes: &[u8]) {
-        if self.tail.len() + bytes.len() > 2 * KEPT {
-            self.tail.drain(..self.tail.len().saturating_sub(KEPT));
+        if self.tail.len() + bytes.len() > 2 * REMEMBERED {
+            self.tail.drain(..self.tail.len().saturating_sub(REMEMBERED));
         }
         self.tail.extend_from_slice(bytes);
     }
 
-    /// The end of the output, for people.
-    pub fn told(&self) -> String {
+    /// The end of the output, readable.
+    pub fn end_of_output(&self) -> String {
         String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(3_000)..])
             .escape_debug()
             .to_string()
     }
 
-    /// Waits for the end; what is wrong with it, if anything: a panic, a failure, a terminal that is not given back.
+    /// Waits for the end. Returns the first fault: a panic, an exit code, a terminal that was not given back.
     pub fn ended(mut self) -> Option<String> {
         loop {
-            match self.heard.recv_timeout(HANGS) {
+            match self.output.recv_timeout(HANGS) {
                 Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
@@ -221,10 +221,10 @@ impl Screen {
         let text = String::from_utf8_lossy(&self.tail);
         let last = |sequence: &str| text.rfind(sequence);
         if text.contains("panicked at") {
-            return Some(format!("it panicked: {}", self.told()));
+            return Some(format!("it panicked: {}", self.end_of_output()));
         }
         if !status.success() {
-            return Some(format!("it ended with {status:?}: {}", self.told()));
+            return Some(format!("it ended with {status:?}: {}", self.end_of_output()));
         }
         for (on, off) in [
             ("\u{1b}[?1049h", "\u{1b}[?1049l"),
@@ -253,18 +253,18 @@ fn pixels((cols, rows): (u16, u16)) -> PtySize {
     PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
 }
 
-/// The settings of the terminal's line: raw or not, echo or not.
+/// The settings of the terminal: raw or not, echo or not.
 fn settings(master: &(dyn MasterPty + Send)) -> String {
     master.get_termios().map_or_else(String::new, |settings| format!("{settings:?}"))
 }
 
 fn is_stopped(id: u32) -> bool {
-    let told = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    told.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    status.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
 }
 
-/// How long the main thread of a process has waited for a core, where Linux tells.
+/// How long the main thread of a process has waited for a core; 0 without Linux.
 fn run_delay(id: u32) -> Duration {
-    let told = std::fs::read_to_string(format!("/proc/{id}/task/{id}/schedstat")).unwrap_or_default();
-    Duration::from_nanos(told.split(' ').nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0))
+    let statistics = fs::read_to_string(format!("/proc/{id}/task/{id}/schedstat")).unwrap_or_default();
+    Duration::from_nanos(statistics.split(' ').nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0))
 }

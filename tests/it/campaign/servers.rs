@@ -1,26 +1,270 @@
-//! Servers that mean harm: bodies and heads without end, streams that break off, circles, lies about lengths, JSON that nests without
-//! end. Five clients are tried: of language models, of the hub, of search engines (SearXNG), of pages, and of engines elsewhere
-//! (OpenSearch). Each must end in words and in bounded memory.
+//! Servers over loopback, against the whole client: answers for the fuzz targets, and servers that mean harm (bodies and heads without
+//! end, streams that break off, redirects in circles, wrong lengths, JSON nested without end).
+//!
+//! Five clients are tried: of language models, of the Hugging Face hub, of search engines (SearXNG), of web pages, and of remote
+//! indices (OpenSearch). Each must end with an error message and in bounded memory.
 
-use std::io::{Read, Write};
+use std::cell::OnceCell;
+use std::fs;
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use parallax::encode::hub::Hub;
-use parallax::llm::Chat;
+use parallax::llm::{Chat, Endpoint, OpenAi, Request};
 use parallax::remote::{self, Place};
-use parallax::web::{End, Provider};
+use parallax::web::{self, End, Manners, Provider, Results, Search, Store, WebError};
 use parallax::work::Stop;
 
-use super::peak::held;
-use super::targets::served::{LISTING, asking, chat, gathered, manners, success};
-use super::tell;
+use super::memory::held;
+use super::report;
+use super::targets::{place, refused};
 
-/// Chunks of 64 kB that are sent at most: 2 GB, so that a client that takes all of it is seen.
+/// What the server sends for a path.
+type Answers = Arc<Mutex<Box<dyn Fn(&str) -> Vec<u8> + Send>>>;
+
+/// A server that sends the answer set last and closes the connection.
+pub struct Server {
+    pub url: String,
+    answers: Answers,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answers: Answers = Arc::new(Mutex::new(Box::new(|_| Vec::new())));
+        let current = Arc::clone(&answers);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let current = Arc::clone(&current);
+                // A client that has gone is not a failure.
+                thread::spawn(move || serve(stream, &current));
+            }
+        });
+        Server { url, answers }
+    }
+
+    pub fn sends(&self, answer: impl Fn(&str) -> Vec<u8> + Send + 'static) {
+        *self.answers.lock().unwrap() = Box::new(answer);
+    }
+}
+
+fn serve(mut stream: TcpStream, answers: &Answers) {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    // Reads the body too: closing a connection with unread bytes resets it, and the answer is lost.
+    let (path, mut left) = loop {
+        let Ok(count @ 1..) = stream.read(&mut buffer) else { return };
+        bytes.extend_from_slice(&buffer[..count]);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        break (path, length.unwrap_or(0usize).saturating_sub(body.len()));
+    };
+    while left > 0 {
+        let Ok(count @ 1..) = stream.read(&mut buffer) else { return };
+        left = left.saturating_sub(count);
+    }
+    let answer = answers.lock().unwrap()(&path);
+    let _ = stream.write_all(&answer);
+}
+
+thread_local! {
+    static SERVER: OnceCell<Server> = const { OnceCell::new() };
+    static CHAT: OnceCell<OpenAi> = const { OnceCell::new() };
+}
+
+fn with(answer: impl Fn(&str) -> Vec<u8> + Send + 'static, ask: impl FnOnce(&str)) {
+    SERVER.with(|server| {
+        let server = server.get_or_init(Server::start);
+        server.sends(answer);
+        ask(&server.url);
+    });
+}
+
+/// A complete successful answer.
+pub fn success(kind: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+fn request() -> Request {
+    Request { prompt: "zoos".into(), max_tokens: 9, ..Request::default() }
+}
+
+fn chat(url: &str) -> OpenAi {
+    let patience = Duration::from_secs(20);
+    let url = format!("{url}/v1");
+    OpenAi::new(Endpoint { patience, tries: 1, key: None, ..Endpoint::from_env(url, "m") }).unwrap()
+}
+
+fn chats(answer: Vec<u8>) {
+    with(
+        move |_| answer.clone(),
+        |url| {
+            CHAT.with(|client| {
+                drop(refused(client.get_or_init(|| chat(url)).reply(&request(), &Stop::never())))
+            })
+        },
+    );
+}
+
+/// The body of an event stream.
+pub fn chat_stream(input: &[u8]) {
+    chats(success("text/event-stream", input));
+}
+
+/// A whole answer with its head.
+pub fn chat_answer(input: &[u8]) {
+    chats(input.to_vec());
+}
+
+fn hub(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) {
+    with(answer, |url| {
+        let models = place("models");
+        let mut hub = Hub::at(url, None).unwrap();
+        hub.patience(Duration::from_secs(20));
+        hub.backoff.base = Duration::ZERO;
+        hub.backoff.longest_asked = Duration::ZERO;
+        let _ = refused(hub.fetch("org/model", &models, &|_| (), &Stop::never()));
+        let above = fs::read_dir(models.parent().unwrap()).unwrap().flatten();
+        assert!(above.count() <= 2, "a file was written beside the folder of models");
+        let _ = fs::remove_dir_all(models);
+    });
+}
+
+/// The listing of a repository.
+pub fn hub_listing(input: &[u8]) {
+    let input = input.to_vec();
+    hub(move |path| match path.contains("/resolve/") {
+        true => success("application/octet-stream", b"{}"),
+        false => success("application/json", &input),
+    });
+}
+
+/// The whole answer for a file.
+pub fn hub_file(input: &[u8]) {
+    let input = input.to_vec();
+    hub(move |path| match path.contains("/resolve/") {
+        true => input.clone(),
+        false => success("application/json", LISTING.as_bytes()),
+    });
+}
+
+pub const LISTING: &str = r#"{"sha":"0123456789abcdef0123456789abcdef01234567","siblings":[
+    {"rfilename":"config.json","size":2,"blobId":"9e26dfeeb6e641a33dae4961196235bdb965b21b"},
+    {"rfilename":"tokenizer.json","size":2},
+    {"rfilename":"model.safetensors","size":2,"lfs":{"sha256":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2}}]}"#;
+
+pub fn searxng_answer(input: &[u8]) {
+    let answer = success("application/json", input);
+    with(
+        move |_| answer.clone(),
+        |url| {
+            let engine = Provider::Searxng(url.to_owned()).open().unwrap();
+            let _ = refused(engine.find("zoos", 30, Duration::ZERO, &Stop::never()));
+        },
+    );
+}
+
+/// As the mapping of an index and as the result of a search.
+pub fn open_search_answer(input: &[u8]) {
+    for mapped in [false, true] {
+        let (answer, mapping) =
+            (success("application/json", input), success("application/json", MAPPING.as_bytes()));
+        with(
+            move |path| if mapped && path.ends_with("_mapping") { mapping.clone() } else { answer.clone() },
+            |url| {
+                let engine = remote::open(&Place::parse(&format!("os:{url}/args")).unwrap()).unwrap();
+                for hits in [
+                    refused(engine.by_text("zoos", 5, &Stop::never())),
+                    refused(engine.by_vector(&[0.6, 0.8], 5, &Stop::never())),
+                ] {
+                    assert!(hits.iter().flatten().all(|hit| hit.score.is_finite()));
+                }
+                let _ = refused(engine.stored_hashes(&["a".into(), "b".into()], &Stop::never()));
+            },
+        );
+    }
+}
+
+pub const MAPPING: &str = r#"{"args":{"mappings":{"properties":{"title":{"type":"text"},"text":{"type":"text"},
+    "hash":{"type":"keyword","index":false},"vector":{"type":"knn_vector","dimension":2,
+    "method":{"name":"hnsw","engine":"lucene","space_type":"cosinesimil"}}}}}}"#;
+
+/// A search that finds one page.
+struct One(String);
+
+impl Search for One {
+    fn name(&self) -> String {
+        "one".into()
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn page(&self, _: &str, _: usize, _: &Stop) -> Result<Results, WebError> {
+        Ok(Results { urls: vec![self.0.clone()], last: true })
+    }
+}
+
+fn manners() -> Manners {
+    let mut manners = Manners {
+        delay: Duration::ZERO,
+        patience: Duration::from_secs(20),
+        allow: web::anywhere,
+        ..Manners::default()
+    };
+    manners.backoff.base = Duration::ZERO;
+    manners.backoff.longest_asked = Duration::ZERO;
+    manners
+}
+
+/// Fetches and reads the page as `corpus from-web` does.
+fn gathered(url: &str, manners: Manners, folder: &Path) -> Option<web::Summary> {
+    let mut store = refused(Store::open(folder))?;
+    let search = One(format!("{url}/page"));
+    refused(web::gather("zoos", &search, 1, manners, &mut store, &|_| (), &Stop::never()))
+}
+
+fn pages(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) {
+    with(answer, |url| {
+        let folder = place("gathered");
+        let _ = gathered(url, manners(), &folder);
+        let _ = fs::remove_dir_all(folder);
+    });
+}
+
+/// A whole answer with its head.
+pub fn web_page(input: &[u8]) {
+    let input = input.to_vec();
+    pages(move |path| match path {
+        "/robots.txt" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
+        _ => input.clone(),
+    });
+}
+
+pub fn robots(input: &[u8]) {
+    let rules = success("text/plain", input);
+    pages(move |path| match path {
+        "/robots.txt" => rules.clone(),
+        _ => success("text/plain", b"Zoos should be banned."),
+    });
+}
+
+/// Chunks of 64 kB: 2 GB in all, so that a client that takes everything is noticed.
 const CHUNKS: usize = 32_768;
 
-/// What a server does to whoever asks.
+/// What a server does to its client.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     EndlessBody,
@@ -57,18 +301,18 @@ const ALL: [Harm; 14] = [
 ];
 
 impl Harm {
-    /// Does it to whoever asks, but for the paths of which `good` says what is sent.
+    /// Starts a server that does it on every path for which `good` has no answer.
     fn start(self, good: fn(&str) -> Option<Vec<u8>>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 thread::spawn(move || {
-                    let path = asked(&mut stream);
-                    // Whoever has enough goes, and that is no fault.
+                    let path = requested(&mut stream);
+                    // A client may close the connection early.
                     let _ = match good(&path) {
                         Some(answer) => stream.write_all(&answer),
-                        None => self.befalls(&mut stream, &path),
+                        None => self.harm(&mut stream, &path),
                     };
                 });
             }
@@ -76,7 +320,7 @@ impl Harm {
         url
     }
 
-    fn befalls(self, stream: &mut TcpStream, path: &str) -> std::io::Result<()> {
+    fn harm(self, stream: &mut TcpStream, path: &str) -> io::Result<()> {
         let json = |body: &str| success("application/json", body.as_bytes());
         match self {
             Harm::EndlessBody => {
@@ -125,13 +369,13 @@ impl Harm {
 }
 
 impl Harm {
-    /// How a page ends that is asked for; where there are rules, they are asked for first and befall likewise.
+    /// How fetching a page ends. With `no_rules` false, the harm already hits robots.txt, which is fetched first.
     fn end_of_page(self, no_rules: bool) -> End {
         match self {
             Harm::EndlessBody | Harm::Bomb => End::Size,
             Harm::Circle => End::Redirect,
             Harm::EndlessHead | Harm::TooLong | Harm::NoHttp | Harm::Nothing => End::Failed,
-            // Rules that were not had whole forbid; a page whose head says no fit type is not read to where it ends.
+            // An incomplete robots.txt forbids the page; a page of the wrong type is not read to its end.
             Harm::TooShort | Harm::BreaksOff if !no_rules => End::Failed,
             Harm::TooShort | Harm::BreaksOff => End::Type,
             Harm::EndlessLine | Harm::NoJson | Harm::Deep | Harm::WrongTypes | Harm::HugeNumbers => End::Type,
@@ -139,7 +383,7 @@ impl Harm {
     }
 }
 
-fn asked(stream: &mut TcpStream) -> String {
+fn requested(stream: &mut TcpStream) -> String {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         bytes.extend_from_slice(&buffer[..count]);
@@ -150,10 +394,10 @@ fn asked(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).split(' ').nth(1).unwrap_or("/").to_owned()
 }
 
-/// What is told must be safe to show, and no book.
-fn words(told: &str) {
-    assert!(!told.trim().is_empty() && told.len() < 4_000, "{} bytes: {told}", told.len());
-    assert!(!told.contains(['\u{1b}', '\u{202e}']), "{told:?}");
+/// An error message must be short and safe to print.
+fn check(message: &str) {
+    assert!(!message.trim().is_empty() && message.len() < 4_000, "{} bytes: {message}", message.len());
+    assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message:?}");
 }
 
 fn nothing_good(_: &str) -> Option<Vec<u8>> {
@@ -161,16 +405,16 @@ fn nothing_good(_: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn the_client_of_language_models_ends_in_words() {
+fn the_client_of_language_models_ends_with_a_message() {
     for harm in ALL {
-        let told = chat(&harm.start(nothing_good)).reply(&asking(), &Stop::never());
-        words(&told.expect_err(&format!("{harm:?}")).to_string());
+        let answer = chat(&harm.start(nothing_good)).reply(&request(), &Stop::never());
+        check(&answer.expect_err(&format!("{harm:?}")).to_string());
     }
     memory("language models");
 }
 
 #[test]
-fn the_client_of_the_hub_ends_in_words_and_keeps_nothing_that_is_wrong() {
+fn the_client_of_the_hub_ends_with_a_message_and_stores_nothing() {
     for good in [nothing_good as fn(&str) -> _, |path: &str| {
         (!path.contains("/resolve/")).then(|| success("application/json", LISTING.as_bytes()))
     }] {
@@ -179,8 +423,8 @@ fn the_client_of_the_hub_ends_in_words_and_keeps_nothing_that_is_wrong() {
             let mut hub = Hub::at(&harm.start(good), None).unwrap();
             hub.patience(Duration::from_secs(20));
             hub.backoff.base = Duration::ZERO;
-            let told = hub.fetch("org/model", models.path(), &|_| (), &Stop::never());
-            words(&told.expect_err(&format!("{harm:?}")).to_string());
+            let answer = hub.fetch("org/model", models.path(), &|_| (), &Stop::never());
+            check(&answer.expect_err(&format!("{harm:?}")).to_string());
             assert!(!models.path().join("org--model").exists(), "{harm:?}");
         }
     }
@@ -188,17 +432,17 @@ fn the_client_of_the_hub_ends_in_words_and_keeps_nothing_that_is_wrong() {
 }
 
 #[test]
-fn the_client_of_search_engines_ends_in_words() {
+fn the_client_of_search_engines_ends_with_a_message() {
     for harm in ALL {
         let engine = Provider::Searxng(harm.start(nothing_good)).open().unwrap();
-        let told = engine.find("zoos", 10, Duration::ZERO, &Stop::never());
-        words(&told.expect_err(&format!("{harm:?}")).to_string());
+        let answer = engine.find("zoos", 10, Duration::ZERO, &Stop::never());
+        check(&answer.expect_err(&format!("{harm:?}")).to_string());
     }
     memory("search engines");
 }
 
 #[test]
-fn a_page_that_means_harm_is_told_and_no_passage() {
+fn a_page_that_means_harm_is_reported_and_gives_no_passage() {
     let no_robots = |path: &str| {
         (path == "/robots.txt")
             .then(|| b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec())
@@ -206,11 +450,11 @@ fn a_page_that_means_harm_is_told_and_no_passage() {
     for (good, no_rules) in [(nothing_good as fn(&str) -> _, false), (no_robots, true)] {
         for harm in ALL {
             let folder = tempfile::tempdir().unwrap();
-            // The page itself is never an error of the whole job: it is told as one that was not read.
+            // A page never fails the whole job: it is listed as unread.
             let summary = gathered(&harm.start(good), manners(), folder.path());
             let summary = summary.unwrap_or_else(|| panic!("{harm:?}: the job ended"));
             let [(_, end, why)] = &summary.unread[..] else { panic!("{harm:?}: {:?}", summary.unread) };
-            words(why);
+            check(why);
             assert_eq!((*end, summary.passages), (harm.end_of_page(no_rules), 0), "{harm:?}: {why}");
         }
     }
@@ -218,19 +462,19 @@ fn a_page_that_means_harm_is_told_and_no_passage() {
 }
 
 #[test]
-fn the_client_of_engines_elsewhere_ends_in_words() {
+fn the_client_of_remote_indices_ends_with_a_message() {
     for harm in ALL {
         let engine =
             remote::open(&Place::parse(&format!("os:{}/args", harm.start(nothing_good))).unwrap()).unwrap();
-        let told = engine.by_text("zoos", 5, &Stop::never());
-        words(&told.expect_err(&format!("{harm:?}")).to_string());
+        let answer = engine.by_text("zoos", 5, &Stop::never());
+        check(&answer.expect_err(&format!("{harm:?}")).to_string());
     }
-    memory("engines elsewhere");
+    memory("remote indices");
 }
 
-/// All tests of this binary share it, so that only what is far too much is seen.
+/// All tests of this binary share the memory, so only a gross excess is noticed.
 fn memory(client: &str) {
     let most = held(std::process::id(), "VmHWM").unwrap_or(0) >> 10;
     assert!(most < 1_900, "{client}: {most} MB");
-    tell(&format!("hostile servers, {client}: {} kinds, the whole test at most {most} MB", ALL.len()));
+    report(&format!("hostile servers, {client}: {} kinds, the whole test at most {most} MB", ALL.len()));
 }

@@ -1,4 +1,4 @@
-//! Every family gives what Python gives.
+//! Every family gives the same vectors as Python.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn contriever_pools_by_mean_and_compares_by_dot_product() {
 
 #[test]
 fn dpr_reads_questions_and_titled_passages_with_two_pickled_towers() {
-    // Its own configuration says what it is.
+    // Its own configuration names the family.
     for options in ["", "@family=dpr"] {
         let encoder = agrees("dpr", options, "query", Role::Query);
         assert_eq!(encoder.similarity(), Similarity::Dot);
@@ -25,7 +25,7 @@ fn simcse_reads_the_pooler_if_supervised_and_the_first_token_if_not() {
 }
 
 #[test]
-fn roberta_with_its_own_prompts_and_pairs_of_bytes() {
+fn roberta_with_its_own_prompts_and_byte_pairs() {
     agrees("roberta", "", "query", Role::Query);
     agrees("roberta", "", "passage", Role::Passage);
 }
@@ -36,13 +36,13 @@ fn mpnet_with_distances_beyond_the_last_bucket() {
 }
 
 #[test]
-fn distilbert_in_two_files_of_halves_pooled_by_the_greatest() {
+fn distilbert_in_two_f16_files_with_max_pooling() {
     let encoder = agrees("distilbert", "", "passage", Role::Passage);
     assert_eq!(encoder.similarity(), Similarity::Dot);
 }
 
 #[test]
-fn instructor_leaves_its_instruction_out_of_the_mean_and_projects() {
+fn instructor_excludes_its_instruction_from_the_mean_and_projects() {
     for name in ["instructor", "instructor-gated"] {
         agrees(name, "", "query", Role::Query);
         agrees(name, "", "passage", Role::Passage);
@@ -55,7 +55,7 @@ fn a_vector_depends_on_nothing_that_runs_beside_it() {
     let texts: Vec<String> = (0..24).map(|i| "the old zoo keeps wolves ".repeat(i)).collect();
     let alone: Vec<Vec<f32>> =
         texts.iter().map(|text| encoder.encode(text, Role::Passage).unwrap()).collect();
-    let pool = parallax::pipeline::model_threads().unwrap();
+    let pool = parallax::engine::model_threads().unwrap();
     let beside = parallax::work::on_all(&pool, texts.len(), &parallax::work::Stop::never(), |i| {
         encoder.encode(&texts[i], Role::Passage).unwrap()
     });
@@ -63,7 +63,7 @@ fn a_vector_depends_on_nothing_that_runs_beside_it() {
 }
 
 #[test]
-fn a_prefix_of_one_s_own_takes_the_place_of_the_model_s_and_makes_other_vectors() {
+fn a_prefix_in_the_recipe_replaces_the_models_and_gives_other_vectors() {
     let own = load(&fixture("roberta"), "").unwrap();
     let given = load(&fixture("roberta"), "@query=zoo:%20").unwrap();
     assert_ne!(own.key(), given.key());
@@ -74,9 +74,9 @@ fn a_prefix_of_one_s_own_takes_the_place_of_the_model_s_and_makes_other_vectors(
 }
 
 #[test]
-fn lanes_of_brought_encoders_rank_by_their_own_vectors_and_compare_as_their_cards_say() {
+fn lanes_of_custom_encoders_rank_by_their_own_vectors_and_similarity() {
     let data = tempfile::tempdir().unwrap();
-    let path = |name: &str| parallax::pipeline::recipe::escaped(&fixture(name).to_string_lossy());
+    let path = |name: &str| parallax::engine::recipe::escaped(&fixture(name).to_string_lossy());
     let lanes: Vec<Recipe> = [
         format!("path:{}@family=contriever", path("contriever")),
         format!("path:{}", path("dpr")),
@@ -92,7 +92,7 @@ fn lanes_of_brought_encoders_rank_by_their_own_vectors_and_compare_as_their_card
         supports: Some(0),
         ..Question::default()
     };
-    let asked = Asked::plainly(&question);
+    let asked = LaneQuery::plainly(&question);
     let ranked =
         |recipe: &Recipe| rank(&setup, recipe, asked, &mut Lists::default(), &Stop::never()).unwrap();
     for recipe in &lanes {
@@ -111,15 +111,15 @@ fn lanes_of_brought_encoders_rank_by_their_own_vectors_and_compare_as_their_card
             );
         }
         assert!(list.windows(2).all(|pair| pair[0].score >= pair[1].score));
-        // Projections are of directions: whatever the lengths, nothing leaves -1 to 1.
+        // Projections compare directions, so scores stay within -1 and 1 whatever the lengths.
         let projected = ranked(&format!("{recipe}+pap@2").parse().unwrap());
         assert!(projected.iter().all(|hit| hit.score.abs() <= 1.001), "{recipe}");
         let varied = ranked(&format!("{recipe}+mmr@.5").parse().unwrap());
         let note = &varied.trace.notes[0];
         assert!(note.contains(&recipe.base.name()), "{note}");
-        let why = why(&setup, &list, &question.text, list[0].at).unwrap();
+        let why = explain(&setup, &list, &question.text, list[0].at).unwrap();
         assert!(
-            matches!(&why[0], Reason::Vectors { plain, .. } if (plain - list[0].score).abs() < 1e-2 * plain.abs())
+            matches!(&why[0], Explanation::Vectors { plain, .. } if (plain - list[0].score).abs() < 1e-2 * plain.abs())
         );
     }
     let stored = fs::read_dir(setup_folder(data.path())).unwrap();
@@ -132,10 +132,10 @@ fn lanes_of_brought_encoders_rank_by_their_own_vectors_and_compare_as_their_card
 }
 
 #[test]
-fn the_models_command_lists_checks_and_refuses_to_go_online_when_told_so() {
+fn the_models_command_lists_checks_and_stays_offline_if_required() {
     let data = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
-        let told = std::process::Command::new(env!("CARGO_BIN_EXE_parallax"))
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_parallax"))
             .args(["--data-dir", &data.path().to_string_lossy(), "models"])
             .args(args)
             .env("HF_HUB_OFFLINE", "1")
@@ -143,7 +143,7 @@ fn the_models_command_lists_checks_and_refuses_to_go_online_when_told_so() {
             .output()
             .unwrap();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        (told.status.code(), text(&told.stdout), text(&told.stderr))
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
     let (code, out, _) = run(&["list"]);
     assert_eq!(code, Some(0));
@@ -151,7 +151,7 @@ fn the_models_command_lists_checks_and_refuses_to_go_online_when_told_so() {
     let (code, out, err) = run(&["check", "minilm"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(out.contains("384 numbers, compared by cosine") && !out.contains("FAILED"), "{out}");
-    let folder = parallax::pipeline::recipe::escaped(&fixture("roberta").to_string_lossy());
+    let folder = parallax::engine::recipe::escaped(&fixture("roberta").to_string_lossy());
     let (_, out, _) = run(&["check", &format!("path:{folder}")]);
     assert!(out.contains("reads the first token of at most 24 tokens; before questions `query: `"), "{out}");
     for (args, words) in [

@@ -1,5 +1,5 @@
-//! Brought encoders against the Python `transformers` classes, on tiny random checkpoints (`tools/encoders/make_fixtures.py`),
-//! and what is said of models that cannot be right.
+//! Custom encoders against the Python `transformers` classes, on tiny random checkpoints (`tools/encoders/make_fixtures.py`),
+//! and the errors for invalid models.
 
 mod families;
 mod refused;
@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use parallax::corpus::Passage;
-use parallax::encode::{Brought, Encoder, Named, Role, Similarity, Source};
-use parallax::pipeline::recipe::Base;
-use parallax::pipeline::{Asked, Lists, Opening, Reason, Recipe, Setup, rank, why};
+use parallax::encode::{CustomEncoder, Encoder, Named, Role, Similarity, Source};
+use parallax::engine::recipe::Base;
+use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Recipe, Setup, explain, rank};
 use parallax::question::Question;
 use parallax::work::Stop;
 use serde_json::{Value, json};
@@ -22,21 +22,21 @@ fn fixture(name: &str) -> PathBuf {
 /// A recipe's encoder, with options as the recipe writes them.
 fn named(folder: &Path, options: &str) -> Named {
     let recipe: Recipe =
-        format!("path:{}{options}", parallax::pipeline::recipe::escaped(&folder.to_string_lossy()))
+        format!("path:{}{options}", parallax::engine::recipe::escaped(&folder.to_string_lossy()))
             .parse()
             .unwrap_or_else(|error| panic!("{error}"));
-    let Base::Brought(named) = recipe.base else { panic!("no brought encoder") };
+    let Base::Custom(named) = recipe.base else { panic!("no custom encoder") };
     (*named).clone()
 }
 
-fn load(folder: &Path, options: &str) -> Result<Brought, String> {
+fn load(folder: &Path, options: &str) -> Result<CustomEncoder, String> {
     let named = named(folder, options);
     let towers = named.towers(Path::new("nowhere")).map_err(|error| error.to_string())?;
-    Brought::load(&named, &towers).map_err(|error| error.to_string())
+    CustomEncoder::load(&named, &towers).map_err(|error| error.to_string())
 }
 
 /// Compares all vectors of a fixture that have this role, each written by Python under `role` and read here as `as_role`.
-fn agrees(name: &str, options: &str, role: &str, as_role: Role) -> Brought {
+fn agrees(name: &str, options: &str, role: &str, as_role: Role) -> CustomEncoder {
     let encoder = load(&fixture(name), options).unwrap_or_else(|error| panic!("{error}"));
     let rows: Vec<Value> =
         serde_json::from_slice(&fs::read(fixture(name).join("expected.json")).unwrap()).unwrap();
@@ -63,7 +63,7 @@ fn agrees(name: &str, options: &str, role: &str, as_role: Role) -> Brought {
     encoder
 }
 
-/// A copy of a fixture that can be spoiled.
+/// A copy of a fixture, to be damaged.
 fn copy(name: &str) -> tempfile::TempDir {
     fn fill(from: &Path, to: &Path) {
         for entry in fs::read_dir(from).unwrap() {
@@ -95,7 +95,7 @@ fn refused(folder: &Path, options: &str, words: &[&str]) {
     assert!(!error.contains('\n'), "{error}");
 }
 
-/// A small corpus with vectors of the encoders that some lanes name.
+/// A small corpus with the vectors of the lanes' encoders.
 fn opened(data: &Path, lanes: &[Recipe]) -> Setup {
     let corpus = data.join("corpus.jsonl");
     let texts =

@@ -1,4 +1,4 @@
-//! Models that cannot be right.
+//! Invalid models.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn truncated_and_missing_files_are_refused_by_name() {
             let path = folder.path().join(file);
             let bytes = fs::read(&path).unwrap();
             if half {
-                // A list that ends on a line is a list.
+                // A vocabulary cut at the end of a line is still valid.
                 let cut = if file == "merges.txt" { 15 } else { bytes.len() / 2 };
                 fs::write(&path, &bytes[..cut]).unwrap();
             } else {
@@ -56,11 +56,11 @@ fn truncated_and_missing_files_are_refused_by_name() {
             }
         }
     }
-    refused(Path::new("no/such/folder"), "", &["no model is there", "config.json"]);
+    refused(Path::new("no/such/folder"), "", &["it holds no model", "config.json"]);
 }
 
 #[test]
-fn weights_that_are_no_numbers_are_refused() {
+fn weights_with_nan_are_refused() {
     let folder = copy("contriever");
     let file = folder.path().join("model.safetensors");
     let mut bytes = fs::read(&file).unwrap();
@@ -80,7 +80,7 @@ fn a_module_outside_the_folder_is_not_read() {
 }
 
 #[test]
-fn a_model_of_the_hub_that_was_not_fetched_says_how_to_fetch_it() {
+fn the_error_for_an_unfetched_model_says_how_to_fetch_it() {
     let models = tempfile::tempdir().unwrap();
     for name in ["contriever", "hf:some-one/some.model"] {
         let named = Named::from(Source::parse(name).unwrap());
@@ -90,19 +90,19 @@ fn a_model_of_the_hub_that_was_not_fetched_says_how_to_fetch_it() {
 }
 
 #[test]
-fn a_lane_whose_model_is_not_there_says_so_and_fetches_nothing() {
+fn a_lane_without_its_model_reports_it_and_fetches_nothing() {
     let data = tempfile::tempdir().unwrap();
     let setup = opened(data.path(), &[]);
     let question = Question { text: "zoos".into(), ..Question::default() };
     let lane: Recipe = "contriever".parse().unwrap();
-    let error =
-        rank(&setup, &lane, Asked::plainly(&question), &mut Lists::default(), &Stop::never()).unwrap_err();
+    let error = rank(&setup, &lane, LaneQuery::plainly(&question), &mut Lists::default(), &Stop::never())
+        .unwrap_err();
     assert!(error.to_string().contains("parallax models get contriever"), "{error}");
     assert!(!data.path().join("models").exists());
 }
 
 #[test]
-fn a_recipe_of_a_brought_encoder_is_read_back_and_a_wrong_one_says_what_was_expected() {
+fn a_recipe_of_a_custom_encoder_is_read_back_and_a_wrong_one_is_refused_with_what_was_expected() {
     for text in [
         "contriever",
         "hf:intfloat/e5-base-v2+mmr@0.75",

@@ -25,8 +25,8 @@ fn why_a_passage_stands_where_it_does() {
     press(&mut app, "jj<Enter>");
     let share = |term: &str, share: f32, added| Share { term: term.into(), share, added };
     let reasons = vec![
-        Reason::Terms { shares: vec![share("zoo", 2.51, false), share("bear", 1.2, true)], score: 3.71 },
-        Reason::Mmr {
+        Explanation::Terms { shares: vec![share("zoo", 2.51, false), share("bear", 1.2, true)], score: 3.71 },
+        Explanation::Mmr {
             lambda: 0.75,
             relevance: 0.8,
             closest: Some((PassageIx(1), 0.61)),
@@ -36,7 +36,7 @@ fn why_a_passage_stands_where_it_does() {
     ];
     let (study, at) = (app.studies, PassageIx(6));
     let recipe = app.lanes[0].recipe.clone();
-    update(&mut app, Msg::Engine(Reply::Why { study, recipe, at, reasons: Ok(reasons) }));
+    update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations: Ok(reasons) }));
     looks("why", &app, COLOURED);
 }
 
@@ -57,11 +57,11 @@ fn the_values_of_a_field_on_the_lanes() {
 }
 
 #[test]
-fn passages_that_say_nothing_of_themselves_and_fields_that_are_no_groups_are_told() {
+fn passages_that_say_nothing_of_themselves_and_fields_that_are_no_groups_are_reported() {
     let mut app = asked(80, 24);
     press(&mut app, "b");
     let shown = |app: &App| frame(app, COLOURED).unwrap().dump(false);
-    assert!(shown(&app).contains("Counting what the passages say"));
+    assert!(shown(&app).contains("Counting the values"));
     update(&mut app, Msg::Engine(Reply::Fields(Arc::default())));
     assert!(shown(&app).contains("\"metadata\": {\"outlet\""), "{}", shown(&app));
     let fields = Fields { others: vec!["address".into()], ..Fields::default() };
@@ -71,8 +71,8 @@ fn passages_that_say_nothing_of_themselves_and_fields_that_are_no_groups_are_tol
 
 #[test]
 fn the_lanes_asked_as_either_side() {
-    looks("sway-140x30", &swaying(140, 30), COLOURED);
-    looks("sway-80x24", &swaying(80, 24), COLOURED);
+    looks("sycophancy-140x30", &sycophancy_screen(140, 30), COLOURED);
+    looks("sycophancy-80x24", &sycophancy_screen(80, 24), COLOURED);
 }
 
 #[test]

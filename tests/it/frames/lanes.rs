@@ -80,10 +80,10 @@ fn a_passage_in_full_with_ranks_verdicts_and_evidence() {
     looks("read-100x30", &reading(100, 30), COLOURED);
     looks("read-40x12", &reading(40, 12), COLOURED);
     let mut app = asked(80, 24);
-    app.book.write(
+    app.judgments.write(
         PassageIx(0),
         0,
-        Known { model: Some(Err(DetectError::Empty("passage"))), ..Known::default() },
+        PairLabels { model: Some(Err(DetectError::Empty("passage"))), ..PairLabels::default() },
     );
     press(&mut app, "<Enter>");
     looks("read-failed-verdict", &app, COLOURED);
@@ -162,7 +162,7 @@ fn every_other_screen_is_drawn_in_every_size() {
     draws_every_size(|width, height| {
         let mut app = help(width, height);
         app.help_scroll = 40;
-        app.screen = Screen::Help;
+        app.screen = Screen::HELP;
         app
     });
 }
@@ -186,7 +186,7 @@ fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
         failed_corpus,
         switched,
         tuned,
-        swaying,
+        sycophancy_screen,
         comparing,
         answering,
     ];

@@ -1,4 +1,4 @@
-//! Themes, ASCII, layout, keys of one's own.
+//! Themes, ASCII, layout, keys of one's own; every size without a panic.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
         |width, height| tuning(width, height, 1),
         |width, height| tuning(width, height, 2),
         |width, height| tuning(width, height, 3),
-        swaying,
+        sycophancy_screen,
         comparing,
         biased,
         biased_set,
@@ -96,8 +96,8 @@ fn footer_help_palette_and_advice_name_the_keys_that_hold() {
     let mut app = rebound(100, 60);
     let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
     let shown = text(&app);
-    for told in ["^o ask", "F1 keys", "press I to type them", "the configuration was read again"] {
-        assert!(shown.contains(told), "{told}\n{shown}");
+    for printed in ["^o ask", "F1 keys", "press I to type them", "the configuration was read again"] {
+        assert!(shown.contains(printed), "{printed}\n{shown}");
     }
     press(&mut app, ":edit");
     assert!(text(&app).contains("^o     edit the question"), "{}", text(&app));
@@ -115,7 +115,7 @@ fn footer_help_palette_and_advice_name_the_keys_that_hold() {
 }
 
 #[test]
-fn a_wrong_configuration_leaves_the_old_one_and_is_told() {
+fn a_wrong_configuration_leaves_the_old_one_and_is_reported() {
     let mut app = rebound(100, 30);
     let (_, all) = parallax::tui::config::read("theme = 'dim'\n");
     let problems = parallax::tui::config::Problems { file: "config.toml".into(), all };
@@ -133,4 +133,84 @@ fn a_layout_gives_lanes_more_room_and_passages_fewer_rows() {
     update(&mut app, Msg::Configured(Ok(config)));
     app.notice = None;
     looks("layout-140x40", &app, COLOURED);
+}
+
+#[test]
+fn instruments_are_drawn_in_every_size() {
+    draws_every_size(sycophancy_screen);
+    draws_every_size(comparing);
+    draws_every_size(biased_set);
+    draws_every_size(|width, height| {
+        let mut app = biased(width, height);
+        press(&mut app, "<Enter>");
+        app
+    });
+}
+
+#[test]
+fn switches_are_drawn_in_every_size() {
+    draws_every_size(switched);
+    for tabs in 0..4 {
+        draws_every_size(|width, height| tuning(width, height, tabs));
+    }
+}
+
+#[test]
+fn what_is_read_is_drawn_in_every_size() {
+    for stage in [answering, stances] {
+        draws_every_size(stage);
+    }
+    draws_every_size(|width, height| {
+        let mut app = foreign(width, height);
+        stage::give_reader(&mut app, "\u{1b}[31mモデル", true);
+        press(&mut app, "r<Enter>");
+        let text = "動物園\u{202e}は必要か \u{1b}[2J 👩\u{200d}🚀".to_owned();
+        stage::heard(&mut app, ReadEvent::Answer(1, Answer { text, ..Answer::default() }));
+        stage::heard(&mut app, ReadEvent::Ended(Some("the server went away in the middle of it".into())));
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = many_sided(width, height);
+        stage::give_reader(&mut app, "llama-3", false);
+        press(&mut app, "r");
+        app
+    });
+}
+
+#[test]
+fn a_passage_being_labelled_is_drawn_in_every_size() {
+    draws_every_size(labelling);
+    draws_every_size(|width, height| {
+        let mut app = labelling(width, height);
+        press(&mut app, "tso what<C-a>");
+        app
+    });
+    draws_every_size(|width, height| {
+        let mut app = labelling(width, height);
+        press(&mut app, "g");
+        app
+    });
+}
+
+#[test]
+fn the_lanes_are_drawn_in_every_size() {
+    draws_every_size(asked);
+    draws_every_size(|width, height| {
+        let mut app = asked(width, height);
+        press(&mut app, "<Tab>G");
+        app
+    });
+}
+
+#[test]
+fn foreign_scripts_are_drawn_in_every_size() {
+    draws_every_size(foreign);
+    for at in 0..FOREIGN.len() {
+        draws_every_size(|width, height| {
+            let mut app = foreign(width, height);
+            app.lanes[0].selected = at;
+            press(&mut app, "<Enter>");
+            app
+        });
+    }
 }

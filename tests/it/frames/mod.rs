@@ -4,30 +4,30 @@ mod instruments;
 mod lanes;
 mod looks;
 mod narrow;
-mod sizes;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parallax::corpus::PassageIx;
-use parallax::corpus::fields::Fields;
-use parallax::detect::{DetectError, Known};
-use parallax::engine::{Heard, Reply};
+use parallax::corpus::store::Fields;
+use parallax::detect::{DetectError, PairLabels};
+use parallax::engine::recipe::{Diversify, Toward};
+use parallax::engine::{
+    Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
+};
+use parallax::engine::{ReadEvent, Reply};
 use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
 use parallax::llm::Tokens;
-use parallax::measure::lean::SideShares;
-use parallax::pipeline::recipe::{Diversify, Toward};
-use parallax::pipeline::{
-    Compared, Figures, List, Point, Projected, Reason, Share, Step, Swayed, Tally, Trace,
-};
+use parallax::measure::bias::SideShares;
 use parallax::project::Variant;
 use parallax::question::{By, Question};
 use parallax::read::Answer;
 use parallax::read::incremental::Reordered;
 use parallax::report::marks::Glyphs;
 use parallax::rerank::Choice;
-use parallax::tui::app::{App, Corpus, LaneState, Screen};
+use parallax::tui::app::{App, Corpus, LaneState};
 use parallax::tui::frame;
+use parallax::tui::keymap::Screen;
 use parallax::tui::message::Msg;
 use parallax::tui::theme::{Depth, Look, Theme};
 use parallax::tui::update::update;
@@ -47,22 +47,22 @@ fn looks(name: &str, app: &App, theme: Theme) {
     });
 }
 
-fn job(job: Job, done: u64, total: u64, told: &str) -> (Progress, String) {
-    (Progress { job, done, total }, told.to_owned())
+fn job(job: Job, done: u64, total: u64, printed: &str) -> (Progress, String) {
+    (Progress { job, done, total }, printed.to_owned())
 }
 
 fn foreign(width: u16, height: u16) -> App {
     let mut app = with_lists(empty(width, height), &FOREIGN, stage::question());
     for at in 0..4 {
-        app.book.write(PassageIx(at), 0, said(0.9 - at as f32 / 5.0));
-        app.book.write(PassageIx(at), 1, said(0.1));
+        app.judgments.write(PassageIx(at), 0, said(0.9 - at as f32 / 5.0));
+        app.judgments.write(PassageIx(at), 1, said(0.1));
     }
     app
 }
 
 fn reading(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
-    app.book.write(PassageIx(0), 1, Known { model: Some(Ok(0.02)), gold: Some(true), human: None });
+    app.judgments.write(PassageIx(0), 1, PairLabels { gold: Some(true), ..said(0.02) });
     press(&mut app, "<Enter>");
     let text = PASSAGES[0].2;
     let start = text.find("Zoos should be closed").unwrap();
@@ -161,28 +161,28 @@ fn switched(width: u16, height: u16) -> App {
     app
 }
 
-/// The second lane being tuned, with figures of the first forms and a list that tells of its steps.
+/// The second lane being tuned, with figures of the first forms and a list with its steps.
 fn tuning(width: u16, height: u16, tabs: usize) -> App {
     let mut app = asked(width, height);
     press(&mut app, &format!("<Tab>t{}jj", "<Tab>".repeat(tabs)));
     let figures: Vec<_> =
-        app.lanes.iter().map(|lane| Figures::of(&lane.ranking, &app.book, &app.question, 5)).collect();
+        app.lanes.iter().map(|lane| Figures::of(&lane.ranking, &app.judgments, &app.question, 5)).collect();
     let mut tallies = vec![Tally::default(); app.tuning.forms.len()];
     for (tally, figures) in tallies.iter_mut().zip(&figures) {
-        tally.add(figures.as_ref());
+        tally.add(figures.as_ref(), None);
     }
-    tallies[1].add(None);
+    tallies[1].add(None, None);
     let number = app.tuning.number;
     update(&mut app, Msg::Engine(Reply::Swept { number, tallies: Ok(tallies), ended: false }));
     let mut list = List::clone(&ranking(&PASSAGES, &[5, 0, 1, 2], 0.7));
-    list.trace = told();
+    list.trace = printed();
     let (turn, took) = (app.turn, Duration::from_millis(3));
     update(&mut app, Msg::Engine(Reply::LaneReady { turn, lane: 1, ranking: Arc::new(list), took }));
     app
 }
 
 /// A trace with every step that the screen draws.
-fn told() -> Trace {
+fn printed() -> Trace {
     let reply = "No cage is kind. \u{1b}[31mBears pace.".to_owned();
     let added = [
         Added {
@@ -239,17 +239,20 @@ fn told() -> Trace {
 }
 
 /// The first lane asked in three wordings, the second failed, the third on its way.
-fn swaying(width: u16, height: u16) -> App {
+fn sycophancy_screen(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
     press(&mut app, "y");
     let lists = [&[0, 1, 2, 3, 4][..], &[0, 3, 5, 6], &[1, 5, 4]];
     let lists = lists.map(|order| ranking(&PASSAGES, order, 1.0));
     let shares = [(0.4, 0.4), (0.6, 0.4), (0.0, 0.6)].map(|(p, n)| SideShares { p, n });
-    let swayed = Swayed { lists, shares, book: app.book.clone(), note: None };
-    let number = app.swaying.number;
-    update(&mut app, Msg::Engine(Reply::Swayed { number, lane: 0, swayed: Ok(Arc::new(swayed)) }));
+    let sycophancy = Sycophancy { lists, shares, judgments: app.judgments.clone(), note: None };
+    let number = app.sycophancy_screen.number;
+    update(
+        &mut app,
+        Msg::Engine(Reply::Sycophancy { number, lane: 0, sycophancy: Ok(Arc::new(sycophancy)) }),
+    );
     let failed = Err("the model could not be run".into());
-    update(&mut app, Msg::Engine(Reply::Swayed { number, lane: 1, swayed: failed }));
+    update(&mut app, Msg::Engine(Reply::Sycophancy { number, lane: 1, sycophancy: failed }));
     app
 }
 
@@ -268,7 +271,7 @@ fn comparing(width: u16, height: u16) -> App {
     for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
         let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
         let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
-        let compared = Compared::of(&app.question, 5, &lists, &app.book);
+        let compared = Compared::of(&app.question, 5, &lists, &app.judgments);
         let (number, compared) = (app.comparing.number, Ok(compared));
         update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
     }
@@ -295,7 +298,7 @@ fn biased_set(width: u16, height: u16) -> App {
     for (i, orders) in [[&[0, 1, 2][..], &[5, 6], &[2]], [&[3], &[0, 4], &[1, 0]]].into_iter().enumerate() {
         let lists = orders.map(|order| ranking(&PASSAGES, order, 1.0));
         let lists: Vec<_> = lists.iter().map(|list| Some(&list[..])).collect();
-        let compared = Ok(Compared::of(&app.question, 5, &lists, &app.book));
+        let compared = Ok(Compared::of(&app.question, 5, &lists, &app.judgments));
         let number = app.comparing.number;
         update(&mut app, Msg::Engine(Reply::Compared { number, question: i, compared }));
     }
@@ -311,15 +314,15 @@ fn answering(width: u16, height: u16) -> App {
     press(&mut app, "<Enter>");
     for (k, text) in [(1, "Yes"), (2, "No"), (3, "I'm sorry, no."), (4, "yes")] {
         let answer = Answer { text: text.into(), cut: usize::from(k == 3), ..Answer::default() };
-        stage::heard(&mut app, Heard::Answer(k, answer));
+        stage::heard(&mut app, ReadEvent::Answer(k, answer));
     }
-    stage::heard(&mut app, Heard::Ended(None));
+    stage::heard(&mut app, ReadEvent::Ended(None));
     press(&mut app, "o");
-    stage::heard(&mut app, Heard::Reordered(Reordered { same: 7, of: 10 }));
-    stage::heard(&mut app, Heard::Ended(None));
+    stage::heard(&mut app, ReadEvent::Reordered(Reordered { same: 7, of: 10 }));
+    stage::heard(&mut app, ReadEvent::Ended(None));
     press(&mut app, "w");
-    stage::heard(&mut app, Heard::Attention(vec![0.125, 0.5, 0.25, 0.125]));
-    stage::heard(&mut app, Heard::Ended(None));
+    stage::heard(&mut app, ReadEvent::Attention(vec![0.125, 0.5, 0.25, 0.125]));
+    stage::heard(&mut app, ReadEvent::Ended(None));
     app
 }
 

@@ -21,7 +21,7 @@ fn row(app: &App, holds: &str) -> String {
 
 fn by_model(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
-    app.book.source = LabelSource::Model;
+    app.judgments.source = LabelSource::Model;
     if let Corpus::Open(opened) = &mut app.corpus {
         opened.labelled = true;
         opened.detector = Some("experimental".into());
@@ -33,8 +33,8 @@ fn by_model(width: u16, height: u16) -> App {
 fn a_verdict_is_wrapped_and_never_cut() {
     for width in [24, 30, 40, 60, 80, 140] {
         let mut app = by_model(width, 20);
-        let known = Known { model: Some(Ok(0.71)), gold: Some(false), human: None };
-        app.book.write(PassageIx(0), 0, known);
+        let known = PairLabels { gold: Some(false), ..said(0.71) };
+        app.judgments.write(PassageIx(0), 0, known);
         press(&mut app, "<Enter>");
         assert!(words(&app).contains("supports .71 (model, gold: no)"), "{width}: {}", words(&app));
     }
@@ -47,7 +47,7 @@ fn which_labels_count_stands_above_every_screen() {
         app.line = Input::new("Should public transport be free for everybody?".into());
         press(&mut app, keys);
         assert!(row(&app, "k 5").contains("· model"), "after {keys}");
-        app.book.source = LabelSource::Gold;
+        app.judgments.source = LabelSource::Gold;
         assert!(row(&app, "k 5").contains("· gold"), "after {keys}");
     }
 }
@@ -61,7 +61,7 @@ fn the_footer_says_what_to_do_about_verdicts_that_are_experimental_and_keeps_its
         let footer = row(&app, "? keys");
         assert!(footer.contains("experimental"), "after {keys}: {footer}");
         // Labels alone count now.
-        app.book.source = LabelSource::Gold;
+        app.judgments.source = LabelSource::Gold;
         assert!(!words(&app).contains("experimental"), "after {keys}");
     }
     let mut unlabelled = by_model(80, 24);
@@ -84,13 +84,12 @@ fn a_notice_is_wrapped_where_it_does_not_fit_one_line() {
 }
 
 #[test]
-fn every_key_is_told_in_full() {
+fn every_key_is_reported_in_full() {
     let app = help(40, 800);
-    let told = words(&app);
+    let printed = words(&app);
     for bound in app.keys.lines() {
         let help = bound.line.help.split_whitespace().collect::<Vec<_>>().join(" ");
-        let elsewhere = bound.line.context == parallax::tui::keymap::Context::Filter;
-        assert!(elsewhere || told.contains(&help), "{help}");
+        assert!(printed.contains(&help), "{help}");
     }
 }
 
@@ -105,7 +104,7 @@ fn the_lane_with_the_cursor_is_whole_on_the_instruments() {
         assert!(prec.contains('.'), "{figures}");
         press(&mut app, "<Tab>");
     }
-    let mut app = swaying(40, 12);
+    let mut app = sycophancy_screen(40, 12);
     let neutral = row(&app, "○.00");
     assert!(neutral.contains("BM25") && neutral.contains("○.00  ▲+.20 ▼-.60 shift +.80"), "{neutral}");
     press(&mut app, "<Tab><Tab>");
@@ -139,11 +138,11 @@ fn forms_have_whole_figures_and_there_is_no_box_without_a_curve() {
 #[test]
 fn a_passage_on_which_no_label_counts_carries_no_exclamation_mark() {
     let mut app = asked(140, 40);
-    let known = Known { model: Some(Ok(0.9)), gold: Some(false), human: None };
-    app.book.write(PassageIx(0), 0, known);
-    app.book.source = LabelSource::Gold;
+    let known = PairLabels { gold: Some(false), ..said(0.9) };
+    app.judgments.write(PassageIx(0), 0, known);
+    app.judgments.source = LabelSource::Gold;
     assert!(words(&app).contains('!'));
-    app.book.source = LabelSource::Human;
+    app.judgments.source = LabelSource::Human;
     assert!(!words(&app).contains('!'));
 }
 
@@ -174,17 +173,17 @@ fn a_lane_of_terms_says_that_it_has_no_vectors_to_project() {
 }
 
 #[test]
-fn whoever_labels_by_hand_is_told_which_labels_count_instead() {
-    for (source, told) in [
+fn whoever_labels_by_hand_is_reported_which_labels_count_instead() {
+    for (source, printed) in [
         (LabelSource::Model, Some("the model's verdicts count here, not your labels: s changes it")),
         (LabelSource::Gold, Some("gold labels count here, not your labels: s changes it")),
         (LabelSource::Auto, None),
     ] {
         let mut app = crate::labelling::open(80, 24);
-        app.book.source = source;
+        app.judgments.source = source;
         app.labelling.pace.done = 1;
         app.notice = None;
         press(&mut app, "<Esc>");
-        assert_eq!(app.notice.as_deref(), told);
+        assert_eq!(app.notice.as_deref(), printed);
     }
 }

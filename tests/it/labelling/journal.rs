@@ -6,7 +6,7 @@ use super::*;
 fn a_journal_that_another_process_holds_can_be_looked_at_and_takes_no_label() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
-    lay(&mut app, &effects, |desk| desk.read_only = Some("held by process 7 of anna".into()));
+    lay(&mut app, &effects, |annotation| annotation.read_only = Some("held by process 7 of anna".into()));
     for keys in ["s", "0", "<Space>", "f", "u"] {
         assert_eq!(press(&mut app, keys), [], "{keys}");
         assert!(app.notice.as_deref().unwrap().contains("process 7"), "{keys}");
@@ -17,10 +17,10 @@ fn a_journal_that_another_process_holds_can_be_looked_at_and_takes_no_label() {
 fn without_a_journal_the_reason_stands_on_the_screen() {
     let mut app = asked(100, 30);
     press(&mut app, "a");
-    tell(&mut app, Reply::Desk(Err("this project is labelled by anna, ben, not by me".into())));
+    receive(&mut app, Reply::AnnotationState(Err("this project is labelled by anna, ben, not by me".into())));
     assert_eq!(press(&mut app, "s0u<Space>"), []);
     press(&mut app, "q");
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::LANES);
 }
 
 #[test]
@@ -40,7 +40,9 @@ fn agreement_with_another_annotator_stands_beside_the_count() {
         at: 0,
         took: None,
     };
-    lay(&mut app, &effects, |desk| desk.others = vec![other("zoos-01", true), other("zoos-02", false)]);
+    lay(&mut app, &effects, |annotation| {
+        annotation.others = vec![other("zoos-01", true), other("zoos-02", false)]
+    });
     assert_eq!(app.labelling.agreement, []);
     for _ in 0..app.labelling.queue.len() {
         let key = if shown(&app) == "zoos-01" { "s" } else { "0" };
@@ -53,10 +55,10 @@ fn agreement_with_another_annotator_stands_beside_the_count() {
 
 #[test]
 fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
-    let desk = program::Desk::new();
-    desk.run(&["annotate", "new", "project", "--lanes", "bm25", "--depth", "3"]).good();
+    let annotation = program::Workspace::new();
+    annotation.run(&["annotate", "new", "project", "--lanes", "bm25", "--depth", "3"]).good();
     let keys = "<Esc>a<Wait>".to_owned() + &"so0b0".repeat(10) + "<Wait>";
-    let frame = desk
+    let frame = annotation
         .run(
             &["--journal", "project", "--annotator", "anna", "--lanes", "bm25", "frame", "--size", "100x30"]
                 .into_iter()
@@ -65,20 +67,27 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
         )
         .good();
     assert!(frame.contains("anna · 50 of 72 labelled"), "{frame}");
-    let (path, history) = journal(&desk.files.path().join("project"));
+    let (path, history) = journal(&annotation.files.path().join("project"));
     let decisions = history.decisions();
     assert_eq!((history.len(), decisions.len()), (50, 100));
     // Of five keys, s and o say one yes each and b says two.
     assert_eq!(decisions.iter().filter(|one| one.supports).count(), 40);
-    let tsv =
-        desk.run(&["annotate", "export", path.to_str().unwrap(), "--format", "tsv", "--out", "labels.tsv"]);
+    let tsv = annotation.run(&[
+        "annotate",
+        "export",
+        path.to_str().unwrap(),
+        "--format",
+        "tsv",
+        "--out",
+        "labels.tsv",
+    ]);
     tsv.good();
-    let exported = std::fs::read_to_string(desk.files.path().join("labels.tsv")).unwrap();
+    let exported = std::fs::read_to_string(annotation.files.path().join("labels.tsv")).unwrap();
     assert_eq!(exported.lines().count(), 101);
     // The first question is labelled whole by s, o and 0: both sides are covered by its first three passages.
     let first = &decisions.iter().find(|one| one.supports).unwrap().question;
     let asked: Vec<_> = decisions.iter().filter(|one| one.question == *first).collect();
-    let told = desk.json(&[
+    let printed = annotation.json(&[
         "search",
         first,
         "--lanes",
@@ -90,11 +99,11 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
         "--label-source",
         "human",
     ]);
-    let hits = told["lanes"][0]["hits"].as_array().unwrap();
+    let hits = printed["lanes"][0]["hits"].as_array().unwrap();
     for hit in hits {
         for verdict in hit["verdicts"].as_array().unwrap() {
             let perspective =
-                told["perspectives"][verdict["perspective"].as_u64().unwrap() as usize].as_str();
+                printed["perspectives"][verdict["perspective"].as_u64().unwrap() as usize].as_str();
             let held = asked
                 .iter()
                 .find(|one| {
@@ -109,22 +118,22 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
     let covered = asked.iter().filter(|one| one.supports).map(|one| &one.perspective);
     let covered: std::collections::BTreeSet<_> = covered.collect();
     let expected = if covered.len() == 2 { 1.0 } else { 0.0 };
-    assert_eq!(told["lanes"][0]["measures"]["MRecall@3"], expected);
+    assert_eq!(printed["lanes"][0]["measures"]["MRecall@3"], expected);
 }
 
 #[test]
 fn what_was_decided_on_another_text_is_to_be_decided_again() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
-    lay(&mut app, &effects, |desk| {
-        let item = &desk.items[0];
+    lay(&mut app, &effects, |annotation| {
+        let item = &annotation.items[0];
         let view = View {
             answers: [(SIDES[0].to_owned(), true), (SIDES[1].to_owned(), false)].into(),
             ..View::default()
         };
         let (question, passage) = (item.question.clone(), item.passage.id.clone());
         let old = Act { question, passage, text: "0".repeat(32), view, took: None };
-        desk.history.take(Entry::new(old, "anna", Vec::new(), 1).unwrap());
+        annotation.history.take(Entry::new(old, "anna", Vec::new(), 1).unwrap());
     });
     assert_eq!((app.labelling.pace.done, app.labelling.draft.answers.len()), (0, 0));
     let act = act(&press(&mut app, "f"));
@@ -135,8 +144,8 @@ fn what_was_decided_on_another_text_is_to_be_decided_again() {
 fn a_conflict_is_settled_by_a_label_and_by_nothing_else() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
-    lay(&mut app, &effects, |desk| {
-        let item = desk.items[0].clone();
+    lay(&mut app, &effects, |annotation| {
+        let item = annotation.items[0].clone();
         for (at, yes) in [(1, true), (2, false)] {
             let view = View {
                 answers: [(SIDES[0].to_owned(), yes), (SIDES[1].to_owned(), !yes)].into(),
@@ -145,7 +154,7 @@ fn a_conflict_is_settled_by_a_label_and_by_nothing_else() {
             let (question, passage) = (item.question.clone(), item.passage.id.clone());
             let text = parallax::annotate::text_hash(&item.passage);
             let one = Act { question, passage, text, view, took: None };
-            desk.history.take(Entry::new(one, "anna", Vec::new(), at).unwrap());
+            annotation.history.take(Entry::new(one, "anna", Vec::new(), at).unwrap());
         }
     });
     assert!(app.labelling.in_conflict());

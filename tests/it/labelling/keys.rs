@@ -49,7 +49,7 @@ fn a_full_disk_leaves_the_passage_on_screen_and_says_so() {
     let mut app = open(100, 30);
     let first = shown(&app);
     press(&mut app, "so");
-    let effects = tell(&mut app, Reply::Labelled(Err("not written down: no space left".into())));
+    let effects = receive(&mut app, Reply::Labelled(Err("not written down: no space left".into())));
     assert_eq!((shown(&app), effects), (first, Vec::new()));
     assert!(app.notice.as_deref().unwrap().contains("no space"));
     assert_eq!(app.labelling.pace.done, 0);
@@ -139,7 +139,7 @@ fn undo_shows_the_passage_whose_label_it_took_back() {
     written(&mut app, Act { view: View::default(), ..first });
     assert_eq!((shown(&app), app.labelling.pace.done), (id, 0));
     assert_eq!(press(&mut app, "<C-r>"), [Effect::Label(Labelling::Redo)]);
-    tell(&mut app, Reply::Labelled(Ok(None)));
+    receive(&mut app, Reply::Labelled(Ok(None)));
     assert!(app.notice.is_some());
 }
 
@@ -152,19 +152,21 @@ fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
     let number = app.labelling.number;
     for item in 0..count {
         let p = if item == 5 { 0.5 } else { 0.99 };
-        tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(p), Some(0.01)] });
+        receive(
+            &mut app,
+            Reply::Scored { number, item, probabilities: vec![Some(p), Some(0.01)], unclear: false },
+        );
     }
     assert_eq!(
         (shown(&app).as_str(), app.labelling.queue[1]),
         ("zoos-01", 5),
         "the next one, not the one on screen"
     );
-    tell(&mut app, Reply::Weighed { number: number - 1, item: 0, probabilities: vec![Some(0.5)] });
-    assert_eq!(
-        app.labelling.weighed[0],
-        Some(vec![Some(0.99), Some(0.01)]),
-        "an earlier survey says nothing"
+    receive(
+        &mut app,
+        Reply::Scored { number: number - 1, item: 0, probabilities: vec![Some(0.5)], unclear: false },
     );
+    assert_eq!(app.labelling.scored[0], Some(vec![Some(0.99), Some(0.01)]), "an earlier batch says nothing");
 }
 
 #[test]
@@ -181,9 +183,9 @@ fn leaving_waits_for_the_labels_that_were_pressed_before_it() {
     let mut app = open(100, 30);
     let first = act(&press(&mut app, "so<Esc>"));
     let second = act(&written(&mut app, first));
-    assert_eq!(app.screen, Screen::Annotate);
+    assert_eq!(app.screen, Screen::LABELLING);
     written(&mut app, second);
-    assert_eq!((app.screen, app.labelling.pace.done), (Screen::Explore, 2));
+    assert_eq!((app.screen, app.labelling.pace.done), (Screen::LANES, 2));
 }
 
 #[test]
@@ -192,8 +194,32 @@ fn the_passage_on_screen_stays_when_the_order_by_doubt_is_known() {
     press(&mut app, "<Tab>tso");
     let (shown_before, number) = (shown(&app), app.labelling.number);
     for item in 0..app.labelling.queue.len() {
-        tell(&mut app, Reply::Weighed { number, item, probabilities: vec![Some(0.5), Some(0.01)] });
+        receive(
+            &mut app,
+            Reply::Scored { number, item, probabilities: vec![Some(0.5), Some(0.01)], unclear: false },
+        );
     }
     assert_eq!(shown(&app), shown_before);
     assert_eq!(app.labelling.typed.as_ref().unwrap().value(), "so");
+}
+
+#[test]
+fn in_a_project_of_drawn_questions_the_interval_of_a_figure_is_shown_and_m_shows_another() {
+    let mut app = asked(120, 40);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |annotation| {
+        annotation.order = Order::Random;
+        annotation.drawn = Some(Drawn { of: 79, depth: 5, others: Vec::new() });
+    });
+    let (name, narrowing) = app.labelling.narrowing.clone().unwrap();
+    assert!(name.starts_with("MRecall@5 of bm25"), "{name}");
+    assert_eq!((narrowing.labelled, narrowing.of, narrowing.widths.len()), (0, 79, 0));
+    press(&mut app, "m");
+    assert!(app.labelling.narrowing.clone().unwrap().0.starts_with("Prec@5 of bm25"));
+    // Every passage of the question's first five is labelled: one question of 79.
+    while app.labelling.pace.done < app.labelling.pace.all {
+        let effects = press(&mut app, "s");
+        written(&mut app, act(&effects));
+    }
+    assert_eq!(app.labelling.narrowing.clone().unwrap().1.labelled, 1);
 }

@@ -6,8 +6,9 @@ mod keys;
 use std::path::{Path, PathBuf};
 
 use parallax::annotate::{Act, Entry, History, Journal, Order, View};
-use parallax::engine::{Desk, Labelling, Reply, Written};
-use parallax::tui::app::{App, Screen};
+use parallax::engine::{AnnotationState, Drawn, Labelling, Reply, Written};
+use parallax::tui::app::App;
+use parallax::tui::keymap::Screen;
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::update::update;
 
@@ -16,20 +17,24 @@ use crate::stage::{asked, many_sided, press, question};
 
 const SIDES: [&str; 2] = ["Zoos should be banned.", "Zoos should not be banned."];
 
-fn tell(app: &mut App, reply: Reply) -> Vec<Effect> {
+fn receive(app: &mut App, reply: Reply) -> Vec<Effect> {
     update(app, Msg::Engine(reply))
 }
 
-/// The desk that the order asks for, without a disk.
-fn lay(app: &mut App, effects: &[Effect], change: impl FnOnce(&mut Desk)) {
+/// The annotation that the order asks for, without a disk.
+fn lay(app: &mut App, effects: &[Effect], change: impl FnOnce(&mut AnnotationState)) {
     let [Effect::Label(Labelling::Open(items, questions))] = effects else { panic!("{effects:?}") };
-    let mut desk =
-        Desk { by: "anna".into(), items: items.clone(), questions: questions.clone(), ..Desk::default() };
-    change(&mut desk);
-    tell(app, Reply::Desk(Ok(Box::new(desk))));
+    let mut annotation = AnnotationState {
+        by: "anna".into(),
+        items: items.clone(),
+        questions: questions.clone(),
+        ..AnnotationState::default()
+    };
+    change(&mut annotation);
+    receive(app, Reply::AnnotationState(Ok(Box::new(annotation))));
 }
 
-/// The zoos' passages on the desk of anna.
+/// The zoos' passages on the annotation of anna.
 pub fn open(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
     let effects = press(&mut app, "a");
@@ -55,7 +60,7 @@ fn written(app: &mut App, act: Act) -> Vec<Effect> {
     let at = crate::stage::PASSAGES.iter().position(|(id, ..)| *id == act.passage);
     let at = at.map(|at| parallax::corpus::PassageIx(at as u32));
     let entry = Entry::new(act, "anna", was, 1).unwrap();
-    tell(app, Reply::Labelled(Ok(Some(Box::new(Written { entry, at, labels })))))
+    receive(app, Reply::Labelled(Ok(Some(Box::new(Written { entry, at, labels })))))
 }
 
 fn shown(app: &App) -> String {

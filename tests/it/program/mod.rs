@@ -1,7 +1,6 @@
 //! The real binary in a temporary folder.
 
 mod commands;
-mod kept;
 mod screen;
 mod tables;
 
@@ -20,18 +19,18 @@ use crate::stage::QUESTION;
 const LANES: [&str; 2] = ["--lanes", "bm25"];
 
 /// A folder for files, a folder for data, and the program.
-pub struct Desk {
+pub struct Workspace {
     pub files: TempDir,
     pub data: PathBuf,
 }
 
-pub struct Told {
+pub struct Printed {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Told {
+impl Printed {
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.err);
@@ -49,11 +48,11 @@ impl Told {
     }
 }
 
-impl Desk {
+impl Workspace {
     pub fn new() -> Self {
         let files = tempfile::tempdir().unwrap();
         let data = files.path().join("data");
-        Desk { files, data }
+        Workspace { files, data }
     }
 
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
@@ -76,8 +75,8 @@ impl Desk {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Told {
-        told(&mut self.command(arguments))
+    pub fn run(&self, arguments: &[&str]) -> Printed {
+        printed(&mut self.command(arguments))
     }
 
     #[track_caller]
@@ -98,9 +97,9 @@ pub fn program() -> String {
     std::env::var("PARALLAX_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_parallax").to_owned())
 }
 
-pub fn told(command: &mut Command) -> Told {
+pub fn printed(command: &mut Command) -> Printed {
     let output = command.output().unwrap();
-    Told {
+    Printed {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -118,7 +117,7 @@ pub fn jsonl(passages: &[(&str, &str, &str)]) -> String {
 pub const NO_CONFIG: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// A corpus of six passages.
-pub fn tiny(desk: &Desk) -> String {
+pub fn tiny(workspace: &Workspace) -> String {
     let passages = [
         ("a", "Ban them", "Zoos should be banned. No cage is kind to an elephant."),
         ("b", "Keep them", "Zoos should not be banned: they breed species that would be gone without them."),
@@ -131,7 +130,7 @@ pub fn tiny(desk: &Desk) -> String {
         ),
         ("f", "Bread", "Flour, water, salt and time make a good loaf."),
     ];
-    desk.write("tiny/corpus.jsonl", jsonl(&passages))
+    workspace.write("tiny/corpus.jsonl", jsonl(&passages))
 }
 
 /// What stands after every `name` of a frame, left to right.
@@ -141,22 +140,22 @@ fn figures(frame: &str, name: &str) -> Vec<String> {
 }
 
 /// Large enough that a kill always comes before the end.
-fn large(desk: &Desk) -> (String, usize) {
+fn large(workspace: &Workspace) -> (String, usize) {
     let passages: usize = 30_000;
     let lines = (0..passages).map(|i| {
         let text: Vec<String> = (0..30).map(|j| format!("w{}", (i * 31 + j * j * 17) % 9_973)).collect();
         json!({"_id": i.to_string(), "text": format!("zoos {}", text.join(" "))}).to_string() + "\n"
     });
-    (desk.write("large.jsonl", lines.collect::<String>()), passages)
+    (workspace.write("large.jsonl", lines.collect::<String>()), passages)
 }
 
-/// Starts a search and kills it as soon as it tells of the job.
-fn killed_while(desk: &Desk, corpus: &str, job: &str) {
-    let mut command = desk.command(&[&["search", "zoos", "--corpus", corpus], &LANES[..]].concat());
+/// Starts a search and kills it as soon as it reports the job.
+fn killed_while(workspace: &Workspace, corpus: &str, job: &str) {
+    let mut command = workspace.command(&[&["search", "zoos", "--corpus", corpus], &LANES[..]].concat());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut printed = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    told.read_line(&mut line).unwrap();
+    printed.read_line(&mut line).unwrap();
     child.kill().unwrap();
     assert!(!child.wait().unwrap().success(), "it ended before it was killed");
     assert!(line.starts_with(job), "{line}");

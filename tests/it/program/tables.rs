@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let eval = |more: &[&str]| {
-        desk.run(&[&["eval", "berds", "--lanes", "bm25", "--label-source", "gold"], more].concat())
+        workspace.run(&[&["eval", "berds", "--lanes", "bm25", "--label-source", "gold"], more].concat())
     };
     assert_eq!(eval(&["--fail-under", "bm25:MRecall@5>=0"]).code, Some(0));
     let below = eval(&["--fail-under", "bm25:MRecall@5>=1.01"]);
@@ -19,7 +19,7 @@ fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it
             && page.contains("<svg")
             && !page.contains("http-equiv=\"refresh")
     );
-    let plots = fs::read_dir(desk.files.path().join("plots")).unwrap().count();
+    let plots = fs::read_dir(workspace.files.path().join("plots")).unwrap().count();
     assert!(plots >= 3, "{plots}");
     for format in ["md", "latex", "tsv", "text"] {
         assert!(eval(&["--format", format]).good().contains("MRecall@5"), "{format}");
@@ -28,28 +28,28 @@ fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it
 
 #[test]
 fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
-    let desk = Desk::new();
-    let corpus = tiny(&desk);
-    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let workspace = Workspace::new();
+    let corpus = tiny(&workspace);
+    workspace.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
     let mut yes = String::from("id\tperspective\tlabel\n");
-    for id in fs::read_to_string(desk.files.path().join(&corpus)).unwrap().lines() {
+    for id in fs::read_to_string(workspace.files.path().join(&corpus)).unwrap().lines() {
         let id: Value = serde_json::from_str(id).unwrap();
         for side in ["Zoos should be banned.", "Zoos should not be banned."] {
             yes.push_str(&format!("{}\t{side}\t1\n", id["_id"].as_str().unwrap()));
         }
     }
-    desk.write("yes.tsv", yes);
+    workspace.write("yes.tsv", yes);
     let eval = |more: &[&str]| {
         let args =
             ["eval", "coverage", "--corpus", &corpus, "--questions", "q.jsonl", "--lanes", "bm25", "-k", "1"];
-        desk.run(&[&args[..], &["--label-source", "model", "--format", "tsv"], more].concat()).good()
+        workspace.run(&[&args[..], &["--label-source", "model", "--format", "tsv"], more].concat()).good()
     };
     assert_eq!(eval(&[]), eval(&["--labels", "yes.tsv:complete"]));
 }
 
 #[test]
 fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let eval = [
         "eval",
         "berds",
@@ -62,13 +62,13 @@ fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
         "--write",
         "out",
     ];
-    let table = desk.run(&[&eval[..], &["--format", "json", "-k", "5"]].concat()).good();
+    let table = workspace.run(&[&eval[..], &["--format", "json", "-k", "5"]].concat()).good();
     let table: Value = serde_json::from_str(&table).unwrap();
-    let out = desk.files.path().join("out");
+    let out = workspace.files.path().join("out");
     let names = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.5"];
     for (name, row) in names.iter().zip(table["rows"].as_array().unwrap()) {
         // The run and the qrels give Prec back: a passage counts that supports any perspective.
-        let measured = desk.run(&[
+        let measured = workspace.run(&[
             "eval",
             "trec",
             "--qrels",
@@ -97,9 +97,9 @@ fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
 
 #[test]
 fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other_judgements() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let eval = |names: &str| {
-        desk.run(&[
+        workspace.run(&[
             "eval",
             "berds",
             "--lanes",
@@ -126,14 +126,14 @@ fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other
 
 #[test]
 fn what_a_diversifier_chooses_does_not_depend_on_labels() {
-    let desk = Desk::new();
-    let corpus = tiny(&desk);
-    desk.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
+    let workspace = Workspace::new();
+    let corpus = tiny(&workspace);
+    workspace.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
     let mut yes = String::from("id\tperspective\tlabel\n");
     for side in ["Zoos should be banned.", "Zoos should not be banned."] {
         yes.push_str(&format!("c\t{side}\t1\n"));
     }
-    desk.write("yes.tsv", yes);
+    workspace.write("yes.tsv", yes);
     let order = |lane: &str, more: &[&str]| -> Vec<String> {
         let args = [
             "search",
@@ -147,7 +147,7 @@ fn what_a_diversifier_chooses_does_not_depend_on_labels() {
             "--format",
             "json",
         ];
-        let found: Value = serde_json::from_str(&desk.run(&[&args[..], more].concat()).good()).unwrap();
+        let found: Value = serde_json::from_str(&workspace.run(&[&args[..], more].concat()).good()).unwrap();
         let hits = found["lanes"][0]["hits"].as_array().unwrap();
         hits.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
     };
@@ -162,18 +162,21 @@ fn what_a_diversifier_chooses_does_not_depend_on_labels() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_eval_ends_with_130_and_prints_no_table_and_the_same_command_then_does() {
-    let desk = Desk::new();
+fn an_interrupted_eval_names_its_signal_prints_no_table_and_can_be_run_again() {
+    let workspace = Workspace::new();
     let args = ["eval", "berds", "--lanes", "minilm", "-k", "20"];
-    let mut child = desk.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("measuring") {
-        line.clear();
-        assert!(told.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
+        let mut child =
+            workspace.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut printed = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("measuring") {
+            line.clear();
+            assert!(printed.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let out = child.wait_with_output().unwrap();
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(code), 0));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let out = child.wait_with_output().unwrap();
-    assert_eq!((out.status.code(), out.stdout.len()), (Some(130), 0));
-    desk.run(&args).good();
+    workspace.run(&args).good();
 }

@@ -1,6 +1,5 @@
-//! What is read from a list: keys and replies to state and effects, the screen on the sample, and `eval reader`.
+//! Reading answers from a list: the screen's state and effects, its frames on the sample, and `eval reader`.
 
-mod brought;
 mod screen;
 mod tables;
 
@@ -10,12 +9,13 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use parallax::detect::LabelSource;
-use parallax::engine::{Heard, Survey, Want};
-use parallax::pipeline::Opening;
+use parallax::engine::Opening;
+use parallax::engine::{Batch, ReadEvent, Want};
 use parallax::read::Answer;
 use parallax::read::incremental::Reordered;
-use parallax::read::stance::Stance::{self, Balanced, Opposes, Supports};
-use parallax::tui::app::{App, Screen};
+use parallax::read::pattern::Stance::{self, Balanced, Opposes, Supports};
+use parallax::tui::app::App;
+use parallax::tui::keymap::Screen;
 use parallax::tui::message::Effect;
 use parallax::tui::script::parse;
 use parallax::tui::{Start, play};
@@ -26,7 +26,7 @@ use crate::server::{Fate, Server};
 use crate::stage::{self, QUESTION, asked, empty, heard, many_sided, press};
 
 fn stances(app: &App) -> Vec<Stance> {
-    app.strip(app.lane).unwrap().stances
+    app.stance_timeline(app.lane).unwrap().stances
 }
 
 fn said(text: &str) -> Answer {
@@ -34,14 +34,14 @@ fn said(text: &str) -> Answer {
 }
 
 fn ended(app: &mut App) {
-    heard(app, Heard::Ended(None));
+    heard(app, ReadEvent::Ended(None));
 }
 
-/// The lane with the cursor read, with these answers.
+/// Reads the lane with the cursor; the reader gives these answers.
 fn read(app: &mut App, answers: &[&str]) {
     press(app, "<Enter>");
     for (i, text) in answers.iter().enumerate() {
-        heard(app, Heard::Answer(i + 1, said(text)));
+        heard(app, ReadEvent::Answer(i + 1, said(text)));
     }
     ended(app);
 }
@@ -77,10 +77,10 @@ fn table(output: &Output) -> Value {
 
 #[track_caller]
 fn refused(output: &Output, words: &[&str]) {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     for word in words {
-        assert!(told.contains(word), "no `{word}` in {told}");
+        assert!(printed.contains(word), "no `{word}` in {printed}");
     }
 }
 
@@ -95,7 +95,8 @@ const FID: &str = r#"[
 {"question":"Why?","answers":[],"ctxs":[]}
 ]"#;
 
-/// Patterns 01100 and 11010; what is read again for probe 1, a part of probe 2, and with the first question's gold passage.
+/// Recorded answers with the patterns 01100 and 11010, then second readings: all of probe 1, a part of probe 2, and those with added
+/// passages after the first question's gold passage.
 fn recorded() -> String {
     let mut lines = String::new();
     let mut line = |question: &str, k: usize, answer: &str, passages: Option<&[&str]>| {
@@ -119,20 +120,20 @@ fn recorded() -> String {
     lines
 }
 
-/// A model of a few words (`tools/reader/make_span_fixture.py`): Paris .9, Rome .6, Lyon .4.
+/// An extractive reader with a tiny vocabulary (`tools/reader/make_span_fixture.py`): Paris .9, Rome .6, Lyon .4.
 fn words() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/readers/words")
 }
 
-/// Rome turns the right answer, which a third passage brings back; the second question is right at once.
+/// The second passage (Rome) makes the first answer wrong, and the third makes it right again; the second question is right at once.
 const CITIES: &str = r#"[
 {"question":"Where?","answers":["Lyon"],"ctxs":[{"id":"a1","text":"It is in Lyon.","isgold":true},{"id":"a2","title":"Rome","text":"It is there."},{"id":"a3","text":"In Lyon, they say."},{"id":"a4","text":"No city here."}]},
 {"question":"Which?","answers":["paris"],"ctxs":[{"id":"b1","text":"Paris","isgold":true},{"id":"b2","text":"Rome"},{"id":"b3","text":"Lyon"},{"id":"b4","text":""}]}
 ]"#;
 
-/// A random T5 (`tools/reader/make_fid_fixture.py`), and what Python read with it.
+/// A random T5 (`tools/reader/make_fid_fixture.py`), and the answers that Python got from it.
 fn fused() -> (PathBuf, Vec<Value>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fid/gated");
-    let told = fs::read(folder.join("expected.json")).unwrap();
-    (folder, serde_json::from_slice(&told).unwrap())
+    let printed = fs::read(folder.join("expected.json")).unwrap();
+    (folder, serde_json::from_slice(&printed).unwrap())
 }

@@ -6,12 +6,13 @@ use super::*;
 fn r_shows_the_stance_after_every_passage_and_asks_nothing() {
     let mut app = asked(140, 40);
     assert_eq!(press(&mut app, "r"), []);
-    assert_eq!(app.screen, Screen::Answer);
-    assert_eq!(stances(&app), [Supports, Supports, Supports, Balanced, Balanced]);
-    let strip = app.strip(0).unwrap();
-    assert_eq!((strip.turns, strip.removed), (vec![3], Some(vec![0])));
-    assert!(matches!(press(&mut app, "r").as_slice(), [Effect::StopSurvey(_)]));
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::READER);
+    // The fourth passage takes a side, unclear which.
+    assert_eq!(stances(&app), [Supports, Supports, Supports, Supports, Balanced]);
+    let strip = app.stance_timeline(0).unwrap();
+    assert_eq!((strip.turns, strip.removed.map(|removed| removed.len())), (vec![4], Some(1)));
+    assert!(matches!(press(&mut app, "r").as_slice(), [Effect::StopBatch(_)]));
+    assert_eq!(app.screen, Screen::LANES);
 }
 
 #[test]
@@ -22,11 +23,11 @@ fn dropping_and_moving_change_the_stance_at_once_and_undo_takes_back_one_after_a
     press(&mut app, "x");
     assert_eq!(stances(&app).len(), 5, "the same key restores it");
     press(&mut app, "J");
-    assert_eq!(stances(&app), [Opposes, Opposes, Opposes, Balanced, Opposes]);
+    assert_eq!(stances(&app), [Opposes; 5]);
     assert_eq!(app.answering.at, 1, "the mark goes with the passage");
     assert_eq!(app.rows(0).iter().map(|row| row.rank).collect::<Vec<_>>(), [2, 1, 3, 4, 5]);
     press(&mut app, "K");
-    assert_eq!(stances(&app), [Supports, Supports, Supports, Balanced, Balanced]);
+    assert_eq!(stances(&app), [Supports, Supports, Supports, Supports, Balanced]);
     press(&mut app, "uuu");
     assert_eq!(stances(&app), [Opposes; 4]);
     press(&mut app, "u");
@@ -41,9 +42,9 @@ fn dropping_and_moving_change_the_stance_at_once_and_undo_takes_back_one_after_a
 fn every_lane_has_a_list_of_its_own_and_undo_returns_to_the_lane_of_the_change() {
     let mut app = asked(140, 40);
     press(&mut app, "rx<Tab>x");
-    assert_eq!((app.kept(0).len(), app.kept(1).len(), app.kept(2).len()), (4, 4, 5));
+    assert_eq!((app.remaining(0).len(), app.remaining(1).len(), app.remaining(2).len()), (4, 4, 5));
     press(&mut app, "uu");
-    assert_eq!((app.lane, app.kept(0).len(), app.kept(1).len()), (0, 5, 5));
+    assert_eq!((app.lane, app.remaining(0).len(), app.remaining(1).len()), (0, 5, 5));
 }
 
 #[test]
@@ -59,14 +60,14 @@ fn another_depth_keeps_what_was_changed() {
 fn a_question_without_two_sides_needs_a_reader() {
     let mut app = many_sided(140, 40);
     press(&mut app, "r");
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::LANES);
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("two sides")));
     stage::give_reader(&mut app, "m", false);
     press(&mut app, "r");
-    assert_eq!((app.screen, app.strip(0)), (Screen::Answer, None));
+    assert_eq!((app.screen, app.stance_timeline(0)), (Screen::READER, None));
     let mut app = empty(140, 40);
     press(&mut app, "<Esc>r");
-    assert_eq!(app.screen, Screen::Explore);
+    assert_eq!(app.screen, Screen::LANES);
 }
 
 #[test]
@@ -76,27 +77,27 @@ fn answers_stream_in_hold_for_what_is_read_alike_and_go_on_from_there() {
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("--llm")));
     stage::give_reader(&mut app, "m", false);
     let effects = press(&mut app, "<Enter>");
-    let [Effect::Survey(number, Survey::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Batch(number, Batch::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(
         (hearing.want, hearing.passages.len(), hearing.question.as_str()),
         (Want::EachK(0), 5, QUESTION)
     );
     assert_eq!(*number, app.answering.number);
-    heard(&mut app, Heard::Answer(1, said("Yes")));
-    heard(&mut app, Heard::Answer(3, said("out of turn")));
-    heard(&mut app, Heard::Answer(2, said("No")));
+    heard(&mut app, ReadEvent::Answer(1, said("Yes")));
+    heard(&mut app, ReadEvent::Answer(3, said("out of turn")));
+    heard(&mut app, ReadEvent::Answer(2, said("No")));
     assert_eq!(app.answers().len(), 2);
-    assert!(matches!(press(&mut app, "<Enter>").as_slice(), [Effect::StopSurvey(_)]), "it can be given up");
-    heard(&mut app, Heard::Answer(3, said("too late")));
+    assert!(matches!(press(&mut app, "<Enter>").as_slice(), [Effect::StopBatch(_)]), "it can be given up");
+    heard(&mut app, ReadEvent::Answer(3, said("too late")));
     assert_eq!(app.answers().len(), 2);
     // Only the answer from the first passage holds once the second is dropped.
     press(&mut app, "jx");
     assert_eq!(app.answers(), [said("Yes")]);
     let effects = press(&mut app, "<Enter>");
-    let [Effect::Survey(_, Survey::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Batch(_, Batch::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
     let ranks: Vec<usize> = hearing.passages.iter().map(|context| context.rank).collect();
     assert_eq!((hearing.want, ranks), (Want::EachK(1), vec![1, 3, 4, 5]));
-    assert!(matches!(press(&mut app, "u").as_slice(), [Effect::StopSurvey(_)]), "a change gives it up");
+    assert!(matches!(press(&mut app, "u").as_slice(), [Effect::StopBatch(_)]), "a change gives it up");
 }
 
 #[test]
@@ -105,10 +106,10 @@ fn an_answer_of_an_older_survey_is_dropped_and_a_failure_is_shown() {
     stage::give_reader(&mut app, "m", false);
     press(&mut app, "r<Enter>");
     let number = app.answering.number - 1;
-    let late = parallax::engine::Reply::Heard { number, heard: Heard::Answer(1, said("late")) };
+    let late = parallax::engine::Reply::ReadEvent { number, event: ReadEvent::Answer(1, said("late")) };
     parallax::tui::update::update(&mut app, parallax::tui::message::Msg::Engine(late));
     assert!(app.answers().is_empty());
-    heard(&mut app, Heard::Ended(Some("the server is gone".into())));
+    heard(&mut app, ReadEvent::Ended(Some("the server is gone".into())));
     assert!(!app.answering.going && app.answering.failed.as_deref() == Some("the server is gone"));
 }
 
@@ -141,17 +142,17 @@ fn a_list_that_was_read_can_be_read_without_each_and_in_other_orders() {
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("no answer yet")));
     read(&mut app, &["a", "a", "a", "b", "b"]);
     let effects = press(&mut app, "w");
-    assert!(matches!(effects.as_slice(), [Effect::Survey(_, Survey::Read(h))] if h.want == Want::Without));
+    assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Read(h))] if h.want == Want::Without));
     assert_eq!(app.attention(), [] as [f64; 0]);
-    heard(&mut app, Heard::Attention(vec![0.05, 0.2, 0.125, 0.5, 0.125]));
+    heard(&mut app, ReadEvent::Attention(vec![0.05, 0.2, 0.125, 0.5, 0.125]));
     for (place, text) in ["b", "B", "b", "a", "b"].into_iter().enumerate() {
-        heard(&mut app, Heard::Without(place, said(text)));
+        heard(&mut app, ReadEvent::Without(place, said(text)));
     }
     ended(&mut app);
     let hangs: Vec<_> = (0..5).map(|place| app.hangs_on(place)).collect();
     assert_eq!(hangs, [Some(false), Some(false), Some(false), Some(true), Some(false)]);
     press(&mut app, "o");
-    heard(&mut app, Heard::Reordered(Reordered { same: 7, of: 10 }));
+    heard(&mut app, ReadEvent::Reordered(Reordered { same: 7, of: 10 }));
     ended(&mut app);
     assert_eq!(app.reordered(), Some(Reordered { same: 7, of: 10 }));
     assert_eq!(app.attention()[3], 0.5);
@@ -162,14 +163,14 @@ fn a_list_that_was_read_can_be_read_without_each_and_in_other_orders() {
 
 #[test]
 fn on_the_sample_the_stance_is_shown_and_recorded_answers_are_marked() {
-    let desk = TempDir::new().unwrap();
-    let answers = desk.path().join("answers.jsonl");
+    let annotation = TempDir::new().unwrap();
+    let answers = annotation.path().join("answers.jsonl");
     let line = |k: usize, answer: &str| {
         format!("{{\"question\":\"{QUESTION}\",\"k\":{k},\"answer\":\"{answer}\"}}\n")
     };
     fs::write(&answers, (1..=5).map(|k| line(k, if k < 4 { "Yes" } else { "No" })).collect::<String>())
         .unwrap();
-    let opening = |answers| Opening { data_dir: desk.path().into(), answers, ..Opening::default() };
+    let opening = |answers| Opening { data_dir: annotation.path().into(), answers, ..Opening::default() };
     let frame = played(opening(Some(answers)), "r<Enter>");
     for words in
         ["stance after each of the first 5", "BM25", "answer at each k, recorded answers", "4 changed", "No"]
@@ -183,9 +184,9 @@ fn on_the_sample_the_stance_is_shown_and_recorded_answers_are_marked() {
 #[test]
 fn a_model_reads_the_list_and_what_it_said_is_not_asked_again() {
     let server = Server::start(vec![], |prompt| if prompt.contains("[2]") { "No." } else { "Yes." }.into());
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let opening = || Opening {
-        data_dir: desk.path().into(),
+        data_dir: annotation.path().into(),
         llm: Some((server.url.clone(), "tiny".into())),
         ..Opening::default()
     };
@@ -206,7 +207,7 @@ fn a_stance_is_asked_for_only_between_two_sides_without_gold_answers_and_the_sup
         stage::give_reader(&mut app, "m", false);
         change(&mut app);
         let effects = press(&mut app, "r<Enter>");
-        let [Effect::Survey(_, Survey::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
+        let [Effect::Batch(_, Batch::Read(hearing))] = effects.as_slice() else { panic!("{effects:?}") };
         hearing
             .sides
             .clone()
@@ -231,9 +232,10 @@ fn of_two_sides_a_model_is_asked_which_one_the_passages_take() {
         }
         .into()
     });
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let llm = Some((server.url.clone(), "tiny".into()));
-    let frame = played(Opening { data_dir: desk.path().into(), llm, ..Opening::default() }, "r<Enter><Wait>");
+    let frame =
+        played(Opening { data_dir: annotation.path().into(), llm, ..Opening::default() }, "r<Enter><Wait>");
     let turned = frame.lines().find(|line| line.contains("3 changed")).unwrap_or_else(|| panic!("{frame}"));
     assert!(turned.contains("opposes"), "{frame}");
     assert!(frame.lines().any(|line| line.contains(" 2         supports")), "{frame}");

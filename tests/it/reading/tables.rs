@@ -1,14 +1,14 @@
-//! `eval reader`.
+//! `eval reader`, and custom readers.
 
 use super::*;
 
 #[test]
 fn recorded_answers_give_the_figures_that_are_computed_by_hand() {
-    let desk = TempDir::new().unwrap();
-    fs::write(desk.path().join("fid.json"), FID).unwrap();
-    fs::write(desk.path().join("mine.jsonl"), recorded()).unwrap();
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), FID).unwrap();
+    fs::write(annotation.path().join("mine.jsonl"), recorded()).unwrap();
     let plan = ["--questions", "fid.json", "--answers", "mine.jsonl"];
-    let all = table(&eval(desk.path(), &[&plan[..], &["--format", "json"]].concat()));
+    let all = table(&eval(annotation.path(), &[&plan[..], &["--format", "json"]].concat()));
     assert_eq!((all["questions"].as_u64(), all["rows"][0]["lane"].as_str()), (Some(2), Some("mine")));
     assert_eq!(
         ["EM@5", "AcEM@5", "Gap@5", "Held@5"].map(|name| mean(&all, 0, name)),
@@ -38,26 +38,26 @@ fn recorded_answers_give_the_figures_that_are_computed_by_hand() {
     let retrieved = [1, 2, 3, 4].map(|n| mean(&stability, 0, &format!("SER@{n}")));
     assert_eq!(retrieved, [0.0, 1.0, 0.0, 1.0].map(Some));
     assert_eq!(mean(&stability, 1, "SER@1"), None, "nothing was recorded with random passages");
-    let plots = eval(desk.path(), &[&plan[..], &["--plots", "plots", "--format", "html"]].concat());
+    let plots = eval(annotation.path(), &[&plan[..], &["--plots", "plots", "--format", "html"]].concat());
     assert_eq!(plots.status.code(), Some(0));
-    let svg = fs::read_to_string(desk.path().join("plots/reader-over-k.svg")).unwrap();
+    let svg = fs::read_to_string(annotation.path().join("plots/reader-over-k.svg")).unwrap();
     assert!(svg.contains(">AcEM</text>") && svg.contains(">EM</text>"));
 }
 
 #[test]
-fn without_a_reader_only_what_the_passages_hold_is_told() {
-    let desk = TempDir::new().unwrap();
-    fs::write(desk.path().join("fid.json"), FID).unwrap();
-    let told = table(&eval(desk.path(), &["--questions", "fid.json", "--format", "json"]));
-    assert_eq!((mean(&told, 0, "Held@5"), mean(&told, 0, "EM@5")), (Some(0.5), None));
-    assert!(told["notes"].to_string().contains("nothing was read"));
+fn without_a_reader_only_what_the_passages_hold_is_reported() {
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), FID).unwrap();
+    let printed = table(&eval(annotation.path(), &["--questions", "fid.json", "--format", "json"]));
+    assert_eq!((mean(&printed, 0, "Held@5"), mean(&printed, 0, "EM@5")), (Some(0.5), None));
+    assert!(printed["notes"].to_string().contains("nothing was read"));
 }
 
 #[test]
 fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
-    let desk = TempDir::new().unwrap();
+    let annotation = TempDir::new().unwrap();
     let docs = r#"{"question":"Who?","gold_answers":["Ann"],"wrong_answers":[],"documents":[{"text":"x","type":"correct","answer":"Ann"},{"text":"y","type":"noise","answer":""}]}"#;
-    fs::write(desk.path().join("ramdocs.jsonl"), docs).unwrap();
+    fs::write(annotation.path().join("ramdocs.jsonl"), docs).unwrap();
     let server = Server::start(vec![Fate::TooMany], |prompt| {
         if prompt.contains("mean the same") {
             "Yes, it does."
@@ -80,10 +80,10 @@ fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
         "--format",
         "json",
     ];
-    let told = table(&eval(desk.path(), &plan));
-    let figures = ["EM@2", "AcEM@2", "SeEM@2", "SeAcEM@2"].map(|name| mean(&told, 0, name));
+    let printed = table(&eval(annotation.path(), &plan));
+    let figures = ["EM@2", "AcEM@2", "SeEM@2", "SeAcEM@2"].map(|name| mean(&printed, 0, name));
     assert_eq!(figures, [0.0, 1.0, 1.0, 1.0].map(Some));
-    let notes = told["notes"].to_string();
+    let notes = printed["notes"].to_string();
     assert!(
         notes.contains("1 answers joined") && notes.contains("tiny judged") && notes.contains("order"),
         "{notes}"
@@ -91,18 +91,18 @@ fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
 }
 
 #[test]
-fn what_one_model_said_is_never_told_under_the_name_of_another() {
-    let desk = TempDir::new().unwrap();
-    fs::write(desk.path().join("fid.json"), CITIES).unwrap();
+fn what_one_model_said_is_never_reported_under_the_name_of_another() {
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), CITIES).unwrap();
     let [lyon, rome] = [
         Server::start(vec![], |prompt| if prompt.contains("mean the same") { "No." } else { "Lyon" }.into()),
         Server::start(vec![], |prompt| if prompt.contains("mean the same") { "Yes." } else { "Rome" }.into()),
     ];
     let read = |server: &Server, name: &str| {
         let plan = ["--questions", "fid.json", "--llm", &server.url, "--llm-model", name, "-k", "2"];
-        let told = table(&eval(desk.path(), &[&plan[..], &["--format", "json"]].concat()));
-        assert_eq!(told["rows"][0]["lane"].as_str(), Some(name));
-        (mean(&told, 0, "EM@2"), mean(&told, 0, "SeEM@2"), server.asked.lock().unwrap().len())
+        let printed = table(&eval(annotation.path(), &[&plan[..], &["--format", "json"]].concat()));
+        assert_eq!(printed["rows"][0]["lane"].as_str(), Some(name));
+        (mean(&printed, 0, "EM@2"), mean(&printed, 0, "SeEM@2"), server.asked.lock().unwrap().len())
     };
     let one = read(&lyon, "one");
     let two = read(&rome, "two");
@@ -113,9 +113,9 @@ fn what_one_model_said_is_never_told_under_the_name_of_another() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_and_the_questions_count_as_failed() {
-    let desk = TempDir::new().unwrap();
-    fs::write(desk.path().join("fid.json"), FID).unwrap();
+fn a_server_that_is_not_there_is_reported_and_the_questions_count_as_failed() {
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), FID).unwrap();
     let plan = [
         "--questions",
         "fid.json",
@@ -126,40 +126,129 @@ fn a_server_that_is_not_there_is_told_and_the_questions_count_as_failed() {
         "--format",
         "json",
     ];
-    let output = eval(desk.path(), &plan);
+    let output = eval(annotation.path(), &plan);
     assert_eq!(output.status.code(), Some(1));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((told["failed"].as_u64(), mean(&told, 0, "EM@5")), (Some(2), Some(0.0)));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((printed["failed"].as_u64(), mean(&printed, 0, "EM@5")), (Some(2), Some(0.0)));
 }
 
 #[test]
 fn bad_files_and_options_that_do_not_fit_are_refused() {
-    let desk = TempDir::new().unwrap();
-    let write = |name: &str, text: &str| fs::write(desk.path().join(name), text).unwrap();
+    let annotation = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| fs::write(annotation.path().join(name), text).unwrap();
     write("fid.json", FID);
     write("bad.jsonl", "{\"question\":\"Who?\",\"answers\":[\"a\"],\"ctxs\":[]}\n{\"question\":\"Who?\"}\n");
     write("answers.jsonl", "{\"question\":\"Who?\"}\n");
     write("nogold.jsonl", "{\"question\":\"Who?\",\"answers\":[],\"ctxs\":[]}\n");
-    refused(&eval(desk.path(), &["--questions", "bad.jsonl"]), &["bad.jsonl:2", "`ctxs` (FiD)"]);
+    refused(&eval(annotation.path(), &["--questions", "bad.jsonl"]), &["bad.jsonl:2", "`ctxs` (FiD)"]);
     refused(
-        &eval(desk.path(), &["--questions", "fid.json", "--answers", "answers.jsonl"]),
+        &eval(annotation.path(), &["--questions", "fid.json", "--answers", "answers.jsonl"]),
         &["answers.jsonl:1", "`k`"],
     );
-    refused(&eval(desk.path(), &["--questions", "nogold.jsonl"]), &["no question has a gold answer"]);
-    refused(&eval(desk.path(), &["--questions", "fid.json", "--lane", "bm25"]), &["leave --lane out"]);
-    refused(&eval(desk.path(), &["--answers", "answers.jsonl"]), &["--answers is for questions that bring"]);
+    refused(&eval(annotation.path(), &["--questions", "nogold.jsonl"]), &["no question has a gold answer"]);
+    refused(&eval(annotation.path(), &["--questions", "fid.json", "--lane", "bm25"]), &["leave --lane out"]);
+    refused(
+        &eval(annotation.path(), &["--answers", "answers.jsonl"]),
+        &["--answers is for questions that bring"],
+    );
 }
 
 #[test]
 fn lanes_over_a_question_set_have_a_stance_each() {
-    let desk = TempDir::new().unwrap();
-    let told =
-        table(&eval(desk.path(), &["--lanes", "bm25,minilm", "--label-source", "gold", "--format", "json"]));
+    let annotation = TempDir::new().unwrap();
+    let printed = table(&eval(
+        annotation.path(),
+        &["--lanes", "bm25,minilm", "--label-source", "gold", "--format", "json"],
+    ));
     let columns = ["supports@5", "opposes@5", "balanced@5", "silent@5"];
     for row in 0..2 {
-        let shares = columns.map(|name| mean(&told, row, name).unwrap());
+        let shares = columns.map(|name| mean(&printed, row, name).unwrap());
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
-        assert!(mean(&told, row, "turned@5").unwrap() <= mean(&told, row, "turns@5").unwrap());
-        assert!(mean(&told, row, "removed@5").unwrap() >= 1.0);
+        assert!(mean(&printed, row, "turned@5").unwrap() <= mean(&printed, row, "turns@5").unwrap());
+        assert!(mean(&printed, row, "removed@5").unwrap() >= 1.0);
+    }
+}
+
+#[test]
+fn a_custom_reader_gives_the_values_that_its_passages_vote_for() {
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), CITIES).unwrap();
+    let folder = words();
+    let plan =
+        ["--questions", "fid.json", "--reader", folder.to_str().unwrap(), "-k", "4", "--format", "json"];
+    let all = table(&eval(annotation.path(), &plan));
+    assert_eq!(all["rows"][0]["lane"].as_str(), Some("words"));
+    let card: Value = serde_json::from_slice(&fs::read(folder.join("reader.json")).unwrap()).unwrap();
+    let digits = &card["sha256"].as_str().unwrap()[..12];
+    assert!(all.to_string().contains(&format!("\"reader_weights\":\"{digits}\"")), "{}", all["provenance"]);
+    assert_eq!(["EM@4", "AcEM@4", "Gap@4"].map(|name| mean(&all, 0, name)), [1.0, 1.0, 0.0].map(Some));
+    let curve =
+        |row| (1..=4).map(|k| mean(&all["further"][0], row, &format!("k={k}")).unwrap()).collect::<Vec<_>>();
+    assert_eq!(curve(0), [1.0, 0.5, 1.0, 1.0]);
+    assert_eq!(curve(1), [1.0; 4]);
+    let notes = all["notes"].to_string();
+    assert!(notes.contains("DP 3, DN 1, SP 4") && !notes.contains("the order of"), "{notes}");
+}
+
+#[test]
+fn a_folder_without_a_reader_is_an_error_that_says_what_was_expected() {
+    let annotation = TempDir::new().unwrap();
+    fs::write(annotation.path().join("fid.json"), CITIES).unwrap();
+    fs::create_dir(annotation.path().join("none")).unwrap();
+    let with = |more: &[&str]| eval(annotation.path(), &[&["--questions", "fid.json"], more].concat());
+    refused(&with(&["--reader", "none"]), &["none: no reader is in it", "expected reader.json", "`nothing`"]);
+    refused(&with(&["--reader", "fid.json"]), &["fid.json: a reader is a folder"]);
+    refused(&with(&["--reader", "none", "--answers", "fid.json"]), &["--reader", "cannot be used with"]);
+    refused(&eval(annotation.path(), &["--reader", "none"]), &["--reader is for questions that bring"]);
+}
+
+#[test]
+fn a_custom_reader_answers_on_the_screen_and_a_bad_one_is_reported_there() {
+    let annotation = TempDir::new().unwrap();
+    let opening =
+        |reader| Opening { data_dir: annotation.path().into(), reader: Some(reader), ..Opening::default() };
+    let frame = played(opening(words()), "r<Enter><Wait>o");
+    for words in ["by the model words", "10 of 10 shuffled orders"] {
+        assert!(frame.contains(words), "no `{words}` in\n{frame}");
+    }
+    let start = Start { opening: opening(annotation.path().into()), ..stage::start() };
+    let frame = play(start, stage::size(140, 40), &[], Duration::from_secs(600)).unwrap().dump(false);
+    assert!(frame.contains("no reader is in it"), "{frame}");
+}
+
+#[test]
+fn a_fid_reader_gives_python_s_answers_at_every_k() {
+    let annotation = TempDir::new().unwrap();
+    let (folder, printed) = fused();
+    let answer = |k: usize| printed[k]["text"].as_str().unwrap();
+    // Python read the first one, two and three of these, and a long one with others.
+    let question = |at: usize, gold: &str| {
+        let ctxs = printed[at]["passages"].as_array().unwrap().iter();
+        let ctxs: Vec<Value> = ctxs.map(|ctx| json!({"title": ctx[0], "text": ctx[1]})).collect();
+        json!({"question": printed[at]["question"], "answers": [gold], "ctxs": ctxs})
+    };
+    let questions = json!([question(3, answer(2)), question(4, answer(4))]);
+    fs::write(annotation.path().join("fid.json"), questions.to_string()).unwrap();
+    let plan =
+        ["--questions", "fid.json", "--reader", folder.to_str().unwrap(), "-k", "3", "--format", "json"];
+    let all = table(&eval(annotation.path(), &plan));
+    assert_eq!(all["rows"][0]["lane"].as_str(), Some("gated"));
+    assert!(answer(1) != answer(2) && answer(2) != answer(3));
+    assert_eq!(mean(&all, 0, "EM@3"), Some(0.5));
+    assert_eq!(mean(&all, 0, "AcEM@3"), Some(1.0));
+    let notes = all["notes"].to_string();
+    assert!(notes.contains("2 readings were cut at 200 tokens a passage"), "{notes}");
+    assert!(!notes.contains("the order of"), "{notes}");
+}
+
+#[test]
+fn a_fid_reader_answers_on_the_screen_and_shows_its_attention() {
+    let annotation = TempDir::new().unwrap();
+    let opening =
+        Opening { data_dir: annotation.path().into(), reader: Some(fused().0), ..Opening::default() };
+    let shown = played(opening, "r<Enter><Wait>w<Wait>o<Wait>");
+    for words in ["by the model gated", "attention as the answer begins: 1:0.", "in 10 of 10 shuffled orders"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
     }
 }

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::kills::killed;
-use crate::program::{Desk, told};
+use crate::corpora::kills::killed;
+use crate::program::{Workspace, printed};
 use double::{Whim, open_search};
 
 const QUESTION: &str = "Should zoos be banned?";
 
 /// Seven passages, no two of them alike.
-fn corpus(desk: &Desk) -> String {
+fn corpus(workspace: &Workspace) -> String {
     let texts = [
         "Zoos should be banned. No cage is kind to an elephant.",
         "Zoos should not be banned: they breed species that would be gone without them.",
@@ -32,23 +32,23 @@ fn corpus(desk: &Desk) -> String {
         let title = if i % 2 == 0 { format!("Title {i}") } else { String::new() };
         json!({"_id": format!("p\"{i}"), "title": title, "text": text}).to_string() + "\n"
     });
-    desk.write("corpus.jsonl", lines.collect::<String>())
+    workspace.write("corpus.jsonl", lines.collect::<String>())
 }
 
 /// Ids and scores of a lane's hits.
-fn hits(told: &Value, lane: usize) -> Vec<(String, f64)> {
-    let hits = told["lanes"][lane]["hits"].as_array().unwrap().iter();
+fn hits(printed: &Value, lane: usize) -> Vec<(String, f64)> {
+    let hits = printed["lanes"][lane]["hits"].as_array().unwrap().iter();
     hits.map(|hit| (hit["id"].as_str().unwrap().to_owned(), hit["score"].as_f64().unwrap())).collect()
 }
 
-fn ids(told: &Value, lane: usize) -> Vec<String> {
-    hits(told, lane).into_iter().map(|(id, _)| id).collect()
+fn ids(printed: &Value, lane: usize) -> Vec<String> {
+    hits(printed, lane).into_iter().map(|(id, _)| id).collect()
 }
 
 /// Pushes twice, then asks every kind of lane: what holds for both engines.
-fn pushed_and_asked(desk: &Desk, place: &str) {
-    let corpus = corpus(desk);
-    let push = |corpus: &str| desk.run(&["corpus", "push", place, "--corpus", corpus]).good();
+fn pushed_and_asked(workspace: &Workspace, place: &str) {
+    let corpus = corpus(workspace);
+    let push = |corpus: &str| workspace.run(&["corpus", "push", place, "--corpus", corpus]).good();
     let first = push(&corpus);
     assert!(first.contains("made ") && first.contains("7 passages new, 0 changed"), "{first}");
     let second = push(&corpus);
@@ -59,23 +59,23 @@ fn pushed_and_asked(desk: &Desk, place: &str) {
     for lane in ["minilm", &vectors, &terms, "minilm+pap@1", &pap, "minilm+mmr@.5", &mmr] {
         lanes.extend(["--lane", lane]);
     }
-    let told = desk.json(&lanes);
+    let printed = workspace.json(&lanes);
     for (here, there) in [(0, 1), (3, 4), (5, 6)] {
-        let (here, there) = (hits(&told, here), hits(&told, there));
-        assert_eq!(here.len(), 7, "{told:#}");
+        let (here, there) = (hits(&printed, here), hits(&printed, there));
+        assert_eq!(here.len(), 7, "{printed:#}");
         for ((id, score), (other, same)) in here.iter().zip(&there) {
             assert!(id == other && (score - same).abs() < 2e-3, "{here:?}\n{there:?}");
         }
     }
-    let by_terms = hits(&told, 2);
+    let by_terms = hits(&printed, 2);
     assert!(by_terms.iter().take(2).all(|(id, _)| id == "p\"0" || id == "p\"1"), "{by_terms:?}");
     assert!(by_terms.windows(2).all(|two| two[0].1 >= two[1].1) && by_terms[0].1 > 0.0, "{by_terms:?}");
-    // A corpus that lacks some of what is there: they keep their ranks and are told once.
-    let fewer = std::fs::read_to_string(desk.files.path().join("corpus.jsonl")).unwrap();
+    // A corpus that lacks some of what is there: they keep their ranks and are printed once.
+    let fewer = std::fs::read_to_string(workspace.files.path().join("corpus.jsonl")).unwrap();
     let fewer: String = fewer.lines().skip(1).map(|line| format!("{line}\n")).collect();
-    let fewer = desk.write("fewer.jsonl", fewer);
-    let less = desk.json(&["search", QUESTION, "--corpus", &fewer, "-k", "7", "--lane", &vectors]);
-    assert_eq!(ids(&less, 0), ids(&told, 1));
+    let fewer = workspace.write("fewer.jsonl", fewer);
+    let less = workspace.json(&["search", QUESTION, "--corpus", &fewer, "-k", "7", "--lane", &vectors]);
+    assert_eq!(ids(&less, 0), ids(&printed, 1));
     let notes = less["lanes"][0]["notes"].to_string();
     assert!(notes.contains("1 passage of this list is not in the corpus"), "{notes}");
     let others = push(&fewer);
@@ -84,25 +84,27 @@ fn pushed_and_asked(desk: &Desk, place: &str) {
 
 #[test]
 fn a_corpus_goes_to_an_open_search_once_and_its_lanes_rank_as_those_here() {
-    pushed_and_asked(&Desk::new(), &format!("os:{}/args", open_search(|_| Whim::Habit)));
+    pushed_and_asked(&Workspace::new(), &format!("os:{}/args", open_search(|_| Whim::Habit)));
 }
 
 #[test]
 fn a_server_that_is_not_there_fails_its_lane_alone() {
-    let desk = Desk::new();
-    let corpus = corpus(&desk);
+    let workspace = Workspace::new();
+    let corpus = corpus(&workspace);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let place = format!("os:http://{closed}/args");
-    let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &place]);
-    assert_eq!(told.code, Some(2));
-    assert!(told.out.contains("BM25") && told.out.contains("Title 0"), "{}", told.out);
-    assert!(told.err.contains("could not be reached"), "{}", told.err);
-    desk.run(&["corpus", "push", &place, "--corpus", &corpus])
+    let printed =
+        workspace.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &place]);
+    assert_eq!(printed.code, Some(2));
+    assert!(printed.out.contains("BM25") && printed.out.contains("Title 0"), "{}", printed.out);
+    assert!(printed.err.contains("could not be reached"), "{}", printed.err);
+    workspace
+        .run(&["corpus", "push", &place, "--corpus", &corpus])
         .bad(&["could not be reached", "start the server"]);
-    desk.run(&["corpus", "push", "args", "--corpus", &corpus]).bad(&["os:URL/INDEX"]);
-    desk.run(&["search", QUESTION, "--lane", &format!("{place}+rm3")]).bad(&["rm3"]);
+    workspace.run(&["corpus", "push", "args", "--corpus", &corpus]).bad(&["os:URL/INDEX"]);
+    workspace.run(&["search", QUESTION, "--lane", &format!("{place}+rm3")]).bad(&["rm3"]);
     let projected = format!("{place}@by=vectors+pap-plus@1");
-    desk.run(&["search", QUESTION, "--lane", &projected]).bad(&["another projection, such as pap"]);
+    workspace.run(&["search", QUESTION, "--lane", &projected]).bad(&["another projection, such as pap"]);
 }
 
 #[test]
@@ -114,13 +116,13 @@ fn a_push_that_is_killed_goes_on_from_there() {
         "post /args/_bulk" if seen.fetch_add(1, Ordering::SeqCst) == 1 => Whim::Silence,
         _ => Whim::Habit,
     });
-    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
+    let (workspace, place) = (Workspace::new(), format!("os:{url}/args"));
     // The carried sample has its vectors: 600 passages are three batches.
     let push = ["corpus", "push", &place];
-    killed(&desk, &push, &|| bulks.load(Ordering::SeqCst) == 2);
-    let told = desk.run(&push).good();
-    assert!(told.contains("344 passages new, 0 changed, 256 there as they are"), "{told}");
-    assert!(desk.run(&push).good().contains("nothing to do: all 600 passages"));
+    killed(&workspace, &push, &|| bulks.load(Ordering::SeqCst) == 2);
+    let printed = workspace.run(&push).good();
+    assert!(printed.contains("344 passages new, 0 changed, 256 unchanged"), "{printed}");
+    assert!(workspace.run(&push).good().contains("nothing to do: all 600 passages"));
 }
 
 #[test]
@@ -129,26 +131,26 @@ fn secrets_come_from_the_environment_and_are_never_printed() {
         true => Whim::Habit,
         false => Whim::Say(401, json!({"error": {"reason": "unable to authenticate"}, "status": 401})),
     });
-    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
-    let push = ["corpus", "push", &place, "--corpus", &corpus(&desk)];
-    desk.run(&push).bad(&["refused with 401: unable to authenticate; set PARALLAX_OPENSEARCH_USER"]);
-    let wrong = told(desk.command(&push).env("PARALLAX_OPENSEARCH_KEY", "hush"));
+    let (workspace, place) = (Workspace::new(), format!("os:{url}/args"));
+    let push = ["corpus", "push", &place, "--corpus", &corpus(&workspace)];
+    workspace.run(&push).bad(&["refused with 401: unable to authenticate; set PARALLAX_OPENSEARCH_USER"]);
+    let wrong = printed(workspace.command(&push).env("PARALLAX_OPENSEARCH_KEY", "hush"));
     wrong.bad(&["unable to authenticate; check PARALLAX_OPENSEARCH_USER"]);
     assert!(!wrong.err.contains("hush"), "{}", wrong.err);
-    told(desk.command(&push).env("PARALLAX_OPENSEARCH_USER", "me")).bad(&["set both", "_PASSWORD"]);
-    let right = told(desk.command(&push).env("PARALLAX_OPENSEARCH_KEY", "a2V5")).good();
+    printed(workspace.command(&push).env("PARALLAX_OPENSEARCH_USER", "me")).bad(&["set both", "_PASSWORD"]);
+    let right = printed(workspace.command(&push).env("PARALLAX_OPENSEARCH_KEY", "a2V5")).good();
     assert!(right.contains("7 passages new"), "{right}");
     // Nothing is looked up nor sent where others could read along.
     let clear = ["corpus", "push", "os:http://search.invalid:9200/args", "--corpus", "corpus.jsonl"];
-    told(desk.command(&clear).env("PARALLAX_OPENSEARCH_KEY", "a2V5"))
+    printed(workspace.command(&clear).env("PARALLAX_OPENSEARCH_KEY", "a2V5"))
         .bad(&["PARALLAX_OPENSEARCH_KEY", "https://"]);
     for lane in
         ["os:https://me:hush@search.invalid/args", "os:https://me:hush@search.invalid/args@by=vectors"]
     {
         for option in ["--lane", "--lanes"] {
-            let told = desk.run(&["search", QUESTION, option, lane]);
-            told.bad(&["os:…", "secrets are read from the environment"]);
-            assert!(!told.err.contains("hush"), "{}", told.err);
+            let printed = workspace.run(&["search", QUESTION, option, lane]);
+            printed.bad(&["os:…", "secrets are read from the environment"]);
+            assert!(!printed.err.contains("hush"), "{}", printed.err);
         }
     }
 }
@@ -164,10 +166,10 @@ fn a_batch_that_is_taken_in_part_names_what_was_refused_and_the_rest_stays() {
         "post /args/_bulk" => Whim::Say(200, json!({"errors": true, "items": items})),
         _ => Whim::Habit,
     });
-    let desk = Desk::new();
-    let corpus = desk.write("two.jsonl", two);
-    let told = desk.run(&["corpus", "push", &format!("os:{url}/args"), "--corpus", &corpus]);
-    told.bad(&["refused the passage `b` with 400: failed to parse"]);
+    let workspace = Workspace::new();
+    let corpus = workspace.write("two.jsonl", two);
+    let printed = workspace.run(&["corpus", "push", &format!("os:{url}/args"), "--corpus", &corpus]);
+    printed.bad(&["refused the passage `b` with 400: failed to parse"]);
 }
 
 #[test]
@@ -179,18 +181,19 @@ fn another_schema_is_refused_by_push_and_lane_with_what_differs() {
         seen.lock().unwrap().push(asked.line.clone());
         Whim::Say(200, json!({"args": {"mappings": {"properties": fields}}}))
     });
-    let (desk, place) = (Desk::new(), format!("os:{url}/args"));
-    let corpus = corpus(&desk);
-    desk.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&[
+    let (workspace, place) = (Workspace::new(), format!("os:{url}/args"));
+    let corpus = corpus(&workspace);
+    workspace.run(&["corpus", "push", &place, "--corpus", &corpus]).bad(&[
         "another schema",
         "`title` is missing, expected text",
         "`hash` is missing, expected keyword",
         "`vector` has 768 numbers, expected 384",
     ]);
     let vectors = format!("{place}@by=vectors");
-    let told = desk.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &vectors]);
-    assert_eq!(told.code, Some(2));
-    assert!(told.err.contains("`vector` has 768 numbers, expected 384"), "{}", told.err);
+    let printed =
+        workspace.run(&["search", QUESTION, "--corpus", &corpus, "--lane", "bm25", "--lane", &vectors]);
+    assert_eq!(printed.code, Some(2));
+    assert!(printed.err.contains("`vector` has 768 numbers, expected 384"), "{}", printed.err);
     let asked = asked.lock().unwrap();
     assert!(asked.len() >= 2 && asked.iter().all(|line| line == "get /args/_mapping"), "{asked:?}");
 }

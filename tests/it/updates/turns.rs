@@ -1,34 +1,34 @@
-//! Turns, replies that are late, lanes that fail, passages that are opened.
+//! Turns, late replies, lanes that fail, passages that are opened.
 
 use super::*;
 
 #[test]
-fn late_reply_is_dropped() {
+fn a_late_reply_is_dropped() {
     let mut app = asked(140, 40);
     app.turn = Turn(2);
     app.settled = false;
     let before: Vec<_> = app.lanes[0].ranking.iter().map(|ranked| ranked.at).collect();
-    let known = app.book.known(PassageIx(7), 0).cloned();
+    let known = app.judgments.pair(PassageIx(7), 0).cloned();
     for reply in [
         lane_ready(1, 0, &[7, 6]),
         Reply::LaneFailed { turn: Turn(1), lane: 1, reason: "too late".into(), waits: None },
         verdict(1, 7, 0, 0.9),
-        Reply::AboutVerdicts { turn: Turn(1), told: "too late".into() },
+        Reply::AboutVerdicts { turn: Turn(1), text: "too late".into() },
         Reply::Settled { turn: Turn(1) },
     ] {
-        assert_eq!(tell(&mut app, reply), []);
+        assert_eq!(receive(&mut app, reply), []);
     }
     assert!(app.lanes[0].ranking.iter().map(|ranked| ranked.at).eq(before));
     assert_eq!(app.lanes[1].state, LaneState::Ready);
-    assert_eq!(app.book.known(PassageIx(7), 0).cloned(), known);
+    assert_eq!(app.judgments.pair(PassageIx(7), 0).cloned(), known);
     assert_eq!(app.notice, None);
     assert!(!app.settled);
-    tell(&mut app, Reply::Settled { turn: Turn(2) });
+    receive(&mut app, Reply::Settled { turn: Turn(2) });
     assert!(app.settled);
 }
 
 #[test]
-fn typing_asks_the_term_lanes_after_the_short_pause_and_all_lanes_after_the_long_one() {
+fn a_short_pause_in_typing_runs_the_term_lanes_and_a_long_one_runs_all_lanes() {
     let mut app = empty(140, 40);
     press(&mut app, "zo");
     let effects = press(&mut app, "o");
@@ -46,7 +46,7 @@ fn typing_asks_the_term_lanes_after_the_short_pause_and_all_lanes_after_the_long
     assert_eq!(app.question.text, "zoo");
     let (ordered, reach, _) = started(&update(&mut app, Msg::QuietPeriodEnded { turn, reach: Reach::All }));
     assert_eq!((ordered, reach), (turn, Reach::All));
-    assert!(app.typing, "a pause does not take the cursor away");
+    assert!(app.typing, "a pause leaves the cursor in the question line");
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn a_pause_of_an_older_turn_does_nothing() {
 }
 
 #[test]
-fn a_question_asked_while_the_corpus_is_opened_starts_when_it_is_open() {
+fn a_question_typed_while_the_corpus_opens_runs_once_it_is_open() {
     let mut app = App::new(&stage::start(), stage::size(140, 40));
     assert!(press(&mut app, "Is tea good?<Enter>").iter().all(|e| matches!(e, Effect::WaitQuiet { .. })));
     assert!(matches!(app.corpus, Corpus::Opening));
-    let (_, reach, statements) = started(&tell(&mut app, Reply::Opened(Box::new(stage::opened()))));
+    let (_, reach, statements) = started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
     assert_eq!((reach, statements.len(), app.by), (Reach::All, 2, By::Rule));
 }
 
 #[test]
-fn plus_and_minus_change_k_within_1_and_100_and_start_a_new_turn() {
+fn plus_and_minus_change_k_between_1_and_100_and_start_a_new_turn() {
     let mut app = asked(140, 40);
     let before = app.turn;
     let effects = press(&mut app, "+");
@@ -88,42 +88,46 @@ fn plus_and_minus_change_k_within_1_and_100_and_start_a_new_turn() {
 }
 
 #[test]
-fn s_without_labels_tells_so_and_with_labels_goes_round() {
+fn s_cycles_through_the_label_sources_or_says_that_there_are_no_labels() {
     let mut app = asked(140, 40);
     assert_eq!(press(&mut app, "s"), []);
-    assert_eq!(app.book.source, LabelSource::Auto);
+    assert_eq!(app.judgments.source, LabelSource::Auto);
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("--labels")));
     let Corpus::Open(opened) = &mut app.corpus else { panic!() };
     opened.labelled = true;
     let mut seen = Vec::new();
     for _ in 0..3 {
         press(&mut app, "s");
-        seen.push(app.book.source);
+        seen.push(app.judgments.source);
     }
     assert_eq!(seen, [LabelSource::Model, LabelSource::Gold, LabelSource::Auto]);
     assert_eq!(app.notice, None);
 }
 
 #[test]
-fn a_verdict_for_the_open_passage_orders_its_evidence_once() {
+fn a_verdict_on_the_open_passage_requests_its_evidence_once() {
     let mut app = asked(140, 40);
     app.lanes[0].selected = 7;
-    let why = studied(&press(&mut app, "<Enter>")).unwrap();
-    assert!(why.statements.is_empty() && why.list.is_some(), "why it stands there is asked at once");
-    assert_eq!(app.screen, Screen::Read);
+    let explanation = studied(&press(&mut app, "<Enter>")).unwrap();
+    assert!(
+        explanation.statements.is_empty() && explanation.list.is_some(),
+        "the explanation of its rank is requested at once"
+    );
+    assert_eq!(app.screen, Screen::PASSAGE);
     explained(&mut app);
-    let study = studied(&tell(&mut app, verdict(1, 7, 0, 0.9))).unwrap();
+    assert_eq!(receive(&mut app, verdict(1, 7, 1, 0.1)), [], "one statement alone decides nothing");
+    let study = studied(&receive(&mut app, verdict(1, 7, 0, 0.9))).unwrap();
     assert_eq!((study.at, study.passage.id.as_str()), (PassageIx(7), "zoos-08"));
     assert_eq!(study.statements, [(0, "Zoos should be banned.".to_owned())]);
-    assert!(study.list.is_none(), "why it stands there is known");
-    assert_eq!(tell(&mut app, verdict(1, 7, 1, 0.1)), []);
-    assert_eq!(tell(&mut app, verdict(1, 7, 0, 0.9)), []);
-    assert_eq!(tell(&mut app, verdict(1, 0, 0, 0.9)), [], "another passage is not open");
+    assert!(study.list.is_none(), "the explanation has arrived already");
+    assert_eq!(receive(&mut app, verdict(1, 7, 1, 0.1)), []);
+    assert_eq!(receive(&mut app, verdict(1, 7, 0, 0.9)), []);
+    assert_eq!(receive(&mut app, verdict(1, 0, 0, 0.9)), [], "another passage is not open");
 }
 
 #[test]
 fn terminated_quits_on_every_screen() {
-    for screen in [Screen::Explore, Screen::Read, Screen::Statements, Screen::Help] {
+    for screen in [Screen::LANES, Screen::PASSAGE, Screen::STATEMENTS, Screen::HELP] {
         let mut app = asked(140, 40);
         app.screen = screen;
         assert_eq!(update(&mut app, Msg::Terminated), [Effect::Quit]);
@@ -135,7 +139,7 @@ fn terminated_quits_on_every_screen() {
 fn a_lane_that_fails_shows_its_reason_and_the_others_stay() {
     let mut app = asked(140, 40);
     let reason = "the index cannot be read";
-    tell(&mut app, Reply::LaneFailed { turn: Turn(1), lane: 1, reason: reason.into(), waits: None });
+    receive(&mut app, Reply::LaneFailed { turn: Turn(1), lane: 1, reason: reason.into(), waits: None });
     assert_eq!(app.lanes[1].state, LaneState::Failed(reason.into(), None));
     assert!(app.lanes[1].ranking.is_empty());
     for lane in [0, 2] {
@@ -145,40 +149,40 @@ fn a_lane_that_fails_shows_its_reason_and_the_others_stay() {
 }
 
 #[test]
-fn a_lane_that_waits_for_vectors_is_asked_again_when_they_are_there() {
+fn a_lane_that_waits_for_vectors_runs_again_once_they_exist() {
     let mut app = asked(140, 40);
     let waits = Some(Job::Embedding);
-    tell(&mut app, Reply::LaneFailed { turn: Turn(1), lane: 1, reason: "embedding".into(), waits });
+    receive(&mut app, Reply::LaneFailed { turn: Turn(1), lane: 1, reason: "embedding".into(), waits });
     let progress = Progress { job: Job::Embedding, done: 1, total: 2 };
-    update(&mut app, Msg::Progressed { progress, told: "embedding 1/2".into() });
+    update(&mut app, Msg::Progressed { progress, text: "embedding 1/2".into() });
     assert_eq!(app.job(Job::Embedding), Some(progress));
-    let (turn, reach, _) = started(&tell(&mut app, Reply::Embedded(Ok(()))));
+    let (turn, reach, _) = started(&receive(&mut app, Reply::Embedded(Ok(()))));
     assert_eq!((turn, reach, app.job(Job::Embedding)), (app.turn, Reach::All, None));
 }
 
 #[test]
-fn the_mark_stays_on_a_list_that_stayed_the_same_and_goes_home_on_another() {
+fn the_cursor_stays_on_an_unchanged_list_and_returns_to_the_top_of_a_new_one() {
     let mut app = asked(140, 40);
     press(&mut app, "jj");
-    tell(&mut app, lane_ready(1, 0, &[0, 1, 2, 3, 4, 5, 6, 7]));
+    receive(&mut app, lane_ready(1, 0, &[0, 1, 2, 3, 4, 5, 6, 7]));
     assert_eq!(app.lanes[0].selected, 2);
-    tell(&mut app, lane_ready(1, 0, &[3, 1]));
+    receive(&mut app, lane_ready(1, 0, &[3, 1]));
     assert_eq!(app.lanes[0].selected, 0);
     press(&mut app, "jjjj");
-    assert_eq!(app.lanes[0].selected, 1, "the last passage is the end");
+    assert_eq!(app.lanes[0].selected, 1, "the cursor stops at the last passage");
 }
 
 #[test]
 fn a_corpus_that_cannot_be_opened_says_why_and_can_be_left() {
     let mut app = App::new(&stage::start(), stage::size(80, 24));
-    tell(&mut app, Reply::OpenFailed("corpus.jsonl:3: expected JSON".into()));
+    receive(&mut app, Reply::OpenFailed("corpus.jsonl:3: expected JSON".into()));
     assert!(matches!(&app.corpus, Corpus::Failed(reason) if reason.contains(":3:")));
     assert!(app.settled);
     assert_eq!(press(&mut app, "<Esc>q"), [Effect::Quit]);
 }
 
 #[test]
-fn going_to_the_last_passage_scrolls_the_list_and_back_again() {
+fn going_to_the_last_passage_scrolls_the_list_and_going_to_the_first_scrolls_back() {
     let mut app = asked(40, 12);
     press(&mut app, "G");
     assert_eq!(app.lanes[0].selected, 7);
@@ -188,16 +192,16 @@ fn going_to_the_last_passage_scrolls_the_list_and_back_again() {
 }
 
 #[test]
-fn a_plan_is_the_same_from_any_screen() {
+fn a_query_is_the_same_from_any_screen() {
     let app = asked(140, 40);
-    let plan = app.plan();
+    let plan = app.query();
     assert_eq!((plan.k, plan.lanes.len(), plan.question), (5, 3, stage::question()));
     let passage = app.open_passage().map(|(_, passage)| Arc::clone(&passage));
     assert_eq!(passage.map(|passage| passage.id.clone()), Some("zoos-01".into()));
 }
 
 #[test]
-fn evidence_that_a_later_passage_cut_short_is_ordered_again_on_return() {
+fn interrupted_evidence_is_requested_again() {
     let mut app = asked(140, 40);
     let opened = |effects: Vec<Effect>| {
         let study = studied(&effects).unwrap();
@@ -205,33 +209,33 @@ fn evidence_that_a_later_passage_cut_short_is_ordered_again_on_return() {
     };
     assert_eq!(opened(press(&mut app, "<Enter>")), (0, 1));
     assert_eq!(opened(press(&mut app, "n")), (1, 1));
-    assert_eq!(opened(press(&mut app, "p")), (0, 1), "it was not found before");
-    tell(&mut app, Reply::Evidence { study: 3, at: PassageIx(0), perspective: 0, sentence: None });
+    assert_eq!(opened(press(&mut app, "p")), (0, 1), "the first request was interrupted");
+    receive(&mut app, Reply::Evidence { study: 3, at: PassageIx(0), perspective: 0, sentence: None });
     assert_eq!(opened(press(&mut app, "n")), (1, 1));
-    assert_eq!(opened(press(&mut app, "p")), (0, 0), "it was looked for and none was found");
+    assert_eq!(opened(press(&mut app, "p")), (0, 0), "the search ended without evidence");
 }
 
 #[test]
-fn a_study_of_an_earlier_question_says_nothing_of_this_one() {
+fn a_study_of_an_earlier_question_is_dropped() {
     let mut app = asked(140, 40);
     press(&mut app, "<Enter>");
     let study = app.studies;
     press(&mut app, "<Esc>/");
     press(&mut app, "<C-u>Should wolves be banned?<Enter>");
-    tell(&mut app, Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: None });
+    receive(&mut app, Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: None });
     let recipe = app.lanes[0].recipe.clone();
-    tell(&mut app, Reply::Why { study, recipe, at: PassageIx(0), reasons: Ok(Vec::new()) });
+    receive(&mut app, Reply::Explained { study, recipe, at: PassageIx(0), explanations: Ok(Vec::new()) });
     assert!(app.reading.evidence.is_empty() && app.reading.why.is_none());
 }
 
 #[test]
-fn the_reasons_of_a_passage_that_was_left_do_not_take_the_place_of_those_that_are_read() {
+fn a_late_explanation_of_another_passage_is_dropped() {
     let mut app = asked(140, 40);
     press(&mut app, "<Enter>");
     explained(&mut app);
     press(&mut app, "n");
     let (study, recipe) = (app.studies, app.lanes[0].recipe.clone());
     press(&mut app, "p");
-    tell(&mut app, Reply::Why { study, recipe, at: PassageIx(1), reasons: Ok(Vec::new()) });
+    receive(&mut app, Reply::Explained { study, recipe, at: PassageIx(1), explanations: Ok(Vec::new()) });
     assert_eq!(app.reading.why.as_ref().map(|(at, ..)| *at), Some(PassageIx(0)));
 }

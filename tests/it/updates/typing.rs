@@ -12,7 +12,7 @@ fn a_key_that_only_moves_the_cursor_asks_nothing() {
 }
 
 #[test]
-fn enter_on_an_empty_line_tells_what_to_do() {
+fn enter_on_an_empty_line_says_what_to_do() {
     let mut app = empty(140, 40);
     assert_eq!(
         press(&mut app, "<Space><Enter>").iter().filter(|e| matches!(e, Effect::Start { .. })).count(),
@@ -38,15 +38,15 @@ fn edited_statements_become_the_question_s_and_are_asked() {
     let mut app = asked(140, 40);
     let before = app.turn;
     press(&mut app, "i");
-    assert_eq!(app.screen, Screen::Statements);
+    assert_eq!(app.screen, Screen::STATEMENTS);
     let (turn, reach, statements) = started(&press(&mut app, "<End><BS>, all of them.<Enter>"));
     assert!(turn > before && reach == Reach::All);
     assert_eq!(statements, ["Zoos should be banned, all of them.", "Zoos should not be banned."]);
     assert_eq!(
         (app.question.perspectives.clone(), app.by, app.screen),
-        (statements, By::User, Screen::Explore)
+        (statements, By::User, Screen::LANES)
     );
-    assert_eq!(app.book.known(PassageIx(0), 0), None, "verdicts on other statements do not count");
+    assert_eq!(app.judgments.pair(PassageIx(0), 0), None, "verdicts on other statements do not count");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn statements_left_as_they_were_ask_nothing_and_escape_forgets_the_edit() {
     let mut app = asked(140, 40);
     let turn = app.turn;
     assert_eq!(press(&mut app, "i<Enter>ixyz<Esc>"), []);
-    assert_eq!((app.turn, app.question.clone(), app.screen), (turn, stage::question(), Screen::Explore));
+    assert_eq!((app.turn, app.question.clone(), app.screen), (turn, stage::question(), Screen::LANES));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn pasted_text_becomes_one_safe_line() {
 fn who_types_while_the_corpus_is_opened_goes_on_typing() {
     let mut app = App::new(&stage::start(), stage::size(140, 40));
     press(&mut app, "Should a ");
-    tell(&mut app, Reply::Opened(Box::new(stage::opened())));
+    receive(&mut app, Reply::Opened(Box::new(stage::opened())));
     assert!(app.typing);
     assert!(press(&mut app, "quiet").iter().all(|effect| *effect != Effect::Quit));
     assert_eq!(app.line.value(), "Should a quiet");
@@ -97,7 +97,7 @@ fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>Should cats be banned?<Esc>");
     press(&mut app, "+");
-    assert_eq!(app.plan().question.text, "Should cats be banned?");
+    assert_eq!(app.query().question.text, "Should cats be banned?");
     assert_eq!(app.question.perspectives[0], "Cats should be banned.");
 }
 
@@ -134,5 +134,5 @@ fn words_that_no_action_has_do_nothing_and_escape_changes_nothing() {
 fn an_action_is_looked_for_among_those_of_the_screen_it_was_called_from() {
     let mut app = asked(140, 40);
     press(&mut app, "<Enter>:next pass<Enter>");
-    assert_eq!((app.screen, app.lanes[0].selected), (Screen::Read, 1));
+    assert_eq!((app.screen, app.lanes[0].selected), (Screen::PASSAGE, 1));
 }

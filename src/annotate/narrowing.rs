@@ -1,0 +1,155 @@
+//! How far the labels of a project go, and how the interval of a figure narrows with every label on a drawn question.
+
+use super::human::Human;
+use super::project::{Item, Project};
+use super::sample::{Share, labelled_prefix};
+use crate::measure::expected::{Chances, expected};
+use crate::measure::ppi::{Labelled, Target, corrected_mean};
+use crate::measure::score::{Column, SupportEvidence};
+use crate::measure::{PerspectiveCount, SupportSet};
+use crate::question::Question;
+
+impl Human {
+    /// What labels by hand say of a passage; `None` until every statement has a label.
+    pub fn support(&self, question: &Question, passage: &str) -> Option<SupportSet> {
+        let statements = question.perspectives.iter().enumerate();
+        statements.into_iter().try_fold(SupportSet::EMPTY, |set, (i, statement)| {
+            if self.supports(statement, passage)? { set.with(i).ok() } else { Some(set) }
+        })
+    }
+}
+
+impl Project {
+    /// How much of every question is labelled, over all passages of the pool; in the project's order, which is that of the draw.
+    pub fn shares(&self, items: &[Item], human: &Human) -> Vec<Share> {
+        let of = |question: &Question| {
+            let own = items.iter().filter(|item| item.question == question.text);
+            Share::of(own.map(|item| human.support(question, &item.passage.id).is_some()))
+        };
+        self.questions.iter().map(of).collect()
+    }
+}
+
+/// How the interval of a figure narrows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Narrowing {
+    /// Questions labelled, from the beginning of the draw.
+    pub labelled: usize,
+    /// Questions that the draw stands for.
+    pub of: usize,
+    /// Half of the interval's width with so many questions labelled: after every ten, and now. Empty with fewer than four.
+    pub widths: Vec<(usize, f64)>,
+    /// What is to be expected with twenty questions more, or with all that are left.
+    pub next: Option<(usize, f64)>,
+}
+
+/// Questions more that the outlook is of.
+const MORE: usize = 20;
+
+/// The narrowing of a column for one lane of a drawn project. `pool` are all its items, `judge` is what the model expects of one; where
+/// it does not know yet, the labels stand alone. The interval is that of the mean of exactly the questions that were drawn from: its
+/// width needs nothing of those that were not drawn.
+pub fn narrowing(
+    (questions, pool, of): (&[Question], &[Item], usize),
+    (lane, column, k): (&str, Column, usize),
+    human: &Human,
+    judge: &dyn Fn(usize) -> Option<Chances>,
+) -> Narrowing {
+    let mut units = Vec::new();
+    let mut shares = Vec::new();
+    for question in questions {
+        let mut list: Vec<(usize, usize)> = pool
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.question == question.text)
+            .filter_map(|(place, item)| Some((*item.ranks.get(lane)?, place)))
+            .filter(|(rank, _)| *rank <= k)
+            .collect();
+        list.sort_unstable();
+        let sets: Vec<Option<SupportSet>> =
+            list.iter().map(|(_, place)| human.support(question, &pool[*place].passage.id)).collect();
+        let Ok(m) = PerspectiveCount::new(question.perspectives.len()) else { continue };
+        let value = |ranked: &[Option<SupportSet>]| {
+            let evidence = SupportEvidence { ranked, pool: &[], m, supports: question.supports };
+            column.value(evidence).map(|measured| measured.value)
+        };
+        let Some(labels) = value(&sets) else { continue };
+        shares.push(Share::of(sets.iter().map(Option::is_some)));
+        let chances: Vec<Option<Chances>> = list.iter().map(|(_, place)| judge(*place)).collect();
+        units.push(Labelled { value: labels, prediction: expected(&chances, value).unwrap_or(0.0) });
+    }
+    let (whole, _) = labelled_prefix(&shares);
+    let of = of.max(whole);
+    let made = |n: usize| corrected_mean(&units[..n], &vec![0.0; of - n], Target::These, 0.95).ok();
+    let stops = (10..whole).step_by(10).chain([whole]);
+    Narrowing {
+        labelled: whole,
+        of,
+        widths: stops.filter_map(|n| Some((n, made(n)?.half_width()))).collect(),
+        next: made(whole).filter(|made| made.labelled < made.units).map(|made| {
+            let more = MORE.min(made.units - made.labelled);
+            (made.labelled + more, made.half_width_with(more, Target::These, 0.95))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use crate::annotate::testing::{history, passage};
+    use crate::annotate::{Act, View, text_hash};
+
+    fn questions(count: usize) -> Vec<Question> {
+        let one = |n: usize| Question {
+            id: format!("q{n}"),
+            text: format!("Should {n} be banned?"),
+            perspectives: vec![format!("{n} should be banned."), format!("{n} should not be banned.")],
+            supports: Some(0),
+            ..Question::default()
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// A pool of two passages a question, and labels that say whether the first of them supports.
+    fn labelled(says: &[bool], of: usize) -> Narrowing {
+        let set = questions(30);
+        let item = |n: usize, rank: usize| Item {
+            question: set[n].text.clone(),
+            passage: passage(2 * n + rank),
+            ranks: BTreeMap::from([("bm25".to_owned(), rank)]),
+            annotators: Vec::new(),
+        };
+        let pool: Vec<Item> = (0..30).flat_map(|n| [item(n, 1), item(n, 2)]).collect();
+        let act = |place: usize, yes: bool| {
+            let item = &pool[place];
+            let statements = &set[place / 2].perspectives;
+            let answers = BTreeMap::from([(statements[0].clone(), yes), (statements[1].clone(), false)]);
+            let (text, view) = (text_hash(&item.passage), View { answers, ..View::default() });
+            Act { question: item.question.clone(), passage: item.passage.id.clone(), text, view, took: None }
+        };
+        let acts: Vec<_> = says
+            .iter()
+            .enumerate()
+            .flat_map(|(n, yes)| [("anna", act(2 * n, *yes)), ("anna", act(2 * n + 1, false))])
+            .collect();
+        let human = Human::of_pool(history(&acts).decisions(), &pool);
+        let prec = Column::at(2, &[]).unwrap()[1];
+        let judge = |place: usize| Some(Chances::Two([[0.6, 0.2][place % 2], 0.1, 0.0, 0.3]));
+        narrowing((&set, &pool, of), ("bm25", prec, 2), &human, &judge)
+    }
+
+    #[test]
+    fn the_interval_narrows_with_every_label_and_the_outlook_is_narrower_still() {
+        let says: Vec<bool> = (0..24).map(|n| n % 3 != 0).collect();
+        let made = labelled(&says, 79);
+        assert_eq!((made.labelled, made.of), (24, 79));
+        let stops: Vec<usize> = made.widths.iter().map(|(n, _)| *n).collect();
+        assert_eq!(stops, [10, 20, 24]);
+        let (then, outlook) = made.next.unwrap();
+        assert!(then == 44 && outlook < made.widths[2].1 && made.widths[2].1 < made.widths[0].1, "{made:?}");
+        assert_eq!(labelled(&says[..3], 79).widths, []);
+        assert_eq!(labelled(&says, 24).next, None, "there is nothing more to label");
+    }
+}

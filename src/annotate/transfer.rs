@@ -1,0 +1,266 @@
+//! Labels from elsewhere: imported decisions become entries of a journal, and labels follow a passage whose id has changed or a
+//! statement that was reworded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::entry::{Act, Decision, Entry, Key, View, text_hash};
+use super::history::History;
+use crate::corpus::{Corpus, PassageIx};
+
+/// The entries that add `decisions` to a history, each with its own date; none for a view that says the same already. If the statements
+/// of one passage have different notes, the view has all of them, one a line. Labels of statements that the file does not name stay.
+///
+/// # Errors
+/// Never on texts; it is what writing JSON may say.
+pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<Vec<Entry>> {
+    let mut views: BTreeMap<(&str, &str, &str), Vec<&Decision>> = BTreeMap::new();
+    for one in decisions {
+        views.entry((&one.by, &one.question, &one.passage)).or_default().push(one);
+    }
+    let mut made = Vec::new();
+    for ((by, question, passage), mut said) in views {
+        // Of two decisions on one statement, the later counts.
+        said.sort_by_key(|one| one.at);
+        let key = Key { by: by.into(), question: question.into(), passage: passage.into() };
+        let heads = history.heads(&key);
+        // Decisions on another text do not apply to this one.
+        let same = |head: &&&Entry| said.iter().all(|one| one.text == head.text);
+        let before = heads.last().filter(same).map(|head| head.view.clone()).unwrap_or_default();
+        let mut view = before.clone();
+        view.skipped = false;
+        let mut notes: Vec<&str> = Vec::new();
+        for one in &said {
+            view.answers.insert(one.perspective.clone(), one.supports);
+            if let Some(evidence) = &one.evidence {
+                view.evidence.insert(one.perspective.clone(), evidence.clone());
+            }
+            notes.extend(one.note.as_deref().filter(|note| !notes.contains(note)));
+        }
+        if !notes.is_empty() {
+            view.note = Some(notes.join("\n"));
+        }
+        // Most formats have no such mark, so a missing one removes none.
+        view.flagged |= said.iter().any(|one| one.flagged);
+        let Some(last) = said.last().filter(|_| view != before || heads.len() > 1) else { continue };
+        let was = heads.iter().map(|head| head.id.clone()).collect();
+        let took = said.iter().filter_map(|one| one.took).max();
+        let act =
+            Act { question: question.into(), passage: passage.into(), text: last.text.clone(), view, took };
+        made.push(Entry::new(act, by, was, last.at)?);
+    }
+    Ok(made)
+}
+
+/// A name that can be a journal's: every character that a file name should not have becomes `-`.
+pub fn name_for_journal(name: &str) -> String {
+    let kept = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let name: String = name.chars().take(60).map(|c| if kept(c) { c } else { '-' }).collect();
+    name.trim_start_matches(['-', '_', '.']).to_owned()
+}
+
+/// Why a label cannot follow its passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// No passage of the corpus has its text.
+    NoSuchText,
+    /// The annotator has another view of the passage that has its text now.
+    Otherwise,
+    /// Two machines disagree; the annotator must decide first.
+    Conflict,
+}
+
+/// The labels that can move, and those that cannot.
+#[derive(Clone, Debug, Default)]
+pub struct Remap {
+    /// The old key, and the act that moves it to the passage of the same text.
+    pub moves: Vec<(Key, Act)>,
+    /// Labels that stay without a passage.
+    pub lost: Vec<(Key, Lost)>,
+}
+
+/// Looks for the text of every label whose passage the corpus does not hold, or holds with another text.
+pub fn remap(history: &History, corpus: &Corpus) -> Remap {
+    let hash = |at: PassageIx| text_hash(&corpus.passage(at));
+    let mut astray = Vec::new();
+    for key in history.keys() {
+        let heads = history.heads(key);
+        let Some(first) = heads.first() else { continue };
+        if corpus.find(&key.passage).map(hash).as_ref() != Some(&first.text) {
+            astray.push((key, *first));
+        }
+    }
+    let mut found = Remap::default();
+    if astray.is_empty() {
+        return found;
+    }
+    let mut places: HashMap<String, PassageIx> = HashMap::new();
+    for at in corpus.places() {
+        // Of equal texts, the first.
+        places.entry(hash(at)).or_insert(at);
+    }
+    for (key, first) in astray {
+        let Some(view) = history.view(key) else {
+            found.lost.push((key.clone(), Lost::Conflict));
+            continue;
+        };
+        let Some(at) = places.get(&first.text) else {
+            found.lost.push((key.clone(), Lost::NoSuchText));
+            continue;
+        };
+        let (passage, text) = (corpus.id(*at), first.text.clone());
+        let to = Key { passage: passage.clone(), ..key.clone() };
+        if history.heads(&to).iter().any(|head| head.view != *view) {
+            found.lost.push((key.clone(), Lost::Otherwise));
+            continue;
+        }
+        let act = Act { question: key.question.clone(), passage, text, view: view.clone(), took: first.took };
+        found.moves.push((key.clone(), act));
+    }
+    found
+}
+
+/// Moves the labels of the statement `from` to the statement `to`. Only the user can say that both mean the same.
+pub fn restate(history: &History, from: &str, to: &str) -> Remap {
+    let mut found = Remap::default();
+    for key in history.keys() {
+        let heads = history.heads(key);
+        let Some(first) = heads.iter().find(|head| head.view.answers.contains_key(from)) else { continue };
+        let Some(view) = history.view(key) else {
+            found.lost.push((key.clone(), Lost::Conflict));
+            continue;
+        };
+        let held = view.answers.get(from);
+        if view.answers.get(to).is_some_and(|supports| Some(supports) != held) {
+            found.lost.push((key.clone(), Lost::Otherwise));
+            continue;
+        }
+        let renamed = |statement: &String| if statement == from { to.to_owned() } else { statement.clone() };
+        let view = View {
+            answers: view
+                .answers
+                .iter()
+                .map(|(statement, supports)| (renamed(statement), *supports))
+                .collect(),
+            evidence: view
+                .evidence
+                .iter()
+                .map(|(statement, words)| (renamed(statement), words.clone()))
+                .collect(),
+            ..view.clone()
+        };
+        let (question, passage, text) = (key.question.clone(), key.passage.clone(), first.text.clone());
+        found.moves.push((key.clone(), Act { question, passage, text, view, took: first.took }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotate::is_name;
+    use crate::annotate::testing::{YES, act, corpus, decision, history as acted, open, passage};
+    use crate::corpus::Passage;
+
+    fn history(entries: Vec<Entry>) -> History {
+        let mut history = History::default();
+        for entry in entries {
+            history.take(entry);
+        }
+        history
+    }
+
+    #[test]
+    fn decisions_come_out_of_the_journal_as_they_went_in() {
+        let other = Decision {
+            perspective: "No.".into(),
+            evidence: Some("x".into()),
+            ..decision("anna", "Q?", 1, false)
+        };
+        let decisions = vec![other, decision("anna", "Q?", 1, true), decision("ben", "Q?", 1, true)];
+        let entries = entries(&decisions, &History::default()).unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(history(entries).decisions(), decisions);
+    }
+
+    #[test]
+    fn the_same_file_twice_adds_nothing_and_another_label_takes_the_place_of_the_first() {
+        let first = vec![
+            decision("anna", "Q?", 1, true),
+            Decision { perspective: "No.".into(), ..decision("anna", "Q?", 1, false) },
+        ];
+        let mut standing = history(entries(&first, &History::default()).unwrap());
+        assert!(entries(&first, &standing).unwrap().is_empty());
+        let turned =
+            Decision { at: 9, note: Some("on second thoughts".into()), ..decision("anna", "Q?", 1, false) };
+        for entry in entries(std::slice::from_ref(&turned), &standing).unwrap() {
+            standing.take(entry);
+        }
+        assert!(standing.conflicts().is_empty());
+        let now = standing.decisions();
+        assert_eq!(now.len(), 2);
+        assert!(now.iter().all(|one| !one.supports && one.at == 9));
+    }
+
+    #[test]
+    fn different_notes_on_the_statements_of_a_passage_are_all_kept() {
+        let note = |text: &str, statement: &str| Decision {
+            note: Some(text.into()),
+            perspective: statement.into(),
+            ..decision("anna", "Q?", 1, true)
+        };
+        let decisions = [note("a", "Yes."), note("b", "No."), note("a", "Perhaps.")];
+        let entries = entries(&decisions, &History::default()).unwrap();
+        assert_eq!(entries[0].view.note.as_deref(), Some("a\nb"));
+    }
+
+    #[test]
+    fn an_address_becomes_a_journals_name_and_a_good_name_stays() {
+        assert_eq!(name_for_journal("b@example.org"), "b-example.org");
+        for name in ["anna", "4f1b6b8e-0000-4000-8000-000000000001", "Žofie_2"] {
+            assert_eq!(name_for_journal(name), name);
+            assert!(is_name(name), "{name}");
+        }
+        assert!(!is_name(&name_for_journal("@@")));
+    }
+
+    #[test]
+    fn a_label_follows_the_text_of_its_passage_and_what_cannot_follow_is_listed() {
+        let history = acted(&[
+            ("anna", act(1, true)),
+            ("anna", act(2, false)),
+            ("anna", act(3, true)),
+            ("anna", act(4, false)),
+        ]);
+        // 1 has another id, 2 is gone, 3 stayed; the text of 4 is now where another label is.
+        let renamed = Passage { id: "new".into(), ..passage(1) };
+        let swapped = [Passage { id: "p3".into(), ..passage(4) }, Passage { id: "p5".into(), ..passage(3) }];
+        let found = remap(&history, &corpus(&[renamed, swapped[0].clone(), swapped[1].clone()]));
+        let moves: Vec<_> =
+            found.moves.iter().map(|(key, act)| (key.passage.as_str(), act.passage.as_str())).collect();
+        assert_eq!(moves, [("p1", "new"), ("p3", "p5")]);
+        let lost: Vec<_> = found.lost.iter().map(|(key, why)| (key.passage.as_str(), *why)).collect();
+        assert_eq!(lost, [("p2", Lost::NoSuchText), ("p4", Lost::Otherwise)]);
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(&folder.path().join("anna.jsonl"));
+        journal.append(act(1, true)).unwrap();
+        let (key, act) = &found.moves[0];
+        journal.retie(key, act.clone()).unwrap();
+        let passages: Vec<&str> = journal.history().keys().map(|key| key.passage.as_str()).collect();
+        assert_eq!((passages, journal.history().len()), (vec!["new"], 2));
+        // Undone, it is under its old id no longer, but nothing is lost from the journal.
+        assert!(
+            remap(journal.history(), &corpus(&[Passage { id: "new".into(), ..passage(1) }])).moves.is_empty()
+        );
+    }
+
+    #[test]
+    fn a_reworded_statement_takes_its_labels_along_when_somebody_says_so() {
+        let history = acted(&[("anna", act(1, true)), ("ben", act(2, false))]);
+        let Remap { moves, lost } = restate(&history, YES, "Ban zoos.");
+        assert!(lost.is_empty());
+        assert_eq!(moves.len(), 2);
+        assert_eq!(moves[1].1.view.answers, BTreeMap::from([("Ban zoos.".to_owned(), false)]));
+        assert_eq!(restate(&history, "Never asked.", "Ban zoos.").moves, []);
+    }
+}

@@ -1,0 +1,272 @@
+//! Journals as files: `annotate fsck`, `merge` and `remap`, and how the other commands read them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use crate::annotate::{
+    Act, Decision, Entry, History, Journal, Key, Lost, Project, Read, remap as by_text, repair, restate,
+};
+use crate::cli::job::Meter;
+use crate::cli::options::Common;
+use crate::engine::Setup;
+use crate::input::LISTED;
+use crate::report::safe;
+use crate::work::Stop;
+
+/// The journals that are named, one by one or by their folder.
+pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(Project::journals(path)?);
+        } else if path.file_name().is_some_and(|name| name == "pool.jsonl") {
+            // A project's passages, as `PROJECT/*.jsonl` names them too.
+        } else if path.exists() {
+            files.push(path.clone());
+        } else {
+            anyhow::bail!("{}: no such file or folder", path.display());
+        }
+    }
+    Ok(files)
+}
+
+/// The current decisions of all these journals together.
+pub fn decisions_of(paths: &[PathBuf]) -> anyhow::Result<Vec<Decision>> {
+    let mut history = History::default();
+    for file in files(paths)? {
+        let read = Read::file(&file)?;
+        if let Some(damage) = read.damage(&file) {
+            writeln!(io::stderr(), "parallax: {damage}")?;
+        }
+        for entry in read.entries {
+            history.take(entry);
+        }
+    }
+    let decisions = history.decisions();
+    if decisions.is_empty() {
+        anyhow::bail!(
+            "no labels in {}; label passages with `a` in the explorer, or import labels",
+            paths_text(paths)
+        );
+    }
+    Ok(decisions)
+}
+
+/// Paths as a message names them.
+pub fn paths_text(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The labels of a key in conflict, one line per machine.
+pub fn conflict(history: &History, key: &Key) -> String {
+    let mut text = format!("  {}: {} [{}]\n", key.by, safe::line(&key.question), safe::line(&key.passage));
+    for head in history.heads(key) {
+        let said = head.view.answers.iter().map(|(statement, supports)| {
+            format!("{} {}", if *supports { "yes" } else { "no" }, safe::line(statement))
+        });
+        let said: Vec<String> = said.collect();
+        let said = if said.is_empty() { "undecided".to_owned() } else { said.join(" · ") };
+        text += &format!("    {said}\n");
+    }
+    text
+}
+
+/// A path as tables show it.
+pub fn named(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// `1 entry`, `2 entries`.
+pub fn count(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `parallax annotate fsck`
+#[derive(Debug, clap::Args)]
+pub struct Fsck {
+    /// Journals, or folders of them.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Replace a damaged journal by its intact lines; the old file stays beside it.
+    #[arg(long)]
+    pub repair: bool,
+}
+
+pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let mut ended = ExitCode::SUCCESS;
+    for file in files(&args.files)? {
+        let read = Read::file(&file)?;
+        let mut history = History::default();
+        for entry in &read.entries {
+            history.take(entry.clone());
+        }
+        let entries = count(read.entries.len(), "entry", "entries");
+        let conflicts = count(history.conflicts().len(), "conflict", "conflicts");
+        writeln!(out, "{}: {entries}, {} current, {conflicts}", file.display(), history.keys().count())?;
+        for bad in read.bad.iter().take(LISTED) {
+            writeln!(out, "  damaged: {bad}")?;
+        }
+        let findings = [
+            (read.bad.len().saturating_sub(LISTED), "more damaged lines"),
+            (read.torn, "bytes behind the last complete line; the next label moves them to a file beside it"),
+            (read.missing, "entries are missing, but later ones replace them"),
+            (
+                read.newer,
+                "lines were written by a later version of parallax; this version reads only the others",
+            ),
+            (read.repeated, "lines are repeated, which is harmless"),
+            (
+                read.backwards.len(),
+                "lines have an earlier time than the entry they replace, which is harmless",
+            ),
+        ];
+        for (number, what) in findings.into_iter().filter(|(number, _)| *number > 0) {
+            writeln!(out, "  {number} {what}")?;
+        }
+        if args.repair && read.entries.is_empty() {
+            writeln!(out, "  not repaired: it has no journal entries")?;
+        } else if args.repair && read.newer == 0 {
+            let old = repair(&file).with_context(|| format!("{} was not repaired", file.display()))?;
+            if let Some(old) = old {
+                writeln!(out, "  repaired; the old file is {}", old.display())?;
+                continue;
+            }
+        }
+        if !read.is_whole() || read.newer > 0 {
+            ended = ExitCode::from(1);
+        }
+    }
+    Ok(ended)
+}
+
+/// `parallax annotate merge`
+#[derive(Debug, clap::Args)]
+pub struct Merge {
+    /// The target: the folder of a project, or a file that ends in .jsonl. Its own labels stay.
+    pub out: PathBuf,
+    /// Journals, or folders of them.
+    #[arg(required = true)]
+    pub from: Vec<PathBuf>,
+}
+
+pub fn merge(args: &Merge) -> anyhow::Result<ExitCode> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut ended = ExitCode::SUCCESS;
+    for file in files(&args.from)? {
+        let read = Read::file(&file)?;
+        if read.newer > 0 {
+            bail!(
+                "{}: written by a later version of parallax; update this one to merge it without loss",
+                file.display()
+            );
+        }
+        if let Some(damage) = read.damage(&file) {
+            writeln!(io::stderr(), "parallax: {damage}")?;
+            ended = ExitCode::from(1);
+        }
+        entries.extend(read.entries);
+    }
+    // A target file takes all entries; a target folder has one journal per annotator.
+    let mut parts: BTreeMap<(PathBuf, String), Vec<Entry>> = BTreeMap::new();
+    let one = args.out.extension().is_some_and(|end| end == "jsonl") && !args.out.is_dir();
+    for entry in entries {
+        let part = match one {
+            true => (args.out.clone(), "merge".to_owned()),
+            false => (Project::journal(&args.out, &entry.by), entry.by.clone()),
+        };
+        parts.entry(part).or_default().push(entry);
+    }
+    let mut out = io::stdout().lock();
+    for ((path, by), entries) in parts {
+        let opened = Journal::open(&path, &by)?;
+        if let Some(damage) = opened.read.damage(&path) {
+            writeln!(io::stderr(), "parallax: {damage}")?;
+            ended = ExitCode::from(1);
+        }
+        let mut journal = opened.journal;
+        let new = journal.take(entries)?;
+        let history = journal.history();
+        let (new, all) = (count(new, "new entry", "new entries"), history.len());
+        let conflicts = history.conflicts();
+        writeln!(
+            out,
+            "{}: {new}, {all} in all, {}",
+            named(&path),
+            count(conflicts.len(), "conflict", "conflicts")
+        )?;
+        for key in conflicts {
+            write!(out, "{}", conflict(history, key))?;
+        }
+    }
+    Ok(ended)
+}
+
+/// `parallax annotate remap`
+#[derive(Debug, clap::Args)]
+pub struct Remap {
+    /// Journals, or folders of them. Default: the journals of this corpus.
+    pub files: Vec<PathBuf>,
+    /// The old wording of a statement, whose labels move to the statement of --to.
+    #[arg(long, value_name = "STATEMENT", requires = "to")]
+    pub from: Option<String>,
+    /// The new wording; make sure that it means the same.
+    #[arg(long, value_name = "STATEMENT", requires = "from")]
+    pub to: Option<String>,
+}
+
+pub fn remap(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
+    let meter = Meter::default();
+    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &Stop::never())?;
+    let paths = match args.files.as_slice() {
+        [] => vec![setup.journals.clone()],
+        named => named.to_vec(),
+    };
+    let mut out = io::stdout().lock();
+    let mut ended = ExitCode::SUCCESS;
+    for file in files(&paths)? {
+        let mut history = History::default();
+        for entry in Read::file(&file)?.entries {
+            history.take(entry);
+        }
+        let found = match (&args.from, &args.to) {
+            (Some(from), Some(to)) => restate(&history, from, to),
+            _ => by_text(&history, &setup.corpus),
+        };
+        let moved = write_moves(&file, found.moves)?;
+        writeln!(out, "{}: {} remapped", named(&file), count(moved, "passage", "passages"))?;
+        for (key, why) in &found.lost {
+            let why = match why {
+                Lost::NoSuchText => "no passage has its text",
+                Lost::Otherwise => "there is another label already",
+                Lost::Conflict => "its labels conflict; label it again first",
+            };
+            let (by, question, passage) =
+                (safe::line(&key.by), safe::line(&key.question), safe::line(&key.passage));
+            writeln!(out, "  {by}: {question} [{passage}]: {why}")?;
+            ended = ExitCode::from(1);
+        }
+    }
+    Ok(ended)
+}
+
+/// Writes the acts to the journal, each under its annotator's name.
+fn write_moves(file: &std::path::Path, moves: Vec<(Key, Act)>) -> anyhow::Result<usize> {
+    let count = moves.len();
+    let mut open: Option<Journal> = None;
+    for (key, act) in moves {
+        if open.as_ref().is_none_or(|journal| journal.by() != key.by) {
+            // One at a time, because a journal holds the file's lock.
+            drop(open.take());
+            open = Some(Journal::open(file, &key.by)?.journal);
+        }
+        if let Some(journal) = &mut open {
+            journal.retie(&key, act)?;
+        }
+    }
+    Ok(count)
+}

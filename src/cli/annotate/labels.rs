@@ -1,0 +1,352 @@
+//! Labels in, out and compared: `annotate import`, `export` and `agree`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use serde_json::json;
+
+use crate::annotate::agree::{items, queue, table};
+use crate::annotate::formats::{Format, Imported, Reading, date_text};
+use crate::annotate::refit::{Refit, refit};
+use crate::annotate::{Decision, Journal, Material, Model, Project, entries, is_name, name_for_journal};
+use crate::cli::annotate::journals::{count, decisions_of, named};
+use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::options::Common;
+use crate::corpus::Passage;
+use crate::detect::{self, DetectError, Fitted};
+use crate::engine::Setup;
+use crate::report::agreement::Sheet;
+use crate::report::safe;
+use crate::storage::replace;
+use crate::work::{Job, Progress, Stop, on_all};
+
+/// How many rows that were not imported are listed.
+const LISTED: usize = 20;
+
+/// `parallax annotate import`
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// The file of labels. It refers to passages of --corpus and questions of --questions.
+    pub file: PathBuf,
+    /// The format of the file.
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// The target: the folder of a project, or a journal that ends in .jsonl.
+    #[arg(long, value_name = "JOURNAL")]
+    pub into: PathBuf,
+    /// The annotator, if the file names none.
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+}
+
+pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
+    let meter = Meter::default();
+    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &Stop::never())?;
+    let material = Material::new(&setup.questions, &setup.corpus);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let at = now.map_or(0, |now| now.as_millis() as u64);
+    let Imported { decisions, unmatched } =
+        args.format.read(&args.file, &Reading { material: &material, by: args.by.as_deref(), at })?;
+    let mut err = io::stderr().lock();
+    for row in unmatched.iter().take(LISTED) {
+        writeln!(err, "parallax: {}: {}", args.file.display(), safe::line(&row.to_string()))?;
+    }
+    if unmatched.len() > LISTED {
+        writeln!(err, "parallax: … and {} more rows that were not imported", unmatched.len() - LISTED)?;
+    }
+    if decisions.is_empty() {
+        bail!("{}: none of its labels belongs to this corpus and question set", args.file.display());
+    }
+    let mut out = io::stdout().lock();
+    for (journal, decisions) in renamed(decisions)? {
+        let path = match args.into.extension().is_some_and(|end| end == "jsonl") && !args.into.is_dir() {
+            true => args.into.clone(),
+            false => Project::journal(&args.into, &journal),
+        };
+        let mut opened = Journal::open(&path, &journal)?.journal;
+        let taken = opened.take(entries(&decisions, opened.history())?)?;
+        let (labels, views) = (decisions.len(), count(taken, "passage", "passages"));
+        writeln!(
+            out,
+            "{}: {} of {journal}, {views} changed",
+            named(&path),
+            count(labels, "label", "labels")
+        )?;
+    }
+    Ok(ExitCode::from(u8::from(!unmatched.is_empty())))
+}
+
+/// The decisions by annotator, under names that a journal may have.
+fn renamed(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<Decision>>> {
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut journals: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
+    for mut one in decisions {
+        let name = name_for_journal(&one.by);
+        if !is_name(&name) {
+            bail!("`{}` cannot be an annotator's name; name them in the file", safe::line(&one.by));
+        }
+        match names.get(&name) {
+            Some(other) if *other != one.by => bail!(
+                "`{}` and `{}` would both be {name}; name them apart in the file",
+                safe::line(other),
+                safe::line(&one.by)
+            ),
+            Some(_) => {}
+            None => {
+                if name != one.by {
+                    writeln!(io::stderr(), "parallax: `{}` becomes {name}", safe::line(&one.by))?;
+                }
+                names.insert(name.clone(), one.by.clone());
+            }
+        }
+        one.by.clone_from(&name);
+        journals.entry(name).or_default().push(one);
+    }
+    Ok(journals)
+}
+
+/// `parallax annotate export`
+#[derive(Debug, clap::Args)]
+pub struct Export {
+    /// Journals, or folders of them.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The format to write.
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// The file to write; for qrels the NAME of NAME.qrels and NAME.div.qrels. Label Studio's interface and Argilla's settings
+    /// are written beside it.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Add the verdicts of the detector, as predictions of Label Studio or suggestions of Argilla.
+    #[arg(long)]
+    pub model: bool,
+}
+
+pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
+    if args.model && !matches!(args.format, Format::LabelStudio | Format::Argilla) {
+        bail!("--model is for label-studio and argilla; the other formats have no place for a verdict");
+    }
+    let decisions = decisions_of(&args.paths)?;
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
+    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+    let material = Material::new(&setup.questions, &setup.corpus);
+    let model = if args.model { Some(judged(&setup, &material, &decisions, &meter, &stop)?) } else { None };
+    if stop.is_set() {
+        writeln!(io::stderr(), "parallax: interrupted; no file was written")?;
+        return Ok(interrupted());
+    }
+    let exported = args.format.write(&decisions, &material, model.as_ref())?;
+    let base = match args.format {
+        Format::Qrels => without_ending(&args.out),
+        _ => args.out.clone(),
+    };
+    for (ending, bytes) in &exported.files {
+        let mut path = base.clone().into_os_string();
+        path.push(ending);
+        let path = PathBuf::from(path);
+        replace(&path, bytes).with_context(|| format!("{} cannot be written", path.display()))?;
+        writeln!(io::stdout(), "{}", path.display())?;
+    }
+    let labels = count(decisions.len(), "label", "labels");
+    writeln!(io::stderr(), "parallax: {labels} written")?;
+    for note in &exported.left_out {
+        writeln!(io::stderr(), "parallax: {note}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `NAME` of `NAME`, `NAME.qrels` and `NAME.div.qrels`.
+fn without_ending(path: &Path) -> PathBuf {
+    let name = path.to_string_lossy();
+    let name = name.strip_suffix(".qrels").unwrap_or(&name);
+    name.strip_suffix(".div").unwrap_or(name).into()
+}
+
+/// `parallax annotate agree`
+#[derive(Debug, clap::Args)]
+pub struct Agree {
+    /// Journals, or folders of them.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Add the detector as one more annotator.
+    #[arg(long)]
+    pub model: bool,
+    /// Fit the detector on these labels and write the result to FILE for --detector-threshold: the threshold, and the decision on two
+    /// opposite statements. Default: threshold.json in the data folder.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub refit: Option<Option<PathBuf>>,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: AgreeFormat,
+}
+
+/// How agreement is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum AgreeFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// Markdown.
+    Md,
+    /// One JSON object.
+    Json,
+    /// One line per value.
+    Tsv,
+}
+
+pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
+    let decisions = decisions_of(&args.paths)?;
+    let opening = common.opening();
+    let model = if args.model || args.refit.is_some() {
+        let (meter, stop) = (Meter::default(), stop_on_signal()?);
+        let setup = Setup::open(&opening, &|progress| meter.show(progress), &stop)?;
+        let material = Material::new(&setup.questions, &setup.corpus);
+        let model = judged(&setup, &material, &decisions, &meter, &stop)?;
+        if stop.is_set() {
+            writeln!(io::stderr(), "parallax: interrupted; the verdicts so far are stored")?;
+            return Ok(interrupted());
+        }
+        Some(model)
+    } else {
+        None
+    };
+    let items = items(&decisions, model.as_ref());
+    let shown = model.as_ref().filter(|_| args.model);
+    let fitted = match (&args.refit, &model) {
+        (Some(place), Some(model)) => {
+            let mut fitted = refit(&items, model)?;
+            // What was fitted before is part of the verdicts that this was fitted on.
+            let earlier = opening.threshold.as_deref().map(Fitted::read).transpose()?;
+            if let (Ok(calibration), Some(earlier)) =
+                (&mut fitted.calibration, earlier.and_then(|earlier| earlier.calibration))
+            {
+                *calibration = calibration.after(&earlier);
+            }
+            let place = place.clone().unwrap_or_else(|| opening.data_dir.join("threshold.json"));
+            write_threshold(&place, &fitted, model)?;
+            Some((fitted, place.display().to_string()))
+        }
+        _ => None,
+    };
+    let sheet = Sheet {
+        table: &table(&items, shown),
+        queue: &queue(&items, shown),
+        model: model.as_ref(),
+        refit: fitted.as_ref().map(|(fitted, place)| (fitted, place.as_str())),
+    };
+    let text = match args.format {
+        AgreeFormat::Text => sheet.text(),
+        AgreeFormat::Md => sheet.markdown(),
+        AgreeFormat::Tsv => sheet.tsv(),
+        AgreeFormat::Json => format!("{:#}\n", sheet.json()),
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the threshold with its provenance.
+fn write_threshold(place: &Path, fitted: &Refit, model: &Model) -> anyhow::Result<()> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let mut card = json!({
+        "fitted_on": "human labels",
+        "date": now.ok().and_then(|now| date_text(now.as_millis() as u64)),
+        "detector": model.detector,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    if let (Some(card), Some(figures)) = (card.as_object_mut(), fitted.json().as_object()) {
+        card.extend(figures.clone());
+    }
+    let unwritable = || format!("{} cannot be written", place.display());
+    if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).with_context(unwritable)?;
+    }
+    replace(place, format!("{card:#}\n").as_bytes()).with_context(unwritable)
+}
+
+/// The detector's verdicts on all labelled pairs. Pairs whose passage the corpus no longer holds with the same text are skipped and
+/// counted, and so are pairs on which the detector fails.
+fn judged(
+    setup: &Setup,
+    material: &Material<'_>,
+    decisions: &[Decision],
+    meter: &Meter,
+    stop: &Stop,
+) -> anyhow::Result<Model> {
+    let detector = setup.detector()?;
+    let mut pairs: HashMap<(String, String), Option<Passage>> = HashMap::new();
+    // Of two opposite statements both are read, for the decision is on both.
+    let mut sides: HashSet<(String, [String; 2])> = HashSet::new();
+    for one in decisions {
+        let passage = material.passage(one);
+        let question = material.question(&one.question).filter(|question| question.sides().is_some());
+        let opposite =
+            question.and_then(|question| <[String; 2]>::try_from(question.perspectives.clone()).ok());
+        if let Some(both) = opposite.filter(|both| passage.is_some() && both.contains(&one.perspective)) {
+            for statement in &both {
+                pairs.entry((one.text.clone(), statement.clone())).or_insert_with(|| passage.clone());
+            }
+            sides.insert((one.text.clone(), both));
+        }
+        pairs.entry((one.text.clone(), one.perspective.clone())).or_insert(passage);
+    }
+    let all = pairs.len();
+    let known: Vec<((String, String), Passage)> =
+        pairs.into_iter().filter_map(|(pair, passage)| Some((pair, passage?))).collect();
+    let gone = all - known.len();
+    if gone > 0 {
+        let what = count(gone, "pair has", "pairs have");
+        writeln!(
+            io::stderr(),
+            "parallax: {what} no verdict, because this corpus does not hold the passage with the text that was labelled"
+        )?;
+    }
+    let (done, total) = (AtomicU64::new(0), known.len() as u64);
+    let readings = on_all(setup.judging(), known.len(), stop, |i| {
+        let ((_, statement), passage) = &known[i];
+        let reading = setup.verdicts.read(detector.as_ref(), passage, statement, stop);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        meter.show(Progress { job: Job::Judging, done, total });
+        reading
+    });
+    let rule = detector.rule();
+    let mut model =
+        Model { detector: detector.key().to_owned(), threshold: detector.threshold(), ..Model::default() };
+    model.heads = (!rule.about.decided_elsewhere).then(|| rule.heads.clone());
+    let mut failed: Vec<DetectError> = Vec::new();
+    let mut read: HashMap<(String, String), detect::Reading> = HashMap::new();
+    for ((pair, _), reading) in known.into_iter().zip(readings) {
+        match reading {
+            Ok(reading) => {
+                model.p.insert(pair.clone(), rule.single(&reading));
+                read.insert(pair, reading);
+            }
+            Err(error) => failed.push(error),
+        }
+    }
+    for (text, both) in sides {
+        let [first, second] = both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())));
+        let Some(decision) = first.zip(second).and_then(|(first, second)| rule.decide([first, second]))
+        else {
+            continue;
+        };
+        model.decisions.push((text.clone(), both.clone(), decision));
+        for (place, statement) in both.into_iter().enumerate() {
+            let supports = decision.outcome.supports(place);
+            model.joint.insert((text.clone(), statement), (supports, decision.supports(place) as f32));
+        }
+    }
+    if let Some(first) = failed.first() {
+        let what = count(failed.len(), "pair has", "pairs have");
+        writeln!(io::stderr(), "parallax: {what} no verdict; the first: {first}")?;
+    }
+    if let Some(note) = detector.usage() {
+        writeln!(io::stderr(), "parallax: {note}")?;
+    }
+    Ok(model)
+}

@@ -1,0 +1,254 @@
+//! The parser of the whole command line, and which command it runs.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::cli::annotate::{self, Annotate};
+use crate::cli::corpus::{self, CorpusCommand};
+use crate::cli::detect::{self, Detect, Statements};
+use crate::cli::eval::{self, args::Eval};
+use crate::cli::explore::{self, ConfigAction, Demo, Frame};
+use crate::cli::job;
+use crate::cli::manual;
+use crate::cli::models::{self, Models};
+use crate::cli::options::Common;
+use crate::cli::search::{self, Search};
+use crate::remote::Place;
+use crate::report::safe::line;
+
+/// See what several retrievers bring up on a contentious question, and which side each passage supports.
+#[derive(Debug, Parser)]
+#[command(name = "parallax", version, about, long_about = None)]
+pub struct Args {
+    /// Options that every command understands.
+    #[command(flatten)]
+    pub common: Common,
+    /// The question to open the explorer with.
+    pub question: Vec<String>,
+    /// The command. Default: explore.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Open the explorer (the default).
+    Explore {
+        /// The question to begin with.
+        question: Vec<String>,
+    },
+    /// Rank, judge and measure for one question, without the explorer.
+    Search(Search),
+    /// Turn questions into two opposite statements, one JSON object a line. With --llm, a language model writes those that no rule makes.
+    Statements(Statements),
+    /// Judge pairs of passage and statement from a file.
+    Detect(Detect),
+    /// List the prompts that language models get, or print one as a file for --prompt.
+    Prompts {
+        /// A name from the list.
+        name: Option<String>,
+    },
+    /// Measure finished runs or lanes over a question set.
+    Eval(Eval),
+    /// Label by hand: projects, and the journals that hold the labels.
+    Annotate(Annotate),
+    /// Manage corpora: import, make from the web, list, describe, remove, add vectors.
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
+    /// List, download and check encoders and detectors.
+    Models(Models),
+    /// Play keys in the explorer and print the screen.
+    Frame(Frame),
+    /// Play a recorded session in the explorer. Default: a tour of about two minutes.
+    Demo(Demo),
+    /// Check or show the configuration of the explorer, or print its path.
+    Config {
+        /// What to do with the configuration.
+        #[command(subcommand)]
+        action: ConfigAction,
+    },
+    /// Print the completions of a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of the program, or of one of its commands, for `man -l -`.
+    Man {
+        /// The command's words, such as `annotate agree`.
+        command: Vec<String>,
+        /// Print the page docs/commands.md instead.
+        #[arg(long, hide = true, conflicts_with = "command")]
+        markdown: bool,
+    },
+}
+
+/// Parses the command line and runs it.
+pub fn main() -> ExitCode {
+    let args = match parsed() {
+        Ok(args) => args,
+        Err(mut error) => {
+            hide(&mut error);
+            // Help and version are answers, not errors.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(args) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            // The error may quote a file, which may hold control characters.
+            let lines: Vec<String> = format!("parallax: {error:#}").lines().map(line).collect();
+            let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The command line, with what of it was typed.
+fn parsed() -> Result<Args, clap::Error> {
+    let matches = Args::command().try_get_matches()?;
+    let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))?;
+    args.common.typed = typed(&matches);
+    Ok(args)
+}
+
+/// The names of the options that were typed, before the command or after it.
+fn typed(matches: &ArgMatches) -> Vec<String> {
+    let below = std::iter::successors(Some(matches), |above| above.subcommand().map(|(_, below)| below));
+    let named = |all: &ArgMatches| {
+        let ids = all.ids().map(|id| id.as_str());
+        let typed = ids.filter(|id| all.value_source(id) == Some(ValueSource::CommandLine));
+        typed.map(str::to_owned).collect::<Vec<_>>()
+    };
+    below.flat_map(named).collect()
+}
+
+/// The command line is repeated where it is wrong, and the address of an engine may hold a password.
+fn hide(error: &mut clap::Error) {
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return };
+    if let Some(kind) = Place::meant(value.trim()) {
+        let shown = format!("{}…", kind.prefix());
+        error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Args { common, question, command } = args;
+    job::start_log(&common)?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "started");
+    if (common.questions.len() > 1 || common.labels.len() > 1) && !matches!(command, Some(Command::Eval(_))) {
+        anyhow::bail!("several --questions or --labels are for `parallax eval`; name one file each");
+    }
+    match command {
+        None => {
+            if let Some(meant) = meant(&question) {
+                anyhow::bail!(
+                    "there is no command `{}`; did you mean `{meant}`? (To ask it as a question: parallax explore {})",
+                    question[0],
+                    question.join(" ")
+                );
+            }
+            explore::run(&common, &question)
+        }
+        Some(Command::Explore { question }) => explore::run(&common, &question),
+        Some(Command::Search(search)) => search::run(&common, &search),
+        Some(Command::Statements(statements)) => detect::statements(&common, &statements),
+        Some(Command::Detect(detect)) => detect::run(&common, &detect),
+        Some(Command::Prompts { name }) => detect::prompts(&common, name.as_deref()),
+        Some(Command::Eval(eval)) => eval::run(&common, &eval),
+        Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
+        Some(Command::Corpus(command)) => corpus::run(&common, &command),
+        Some(Command::Models(args)) => models::run(&common, &args),
+        Some(Command::Demo(demo)) => explore::demo(&common, &demo),
+        Some(Command::Frame(frame)) => explore::frame(&common, &frame),
+        Some(Command::Config { action }) => explore::config(&common, &action),
+        Some(Command::Man { markdown: true, .. }) => {
+            io::stdout().write_all(manual::markdown(Args::command()).as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Man { command, .. }) => manual::man(Args::command(), &command),
+        Some(Command::Completions { shell }) => manual::completions(&mut Args::command(), shell),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let written = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let serialised = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    written.or(serialised) == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// The subcommand that the first word was probably meant to be. Alone, or before a quoted argument, the word may be two edits away.
+/// Before plain words it may be one edit away (two letters swapped count as one), if the name has four letters or more and the
+/// words contain no question mark.
+fn meant(words: &[String]) -> Option<String> {
+    let [word, rest @ ..] = words else { return None };
+    let command = rest.is_empty() || rest.iter().any(|argument| argument.contains(' '));
+    if !command && words.iter().any(|word| word.contains('?')) {
+        return None;
+    }
+    let names = Args::command().get_subcommands().map(|one| one.get_name().to_owned()).collect::<Vec<_>>();
+    names.into_iter().find(|name| {
+        let near = if command {
+            name.len().abs_diff(word.len()) <= 1 && strsim::levenshtein(name, word) <= 2
+        } else {
+            name.len() > 3 && strsim::osa_distance(name, word) == 1
+        };
+        near && name.chars().next() == word.chars().next()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_commands_is_the_one_made_from_the_parser() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        let made = manual::markdown(Args::command());
+        assert!(
+            page == made,
+            "docs/commands.md is out of date; run: cargo run -- man --markdown > docs/commands.md"
+        );
+    }
+
+    #[test]
+    fn every_option_of_the_parser_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    fn meant_by(line: &[&str]) -> Option<String> {
+        meant(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_mistyped_subcommand_is_recognised_and_a_word_of_its_own_is_not() {
+        assert_eq!(meant_by(&["serach"]).as_deref(), Some("search"));
+        assert_eq!(meant_by(&["evl"]).as_deref(), Some("eval"));
+        assert_eq!(meant_by(&["serach", "Should zoos be banned?"]).as_deref(), Some("search"));
+        assert_eq!(meant_by(&["zoos"]), None);
+        assert_eq!(meant_by(&["nuclear"]), None);
+        assert_eq!(meant_by(&[]), None);
+    }
+
+    #[test]
+    fn before_plain_words_one_edit_or_two_letters_swapped_make_a_command_and_a_question_mark_a_question() {
+        for word in ["serch", "searhc", "searchh", "eearch"] {
+            let found = meant_by(&[word, "zoos"]);
+            assert_eq!(found.as_deref(), Some("search").filter(|_| word.starts_with('s')), "{word}");
+        }
+        assert_eq!(meant_by(&["evla", "berds"]).as_deref(), Some("eval"));
+        assert_eq!(meant_by(&["serch", "for", "aliens?"]), None);
+        assert_eq!(meant_by(&["May", "zoos", "exist"]), None);
+        assert_eq!(meant_by(&["may", "zoos", "exist"]), None);
+        assert_eq!(meant_by(&["Should", "zoos", "be", "banned"]), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! Corpora from and to other machines: `corpus from-web` makes one from pages of the web, `corpus push` loads one into an engine.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::options::Common;
+use crate::engine::{Opening, Setup};
+use crate::question::set;
+use crate::remote;
+use crate::remote::{Place, PushError, Pushed, RemoteError, open};
+use crate::report::safe;
+use crate::report::thousands;
+use crate::web::{self, Manners, Provider, Search, Store, Summary, WebError};
+use crate::work::Stop;
+
+/// How many pages to fetch by default.
+const PAGES: usize = 50;
+/// How many unread pages are listed with their reason.
+const LISTED: usize = 10;
+
+/// `parallax corpus from-web`
+#[derive(Debug, clap::Args)]
+pub struct FromWeb {
+    /// The question. Default: every question of --questions, with a corpus each.
+    pub question: Option<String>,
+    /// What finds the pages: searxng:URL (an instance of SearXNG), serper (key in PARALLAX_SERPER_KEY), brave (key in
+    /// PARALLAX_BRAVE_KEY), or urls:FILE (a list of addresses, one per line).
+    #[arg(long, value_name = "PROVIDER")]
+    pub provider: Provider,
+    /// The name of the corpus. Default: made from the question.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// How many pages to fetch, from 1 to 1000. Default: 50, or the whole list.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub pages: Option<u16>,
+    /// The pause in seconds between two requests to one host; a longer Crawl-delay in its robots.txt wins.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=120))]
+    pub delay: u8,
+    /// Also fetch from private networks and from this machine.
+    #[arg(long)]
+    pub allow_private: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// No page was found or read, or the pages cannot be stored.
+pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
+    common.online("a corpus from the web")?;
+    let data = common.opening().data_dir;
+    let questions = match (&args.question, common.questions.first()) {
+        (Some(question), _) => vec![question.trim().to_owned()],
+        (None, Some(file)) => set::read(file)?.into_iter().map(|question| question.text).collect(),
+        (None, None) => bail!("name a question, or a set of them with --questions"),
+    };
+    if questions.iter().any(String::is_empty) {
+        bail!("the question is empty");
+    }
+    let mut names: Vec<String> = questions.iter().map(|question| called(question)).collect();
+    match &args.name {
+        Some(name) if names.len() == 1 => names = vec![name.clone()],
+        Some(_) => bail!("--name is for one question; with several, each corpus is named after its question"),
+        None => {}
+    }
+    // All errors in the arguments are reported before the first request.
+    let places = names.iter().map(|name| web::place(&data, name)).collect::<Result<Vec<_>, _>>()?;
+    let search = args.provider.open()?;
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
+    let mut failed = 0;
+    for (question, place) in questions.iter().zip(&places) {
+        match one(args, question, search.as_ref(), place, &meter, &stop) {
+            Ok(true) => {}
+            Ok(false) | Err(WebError::Stopped(_)) => {
+                writeln!(io::stderr(), "parallax: stopped; run the same command again to resume")?;
+                return Ok(interrupted());
+            }
+            Err(error) if questions.len() == 1 => return Err(error.into()),
+            Err(error) => {
+                failed += 1;
+                writeln!(
+                    io::stderr(),
+                    "parallax: {}: {}",
+                    safe::line(question),
+                    safe::line(&error.to_string())
+                )?;
+            }
+        }
+    }
+    if failed > 0 {
+        bail!("{failed} of {} questions have no corpus", questions.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the corpus of one question. Returns whether it is complete.
+fn one(
+    args: &FromWeb,
+    question: &str,
+    search: &dyn Search,
+    place: &Path,
+    meter: &Meter,
+    stop: &Stop,
+) -> Result<bool, WebError> {
+    let usual = if matches!(args.provider, Provider::Urls(_)) { usize::MAX } else { PAGES };
+    let wanted = args.pages.map_or(usual, usize::from);
+    let manners = Manners {
+        delay: std::time::Duration::from_secs(args.delay.into()),
+        allow: if args.allow_private { web::anywhere } else { web::public },
+        ..Manners::default()
+    };
+    let mut store = Store::open(place)?;
+    let summary =
+        web::gather(question, search, wanted, manners, &mut store, &|progress| meter.show(progress), stop)?;
+    let printed = print(question, &search.name(), &summary);
+    printed.map_err(|reason| WebError::Keep { path: "standard output".into(), reason })?;
+    if summary.passages == 0 && !summary.stopped {
+        return Err(WebError::NoText(summary.pages));
+    }
+    Ok(!summary.stopped)
+}
+
+fn print(question: &str, provider: &str, summary: &Summary) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (shown, provider) = (safe::line(question), safe::line(provider));
+    writeln!(out, "question    {shown}")?;
+    writeln!(
+        out,
+        "searched    {}, {provider}; the web changes, so another day gives other pages",
+        summary.searched
+    )?;
+    writeln!(
+        out,
+        "pages       {}, {} asked for in this run",
+        thousands(summary.pages as u64),
+        summary.fetched
+    )?;
+    for (end, count) in &summary.ends {
+        writeln!(out, "            {count} {}", end.name())?;
+    }
+    if summary.repeats > 0 {
+        writeln!(
+            out,
+            "            {} of them repeat the text of another page and were skipped",
+            summary.repeats
+        )?;
+    }
+    for (url, _, why) in summary.unread.iter().take(LISTED) {
+        writeln!(out, "not read    {}: {}", safe::line(url), safe::line(why))?;
+    }
+    if let Some(more) = summary.unread.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        writeln!(out, "            and {more} more; pages.jsonl beside the corpus has all")?;
+    }
+    writeln!(out, "passages    {}", thousands(summary.passages as u64))?;
+    if summary.passages > 0 {
+        let corpus = quoted(&summary.corpus.display().to_string());
+        writeln!(out, "open it     parallax --corpus {corpus} {}", quoted(&shown))?;
+    }
+    if !summary.stopped && summary.ends.contains_key(&web::End::Failed) {
+        writeln!(out, "again       the same command retries the failed pages")?;
+    }
+    out.flush()
+}
+
+/// Quoted for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", safe::line(text).replace('\'', "'\\''"))
+}
+
+/// `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
+fn called(question: &str) -> String {
+    let mut name = String::new();
+    for word in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if name.chars().count() + word.chars().count() > 48 {
+            break;
+        }
+        if !name.is_empty() {
+            name.push('-');
+        }
+        name.push_str(&word.to_lowercase());
+    }
+    let hash = &blake3::hash(question.as_bytes()).to_hex()[..6];
+    if name.is_empty() { hash.to_owned() } else { format!("{name}-{hash}") }
+}
+
+/// `parallax corpus push`
+#[derive(Debug, clap::Args)]
+pub struct Push {
+    /// The target: milvus:URL/COLLECTION or os:URL/INDEX, created if it does not exist. Secrets are read from
+    /// PARALLAX_MILVUS_TOKEN, PARALLAX_OPENSEARCH_USER and PARALLAX_OPENSEARCH_PASSWORD, or PARALLAX_OPENSEARCH_KEY.
+    pub place: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The target is no address, its server fails, or the corpus cannot be opened or embedded.
+pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
+    common.online("an index elsewhere")?;
+    let place = Place::parse(&args.place).map_err(|expected| anyhow::anyhow!("expected {expected}"))?;
+    let engine = open(&place)?;
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
+    let show = |progress| meter.show(progress);
+    let Opening { corpus, data_dir, .. } = common.opening();
+    let opened = Setup::open(&Opening { corpus, data_dir, ..Opening::default() }, &show, &stop);
+    // A stopped step may return any error; what it had finished is stored.
+    let stopped = || stop.is_set().then_some(interrupted());
+    let setup = match (opened, stopped()) {
+        (_, Some(code)) => return Ok(code),
+        (opened, None) => opened?,
+    };
+    let encoder = setup.encoder(None)?;
+    // A server that is down, or an index of another kind, is reported before the corpus is embedded.
+    let made = match (engine.prepare(encoder.dimensions(), &stop), stopped()) {
+        (_, Some(code)) => return Ok(code),
+        (made, None) => made?,
+    };
+    match (setup.embed(None, &show, &stop), stopped()) {
+        (_, Some(code)) => return Ok(code),
+        (embedded, None) => embedded?,
+    }
+    let vectors = setup.vectors(None)?.ok_or_else(|| anyhow::anyhow!("the corpus has no vectors"))?;
+    let pushed = remote::push(engine.as_ref(), made, &setup.corpus, (encoder.key(), &vectors), &show, &stop);
+    let Pushed { new, changed, left, there } = match pushed {
+        Err(PushError::Remote(RemoteError::Stopped(_))) => {
+            writeln!(
+                io::stderr(),
+                "stopped; what was sent stays on the server, and the same command resumes"
+            )?;
+            return Ok(interrupted());
+        }
+        pushed => pushed?,
+    };
+    let mut out = io::stdout().lock();
+    if made {
+        writeln!(out, "made {place}")?;
+    }
+    match new + changed {
+        0 => writeln!(out, "nothing to do: all {left} passages are there already")?,
+        _ => writeln!(out, "{new} passages new, {changed} changed, {left} unchanged")?,
+    }
+    let others = there.saturating_sub((new + changed + left) as u64);
+    if others > 0 {
+        writeln!(out, "{others} more are there that this corpus does not hold; they were not touched")?;
+    }
+    writeln!(out, "lanes: {place}@by=vectors and {place}@by=bm25")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_corpus_is_called_after_its_question() {
+        assert!(called("Should zoos be banned?").starts_with("should-zoos-be-banned-"));
+        assert_ne!(called("Should zoos be banned?"), called("Should zoos be banned"));
+        assert_eq!(called("???").len(), 6);
+        assert!(called(&"very long words ".repeat(40)).len() < 64);
+    }
+
+    #[test]
+    fn what_is_to_be_typed_survives_a_shell() {
+        assert_eq!(quoted("what's `this`?"), "'what'\\''s `this`?'");
+    }
+}

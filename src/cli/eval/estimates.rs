@@ -1,0 +1,198 @@
+//! The estimates behind `--correct`: which units count, a row a lane and a row a difference, and what is said of them.
+
+use std::collections::HashMap;
+
+use anyhow::bail;
+use serde_json::json;
+
+use super::corrected::{Bench, Figure, Unit};
+use crate::annotate::sample::{Gap, Share, labelled_prefix};
+use crate::measure::ppi::{
+    Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
+};
+use crate::report::table::{Cell, Row, Table};
+
+/// The suite of these tables.
+const SUITE: &str = "corrected";
+/// The level of the intervals.
+const LEVEL: f64 = 0.95;
+
+impl Bench<'_> {
+    /// The units of a row in the order of the draw, then those that were not drawn.
+    fn arranged(&self, units: &[Option<Unit>]) -> (Vec<(usize, Unit)>, Vec<Unit>) {
+        let places: HashMap<&str, usize> =
+            self.sample.draw.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+        let (mut drawn, mut rest) = (Vec::new(), Vec::new());
+        for (question, unit) in self.questions.iter().zip(units) {
+            let Some(unit) = unit else { continue };
+            match places.get(question.id.as_str()) {
+                Some(place) => drawn.push((*place, *unit)),
+                None => rest.push(*unit),
+            }
+        }
+        drawn.sort_by_key(|(place, _)| *place);
+        (drawn, rest)
+    }
+
+    /// How many units at the beginning of the draw are labelled.
+    fn prefix(&self, lane: &str, drawn: &[(usize, Unit)]) -> anyhow::Result<usize> {
+        let shares: Vec<Share> = drawn.iter().map(|(_, unit)| unit.share).collect();
+        let (whole, gap) = labelled_prefix(&shares);
+        let name = |at: usize| {
+            let place = drawn[at].0;
+            format!("question {} of the draw, \"{}\"", place + 1, self.project.questions[place].text)
+        };
+        let pooled = self.project.lanes.iter().any(|own| own == lane || lane.contains(own.as_str()));
+        let beside = if pooled {
+            String::new()
+        } else {
+            format!(" (the project holds {}, not this lane)", self.project.lanes.join(", "))
+        };
+        let folder = self.place.display();
+        match gap {
+            None => Ok(whole),
+            Some(Gap::HalfDone(at)) => bail!(
+                "{folder}: {} is half done: {} of {} passages of {lane} are labelled{beside}; label the rest, or undo these labels, as \
+                 only the whole beginning of a draw is drawn at random",
+                name(at),
+                shares[at].labelled,
+                shares[at].of
+            ),
+            Some(Gap::Skipped(at, later)) => bail!(
+                "{folder}: {} was skipped: none of its passages of {lane} is labelled{beside}, and {} has labels; label it, as only the \
+                 beginning of a draw is drawn at random",
+                name(at),
+                name(later)
+            ),
+        }
+    }
+
+    /// A figure of every lane, then the differences: a switched lane from its plain form, any other from the first.
+    pub fn sheet(
+        &self,
+        figure: &Figure,
+        target: Target,
+        k: usize,
+        few: &mut Option<(String, PpiError)>,
+    ) -> anyhow::Result<Option<Table>> {
+        let names: Vec<String> = self.lanes.recipes.iter().map(ToString::to_string).collect();
+        let mut rows: Vec<(String, Vec<Option<Unit>>, bool)> = Vec::new();
+        for (name, units) in names.iter().zip(&figure.units) {
+            rows.push((name.clone(), units.clone(), false));
+        }
+        for (lane, plain) in self.lanes.plain_forms().into_iter().enumerate().skip(1) {
+            let base = plain.unwrap_or(0);
+            let less = |(one, other): (&Option<Unit>, &Option<Unit>)| Some((*one)?.less((*other)?));
+            let units = figure.units[lane].iter().zip(&figure.units[base]).map(less).collect();
+            rows.push((format!("{} − {}", names[lane], names[base]), units, true));
+        }
+        let (mut printed, mut exact, mut still) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, units, difference) in rows {
+            let (drawn, rest) = self.arranged(&units);
+            let n = self.prefix(&name, &drawn)?;
+            let labelled: Vec<Labelled> = drawn[..n]
+                .iter()
+                .filter_map(|(_, unit)| Some(Labelled { value: unit.labelled?, prediction: unit.expected }))
+                .collect();
+            let others: Vec<f64> =
+                drawn[n..].iter().map(|(_, unit)| unit).chain(&rest).map(|unit| unit.expected).collect();
+            let estimate = if difference { corrected_difference } else { corrected_mean };
+            let made = match estimate(&labelled, &others, target, LEVEL) {
+                Ok(made) => made,
+                Err(error) => {
+                    if !units.iter().all(Option::is_none) {
+                        few.get_or_insert((name, error));
+                    }
+                    continue;
+                }
+            };
+            let values: Vec<f64> = labelled.iter().map(|unit| unit.value).collect();
+            let alone = match made.method {
+                Method::LabelsAlone => made,
+                Method::Corrected(_) => labels_alone(&values, made.units, target, LEVEL)?,
+            };
+            if made.method == Method::LabelsAlone && made.labelled < made.units {
+                exact.push(name.clone());
+            } else if made.half_width() == 0.0 && made.labelled < made.units {
+                still.push(name.clone());
+            }
+            let judged = units.iter().flatten().map(|unit| unit.expected).sum::<f64>() / made.units as f64;
+            printed.push(row(name, &made, &alone, judged));
+        }
+        if printed.is_empty() {
+            return Ok(None);
+        }
+        let mut notes = Vec::new();
+        if !exact.is_empty() {
+            notes.push(format!(
+                "{}: fewer than five labelled questions have another value than the rest: the exact interval of the labels alone \
+                 (Clopper–Pearson)",
+                exact.join(", ")
+            ));
+        }
+        if !still.is_empty() {
+            notes.push(format!(
+                "{}: all labelled questions leave the same residual, so the interval has no width; label more",
+                still.join(", ")
+            ));
+        }
+        let columns = [&figure.name, "labels alone", "model alone", "λ", "n", "N", "width"];
+        let mut table = self.lanes.table(SUITE, self.questions.iter().copied(), k, self.shares.get())?;
+        table.label_source = "by hand on drawn questions, correcting the model".into();
+        if let Some(made) = table.provenance.as_object_mut() {
+            let (seed, drawn) = (self.sample.seed, self.sample.draw.len());
+            let target = if target == Target::These { "these" } else { "population" };
+            made.insert(
+                "correct".into(),
+                json!({"seed": seed, "drawn": drawn, "of": self.sample.of, "target": target}),
+            );
+        }
+        Ok(Some(Table { columns: columns.map(str::to_owned).to_vec(), rows: printed, notes, ..table }))
+    }
+
+    /// What every table of these says.
+    pub fn about(&self, target: Target) -> Vec<String> {
+        let count = self.sample.of;
+        let target = match target {
+            Target::These => {
+                format!("target: the mean of exactly these {count} questions (N, where all have the figure)")
+            }
+            Target::Population => format!("target: the mean of the questions that these {count} stand for"),
+        };
+        vec![
+            target,
+            format!(
+                "prediction-powered inference (PPI++): n of {} questions drawn with seed {} are labelled; λ is the weight of the model, 0 to \
+                 1; width is that of the interval against labels alone",
+                self.sample.draw.len(),
+                self.sample.seed
+            ),
+        ]
+    }
+}
+
+fn row(lane: String, made: &Estimate, alone: &Estimate, judged: f64) -> Row {
+    let cell = |made: &Estimate| Cell {
+        mean: made.mean,
+        interval: Some((made.interval.low, made.interval.high)),
+        n: made.labelled,
+        ..Cell::default()
+    };
+    let bare = |mean: f64| Cell { mean, n: made.units, ..Cell::default() };
+    let number = |count: usize| Cell { count: true, ..bare(count as f64) };
+    let weight = match made.method {
+        Method::Corrected(weight) => Some(bare(weight)),
+        Method::LabelsAlone => None,
+    };
+    let width = (alone.half_width() > 0.0).then(|| bare(made.half_width() / alone.half_width()));
+    let cells = vec![
+        Some(cell(made)),
+        Some(cell(alone)),
+        Some(bare(judged)),
+        weight,
+        Some(number(made.labelled)),
+        Some(number(made.units)),
+        width,
+    ];
+    Row { lane, cells, ..Row::default() }
+}

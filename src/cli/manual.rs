@@ -1,0 +1,157 @@
+//! What is made from the parser: manual pages, shell completions, and the page `docs/commands.md`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Arg;
+use clap_mangen::Man;
+
+/// Prints the page of the program, or of the command that the words name.
+///
+/// # Errors
+/// There is no such command.
+pub fn man(mut command: clap::Command, words: &[String]) -> anyhow::Result<ExitCode> {
+    command.build();
+    let mut page = &command;
+    for (i, word) in words.iter().enumerate() {
+        let Some(next) = page.find_subcommand(word) else {
+            let names: Vec<&str> = page.get_subcommands().map(clap::Command::get_name).collect();
+            let of = ["parallax".to_owned()].into_iter().chain(words[..i].iter().cloned());
+            let of = of.collect::<Vec<_>>().join(" ");
+            if names.is_empty() {
+                bail!("`{of}` has no commands; leave `{word}` out");
+            }
+            bail!("`{of}` has no command `{word}`; there are {}", names.join(", "));
+        };
+        page = next;
+    }
+    let mut roff = Vec::new();
+    let version = concat!("parallax ", env!("CARGO_PKG_VERSION"));
+    Man::new(page.clone()).source(version).render(&mut roff)?;
+    io::stdout().write_all(&roff)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the completions of a shell.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn completions(command: &mut clap::Command, shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
+    // clap_complete panics where it cannot write, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, "parallax", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What stands above the commands on their page.
+const HEAD: &str = "\
+# Commands
+
+`parallax` without a command opens the explorer. `parallax COMMAND --help` prints what this page says of a command.
+
+<!-- This page is generated: parallax man --markdown > docs/commands.md -->
+
+Results go to standard output; progress, notes and errors go to standard error.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | a check failed: a mean below `--fail-under`, failed questions without `--allow-failed`, a damaged journal, a wrong configuration, rows that were not imported |
+| 2 | an error: a wrong option, a file that cannot be read, a lane that failed in `search` |
+| 128 + N | interrupted by signal N: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; what was finished is stored, and the same command continues |
+
+An option wins over its environment variable.
+";
+
+/// The page of all commands and their options.
+pub fn markdown(mut command: clap::Command) -> String {
+    command.build();
+    let mut page = HEAD.to_owned();
+    let global = |arg: &&Arg| arg.is_global_set();
+    page += "\n## Options of every command\n\n";
+    page += &table(command.get_arguments().filter(global));
+    for one in command.get_subcommands().filter(|one| one.get_name() != "help") {
+        section(one, "parallax", 2, &mut page);
+    }
+    page
+}
+
+/// A command's own section, and those of its subcommands.
+fn section(command: &clap::Command, above: &str, level: usize, page: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let own = || command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+    let own = || own().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()));
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let end = if about.ends_with('.') { "" } else { "." };
+    *page += &format!("\n{} {name}\n\n{about}{end}\n", "#".repeat(level));
+    let subcommands: Vec<_> =
+        command.get_subcommands().filter(|one| one.get_name() != "help" && !one.is_hide_set()).collect();
+    if subcommands.is_empty() {
+        let values = own().filter(|arg| arg.is_positional()).map(|arg| format!(" {}", shown(arg)));
+        *page += &format!("\n`{name} [OPTIONS]{}`\n", values.collect::<String>());
+    }
+    if own().next().is_some() {
+        *page += &format!("\n{}", table(own()));
+    }
+    subcommands.iter().for_each(|one| section(one, &name, level + 1, page));
+}
+
+/// A row an option: how it is typed, what it does, its default and its environment variable.
+fn table<'a>(options: impl Iterator<Item = &'a Arg>) -> String {
+    let mut text = "| option | meaning | default |\n| --- | --- | --- |\n".to_owned();
+    for arg in options {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        // A default that depends on other options stands in the help.
+        let (meaning, depends) = help.split_once(" Default: ").unwrap_or((&help, ""));
+        let mut meaning = meaning.to_owned();
+        if !meaning.ends_with('.') {
+            meaning.push('.');
+        }
+        let values: Vec<_> = arg.get_possible_values().into_iter().filter(|one| !one.is_hide_set()).collect();
+        let takes = arg.get_action().takes_values();
+        if takes && !values.is_empty() {
+            let one = |value: &clap::builder::PossibleValue| match value.get_help() {
+                Some(help) => {
+                    format!("`{}`: {}", value.get_name(), lower(help.to_string().trim_end_matches('.')))
+                }
+                None => format!("`{}`", value.get_name()),
+            };
+            meaning += &format!(" Values: {}.", values.iter().map(one).collect::<Vec<_>>().join("; "));
+        }
+        if let Some(variable) = arg.get_env() {
+            meaning += &format!(" Environment: `{}`.", variable.to_string_lossy());
+        }
+        let defaults = arg.get_default_values().iter().filter(|_| takes);
+        let defaults =
+            defaults.filter(|value| !value.is_empty()).map(|value| format!("`{}`", value.to_string_lossy()));
+        let default = match depends.trim_end_matches('.') {
+            "" => defaults.collect::<Vec<_>>().join(", "),
+            depends => depends.to_owned(),
+        };
+        text += &format!(
+            "| `{}` | {} | {} |\n",
+            shown(arg).replace('|', "\\|"),
+            meaning.replace('|', "\\|"),
+            default.replace('|', "\\|")
+        );
+    }
+    text
+}
+
+/// An option as it is typed, such as `-k <K>` or `[QUESTION]...`.
+fn shown(arg: &Arg) -> String {
+    arg.to_string()
+}
+
+/// With a small first letter, unless the word is a name such as `MRecall`.
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,284 @@
+//! Options that several commands share. They stand below every command, so that each command can name them.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use crate::api::cache_folder;
+use crate::detect::{Choice, LabelSource};
+use crate::engine::recipe::escaped;
+use crate::engine::{Opening, Recipe};
+use crate::expand::Kind;
+use crate::project::Variant;
+use crate::tui::config::Source;
+use crate::tui::theme::Look;
+
+/// Options that every command understands.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Common {
+    /// The passages: a file (.jsonl, .csv, .tsv, or results of rank_llm or BERDS), a folder of texts, or a name from `parallax
+    /// corpus list`. Default: the passages in the --lane run:FILE files, otherwise the built-in sample.
+    #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
+    pub corpus: Option<PathBuf>,
+    /// The question set: BERDS, BEIR or PIR JSONL, a TSV of id and question, or TREC topics; `eval` averages over several.
+    /// Default: the questions of the sample, if it is the corpus.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
+    pub questions: Vec<PathBuf>,
+    /// Labels: a TSV table or TREC diversity qrels; a missing label means no (complete) or unjudged (positives). Default: the
+    /// labels of the sample, if it is the corpus.
+    #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
+    pub labels: Vec<String>,
+    /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its
+    /// class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere.
+    #[arg(long, global = true, value_name = "WHAT", default_value_t)]
+    pub detector: Choice,
+    /// Which classes of a detector from path: or hf: mean support and opposition, if its own names do not show it: SUPPORTS or
+    /// SUPPORTS,OPPOSES.
+    #[arg(long, global = true, value_name = "CLASSES")]
+    pub classes: Option<String>,
+    /// A threshold fitted on labels (annotate agree --refit). Default: the detector's own.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub detector_threshold: Option<PathBuf>,
+    /// Which labels count. Default: auto.
+    #[arg(long, global = true, value_enum, value_name = "SOURCE")]
+    pub label_source: Option<LabelSource>,
+    /// A statement that answers the question; repeat for more. Default: those of the question set, otherwise two made by rules.
+    #[arg(long = "perspective", global = true, value_name = "TEXT")]
+    pub perspectives: Vec<String>,
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION,
+    /// os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25, minilm and hybrid.
+    #[arg(long = "lane", global = true, value_name = "RECIPE")]
+    pub lane: Vec<Recipe>,
+    /// Lanes by name, separated by commas: bm25,minilm,hybrid,run:FILE.
+    #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
+    pub lanes: Vec<Recipe>,
+    /// A language model that expands queries, reads, and judges with --detector llm: the address of an OpenAI-compatible
+    /// server, such as http://localhost:11434/v1, or gguf:FILE. The server's key is read from PARALLAX_LLM_KEY. Default: none.
+    #[arg(long, global = true, value_name = "URL|gguf:FILE", env = "PARALLAX_LLM")]
+    pub llm: Option<String>,
+    /// The name of the model on the server of --llm. Recorded replies of other models do not count then. Default: any model's.
+    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_LLM_MODEL")]
+    pub llm_model: Option<String>,
+    /// How many requests to the language model run at once, from 1 to 64. Default: 4.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub at_once: Option<u16>,
+    /// A prompt in place of a built-in one: a file like those that `parallax prompts` prints, or a name that it lists, such as
+    /// detect-one-shot; repeat for more.
+    #[arg(long = "prompt", global = true, value_name = "FILE|NAME")]
+    pub prompts: Vec<PathBuf>,
+    /// Contact no server: fetch nothing, ask no language model or search engine elsewhere, and look for none on this machine.
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Recorded replies (JSONL) instead of a language model. Default: those of the sample, if it is the corpus.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
+    pub replies: Option<PathBuf>,
+    /// Recorded answers of a reader (JSONL: question, k, answer) instead of a model.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub answers: Option<PathBuf>,
+    /// A model that reads: a folder with an extractive reader (reader.json, reader.onnx) or a T5 for Fusion-in-Decoder
+    /// (config.json).
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "answers")]
+    pub reader: Option<PathBuf>,
+    /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Default: the journals of this corpus.
+    #[arg(long = "journal", global = true, value_name = "FILE|FOLDER")]
+    pub journals: Vec<PathBuf>,
+    /// Your name as an annotator.
+    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_ANNOTATOR")]
+    pub annotator: Option<String>,
+    /// How many passages at the top of a list count.
+    #[arg(short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
+    pub k: u16,
+    /// The folder for indices, vectors and verdicts. Default: the cache folder of your system.
+    #[arg(long, global = true, value_name = "FOLDER", env = "PARALLAX_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Write a log to this file; RUST_LOG says what it holds, such as parallax=debug. Default: parallax.log in the data folder if
+    /// RUST_LOG is set, otherwise none.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// The configuration of the explorer, a TOML file. Default: the file that `parallax config path` names.
+    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The colours of the explorer. Default: the theme of the configuration.
+    #[arg(long, global = true, value_enum, value_name = "NAME")]
+    pub theme: Option<Look>,
+    /// Use no colours; short for --theme mono.
+    #[arg(long, global = true, conflicts_with = "theme")]
+    pub no_color: bool,
+    /// Draw marks in plain ASCII instead of geometric shapes.
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// The names of the options that were typed, without those from the environment or by default.
+    #[arg(skip)]
+    pub typed: Vec<String>,
+}
+
+impl Common {
+    /// Whether an option was typed. `name` is the name of its field.
+    pub fn is_typed(&self, name: &str) -> bool {
+        self.typed.iter().any(|typed| typed == name)
+    }
+
+    /// What the engine opens.
+    pub fn opening(&self) -> Opening {
+        let home = directories::ProjectDirs::from("", "", "parallax");
+        // A cache may be emptied to make room. Labels by hand cannot be made again, so they go elsewhere.
+        let own = home.as_ref().filter(|_| self.data_dir.is_none());
+        let annotations = own.map(|home| home.data_dir().join("annotate"));
+        Opening {
+            corpus: self.corpus.clone(),
+            questions: self.questions.first().cloned(),
+            labels: self.labels.first().cloned(),
+            runs: self.recipes().iter().filter_map(Recipe::run).cloned().collect(),
+            detector: self.detector(),
+            threshold: self.detector_threshold.clone(),
+            data_dir: self.data_dir.clone().unwrap_or_else(cache_folder),
+            llm: self.llm.clone().map(|llm| (llm, self.llm_model.clone().unwrap_or_default())),
+            llm_model: self.llm_model.clone(),
+            offline: self.offline,
+            at_once: self.at_once.map(usize::from),
+            replies: self.replies.clone(),
+            prompts: self.prompts.clone(),
+            answers: self.answers.clone(),
+            reader: self.reader.clone(),
+            journals: self.journals.clone(),
+            annotator: self.annotator.clone(),
+            annotations,
+        }
+    }
+
+    /// Whether servers may be contacted, for a command that does nothing else.
+    ///
+    /// # Errors
+    /// They may not: `--offline` was given.
+    pub fn online(&self, what: &str) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.offline, "--offline: {what} needs a server; leave it out");
+        Ok(())
+    }
+
+    /// The detector, with the classes that were named.
+    pub fn detector(&self) -> Choice {
+        match (self.detector.clone(), &self.classes) {
+            (Choice::Custom { source, supports: None }, Some(classes)) => {
+                Choice::Custom { source, supports: Some(classes.clone()) }
+            }
+            (choice, _) => choice,
+        }
+    }
+
+    /// The option that names a reader, if one was typed.
+    pub fn reads(&self) -> Option<&'static str> {
+        let named = [("--answers", &self.answers), ("--reader", &self.reader)];
+        named.into_iter().find(|(_, path)| path.is_some()).map(|(option, _)| option)
+    }
+
+    /// The lanes that were named, if any.
+    pub fn named_recipes(&self) -> Vec<Recipe> {
+        self.lanes.iter().chain(&self.lane).cloned().collect()
+    }
+
+    /// The lanes, left to right.
+    pub fn recipes(&self) -> Vec<Recipe> {
+        let all = self.named_recipes();
+        if all.is_empty() { Recipe::defaults() } else { all }
+    }
+
+    /// Which labels count; unless one was named, passage by passage the most trusted.
+    pub fn source(&self) -> LabelSource {
+        self.label_source.unwrap_or_default()
+    }
+
+    /// Where the configuration of the explorer comes from. Options win over NO_COLOR, and that over the file.
+    pub fn configuration(&self) -> Source {
+        let home = directories::ProjectDirs::from("", "", "parallax");
+        let usual = home.map(|home| home.config_dir().join("config.toml"));
+        let plain = self.no_color || std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+        Source {
+            path: self.config.clone().or(usual),
+            named: self.config.is_some(),
+            look: self.theme.or(plain.then_some(Look::Mono)),
+            ascii: self.ascii,
+        }
+    }
+
+    /// The marks to print.
+    pub fn glyphs(&self) -> crate::report::marks::Glyphs {
+        use crate::report::marks::Glyphs;
+        if self.ascii { Glyphs::Ascii } else { Glyphs::Shapes }
+    }
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+    /// A table with a header.
+    Tsv,
+}
+
+/// Switches for all lanes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SwitchArgs {
+    /// Reorder by MMR with this λ, from 0 (diverse) to 1 (relevant). Default: off.
+    #[arg(long, value_name = "LAMBDA", conflicts_with = "diversify")]
+    pub mmr: Option<String>,
+    /// Expand the query: perspectives, keqe, csqe or rm3. Default: off.
+    #[arg(long, value_name = "KIND")]
+    pub expand: Option<Kind>,
+    /// Project the query: pap, pap-plus, cast, add, concat, dual-sum or tri-sum. Default: off.
+    #[arg(long, value_name = "KIND")]
+    pub pap: Option<Variant>,
+    /// The statement to project toward: its number from 1, or =TEXT. Default: 2.
+    #[arg(long, value_name = "N", requires = "pap")]
+    pub toward: Option<String>,
+    /// Reorder by the verdicts: xquad or pm2, with @λ if you like. Default: off.
+    #[arg(long, value_name = "KIND")]
+    pub diversify: Option<String>,
+}
+
+impl SwitchArgs {
+    /// The recipes with these switches added, unless they have their own. A lane that cannot use a switch goes without it, with a
+    /// message.
+    ///
+    /// # Errors
+    /// The value of a switch is wrong, or no lane can use it.
+    pub fn applied(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
+        let mut wanted: Vec<(&str, String)> = Vec::new();
+        wanted.extend(self.mmr.as_ref().map(|lambda| ("--mmr", format!("mmr@{lambda}"))));
+        wanted.extend(self.expand.map(|kind| ("--expand", kind.to_string())));
+        let toward = self.toward.as_deref().unwrap_or("2").trim();
+        let toward = match toward.strip_prefix('=') {
+            Some(text) => format!("={}", escaped(text)),
+            None => toward.to_owned(),
+        };
+        let option = if self.toward.is_some() { "--pap with --toward" } else { "--pap" };
+        wanted.extend(self.pap.map(|variant| (option, format!("{variant}@{toward}"))));
+        wanted.extend(self.diversify.clone().map(|kind| ("--diversify", kind)));
+        let mut switched = recipes.clone();
+        for (option, name) in wanted {
+            let given = format!("hybrid+{name}").parse::<Recipe>();
+            let given = given.map_err(|error| anyhow::anyhow!("{option}: expected {}", error.expected()))?;
+            let mut without = Vec::new();
+            for recipe in &mut switched {
+                match format!("{}+{name}", recipe.plain()).parse::<Recipe>() {
+                    Ok(_) => recipe.switches = recipe.switches.clone().or(&given.switches),
+                    Err(error) => without.push((recipe.to_string(), error.expected().to_owned())),
+                }
+            }
+            match without.first() {
+                Some((_, expected)) if without.len() == switched.len() => {
+                    anyhow::bail!("{option}: no lane can use it; expected {expected}")
+                }
+                Some(_) => {
+                    let lanes: Vec<&str> = without.iter().map(|(lane, _)| lane.as_str()).collect();
+                    eprintln!("parallax: {option} does not apply to {}", lanes.join(", "));
+                }
+                None => {}
+            }
+        }
+        Ok(switched)
+    }
+}

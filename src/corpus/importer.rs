@@ -1,0 +1,285 @@
+//! What all importers share (the position in the source, the sink, and the columns that hold id, title and text), and the importer of
+//! records: JSON lines (BEIR, Pyserini, Sphere), CSV, TSV, and DPR's `psgs_w100.tsv`.
+//!
+//! Known column names are those of published collections: BEIR (`_id`, `title`, `text`), Pyserini (`id`, `contents`), DPR (`id`,
+//! `text`, `title`), Sphere (`id`, `title`, `raw`, `url`). All other columns become metadata. A quoted field of a CSV may contain line
+//! breaks, one of a TSV may not.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::store::Passage;
+use crate::input::{Expected, InputError, Lines, excerpt, fields};
+use crate::work::{Job, Progress};
+
+/// A passage's position in its source.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// Its item (line, row or file), from 1. Passages of one item are consecutive.
+    pub item: usize,
+    /// Whether everything before this item was valid.
+    pub clean: bool,
+    /// The share of the source read so far, from 0 to 1; 0 if unknown.
+    pub share: f32,
+}
+
+impl At {
+    /// The progress after `taken` passages. The total is extrapolated from the share read.
+    pub fn progress(self, taken: u64) -> Progress {
+        // The first block says too little about the length of the passages.
+        let total = if self.share < 0.01 { 0 } else { (taken as f64 / f64::from(self.share)).round() as u64 };
+        Progress { job: Job::Importing, done: taken, total }
+    }
+}
+
+/// Why the sink refused a passage.
+#[derive(Debug)]
+pub enum Refused {
+    /// The passage is invalid. The importer reports it and goes on.
+    Bad(Expected),
+    /// No more passages are wanted. The importer stops.
+    Enough,
+}
+
+/// Receives the passages of an importer.
+pub type Sink<'a> = &'a mut dyn FnMut(At, Passage) -> Result<(), Refused>;
+
+/// Columns for the id; the first one present counts.
+const IDS: [&str; 3] = ["_id", "id", "docid"];
+/// Columns for the title.
+const TITLES: [&str; 1] = ["title"];
+/// Columns for the text.
+const TEXTS: [&str; 3] = ["text", "contents", "raw"];
+
+/// Column names given by the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// Column of the id.
+    pub id: Option<String>,
+    /// Column of the title.
+    pub title: Option<String>,
+    /// Column of the text.
+    pub text: Option<String>,
+}
+
+/// The columns used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Column of the id.
+    pub id: String,
+    /// Column of the title, if there is one.
+    pub title: Option<String>,
+    /// Column of the text.
+    pub text: String,
+}
+
+impl Columns {
+    /// Chooses among the columns present.
+    ///
+    /// # Errors
+    /// No column fits the id or the text, or one that the user named is missing.
+    pub fn among<'a>(&self, there: impl Iterator<Item = &'a str> + Clone) -> Result<Taken, Expected> {
+        let found = |given: &Option<String>, usual: &[&str]| match given {
+            Some(name) => there.clone().find(|column| column == name),
+            None => usual.iter().find_map(|name| there.clone().find(|column| column == name)),
+        };
+        let need = |given: &Option<String>, usual: &[&str], what: &str| {
+            found(given, usual).map(str::to_owned).ok_or_else(|| {
+                let name = given.clone().unwrap_or_else(|| usual.join("`, `"));
+                format!(
+                    "`{name}` for the {what} (there is {}; another can be named with `parallax corpus add FILE --{what} NAME`)",
+                    listed(there.clone())
+                )
+            })
+        };
+        let title = match &self.title {
+            Some(_) => Some(need(&self.title, &TITLES, "title")?),
+            None => found(&None, &TITLES).map(str::to_owned),
+        };
+        Ok(Taken { id: need(&self.id, &IDS, "id")?, title, text: need(&self.text, &TEXTS, "text")? })
+    }
+}
+
+fn listed<'a>(columns: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = columns.take(12).map(excerpt).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+impl Taken {
+    /// For the user: `id: _id, title: title, text: text`.
+    pub fn described(&self) -> String {
+        let title = self.title.as_deref().unwrap_or("none");
+        format!("id: {}, title: {title}, text: {}", self.id, self.text)
+    }
+
+    /// Builds a passage from the fields of an object.
+    ///
+    /// # Errors
+    /// A field is missing or has the wrong type, or the id is empty.
+    pub fn passage(&self, mut fields: Map<String, Value>) -> Result<Passage, Expected> {
+        let missing = |name: &str| format!("a field `{name}`, as on the first line");
+        let id = match fields.remove(&self.id).ok_or_else(|| missing(&self.id))? {
+            Value::String(id) => id,
+            Value::Number(id) => id.to_string(),
+            _ => return Err(format!("a text or number in `{}`", self.id).into()),
+        };
+        if id.trim().is_empty() {
+            return Err(format!("an `{}` that is not empty", self.id).into());
+        }
+        // A text may be empty: published corpora contain such passages.
+        let Value::String(text) = fields.remove(&self.text).ok_or_else(|| missing(&self.text))? else {
+            return Err(format!("a text in `{}`", self.text).into());
+        };
+        let title = match self.title.as_ref().and_then(|title| fields.remove(title)) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(title)) => title,
+            Some(_) => return Err("a text as title".into()),
+        };
+        let mut metadata = match fields.remove("metadata") {
+            Some(Value::Object(object)) => object,
+            None | Some(Value::Null) => Map::new(),
+            Some(other) => Map::from_iter([("metadata".to_owned(), other)]),
+        };
+        metadata.extend(fields);
+        Ok(Passage { id, title, text, metadata })
+    }
+}
+
+/// Describes a JSONL file by its first line: `BEIR JSONL (id: _id, title: title, text: text)`.
+///
+/// # Errors
+/// The file cannot be read, or the first line is not an object with an id and a text.
+pub fn recognised_jsonl(path: &Path, columns: &Columns) -> Result<String, InputError> {
+    first_line(Lines::open(path)?, "JSONL", |line| {
+        let taken = object(line).and_then(|first| columns.among(first.keys().map(String::as_str)))?;
+        let kind = match (taken.id.as_str(), taken.text.as_str()) {
+            ("_id", "text") => "BEIR JSONL",
+            (_, "contents") => "Pyserini JSONL",
+            (_, "raw") => "Sphere JSONL",
+            _ => "JSONL",
+        };
+        Ok(format!("{kind} ({})", taken.described()))
+    })
+}
+
+/// Describes a table by its header: `CSV (id: id, title: none, text: text)`.
+///
+/// # Errors
+/// The file cannot be read, or the header names no id or no text.
+pub fn recognised_table(path: &Path, separator: char, columns: &Columns) -> Result<String, InputError> {
+    let kind = if separator == ',' { "CSV" } else { "TSV" };
+    first_line(open(path, separator)?, kind, |line| {
+        let (names, taken) = header(line, separator, columns)?;
+        let kind = if separator == '\t' && names == ["id", "text", "title"] { "DPR TSV" } else { kind };
+        Ok(format!("{kind} ({})", taken.described()))
+    })
+}
+
+fn first_line(
+    mut lines: Lines,
+    kind: &str,
+    describe: impl Fn(&str) -> Result<String, Expected>,
+) -> Result<String, InputError> {
+    let described = match lines.next_line()? {
+        Some(line) => describe(line.text),
+        None => Ok(format!("empty {kind}")),
+    };
+    match described {
+        Ok(text) => lines.end().map(|()| text),
+        Err(expected) => {
+            lines.bad(expected);
+            lines.end().map(|()| String::new())
+        }
+    }
+}
+
+/// Reads every passage after line `done` into `sink`.
+///
+/// # Errors
+/// A line is not a JSON object, has no id or no text, or the sink refuses the passage.
+pub fn read_jsonl(path: &Path, columns: &Columns, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+    // Lines may have different fields; the columns are chosen anew only where the last choice does not fit.
+    let mut last: Option<Taken> = None;
+    each_passage(Lines::open(path)?, done, sink, |line| {
+        let fields = object(line)?;
+        let taken = match last.take() {
+            Some(taken) if fields.contains_key(&taken.text) && fields.contains_key(&taken.id) => taken,
+            _ => columns.among(fields.keys().map(String::as_str))?,
+        };
+        last.insert(taken).passage(fields)
+    })
+}
+
+/// Reads every row after line `done` into `sink`.
+///
+/// # Errors
+/// There is no header, a row has another number of fields, or the sink refuses a passage.
+pub fn read_table(
+    path: &Path,
+    separator: char,
+    columns: &Columns,
+    done: usize,
+    sink: Sink<'_>,
+) -> Result<(), InputError> {
+    let mut lines = open(path, separator)?;
+    let first = lines.next_line()?.map(|line| header(line.text, separator, columns));
+    let (names, taken) = match first {
+        None => return lines.end(),
+        Some(Ok(header)) => header,
+        Some(Err(expected)) => {
+            lines.bad(expected);
+            return lines.end();
+        }
+    };
+    each_passage(lines, done, sink, |row| {
+        let fields = fields(row, separator)?;
+        if fields.len() != names.len() {
+            return Err(format!("{} fields, as the header has, and not {}", names.len(), fields.len()).into());
+        }
+        let is_taken =
+            |name: &String| *name == taken.id || *name == taken.text || Some(name) == taken.title.as_ref();
+        let present = names.iter().zip(fields).filter(|(name, field)| is_taken(name) || !field.is_empty());
+        taken.passage(present.map(|(name, field)| (name.clone(), Value::String(field))).collect())
+    })
+}
+
+/// Hands the passage of every line after `done` to `sink` and collects the bad lines.
+fn each_passage(
+    mut lines: Lines,
+    done: usize,
+    sink: Sink<'_>,
+    mut passage: impl FnMut(&str) -> Result<Passage, Expected>,
+) -> Result<(), InputError> {
+    lines.skip_to(done)?;
+    while let Some(line) = lines.next_line()? {
+        let at = At { item: line.number, clean: line.clean, share: line.share };
+        let taken = match passage(line.text) {
+            Ok(passage) => sink(at, passage),
+            Err(expected) => Err(Refused::Bad(expected)),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(Refused::Bad(expected)) => lines.bad(expected),
+            Err(Refused::Enough) => return Ok(()),
+        }
+    }
+    lines.end()
+}
+
+fn object(line: &str) -> Result<Map<String, Value>, Expected> {
+    serde_json::from_str(line)
+        .map_err(|error| format!("a JSON object with an id, a text and perhaps a title ({error})").into())
+}
+
+fn open(path: &Path, separator: char) -> Result<Lines, InputError> {
+    if separator == ',' { Lines::rows(path) } else { Lines::open(path) }
+}
+
+/// The names of the columns, and which of them are taken.
+fn header(row: &str, separator: char, columns: &Columns) -> Result<(Vec<String>, Taken), Expected> {
+    let names: Vec<String> = fields(row, separator)?.iter().map(|name| name.trim().to_owned()).collect();
+    let expected = |Expected(wanted)| Expected(format!("a header that names {wanted}"));
+    let taken = columns.among(names.iter().map(String::as_str)).map_err(expected)?;
+    Ok((names, taken))
+}

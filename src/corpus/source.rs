@@ -1,0 +1,298 @@
+//! A file or folder the user named, recognised as one of the formats, and how it is read.
+//!
+//! Importers read item by item (a line, a row, a file): memory does not grow with the source, and an interrupted import resumes
+//! after the last whole item.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{self, chunks};
+use super::importer::{Columns, Sink};
+use super::store::{Fingerprint, Passage};
+use super::{importer, results};
+use crate::input::{self, InputError};
+
+/// To be changed whenever an importer would read the same file into other passages.
+const IMPORTERS: &str = "parallax-import-2";
+
+/// The format of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// One JSON object a line: BEIR, Pyserini, Sphere.
+    Jsonl,
+    /// Comma-separated values with a header.
+    Csv,
+    /// Tab-separated values with a header: DPR.
+    Tsv,
+    /// A folder of text files.
+    Folder,
+    /// Results of rank_llm or BERDS: the passages they contain.
+    Results,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Jsonl => "JSONL",
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::Folder => "folder of texts",
+            Format::Results => "results of rank_llm or BERDS",
+        })
+    }
+}
+
+/// How the user wants a source read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The format, if the file name does not show it.
+    pub format: Option<Format>,
+    /// Column names that are not the usual ones.
+    pub columns: Columns,
+    /// Whether texts are cut into passages of 100 words. A folder's always are.
+    pub segment: bool,
+}
+
+/// A corpus as its owner stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file or folder; several files only for [`Format::Results`].
+    paths: Vec<PathBuf>,
+    /// Its format.
+    pub format: Format,
+    columns: Columns,
+    segment: bool,
+}
+
+/// Path, size and time of a file: enough to notice a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    path: PathBuf,
+    bytes: u64,
+    modified_ns: u128,
+}
+
+impl Source {
+    /// Recognises a file or folder.
+    ///
+    /// # Errors
+    /// As [`Source::wanted`].
+    pub fn recognise(path: &Path) -> Result<Self, InputError> {
+        Self::wanted(path, Wanted::default())
+    }
+
+    /// Recognises a file or folder, read as `wanted`.
+    ///
+    /// # Errors
+    /// It does not exist, or is neither a folder nor a file of a known format.
+    pub fn wanted(path: &Path, wanted: Wanted) -> Result<Self, InputError> {
+        if input::is_standard_input(path) {
+            let reason = "a corpus is read more than once; write it to a file first".into();
+            return Err(InputError::Unreadable { path: "standard input".into(), reason });
+        }
+        let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
+        // A folder in BEIR's layout.
+        let packed = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
+        let path = packed.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
+        let format = match (path.is_dir(), wanted.format, input::ending(&path)) {
+            (true, None | Some(Format::Folder), _) => Format::Folder,
+            (false, Some(format), _) if format != Format::Folder => format,
+            (false, None, Some("jsonl" | "json" | "ndjson")) if results::is_results(&path)? => {
+                Format::Results
+            }
+            (false, None, Some("jsonl" | "json" | "ndjson")) => Format::Jsonl,
+            (false, None, Some("csv")) => Format::Csv,
+            (false, None, Some("tsv")) => Format::Tsv,
+            (is_folder, Some(format), _) => {
+                let what = if is_folder { "a folder" } else { "a file" };
+                let reason = format!("{what}, which cannot be read as {format}");
+                return Err(InputError::Unreadable { path, reason });
+            }
+            _ => {
+                let reason = "expected a corpus: .jsonl, .csv or .tsv (perhaps with .gz or .zst), or a folder of .txt, .md and .html files; name the format with `parallax corpus add FILE --format FORMAT`";
+                return Err(InputError::Unreadable { path, reason: reason.into() });
+            }
+        };
+        let segment = wanted.segment && format != Format::Folder;
+        Ok(Source { paths: vec![path], format, columns: wanted.columns, segment })
+    }
+
+    /// The passages contained in result files: at least one, with full paths.
+    pub fn results(paths: Vec<PathBuf>) -> Self {
+        Source { paths, format: Format::Results, columns: Columns::default(), segment: false }
+    }
+
+    /// The file or folder; the first of several.
+    pub fn path(&self) -> &Path {
+        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// All its files, or its folder.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// A name for the user: `arguana` for `…/arguana/corpus.jsonl`.
+    pub fn name(&self) -> String {
+        if self.paths.len() > 1 {
+            return format!("{} runs", self.paths.len());
+        }
+        let stem = input::stem(self.path());
+        let parent = self.path().parent().and_then(Path::file_name);
+        match (stem.as_str(), parent) {
+            ("corpus" | "articles" | "passages", Some(parent)) => parent.to_string_lossy().into_owned(),
+            _ => stem,
+        }
+    }
+
+    /// The recognised format, with the columns used.
+    ///
+    /// # Errors
+    /// Its first line cannot be read.
+    pub fn recognised(&self) -> Result<String, InputError> {
+        let path = self.path();
+        let described = match self.format {
+            Format::Jsonl => importer::recognised_jsonl(path, &self.columns)?,
+            Format::Csv => importer::recognised_table(path, ',', &self.columns)?,
+            Format::Tsv => importer::recognised_table(path, '\t', &self.columns)?,
+            Format::Folder => "folder of .txt, .md and .html files".into(),
+            Format::Results => format!("{}: the passages they contain", self.format),
+        };
+        let cut = self.segment || self.format == Format::Folder;
+        Ok(if cut {
+            format!("{described}; cut into passages of {} words", super::folder::WORDS)
+        } else {
+            described
+        })
+    }
+
+    /// Reads all passages after the first `done` items into `sink`.
+    ///
+    /// # Errors
+    /// The source does not follow its format.
+    pub fn read(&self, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+        if !self.segment {
+            return self.read_whole(done, sink);
+        }
+        self.read_whole(done, &mut |at, whole| {
+            // A passage without words stays one passage, as without cutting.
+            let mut cut = chunks(&whole.text).peekable();
+            let none = cut.peek().is_none().then(String::new);
+            for (i, text) in cut.chain(none).enumerate() {
+                sink(at, Passage { id: format!("{}#{}", whole.id, i + 1), text, ..whole.clone() })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_whole(&self, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+        let path = self.path();
+        match self.format {
+            Format::Jsonl => importer::read_jsonl(path, &self.columns, done, sink),
+            Format::Csv => importer::read_table(path, ',', &self.columns, done, sink),
+            Format::Tsv => importer::read_table(path, '\t', &self.columns, done, sink),
+            Format::Folder => folder::read(path, done, sink),
+            Format::Results => results::read(&self.paths, done, sink),
+        }
+    }
+
+    /// Path, size and time of every file.
+    ///
+    /// # Errors
+    /// A file cannot be inspected.
+    pub fn listing(&self) -> Result<Vec<Listed>, InputError> {
+        let files = match self.format {
+            Format::Folder => folder::files(self.path())?,
+            _ => self.paths.clone(),
+        };
+        files
+            .into_iter()
+            .map(|path| {
+                let about = path.metadata().map_err(|error| InputError::unreadable(&path, &error))?;
+                let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                Ok(Listed { bytes: about.len(), modified_ns: modified.unwrap_or_default().as_nanos(), path })
+            })
+            .collect()
+    }
+
+    /// Identifies the source by path and the way it is read.
+    pub fn key(&self) -> String {
+        let mut all = blake3::Hasher::new();
+        for path in &self.paths {
+            all.update(path.to_string_lossy().as_bytes()).update(b"\n");
+        }
+        all.update(self.way().as_bytes());
+        all.finalize().to_hex()[..24].to_owned()
+    }
+
+    /// Identifies the content, which is read in full, and the way it is read.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn fingerprint(&self, listing: &[Listed]) -> Result<Fingerprint, InputError> {
+        let mut all = blake3::Hasher::new();
+        all.update(self.way().as_bytes());
+        for Listed { path, .. } in listing {
+            let mut one = blake3::Hasher::new();
+            // Not mapped: a file truncated meanwhile is an error then instead of a bus error, and memory stays small.
+            let read = File::open(path).and_then(|file| one.update_reader(file).map(|_| ()));
+            read.map_err(|error| InputError::unreadable(path, &error))?;
+            // Only the path inside the source counts, so a moved corpus keeps its index.
+            let inside = path.strip_prefix(self.path()).unwrap_or(Path::new(""));
+            all.update(inside.to_string_lossy().as_bytes()).update(one.finalize().as_bytes());
+        }
+        Ok(Fingerprint(all.finalize().to_hex()[..24].to_owned()))
+    }
+
+    /// Everything besides the bytes that decides which passages result.
+    fn way(&self) -> String {
+        let packed = |path: &PathBuf| path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        // A packed file's extension decides how it is read; other names do not count.
+        let packed: Vec<_> =
+            self.paths.iter().map(|path| path.extension().filter(|_| packed(path))).collect();
+        format!("{IMPORTERS} {:?} {:?} {packed:?} {}", self.format, self.columns, self.segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::{Job, Progress};
+
+    #[test]
+    fn an_import_extrapolates_its_total_from_the_share_read() {
+        let folder = tempfile::tempdir().unwrap();
+        // Words that hardly compress, so the archive has many blocks too.
+        let text = |i: usize| {
+            let hash = |j: usize| blake3::hash(&[i.to_le_bytes(), j.to_le_bytes()].concat()).to_hex();
+            (0..4).map(|j| format!("{} ", hash(j))).collect::<String>()
+        };
+        let line = |i: usize| format!("{{\"_id\": \"{i}\", \"text\": \"{}\"}}\n", text(i));
+        let lines: String = (0..20_000).map(line).collect();
+        let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
+        for (name, bytes) in [("c.jsonl", lines.as_bytes()), ("c.jsonl.zst", &packed)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let source = Source::wanted(&path, Wanted::default()).unwrap();
+            let (mut taken, mut last) = (0, Progress { job: Job::Importing, done: 0, total: 0 });
+            let mut halves = Vec::new();
+            source
+                .read(0, &mut |at, _| {
+                    taken += 1;
+                    last = at.progress(taken);
+                    if taken == 10_000 {
+                        halves.push(last.total);
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!((last.done, last.total), (20_000, 20_000), "{name}");
+            assert!((16_000..=20_200).contains(&halves[0]), "{name}: {halves:?}");
+        }
+    }
+}

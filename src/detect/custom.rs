@@ -1,0 +1,385 @@
+//! A custom cross-encoder: any folder with a network for sequence classification, trained on inference (NLI) or stance.
+//!
+//! The passage is the premise, the statement the hypothesis. A passage longer than the window is read in windows that overlap by
+//! half. A `joint.json` beside the weights holds fitted parameters of the decision; else stated defaults hold.
+
+use std::path::Path;
+
+use tokenizers::Tokenizer;
+
+use super::cross_encoder::Cosines;
+use super::decision::DetectError;
+use super::detector::Detector;
+use super::rule::{Reading, Rule, Window};
+use super::text::{Frame, STATEMENT, reserved, text};
+use crate::corpus::Passage;
+use crate::encode::family::{Classifier, Config, Weights, weight_files};
+use crate::encode::registry::{Named, Source};
+use crate::encode::tokens::{self, windows};
+use crate::encode::{EncodeError, card};
+use crate::input::InputError;
+use crate::work::{Stop, Stopped};
+
+/// A cross-encoder from a folder or the hub.
+pub struct CustomCrossEncoder {
+    key: String,
+    classifier: Classifier,
+    classes: Classes,
+    tokenizer: Tokenizer,
+    frame: Frame,
+    window: usize,
+    rule: Rule,
+    /// Where the rule weighs the built-in encoder's cosine.
+    cosines: Option<Cosines>,
+}
+
+/// Parameters of the decision beside a model's weights, as `tools/detector/fit.py` writes them. Without the file, the stated
+/// defaults hold.
+const JOINT: &str = "joint.json";
+
+impl CustomCrossEncoder {
+    /// Loads a model; models from the hub are below `models`. `supports` names the class that means support, and after a comma the
+    /// one that means opposition, if the model's own class names do not show them.
+    ///
+    /// # Errors
+    /// The model or a file is missing or damaged, or the class that means support is unclear.
+    pub fn load(source: &Source, supports: Option<&str>, models: &Path) -> Result<Self, InputError> {
+        let named = Named::from(source.clone());
+        let folder = named.towers(models)?.passages;
+        let config = Config::read(&folder)?;
+        let classifier = Classifier::load(&config, &mut Weights::read(&folder)?)?;
+        let labels = config.labels(classifier.classes)?;
+        let classes = Classes::find(&labels, supports, config.many_labels())
+            .map_err(|error| config.wrong(&error.to_string()))?;
+        let window = card::window(&folder, &config)?;
+        let mut tokenizer = tokens::read(&folder, window, config.vocabulary()?)?;
+        let wrong = |why: &str| config.wrong(why);
+        // Passages are cut into windows instead.
+        tokenizer.with_truncation(None).map_err(|error| wrong(&error.to_string()))?;
+        let frame =
+            Frame::of(&tokenizer).ok_or_else(|| wrong("its tokenizer does not encode pairs of texts"))?;
+        if window < frame.len() + 2 {
+            return Err(wrong(&format!("a window of {window} tokens has no room for a pair of texts")));
+        }
+        let mut hasher = blake3::Hasher::new();
+        let mut files = weight_files(&folder)?;
+        files.extend(tokens::files(&folder)?);
+        files.push(folder.join("config.json"));
+        for file in files {
+            hasher.update_mmap(&file).map_err(|error| InputError::unreadable(&file, &error))?;
+        }
+        let rule = classes.rule(named.title(), &folder)?;
+        hasher.update(format!("{classes:?} {window} {:?}", rule.windows).as_bytes());
+        let key = format!("{}-{}", named.slug(), &hasher.finalize().to_hex()[..12]);
+        let cosines = if rule.heads.engaged.b == 0.0 {
+            None
+        } else {
+            Some(Cosines::new().map_err(|e| wrong(&e.to_string()))?)
+        };
+        Ok(CustomCrossEncoder { key, classifier, classes, tokenizer, frame, window, rule, cosines })
+    }
+
+    /// The rule of a model, without loading its weights.
+    ///
+    /// # Errors
+    /// As [`CustomCrossEncoder::load`].
+    pub fn rule_of(source: &Source, supports: Option<&str>, models: &Path) -> Result<Rule, InputError> {
+        let named = Named::from(source.clone());
+        let folder = named.towers(models)?.passages;
+        let config = Config::read(&folder)?;
+        let labels = config.own_labels();
+        let classes = Classes::find(&labels, supports, config.many_labels())
+            .map_err(|error| config.wrong(&error.to_string()))?;
+        classes.rule(named.title(), &folder)
+    }
+
+    /// The logit of every class, for the first window.
+    ///
+    /// # Errors
+    /// The pair is empty or the model failed.
+    pub fn logits(&self, passage: &Passage, statement: &str) -> Result<Vec<f32>, DetectError> {
+        let mut first = None;
+        self.each_window(passage, statement, &mut |logits, _| {
+            first.get_or_insert(logits);
+            Ok(false)
+        })?;
+        first.ok_or(DetectError::Empty("passage"))
+    }
+
+    fn tokens(&self, text: &str) -> Result<Vec<u32>, DetectError> {
+        Ok(self.tokenizer.encode_fast(text, false).map_err(EncodeError::from)?.get_ids().to_vec())
+    }
+
+    /// Runs window after window, until `go_on` returns false. It gets the logits, and the words of a window that is not the whole
+    /// passage.
+    fn each_window(
+        &self,
+        passage: &Passage,
+        statement: &str,
+        go_on: &mut OnWindow<'_>,
+    ) -> Result<(), DetectError> {
+        let read = text(passage)?;
+        let mut statement_tokens = self.tokens(statement)?;
+        let room = self.window - self.frame.len();
+        // The passage gets at least half of the window.
+        statement_tokens.truncate(STATEMENT.min(room / 2));
+        if statement_tokens.is_empty() {
+            return Err(DetectError::Empty("statement"));
+        }
+        let cut = self.rule.windows.as_ref();
+        for text in cut.map_or_else(|| vec![read.clone()], |how| how.cut(&read)) {
+            let encoded = self.tokenizer.encode(text.as_str(), false).map_err(EncodeError::from)?;
+            if encoded.is_empty() {
+                continue;
+            }
+            for window in windows(encoded.len(), room - reserved(statement_tokens.len(), room)) {
+                let offsets = encoded.get_offsets();
+                let (first, last) = (offsets[window.start], offsets[window.end - 1]);
+                // Windows of sentences share the cosine of the whole passage.
+                let apart = cut.is_none() && window.len() < encoded.len();
+                let part = apart.then(|| text.get(first.0..last.1)).flatten();
+                let (ids, kinds) = self.frame.around(&encoded.get_ids()[window], &statement_tokens);
+                if !go_on(self.classifier.logits(&ids, &kinds)?, part)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Detector for CustomCrossEncoder {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
+        let mut seen = Vec::new();
+        self.each_window(passage, statement, &mut |logits, part| {
+            let cosine = match (&self.cosines, part) {
+                (None, _) => 0.0,
+                (Some(cosines), Some(part)) => cosines.of(part, statement)?,
+                (Some(cosines), None) => cosines.of(&text(passage)?, statement)?,
+            };
+            seen.push(Window { logits: self.classes.three(&logits)?, cosine });
+            Ok(!stop.is_set())
+        })?;
+        // A passage that was not read to its end has no verdict.
+        if stop.is_set() { Err(Stopped.into()) } else { Reading::new(seen) }
+    }
+}
+
+/// Gets the logits of a window, and its words where it is not the whole passage; says whether to go on.
+type OnWindow<'a> = dyn FnMut(Vec<f32>, Option<&str>) -> Result<bool, DetectError> + 'a;
+
+/// Names of the supporting class in models trained on inference or stance, in lower case.
+pub const SUPPORTS: [&str; 13] = [
+    "entailment",
+    "entail",
+    "entails",
+    "entailed",
+    "supports",
+    "support",
+    "supported",
+    "favor",
+    "favour",
+    "infavor",
+    "pro",
+    "agree",
+    "for",
+];
+
+/// Names of the class that opposes, in lower case.
+pub const OPPOSES: [&str; 13] = [
+    "contradiction",
+    "contradict",
+    "contradicts",
+    "contradicted",
+    "refutes",
+    "refute",
+    "refuted",
+    "opposes",
+    "oppose",
+    "against",
+    "con",
+    "disagree",
+    "attack",
+];
+
+/// None or several of a classifier's classes mean support, or the classes that the user named are not among them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "which of its classes means support is unclear; {}; a class is known by a name such as {}. Name yours with --classes \
+     SUPPORTS,OPPOSES (the second is optional) or as in path:FOLDER@supports={}",
+    if labels.is_empty() { "it names none".to_owned() } else { format!("they are {}", labels.join(", ")) },
+    SUPPORTS[..6].join(", "),
+    labels.first().map_or("CLASS", String::as_str)
+)]
+pub struct NoSupportClass {
+    /// The names of the classes.
+    pub labels: Vec<String>,
+}
+
+/// How a classifier's logits are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classes {
+    supports: usize,
+    opposes: Option<usize>,
+    /// Whether classes are independent, each with a probability of its own.
+    alone: bool,
+}
+
+impl Classes {
+    /// Finds the classes that mean support and opposition among `labels`, by the user's names for them (`SUPPORTS` or
+    /// `SUPPORTS,OPPOSES`) or by their meaning. A single class may measure anything, so its name must say so too.
+    ///
+    /// # Errors
+    /// None or several classes mean support, or the user names one that is not there.
+    pub fn find(labels: &[String], given: Option<&str>, many: bool) -> Result<Self, NoSupportClass> {
+        let unclear = || NoSupportClass { labels: labels.to_vec() };
+        let places = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            labels.iter().enumerate().filter(|(_, label)| wanted(label)).map(|(i, _)| i).collect()
+        };
+        let named = |name: &str| match places(&|label| label.eq_ignore_ascii_case(name)).as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        };
+        let known = |names: &[&str]| match places(&|label| names.contains(&bare(label).as_str())).as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        };
+        // A class may have a comma in its name.
+        let pair = given.filter(|given| named(given).is_none()).and_then(|given| given.split_once(','));
+        let (supports, opposes) = match (given, pair) {
+            (_, Some((supports, opposes))) => {
+                (named(supports.trim()), Some(named(opposes.trim()).ok_or_else(unclear)?))
+            }
+            (Some(given), None) => (named(given), known(&OPPOSES)),
+            (None, _) => (known(&SUPPORTS), known(&OPPOSES)),
+        };
+        let supports = supports.ok_or_else(unclear)?;
+        if opposes == Some(supports) {
+            return Err(unclear());
+        }
+        Ok(Classes { supports, opposes, alone: many || labels.len() == 1 })
+    }
+
+    /// Supports, opposes, neither: the classes that are neither of the first two count together. Without a class that opposes, its
+    /// logit is so low that it counts nothing.
+    fn three(self, logits: &[f32]) -> Result<[f32; 3], DetectError> {
+        const NOTHING: f32 = -100.0;
+        let missing = || DetectError::Model("it gave fewer classes than it names".into());
+        let own = *logits.get(self.supports).ok_or_else(missing)?;
+        let against = match self.opposes {
+            Some(class) => Some(*logits.get(class).ok_or_else(missing)?),
+            None => None,
+        };
+        if self.alone {
+            return Ok([own, against.unwrap_or(NOTHING), 0.0]);
+        }
+        let others = logits.iter().enumerate();
+        let others: Vec<f32> = others
+            .filter(|(i, _)| *i != self.supports && Some(*i) != self.opposes)
+            .map(|(_, z)| *z)
+            .collect();
+        let top = others.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let neither = if others.is_empty() {
+            own.min(against.unwrap_or(own)) + NOTHING
+        } else {
+            top + others.iter().map(|z| (z - top).exp()).sum::<f32>().ln()
+        };
+        Ok([own, against.unwrap_or(neither + NOTHING), neither])
+    }
+
+    /// The rule of a model with these classes: from the file beside it, else the stated default.
+    fn rule(self, name: &str, folder: &Path) -> Result<Rule, InputError> {
+        let rule = Rule::classifier(name, self.opposes.is_some(), self.alone);
+        let file = folder.join(JOINT);
+        if !file.exists() {
+            return Ok(rule);
+        }
+        let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
+        rule.fitted(&bytes).map_err(|error| InputError::Unreadable {
+            path: file,
+            reason: format!("it holds no parameters as tools/detector/fit.py writes them ({error}); take it away to use the defaults"),
+        })
+    }
+}
+
+/// A label's letters and digits in lower case.
+fn bare(label: &str) -> String {
+    label.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(labels: &[&str], given: Option<&str>) -> Result<Classes, NoSupportClass> {
+        Classes::find(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>(), given, false)
+    }
+
+    #[test]
+    fn the_class_that_means_support_is_found_by_its_name_in_any_order() {
+        for (labels, at) in [
+            (&["CONTRADICTION", "NEUTRAL", "ENTAILMENT"][..], 2),
+            (&["entailment", "not_entailment"], 0),
+            (&["refutes", "SUPPORTS", "not enough info"], 1),
+            (&["AGAINST", "FAVOR", "NONE"], 1),
+            (&["CON", "PRO"], 1),
+        ] {
+            assert_eq!(find(labels, None).map(|found| found.supports), Ok(at), "{labels:?}");
+        }
+        let one = Ok(Classes { supports: 0, opposes: None, alone: true });
+        assert_eq!(find(&["entailment"], None), one);
+        assert_eq!(find(&["LABEL_0"], Some("LABEL_0")), one);
+    }
+
+    #[test]
+    fn unclear_labels_are_listed_with_how_to_name_one() {
+        let message = find(&["LABEL_0", "LABEL_1"], None).unwrap_err().to_string();
+        assert!(message.contains("LABEL_0, LABEL_1") && message.contains("@supports=LABEL_0"), "{message}");
+        assert_eq!(find(&["LABEL_0", "LABEL_1"], Some("label_1")).unwrap().supports, 1);
+        assert!(find(&["LABEL_0", "LABEL_1"], Some("yes")).is_err());
+        assert!(find(&["pro", "support"], None).is_err());
+        assert!(find(&["LABEL_0"], None).unwrap_err().to_string().contains("@supports=LABEL_0"));
+    }
+
+    #[test]
+    fn the_class_that_opposes_is_found_or_named_and_the_others_count_as_neither() {
+        let three = find(&["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], None).unwrap();
+        assert_eq!(three.three(&[1.0, 2.0, 3.0]), Ok([3.0, 1.0, 2.0]));
+        let named = find(&["a", "b", "c"], Some("c,a")).unwrap();
+        assert_eq!((named.supports, named.opposes), (2, Some(0)));
+        assert!(find(&["a", "b", "c"], Some("c,x")).is_err() && find(&["a", "b"], Some("a,a")).is_err());
+        assert_eq!(find(&["a,b", "c"], Some("a,b")).unwrap().supports, 0);
+        let four = find(&["pro", "x", "y", "con"], None).unwrap();
+        let [s, o, n] = four.three(&[0.5, 1.0, 1.0, -1.0]).unwrap();
+        assert_eq!((s, o), (0.5, -1.0));
+        assert!((n - (1.0 + 2.0f32.ln())).abs() < 1e-6);
+        assert!(four.three(&[0.5]).is_err());
+        let message = find(&[], None).unwrap_err().to_string();
+        assert!(message.contains("it names none") && message.contains("--classes"), "{message}");
+    }
+
+    #[test]
+    fn probabilities_are_those_of_softmax_and_of_the_logistic_curve() {
+        let p = |classes: Classes, logits: &[f32]| {
+            let window = Window { logits: classes.three(logits).unwrap(), cosine: 0.0 };
+            Rule::classifier("x", classes.opposes.is_some(), classes.alone)
+                .single(&Reading::new(vec![window]).unwrap())
+        };
+        let three = find(&["entailment", "neutral", "contradiction"], None).unwrap();
+        assert!((p(three, &[1.0, 0.0, -1.0]) - 0.665_240_96).abs() < 1e-6);
+        assert_eq!(p(three, &[-200.0, 200.0, 0.0]), 0.0);
+        assert_eq!(p(find(&["x"], Some("x")).unwrap(), &[0.0]), 0.5);
+        let many = Classes::find(&["pro".into(), "con".into()], None, true).unwrap();
+        assert_eq!(p(many, &[0.0, 9.0]), 0.5);
+        // Two classes, support and opposition: nothing is neither.
+        assert!((p(find(&["con", "pro"], None).unwrap(), &[0.0, 1.0]) - 0.731_058_6).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,365 @@
+//! One decision on a passage and two opposite statements: does it take a side, and which?
+//!
+//! With z₁, z₂ the logits (supports, opposes, neither) of the passage with either statement and c the greater of two cosines:
+//!
+//! ```text
+//! R = σ(a·e + b·c + d)                engaged: the passage supports at least one side
+//! S = σ(t·s)                          the side is the first one
+//! P(first only) = R·S·(1 − B)         P(second only) = R·σ(−t·s)·(1 − B)
+//! P(both)       = R·B                 P(neither)     = 1 − R
+//! ```
+//!
+//! e stays when the statements are swapped, s changes its sign, and σ(−t·s) is computed as such, so swapping the statements swaps the
+//! decision to the last bit. The parameters are fitted by `tools/detector/fit.py` on development questions.
+//!
+//! `rule` holds them with all else that turns what a detector read into probabilities and decisions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::work::Stopped;
+
+/// The threshold of detectors without a fitted one: yes is likelier than no.
+pub const EVEN: f32 = 0.5;
+
+/// Why a pair has no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetectError {
+    /// The passage or the statement is empty.
+    #[error("the {0} is empty")]
+    Empty(&'static str),
+    /// The text is in a language that the detector does not read.
+    #[error("the {what} seems to be {language}, and this detector reads English only")]
+    Foreign {
+        /// The passage or the statement.
+        what: &'static str,
+        /// The language's English name.
+        language: &'static str,
+    },
+    /// The model failed.
+    #[error("the detector could not be run: {0}")]
+    Model(String),
+    /// The language model answered neither yes nor no, or not at all.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The threshold was fitted for another detector.
+    #[error(
+        "the threshold was fitted for the detector {of}, and this one is {here}; fit it again with `annotate agree --refit`"
+    )]
+    OtherThreshold {
+        /// The detector it was fitted for.
+        of: String,
+        /// The detector in use.
+        here: String,
+    },
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Logits of a passage with one statement: supports, opposes, neither.
+pub type Logits = [f32; 3];
+
+/// The fitted parameters of the decision.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Heads {
+    /// R.
+    pub engaged: EngagedHead,
+    /// S.
+    pub side: SideHead,
+    /// B: the share of engaged passages that support both sides.
+    pub both: f64,
+    /// ρ: with R below it the passage supports neither side.
+    pub rho: f64,
+    /// β: with P(both | engaged) at or above it the passage supports both.
+    pub beta: f64,
+    /// τ: with max(S, 1 − S) at or above it the side is shown. `None`: this detector shows no side.
+    pub tau: Option<f64>,
+    /// θ: P(supports statement i) at or above it counts as support where one statement is looked at by itself.
+    pub theta: f64,
+    /// The share of the development split that takes a side: what is known of a passage without a verdict.
+    #[serde(default = "usual")]
+    pub prior: f64,
+}
+
+/// The prior of detectors whose file gives none: that of the labels which the built-in detector was fitted on.
+pub(super) fn usual() -> f64 {
+    0.385
+}
+
+/// The weights of R.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct EngagedHead {
+    /// Which function e is.
+    pub form: EngagedForm,
+    /// The weight of e.
+    pub a: f64,
+    /// The weight of the cosine.
+    pub b: f64,
+    /// The constant.
+    pub d: f64,
+}
+
+/// The slope of S. A constant would favour one statement.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct SideHead {
+    /// Which function s is.
+    pub form: SideForm,
+    /// Its slope.
+    pub t: f64,
+}
+
+/// Functions of both logits that stay when the statements are swapped; sᵢ = supports − neither, oᵢ = opposes − neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngagedForm {
+    /// The greater of s₁ and s₂.
+    MaxSupports,
+    /// The greatest of all four.
+    MaxAny,
+    /// The mean over both statements of log(exp sᵢ + exp oᵢ).
+    SumAny,
+    /// log Σ exp of all four.
+    Logsum,
+    /// log(exp s₁ + exp s₂).
+    LogsumSupports,
+}
+
+/// Functions of both logits that change their sign when the statements are swapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SideForm {
+    /// (z₁supports − z₁opposes) − (z₂supports − z₂opposes).
+    SupportsOpposes,
+    /// s₁ − s₂.
+    Supports,
+    /// z₁supports − z₂supports.
+    Class,
+}
+
+/// What a passage does with two opposite statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It supports the first statement (0) or the second (1) only.
+    Side(usize),
+    /// It supports both.
+    Both,
+    /// It supports neither.
+    Neither,
+    /// It takes a side, and which one is unclear.
+    Unclear,
+}
+
+impl Outcome {
+    /// Whether the passage supports a statement, 0 or 1; `None` where that is unclear.
+    pub fn supports(self, statement: usize) -> Option<bool> {
+        match self {
+            Outcome::Side(side) => Some(side == statement),
+            Outcome::Both => Some(true),
+            Outcome::Neither => Some(false),
+            Outcome::Unclear => None,
+        }
+    }
+
+    /// In one word: `first`, `second`, `both`, `neither`, `unclear`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Side(0) => "first",
+            Outcome::Side(_) => "second",
+            Outcome::Both => "both",
+            Outcome::Neither => "neither",
+            Outcome::Unclear => "unclear",
+        }
+    }
+}
+
+/// A decision with its probabilities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// What is shown.
+    pub outcome: Outcome,
+    /// R, the probability that the passage supports at least one side.
+    pub engaged: f64,
+    /// P(first only), P(second only), P(both), P(neither).
+    pub p: [f64; 4],
+}
+
+impl Decision {
+    /// P(supports statement i): it alone, or both.
+    pub fn supports(&self, statement: usize) -> f64 {
+        self.p.get(statement).filter(|_| statement < 2).map_or(0.0, |own| own + self.p[2])
+    }
+
+    /// The same decision with the statements exchanged.
+    pub fn swapped(&self) -> Decision {
+        let outcome = match self.outcome {
+            Outcome::Side(side) => Outcome::Side(1 - side),
+            other => other,
+        };
+        let [first, second, both, neither] = self.p;
+        Decision { outcome, p: [second, first, both, neither], ..*self }
+    }
+}
+
+/// Logits of a window of a passage with both statements, and the greater of the two cosines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evidence {
+    /// With the first and the second statement.
+    pub logits: [Logits; 2],
+    /// The cosine of the passage to the nearer statement.
+    pub cosine: f32,
+}
+
+impl Heads {
+    /// Decides on a passage that was read in windows: the window with the greatest R speaks for all. `None` without windows.
+    ///
+    /// Also gives the number of that window, which is the evidence.
+    pub fn decide(&self, windows: &[Evidence]) -> Option<(Decision, usize)> {
+        let engaged = windows.iter().map(|window| self.engaged(window)).enumerate();
+        let (window, engaged) = engaged.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+        Some((self.decided(engaged, self.side_logit(&windows[window].logits)), window))
+    }
+
+    fn engaged(&self, Evidence { logits: [first, second], cosine }: &Evidence) -> f64 {
+        let over = |z: &Logits| (f64::from(z[0]) - f64::from(z[2]), f64::from(z[1]) - f64::from(z[2]));
+        let ((s1, o1), (s2, o2)) = (over(first), over(second));
+        let e = match self.engaged.form {
+            EngagedForm::MaxSupports => s1.max(s2),
+            EngagedForm::MaxAny => s1.max(o1).max(s2.max(o2)),
+            EngagedForm::SumAny => (log_add(s1, o1) + log_add(s2, o2)) / 2.0,
+            EngagedForm::Logsum => log_add(log_add(s1, o1), log_add(s2, o2)),
+            EngagedForm::LogsumSupports => log_add(s1, s2),
+        };
+        sigmoid(self.engaged.a * e + self.engaged.b * f64::from(*cosine) + self.engaged.d)
+    }
+
+    /// t·s.
+    fn side_logit(&self, [first, second]: &[Logits; 2]) -> f64 {
+        let difference = |of: &dyn Fn(&Logits) -> f64| of(first) - of(second);
+        self.side.t
+            * match self.side.form {
+                SideForm::SupportsOpposes => difference(&|z| f64::from(z[0]) - f64::from(z[1])),
+                SideForm::Supports => difference(&|z| f64::from(z[0]) - f64::from(z[2])),
+                SideForm::Class => difference(&|z| f64::from(z[0])),
+            }
+    }
+
+    fn decided(&self, engaged: f64, side: f64) -> Decision {
+        let (first, second) = (sigmoid(side), sigmoid(-side));
+        let one = engaged * (1.0 - self.both);
+        let p = [one * first, one * second, engaged * self.both, 1.0 - engaged];
+        let outcome = if engaged < self.rho {
+            Outcome::Neither
+        } else if self.both >= self.beta {
+            Outcome::Both
+        } else {
+            match self.tau {
+                Some(tau) if first >= tau && first > second => Outcome::Side(0),
+                Some(tau) if second >= tau && second > first => Outcome::Side(1),
+                _ => Outcome::Unclear,
+            }
+        };
+        Decision { outcome, engaged, p }
+    }
+}
+
+/// log(exp x + exp y), the same for (y, x) to the last bit.
+pub(super) fn log_add(x: f64, y: f64) -> f64 {
+    let (high, low) = if x >= y { (x, y) } else { (y, x) };
+    high + (low - high).exp().ln_1p()
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads() -> Heads {
+        Heads {
+            engaged: EngagedHead { form: EngagedForm::SumAny, a: 0.4, b: 10.0, d: -5.5 },
+            side: SideHead { form: SideForm::SupportsOpposes, t: 0.5 },
+            both: 0.03,
+            rho: 0.6,
+            beta: 1.0,
+            tau: Some(0.8),
+            theta: 0.34,
+            prior: 0.4,
+        }
+    }
+
+    fn seen(first: Logits, second: Logits, cosine: f32) -> Evidence {
+        Evidence { logits: [first, second], cosine }
+    }
+
+    fn one(heads: &Heads, evidence: Evidence) -> Decision {
+        heads.decide(&[evidence]).unwrap().0
+    }
+
+    #[test]
+    fn a_case_worked_by_hand() {
+        // s = (2 − 0) − (0 − 2) = 4, t·s = 2; e = (ln(e³ + e¹) + ln(e¹ + e³)) / 2 = 3.126928, cos .6.
+        let decision = one(&heads(), seen([2.0, 0.0, -1.0], [0.0, 2.0, -1.0], 0.6));
+        let engaged = 1.0 / (1.0 + (-(0.4f64 * 3.126_928_011 + 6.0 * 1.000_000_04 - 5.5)).exp());
+        assert!((decision.engaged - engaged).abs() < 1e-6, "{decision:?}");
+        assert_eq!(decision.outcome, Outcome::Side(0));
+        let side = 1.0 / (1.0 + (-2.0f64).exp());
+        assert!((decision.p[0] - decision.engaged * side * 0.97).abs() < 1e-12);
+        assert!((decision.p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((decision.supports(0) - decision.p[0] - decision.p[2]).abs() < 1e-15);
+    }
+
+    #[test]
+    fn swapping_the_statements_swaps_the_decision_to_the_last_bit() {
+        let mut value = 0.37f32;
+        let mut next = || {
+            value = (value * 997.3 + 0.17).fract();
+            value * 12.0 - 6.0
+        };
+        for _ in 0..2_000 {
+            let (first, second) = ([next(), next(), next()], [next(), next(), next()]);
+            let cosine = (next() + 6.0) / 12.0;
+            for engaged in
+                [EngagedForm::MaxSupports, EngagedForm::MaxAny, EngagedForm::SumAny, EngagedForm::Logsum]
+            {
+                for side in [SideForm::SupportsOpposes, SideForm::Supports, SideForm::Class] {
+                    let mut heads = heads();
+                    (heads.engaged.form, heads.side.form) = (engaged, side);
+                    let there = one(&heads, seen(first, second, cosine));
+                    let back = one(&heads, seen(second, first, cosine));
+                    assert_eq!(there.swapped(), back, "{engaged:?} {side:?} {first:?} {second:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unsure_side_is_unclear_and_a_text_off_the_topic_is_neither() {
+        let unsure = one(&heads(), seen([2.0, 1.8, -1.0], [1.8, 2.0, -1.0], 0.9));
+        assert_eq!(unsure.outcome, Outcome::Unclear);
+        assert_eq!(one(&heads(), seen([2.0, 0.0, 3.0], [0.0, 2.0, 3.0], 0.1)).outcome, Outcome::Neither);
+        let silent = Heads { tau: None, ..heads() };
+        assert_eq!(one(&silent, seen([9.0, 0.0, -1.0], [0.0, 9.0, -1.0], 0.9)).outcome, Outcome::Unclear);
+        let even = Heads { tau: Some(0.5), ..heads() };
+        assert_eq!(one(&even, seen([2.0, 1.0, -1.0], [2.0, 1.0, -1.0], 0.9)).outcome, Outcome::Unclear);
+    }
+
+    #[test]
+    fn the_window_that_takes_a_side_most_speaks_for_the_passage() {
+        let quiet = seen([0.0, 0.0, 3.0], [0.0, 0.0, 3.0], 0.2);
+        let loud = seen([0.0, 3.0, -1.0], [3.0, 0.0, -1.0], 0.7);
+        let (decision, window) = heads().decide(&[quiet, loud, quiet]).unwrap();
+        assert_eq!((decision.outcome, window), (Outcome::Side(1), 1));
+        assert_eq!(heads().decide(&[]), None);
+    }
+
+    #[test]
+    fn parameters_are_read_as_fit_py_writes_them() {
+        let text = r#"{"engaged": {"form": "sum_any", "a": 0.4, "b": 10.0, "d": -5.5},
+            "side": {"form": "supports_opposes", "t": 0.08}, "both": 0.03, "rho": 0.6, "tau": null, "beta": 1.0, "theta": 0.34,
+            "test": {"f1": 0.55}}"#;
+        let heads: Heads = serde_json::from_str(text).unwrap();
+        assert_eq!((heads.tau, heads.engaged.form), (None, EngagedForm::SumAny));
+    }
+}

@@ -1,0 +1,348 @@
+//! The detector trait, the detector a user names, and thresholds fitted on human labels.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::calibration::Calibration;
+use super::decision::DetectError;
+use super::registry::{DETECTORS, NamedDetector};
+use super::rule::{Reading, Rule};
+use crate::corpus::Passage;
+use crate::encode::registry::Source;
+use crate::input::{BadLine, Expected, InputError};
+use crate::work::Stop;
+
+/// A model that judges whether a passage supports a statement.
+pub trait Detector: Send + Sync {
+    /// Name and hash of the weights and of how a passage is read; what was read under another key is not comparable.
+    fn key(&self) -> &str;
+    /// How what it reads becomes probabilities and decisions.
+    fn rule(&self) -> &Rule;
+    /// What it reads of a passage with one statement.
+    ///
+    /// # Errors
+    /// The passage or the statement is empty, the model failed, or `stop` was set.
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError>;
+    /// The lowest probability of one statement by itself that counts as support.
+    fn threshold(&self) -> f32 {
+        self.rule().threshold
+    }
+    /// The number of human labels the threshold was fitted on; `None` for the detector's own threshold.
+    fn fitted_on(&self) -> Option<usize> {
+        None
+    }
+    /// Whether it is not yet better than plain cosine on a test split by topic, or too often on the wrong side.
+    fn experimental(&self) -> bool {
+        false
+    }
+    /// Concurrent requests, for a detector on a server. Each verdict costs, so only the needed ones
+    /// are requested.
+    fn at_once(&self) -> Option<usize> {
+        None
+    }
+    /// About how many requests and tokens a verdict on a pair costs; `None` if it costs nothing.
+    fn estimate(&self, _passage: &Passage, _statement: &str) -> Option<(u64, u64)> {
+        None
+    }
+    /// Whether it may judge a passage again without one of its sentences, to find the one that decides.
+    fn rereads(&self) -> bool {
+        self.at_once().is_none()
+    }
+    /// Requests, cost and failures so far, for the user; `None` before the first request.
+    fn usage(&self) -> Option<String> {
+        None
+    }
+    /// The probability that the passage supports the statement, looked at by itself.
+    ///
+    /// # Errors
+    /// As [`Detector::read`].
+    fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
+        Ok(self.rule().single(&self.read(passage, statement, stop)?))
+    }
+}
+
+/// A file of predictions and, if its passages carry several verdicts, the name of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredictionFile {
+    /// The file.
+    pub path: PathBuf,
+    /// `NAME` of `NAME-preds`.
+    pub preds: Option<String>,
+}
+
+/// A detector as the user names it: `builtin`, `nli-base`, `llm`, `path:FOLDER`, `hf:ORG/MODEL`, `file:PATH`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Choice {
+    /// The built-in cross-encoder.
+    #[default]
+    Builtin,
+    /// A cross-encoder from a folder or the hub.
+    Custom {
+        /// Where it comes from.
+        source: Source,
+        /// The class that means support, if the user names it.
+        supports: Option<String>,
+    },
+    /// The language model of `--llm`, or its recorded replies.
+    Llm,
+    /// Verdicts made elsewhere.
+    File(PredictionFile),
+}
+
+/// Separates a model from the name of its class.
+const SUPPORTS: &str = "@supports=";
+
+/// Separates a file of predictions from the name of one of its annotators.
+const PREDS: &str = "@preds=";
+
+/// The text names no detector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownDetector {
+    /// Nothing follows `@supports=`.
+    #[error("expected the name of a class after `{SUPPORTS}`")]
+    NoClass,
+    /// The model after `path:` or `hf:` has no valid name.
+    #[error(transparent)]
+    Source(#[from] Expected),
+    /// Anything else.
+    #[error(
+        "expected builtin, {}, llm, path:FOLDER or hf:ORG/MODEL, the last two perhaps with {SUPPORTS}CLASS after them, or \
+         file:PATH, perhaps with {PREDS}NAME",
+        DETECTORS.each_ref().map(|one| one.name).join(", ")
+    )]
+    Name,
+}
+
+impl FromStr for Choice {
+    type Err = UnknownDetector;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDetector> {
+        match text.trim() {
+            // Former name of the built-in detector.
+            "builtin" | "carried" => Ok(Choice::Builtin),
+            "llm" => Ok(Choice::Llm),
+            custom if custom.starts_with("path:") || custom.starts_with("hf:") => {
+                let (source, supports) = match custom.rsplit_once(SUPPORTS) {
+                    Some((_, "")) => return Err(UnknownDetector::NoClass),
+                    Some((source, label)) => (source, Some(label.to_owned())),
+                    None => (custom, None),
+                };
+                Ok(Choice::Custom { source: Source::parse(source)?, supports })
+            }
+            file if file.starts_with("file:") => {
+                let file = &file["file:".len()..];
+                let (path, preds) = match file.rsplit_once(PREDS) {
+                    Some((path, name)) if !name.is_empty() => (path, Some(name.to_owned())),
+                    _ => (file, None),
+                };
+                if path.is_empty() {
+                    return Err(Expected("a file of predictions after `file:`".into()).into());
+                }
+                Ok(Choice::File(PredictionFile { path: path.into(), preds }))
+            }
+            name => match NamedDetector::find(name) {
+                Some(one) => Ok(Choice::Custom { source: one.source(), supports: None }),
+                None => Err(UnknownDetector::Name),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Builtin => f.write_str("builtin"),
+            Choice::Llm => f.write_str("llm"),
+            Choice::File(PredictionFile { path, preds: None }) => write!(f, "file:{}", path.display()),
+            Choice::File(PredictionFile { path, preds: Some(name) }) => {
+                write!(f, "file:{}{PREDS}{name}", path.display())
+            }
+            Choice::Custom { source, supports: None } => match NamedDetector::of(source) {
+                Some(one) => f.write_str(one.name),
+                None => write!(f, "{source}"),
+            },
+            Choice::Custom { source, supports: Some(label) } => write!(f, "{source}{SUPPORTS}{label}"),
+        }
+    }
+}
+
+/// A fitted threshold, as `annotate agree --refit` writes it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Fitted {
+    /// The lowest probability that counts as support.
+    pub threshold: f32,
+    /// The number of labels it was fitted on.
+    pub labels: usize,
+    /// The key of its detector.
+    pub detector: String,
+    /// The decision on two statements, refitted; older files and few labels have none.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
+}
+
+impl Fitted {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The file has another format, or the threshold is no probability.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let text = std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+        let bad = |line: usize, why: String| {
+            InputError::BadLines(vec![BadLine {
+                file: path.into(),
+                line: line.max(1),
+                expected: format!("a threshold as `annotate agree --refit` writes it ({why})"),
+                found: text.lines().nth(line.saturating_sub(1)).unwrap_or_default().into(),
+            }])
+        };
+        let fitted: Fitted =
+            serde_json::from_str(&text).map_err(|error| bad(error.line(), error.to_string()))?;
+        let sound = fitted.calibration.is_none_or(|calibration| calibration.is_sound());
+        match (0.0..=1.0).contains(&fitted.threshold) && sound {
+            true => Ok(fitted),
+            false => Err(bad(1, "from 0 to 1".into())),
+        }
+    }
+
+    /// A detector's rule with this threshold, and with the refitted decision on two statements. Without one, the threshold moves that
+    /// decision by as much as that on one statement: ρ on the scale of logits.
+    pub fn applied(&self, rule: &Rule) -> Rule {
+        if let Some(calibration) = &self.calibration {
+            let heads = calibration.applied(&rule.heads);
+            return Rule { heads, threshold: self.threshold, ..rule.clone() };
+        }
+        let logit = |p: f64| (p / (1.0 - p)).ln().clamp(-30.0, 30.0);
+        let by = logit(f64::from(self.threshold)) - logit(f64::from(rule.threshold));
+        let mut rule = rule.clone();
+        rule.heads.rho = 1.0 / (1.0 + (-(logit(rule.heads.rho) + by)).exp());
+        rule.threshold = self.threshold;
+        rule
+    }
+
+    /// For the screen: the threshold and what it was fitted on.
+    pub fn described(&self) -> String {
+        let sides =
+            self.calibration.map(|calibration| format!("; {}", calibration.words())).unwrap_or_default();
+        format!("threshold {:.3} fitted on {} labels by hand{sides}", self.threshold, self.labels)
+    }
+}
+
+/// A detector with a fitted threshold.
+pub struct Refitted {
+    inner: Arc<dyn Detector>,
+    fitted: Fitted,
+    rule: Rule,
+}
+
+impl Refitted {
+    /// Combines a detector and its threshold.
+    ///
+    /// # Errors
+    /// The threshold was fitted for another detector.
+    pub fn new(inner: Arc<dyn Detector>, fitted: Fitted) -> Result<Self, DetectError> {
+        if fitted.detector == inner.key() {
+            let rule = fitted.applied(inner.rule());
+            Ok(Refitted { inner, fitted, rule })
+        } else {
+            Err(DetectError::OtherThreshold { of: fitted.detector, here: inner.key().to_owned() })
+        }
+    }
+}
+
+impl Detector for Refitted {
+    fn key(&self) -> &str {
+        self.inner.key()
+    }
+
+    fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    fn fitted_on(&self) -> Option<usize> {
+        Some(self.fitted.labels)
+    }
+
+    fn experimental(&self) -> bool {
+        self.inner.experimental()
+    }
+
+    fn at_once(&self) -> Option<usize> {
+        self.inner.at_once()
+    }
+
+    fn estimate(&self, passage: &Passage, statement: &str) -> Option<(u64, u64)> {
+        self.inner.estimate(passage, statement)
+    }
+
+    fn rereads(&self) -> bool {
+        self.inner.rereads()
+    }
+
+    fn usage(&self) -> Option<String> {
+        self.inner.usage()
+    }
+
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
+        self.inner.read(passage, statement, stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_read_back_and_a_wrong_one_is_refused_with_what_was_expected() {
+        for text in [
+            "builtin",
+            "llm",
+            "path:my models/nli",
+            "hf:org/nli-base",
+            "path:a@b@supports=LABEL_1",
+            "file:a b.tsv",
+            "file:r@preds=gpt",
+        ] {
+            assert_eq!(text.parse::<Choice>().map(|choice| choice.to_string()).as_deref(), Ok(text));
+        }
+        assert_eq!("carried".parse(), Ok(Choice::Builtin));
+        for (text, expected) in [
+            (
+                "minilm",
+                "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, llm, path:FOLDER",
+            ),
+            ("", "expected builtin"),
+            ("hf:nli", "expected ORG/MODEL after `hf:`"),
+            ("path:", "expected a folder"),
+            ("file:", "expected a file of predictions"),
+            ("path:nli@supports=", "expected the name of a class"),
+        ] {
+            let message = text.parse::<Choice>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    fn read(text: &str) -> Result<Fitted, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Fitted::read(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_without_a_threshold_is_refused() {
+        assert!(read("{").unwrap_err().contains(":1: expected a threshold"));
+        assert!(read("{\n\"threshold\": \"x\"}").unwrap_err().contains(":2: expected a threshold"));
+        let fine = "{\"threshold\": 0.5, \"labels\": 3, \"detector\": \"d\", \"calibration\": null, \"calibration_error\": \"x\"}";
+        assert_eq!(read(fine).unwrap().calibration, None);
+        let odd = fine.replace(
+            "null",
+            "{\"a\": -1, \"b\": 0, \"slope\": 1, \"rho\": 0.5, \"tau\": null, \"passages\": 1, \"sides\": 1}",
+        );
+        assert!(read(&odd).unwrap_err().contains("from 0 to 1"));
+        let high = "{\"threshold\": 1.5, \"labels\": 3, \"detector\": \"d\"}";
+        assert!(read(high).unwrap_err().contains("from 0 to 1"));
+    }
+}

@@ -1,0 +1,461 @@
+//! What a detector reads of a passage, and how that becomes probabilities and decisions.
+//!
+//! A [`Reading`] holds logits and cosines of one passage and one statement; it is what the cache keeps. A [`Rule`] works out the
+//! rest, and no result of it is ever cached.
+
+use serde::{Deserialize, Serialize};
+
+use super::decision::{
+    Decision, DetectError, EVEN, EngagedForm, EngagedHead, Evidence, Heads, Logits, Outcome, SideForm,
+    SideHead, log_add, usual,
+};
+use super::text::Sentences;
+use crate::measure::intervals::Bias;
+
+/// What a detector read in one window of a passage with one statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// The logits.
+    pub logits: Logits,
+    /// The cosine of passage and statement; 0 where the detector uses none.
+    pub cosine: f32,
+}
+
+/// What a detector read of a passage with one statement: a row a window. This is what is cached; decisions are worked out from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading(Vec<Window>);
+
+impl Reading {
+    /// The logit of an answer in words, which is sure of itself.
+    const WORDS: f32 = 100.0;
+
+    /// Takes the windows.
+    ///
+    /// # Errors
+    /// There is none, or a number is not finite: it would make probabilities that are none.
+    pub fn new(windows: Vec<Window>) -> Result<Self, DetectError> {
+        let finite =
+            |window: &Window| window.cosine.is_finite() && window.logits.iter().all(|z| z.is_finite());
+        match windows.iter().position(|window| !finite(window)) {
+            _ if windows.is_empty() => Err(DetectError::Empty("passage")),
+            None => Ok(Reading(windows)),
+            Some(at) => Err(DetectError::Model(format!(
+                "its numbers for window {} of the passage are {:?}, of which no probability can be made; the weights may be \
+                 damaged: fetch the model anew",
+                at + 1,
+                windows[at].logits
+            ))),
+        }
+    }
+
+    /// Of a probability of support alone, such as 1 or 0 for an answer in words.
+    pub fn of(p: f32) -> Self {
+        let logit = (p / (1.0 - p)).ln().clamp(-Self::WORDS, Self::WORDS);
+        let logit = if logit.is_nan() { 0.0 } else { logit };
+        Reading(vec![Window { logits: [logit, -Self::WORDS, 0.0], cosine: 0.0 }])
+    }
+
+    /// Four numbers a window, as they are stored.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let numbers = self.0.iter().flat_map(|window| window.logits.into_iter().chain([window.cosine]));
+        numbers.flat_map(f32::to_le_bytes).collect()
+    }
+
+    /// What [`Reading::to_bytes`] wrote; `None` for other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let numbers: Vec<f32> = bytes
+            .chunks(4)
+            .map(|four| four.try_into().ok().map(f32::from_le_bytes))
+            .collect::<Option<_>>()?;
+        let rows = numbers.chunks(4).map(|row| match *row {
+            [supports, opposes, neither, cosine] => {
+                Some(Window { logits: [supports, opposes, neither], cosine })
+            }
+            _ => None,
+        });
+        Reading::new(rows.collect::<Option<_>>()?).ok()
+    }
+
+    /// The windows as one: log Σ exp of supports against neither, the same for opposes, and 0 for neither; the greatest cosine.
+    fn joined(&self) -> Window {
+        let sum = |class: usize| {
+            let over = |window: &Window| f64::from(window.logits[class]) - f64::from(window.logits[2]);
+            let rows = self.0.iter().map(over);
+            rows.reduce(log_add).unwrap_or_default() as f32
+        };
+        let cosine = self.0.iter().map(|window| window.cosine).fold(f32::NEG_INFINITY, f32::max);
+        Window { logits: [sum(0), sum(1), 0.0], cosine }
+    }
+}
+
+/// How the probability that a passage supports one statement comes from its logits, where the statement is looked at by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Single {
+    /// A fitted logistic function of logits and cosine.
+    Join(Join),
+    /// The share of *supports* among the classes.
+    Softmax,
+    /// Each class has a probability of its own.
+    Alone,
+}
+
+/// The weights of a fitted probability for one statement.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Join {
+    support: f32,
+    polarity: f32,
+    cosine: f32,
+    bias: f32,
+    /// From which probability on it counts as support.
+    pub threshold: f32,
+}
+
+/// What is known about a detector's verdicts: the words that stand beside them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The detector's name.
+    pub name: String,
+    /// What it reached on the test split.
+    pub test: Option<Tested>,
+    /// The parameters are stated defaults, fitted on no labels.
+    pub unfitted: bool,
+    /// The verdicts were made elsewhere and are read from a file.
+    pub decided_elsewhere: bool,
+    /// How far means from its verdicts lay beside the gold means on the development split.
+    pub bias: Bias,
+}
+
+/// What a detector reached on the test split of our labels.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Tested {
+    /// Of the passages with one side: the share whose side is right.
+    pub right_side: f64,
+    /// F1 of P(supports statement i) ≥ θ.
+    pub f1: f64,
+}
+
+/// How a detector's readings become probabilities and decisions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The joint decision.
+    pub heads: Heads,
+    /// One statement by itself.
+    pub single: Single,
+    /// From which probability on one statement by itself counts as supported.
+    pub threshold: f32,
+    /// How a passage is cut into windows of sentences, whose logits are summed into one before anything else. `None`: it is read
+    /// whole, or in windows of tokens where it is too long, and the window that takes a side most speaks for it.
+    pub windows: Option<Sentences>,
+    /// The verdicts on single statements are decisions already, which no head decides anew.
+    pub decided_elsewhere: bool,
+    /// What is known about it.
+    pub about: About,
+}
+
+/// A detector's file of fitted parameters, as `tools/detector/fit.py` writes it.
+#[derive(Deserialize)]
+struct Joint {
+    #[serde(flatten)]
+    heads: Heads,
+    single: Option<Join>,
+    test: Option<Tested>,
+    #[serde(default)]
+    window: Option<Sentences>,
+    #[serde(default)]
+    bias: Bias,
+}
+
+impl Default for Rule {
+    /// For detectors that give a probability of support and nothing else.
+    fn default() -> Self {
+        Rule {
+            heads: Heads {
+                engaged: EngagedHead { form: EngagedForm::LogsumSupports, a: 1.0, b: 0.0, d: 0.0 },
+                side: SideHead { form: SideForm::Supports, t: 1.0 },
+                both: 0.03,
+                rho: 0.5,
+                beta: 1.0,
+                tau: Some(0.8),
+                theta: 0.5,
+                prior: usual(),
+            },
+            single: Single::Alone,
+            threshold: EVEN,
+            windows: None,
+            decided_elsewhere: false,
+            about: About { unfitted: true, ..About::default() },
+        }
+    }
+}
+
+impl Rule {
+    /// The stated default for a language model that answers in words: its yes counts as .95.
+    pub fn words(name: &str) -> Self {
+        let mut rule = Rule::named(name);
+        (rule.heads.engaged.a, rule.heads.side.t) = (0.03, 0.015);
+        rule
+    }
+
+    /// The stated default for a classifier. With a class that opposes, its logit counts as much as that of support.
+    pub fn classifier(name: &str, opposes: bool, alone: bool) -> Self {
+        let mut rule = Rule::named(name);
+        if opposes {
+            rule.heads.engaged.form = EngagedForm::SumAny;
+            rule.heads.side = SideHead { form: SideForm::SupportsOpposes, t: 0.5 };
+        }
+        rule.single = if alone { Single::Alone } else { Single::Softmax };
+        rule
+    }
+
+    /// For verdicts made elsewhere: yes to both statements is both, and none is unclear.
+    pub fn decided_elsewhere(name: &str) -> Self {
+        let mut rule = Rule::named(name);
+        (rule.decided_elsewhere, rule.about.decided_elsewhere) = (true, true);
+        rule
+    }
+
+    fn named(name: &str) -> Self {
+        Rule { about: About { name: name.into(), unfitted: true, ..About::default() }, ..Rule::default() }
+    }
+
+    /// Takes the parameters of a detector's file in place of the defaults.
+    ///
+    /// # Errors
+    /// The file is not of the form that `tools/detector/fit.py` writes.
+    pub fn fitted(self, joint: &[u8]) -> Result<Self, serde_json::Error> {
+        let Joint { heads, single, test, window, bias } = serde_json::from_slice(joint)?;
+        Ok(Rule {
+            threshold: single.map_or(heads.theta as f32, |join| join.threshold),
+            single: single.map_or(self.single, Single::Join),
+            heads,
+            windows: window.filter(|how| how.sentences > 0),
+            decided_elsewhere: false,
+            about: About { test, bias, unfitted: false, ..self.about },
+        })
+    }
+
+    /// The probability that the passage supports this statement, looked at by itself. Of several windows the highest counts.
+    pub fn single(&self, reading: &Reading) -> f32 {
+        let p = |window: &Window| {
+            let [supports, opposes, neither] = window.logits;
+            match &self.single {
+                Single::Join(join) => {
+                    let logit = join.support * (supports - neither)
+                        + join.polarity * (supports - opposes)
+                        + join.cosine * window.cosine
+                        + join.bias;
+                    1.0 / (1.0 + (-logit).exp())
+                }
+                // Differences to the other classes: never overflows to NaN.
+                Single::Softmax => 1.0 / (1.0 + (opposes - supports).exp() + (neither - supports).exp()),
+                Single::Alone => 1.0 / (1.0 + (neither - supports).exp()),
+            }
+        };
+        if self.windows.is_some() {
+            p(&reading.joined())
+        } else {
+            reading.0.iter().map(p).fold(0.0, f32::max)
+        }
+    }
+
+    /// Decides on a passage from what was read of it with two opposite statements.
+    pub fn decide(&self, [first, second]: [&Reading; 2]) -> Option<Decision> {
+        if self.decided_elsewhere {
+            return Some(self.taken([first, second].map(|reading| self.single(reading))));
+        }
+        let seen = |(one, other): (&Window, &Window)| Evidence {
+            logits: [one.logits, other.logits],
+            cosine: one.cosine.max(other.cosine),
+        };
+        // Very unlike statements can leave the passage other windows; then both are summed.
+        let windows: Vec<Evidence> = if self.windows.is_some() || first.0.len() != second.0.len() {
+            vec![seen((&first.joined(), &second.joined()))]
+        } else {
+            first.0.iter().zip(&second.0).map(seen).collect()
+        };
+        self.heads.decide(&windows).map(|(decision, _)| decision)
+    }
+
+    /// The decision that two verdicts on single statements are.
+    fn taken(&self, singles: [f32; 2]) -> Decision {
+        let [first, second] = singles.map(f64::from);
+        let outcome = match singles.map(|p| p >= self.threshold) {
+            [true, true] => Outcome::Both,
+            [true, false] => Outcome::Side(0),
+            [false, true] => Outcome::Side(1),
+            [false, false] => Outcome::Neither,
+        };
+        let neither = (1.0 - first) * (1.0 - second);
+        let p = [first * (1.0 - second), second * (1.0 - first), first * second, neither];
+        Decision { outcome, engaged: 1.0 - neither, p }
+    }
+
+    /// P(first only), P(second only), P(both), P(neither) of a passage that has no verdict.
+    pub fn prior(&self) -> [f64; 4] {
+        let Heads { prior, both, .. } = self.heads;
+        let one = prior * (1.0 - both) / 2.0;
+        [one, one, prior * both, 1.0 - prior]
+    }
+
+    /// Whether it shows sides: else it is not right often enough.
+    pub fn shows_sides(&self) -> bool {
+        self.heads.tau.is_some()
+    }
+}
+
+impl About {
+    /// `MiniLM, right side .65, F1 .55 on our test`, or that its parameters are not fitted.
+    pub fn words(&self) -> String {
+        let short = |x: f64| format!("{x:.2}").trim_start_matches('0').to_owned();
+        match &self.test {
+            Some(Tested { right_side, f1 }) => {
+                format!("{}, right side {}, F1 {} on our test", self.name, short(*right_side), short(*f1))
+            }
+            None if self.decided_elsewhere => format!("{}, verdicts made elsewhere", self.name),
+            None if self.unfitted => format!("{}, not measured on our test, default thresholds", self.name),
+            None => format!("{}, not measured on our test", self.name),
+        }
+    }
+}
+
+/// Said wherever a detector shows no side.
+pub const NO_SIDE: &str = "this detector shows no side: it is not right often enough";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads() -> Heads {
+        Heads {
+            engaged: EngagedHead { form: EngagedForm::SumAny, a: 0.4, b: 10.0, d: -5.5 },
+            side: SideHead { form: SideForm::SupportsOpposes, t: 0.5 },
+            both: 0.03,
+            rho: 0.6,
+            beta: 1.0,
+            tau: Some(0.8),
+            theta: 0.34,
+            prior: 0.4,
+        }
+    }
+
+    #[test]
+    fn the_fitted_file_replaces_the_defaults_and_says_what_was_measured() {
+        let text = r#"{"engaged": {"form": "sum_any", "a": 0.4, "b": 10.0, "d": -5.5},
+            "side": {"form": "supports_opposes", "t": 0.08}, "both": 0.03, "rho": 0.6, "tau": null, "beta": 1.0, "theta": 0.34,
+            "window": {"sentences": 2, "stride": 1}, "test": {"f1": 0.55}}"#;
+        let single =
+            r#""single": {"support": 0.2, "polarity": 0.0, "cosine": 5.5, "bias": -3.9, "threshold": 0.3},"#;
+        let with =
+            text.replacen('{', &format!("{{{single}"), 1).replace("\"f1\"", "\"right_side\": 0.65, \"f1\"");
+        let rule = Rule::named("x").fitted(with.as_bytes()).unwrap();
+        assert_eq!((rule.threshold, rule.about.unfitted, rule.shows_sides()), (0.3, false, false));
+        assert_eq!(rule.windows, Some(Sentences { sentences: 2, stride: 1, most: 6 }));
+        let whole =
+            Rule::named("x").fitted(with.replace("\"sentences\": 2", "\"sentences\": 0").as_bytes()).unwrap();
+        assert_eq!(whole.windows, None);
+        assert_eq!(rule.about.words(), "x, right side .65, F1 .55 on our test");
+        let odd = with.replace("\"bias\"", "\"title\": 1, \"bias\"");
+        assert!(Rule::named("x").fitted(odd.as_bytes()).unwrap_err().to_string().contains("title"));
+        assert!(Rule::named("x").fitted(b"{}").is_err());
+    }
+
+    fn read(windows: &[(Logits, f32)]) -> Reading {
+        let window = |(logits, cosine): &(Logits, f32)| Window { logits: *logits, cosine: *cosine };
+        Reading::new(windows.iter().map(window).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_reading_is_stored_and_read_back_and_one_without_numbers_is_an_error() {
+        let reading = read(&[([1.5, -2.0, 0.25], 0.5), ([0.0, 1.0, f32::MIN_POSITIVE], -0.5)]);
+        assert_eq!(Reading::from_bytes(&reading.to_bytes()), Some(reading));
+        assert_eq!(Reading::from_bytes(&[0; 12]), None);
+        assert_eq!(Reading::from_bytes(&[]), None);
+        let nan = Reading::new(vec![Window { logits: [f32::NAN, 0.0, 0.0], cosine: 0.0 }]).unwrap_err();
+        assert!(nan.to_string().contains("window 1") && nan.to_string().contains("NaN"), "{nan}");
+        assert_eq!(Reading::new(Vec::new()), Err(DetectError::Empty("passage")));
+    }
+
+    #[test]
+    fn every_weight_of_the_single_probability_counts() {
+        let of = |support, polarity, cosine, bias| {
+            let join = Join { support, polarity, cosine, bias, threshold: 0.5 };
+            let rule = Rule { single: Single::Join(join), ..Rule::default() };
+            rule.single(&read(&[([2.0, 1.0, -1.0], 0.5)]))
+        };
+        let sigmoid = |logit: f32| 1.0 / (1.0 + (-logit).exp());
+        assert_eq!(of(1.0, 0.0, 0.0, 0.0), sigmoid(3.0));
+        assert_eq!(of(0.0, 1.0, 0.0, 0.0), sigmoid(1.0));
+        assert_eq!(of(0.0, 0.0, 4.0, -1.0), sigmoid(1.0));
+        assert_eq!(
+            (Rule::default().single(&Reading::of(1.0)), Rule::default().single(&Reading::of(0.0))),
+            (1.0, 0.0)
+        );
+        assert!((Rule::default().single(&Reading::of(0.25)) - 0.25).abs() < 1e-6);
+    }
+
+    #[test]
+    fn answers_in_words_decide_and_two_yeses_are_unclear() {
+        let rule = Rule::words("m");
+        let outcome = |first: f32, second: f32| {
+            rule.decide([&Reading::of(first), &Reading::of(second)]).unwrap().outcome
+        };
+        assert_eq!(outcome(1.0, 0.0), Outcome::Side(0));
+        assert_eq!(outcome(0.0, 1.0), Outcome::Side(1));
+        assert_eq!(outcome(0.0, 0.0), Outcome::Neither);
+        assert_eq!(outcome(1.0, 1.0), Outcome::Unclear);
+    }
+
+    #[test]
+    fn swapping_what_was_read_swaps_every_rule_s_decision_to_the_last_bit() {
+        let mut state = 11u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1u64 << 24) as f32 * 16.0 - 8.0
+        };
+        let windows = Some(Sentences { sentences: 2, stride: 1, most: 6 });
+        let summed = |rule: Rule| Rule { windows: windows.clone(), ..rule };
+        let fitted = Rule { heads: heads(), ..Rule::default() };
+        let rules = [
+            fitted.clone(),
+            summed(fitted),
+            Rule::words("m"),
+            Rule::classifier("c", true, false),
+            summed(Rule::classifier("c", true, false)),
+            Rule::classifier("c", false, true),
+            Rule::decided_elsewhere("f"),
+        ];
+        for round in 0..1_000 {
+            let mut some = |n: usize| -> Vec<(Logits, f32)> {
+                (0..n).map(|_| ([next(), next(), next()], next() / 8.0)).collect()
+            };
+            // Now and then the statements leave the passage a different number of windows.
+            let (first, second) = (read(&some(1 + round % 4)), read(&some(1 + round % 3)));
+            for rule in &rules {
+                let there = rule.decide([&first, &second]).unwrap();
+                let back = rule.decide([&second, &first]).unwrap();
+                assert_eq!(there.swapped(), back);
+                assert!((there.p.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{there:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn windows_are_summed_as_the_training_sums_them() {
+        // log(e^1 + e^2) = 2.313262, log(e^−1 + e^0) = .313262, and the greatest cosine.
+        let both = read(&[([2.0, 0.0, 1.0], 0.1), ([2.0, 0.0, 0.0], 0.3)]).joined();
+        assert!((both.logits[0] - 2.313_262).abs() < 1e-6 && (both.logits[1] - 0.313_262).abs() < 1e-6);
+        assert_eq!((both.logits[2], both.cosine), (0.0, 0.3));
+    }
+
+    #[test]
+    fn a_detectors_file_may_say_how_far_its_means_lie_beside_gold() {
+        let parameters = include_str!("../../assets/detector/joint.json");
+        let mut file: serde_json::Value = serde_json::from_str(parameters).unwrap();
+        file["bias"] = serde_json::json!({"mrecall": 0.12, "prec": 0.05});
+        let rule = Rule::default().fitted(file.to_string().as_bytes()).unwrap();
+        assert_eq!((rule.about.bias.of("MRecall@5"), rule.about.bias.of("Prec@5")), (0.12, 0.05));
+        file.as_object_mut().unwrap().remove("bias");
+        assert_eq!(Rule::default().fitted(file.to_string().as_bytes()).unwrap().about.bias, Bias::default());
+    }
+}

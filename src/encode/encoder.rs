@@ -1,0 +1,193 @@
+//! The encoder trait, how vectors are compared, and an encoder that caches query vectors.
+
+use std::borrow::Cow;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use lru::LruCache;
+use parking_lot::Mutex;
+
+use crate::corpus::Passage;
+
+/// Why a text has no vector.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the model could not be run: {0}")]
+pub struct EncodeError(pub String);
+
+impl From<tokenizers::Error> for EncodeError {
+    fn from(error: tokenizers::Error) -> Self {
+        EncodeError(error.to_string())
+    }
+}
+
+/// The role of a text: some models read queries and passages differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A query.
+    Query,
+    /// A passage.
+    Passage,
+}
+
+/// A model that turns texts into vectors. Vectors compared by cosine have unit length.
+pub trait Encoder: Send + Sync {
+    /// The model's name and a hash of its weights; vectors of another key are not comparable.
+    fn key(&self) -> &str;
+    /// Length of its vectors.
+    fn dimensions(&self) -> usize;
+    /// The vector of one text. Text beyond the model's window is not read.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError>;
+
+    /// How its vectors are compared.
+    fn similarity(&self) -> Similarity {
+        Similarity::Cosine
+    }
+
+    /// The vector of a passage with its title.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
+        self.encode(&passage.contents(), Role::Passage)
+    }
+}
+
+/// How two vectors are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Similarity {
+    /// The dot product of the vectors as the model returns them.
+    Dot,
+    /// The cosine: vectors are scaled to unit length.
+    Cosine,
+}
+
+impl Similarity {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Similarity::Dot => "dot product",
+            Similarity::Cosine => "cosine",
+        }
+    }
+
+    /// A row scaled to unit length; unchanged for [`Similarity::Cosine`], where all rows have it.
+    pub fn unit(self, row: &[f32]) -> Cow<'_, [f32]> {
+        match self {
+            Similarity::Cosine => Cow::Borrowed(row),
+            Similarity::Dot => {
+                let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32;
+                Cow::Owned(row.iter().map(|x| if length > 0.0 { x / length } else { 0.0 }).collect())
+            }
+        }
+    }
+}
+
+/// An encoder whose vectors are scaled to unit length, so that their dot product is the cosine.
+pub struct Directions<'a>(pub &'a dyn Encoder);
+
+impl Encoder for Directions<'_> {
+    fn key(&self) -> &str {
+        self.0.key()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.0.dimensions()
+    }
+
+    fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError> {
+        Ok(self.0.similarity().unit(&self.0.encode(text, role)?).into_owned())
+    }
+}
+
+/// Query vectors held; at 384 dimensions some 6 MB.
+const HELD: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
+
+/// An encoder that caches the vectors of recent queries: a question is asked again at every toggle. Passages are not cached; they are
+/// embedded once and stored on disk.
+pub struct Remembering<E> {
+    inner: E,
+    vectors: Mutex<LruCache<String, Arc<[f32]>>>,
+}
+
+impl<E: Encoder> Remembering<E> {
+    /// Wraps `inner` with an empty cache.
+    pub fn new(inner: E) -> Self {
+        Remembering { inner, vectors: Mutex::new(LruCache::new(HELD)) }
+    }
+}
+
+impl<E: Encoder> Encoder for Remembering<E> {
+    fn key(&self) -> &str {
+        self.inner.key()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.inner.dimensions()
+    }
+
+    fn similarity(&self) -> Similarity {
+        self.inner.similarity()
+    }
+
+    fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
+        self.inner.passage(passage)
+    }
+
+    fn encode(&self, text: &str, role: Role) -> Result<Vec<f32>, EncodeError> {
+        if role == Role::Passage {
+            return self.inner.encode(text, role);
+        }
+        if let Some(vector) = self.vectors.lock().get(text) {
+            return Ok(vector.to_vec());
+        }
+        // Not locked meanwhile. A second thread may compute the same vector, with the same result.
+        let vector = self.inner.encode(text, role)?;
+        self.vectors.lock().put(text.to_owned(), vector.as_slice().into());
+        Ok(vector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Encoder for Counting {
+        fn key(&self) -> &str {
+            "counting"
+        }
+        fn dimensions(&self) -> usize {
+            1
+        }
+        fn encode(&self, text: &str, _: Role) -> Result<Vec<f32>, EncodeError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(vec![text.len() as f32])
+        }
+    }
+
+    #[test]
+    fn a_query_is_encoded_once_and_a_passage_every_time() {
+        let encoder = Remembering::new(Counting::default());
+        for role in [Role::Query, Role::Query, Role::Passage, Role::Passage] {
+            assert_eq!(encoder.encode("abc", role).unwrap(), [3.0]);
+        }
+        assert_eq!(encoder.inner.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn the_cache_is_bounded_and_drops_the_oldest_query() {
+        let encoder = Remembering::new(Counting::default());
+        for i in 0..=HELD.get() {
+            encoder.encode(&i.to_string(), Role::Query).unwrap();
+        }
+        let vectors = encoder.vectors.lock();
+        assert_eq!(vectors.len(), HELD.get());
+        assert!(!vectors.contains("0") && vectors.contains("1"));
+    }
+}

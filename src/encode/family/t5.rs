@@ -1,0 +1,404 @@
+//! T5: its encoder, its decoder one token at a time, and fusion in decoder (Izacard & Grave, 2021).
+//!
+//! T5 has norms before each part, no biases, and a position bias by distance instead of position embeddings.
+
+use candle_core::{D, Device, Tensor};
+use candle_nn::ops::softmax_last_dim;
+use candle_nn::{Embedding, Linear, Module, RmsNorm};
+
+use super::checkpoint::{Config, Weights};
+use super::layer::{
+    Activation, Attention, Layers, Past, UnknownActivation, behind, by_distance, on_one_thread,
+};
+use crate::encode::encoder::EncodeError;
+use crate::input::InputError;
+
+/// The sizes from `config.json`.
+struct Sizes {
+    width: usize,
+    eps: f64,
+    heads: usize,
+    size: usize,
+    wide: usize,
+    vocabulary: usize,
+    gated: bool,
+    activation: Activation,
+    buckets: usize,
+    farthest: usize,
+}
+
+impl Sizes {
+    fn read(config: &Config) -> Result<Self, InputError> {
+        let forward = config.word(&["feed_forward_proj"]).unwrap_or("relu");
+        let (gated, activation) = match forward.strip_prefix("gated-") {
+            // T5's gated GELU has always meant the tanh approximation.
+            Some("gelu") => (true, "gelu_new"),
+            Some(activation) => (true, activation),
+            None => (false, forward),
+        };
+        let buckets = config.size(&["relative_attention_num_buckets"])?;
+        let farthest = match config.has("relative_attention_max_distance") {
+            true => config.size(&["relative_attention_max_distance"])?,
+            false => 128,
+        };
+        // Half of the buckets (a quarter if there are two directions) are for near distances; the others cover the rest logarithmically.
+        if buckets < 4 || farthest <= buckets / 2 {
+            return Err(config.wrong(&format!(
+                "{buckets} buckets of distances up to {farthest} are invalid; expected at least 4, and \
+                 `relative_attention_max_distance` above half of them"
+            )));
+        }
+        Ok(Sizes {
+            width: config.width()?,
+            eps: config.number(&["layer_norm_epsilon"], 1e-6),
+            heads: config.size(&["num_heads"])?,
+            size: config.size(&["d_kv"])?,
+            wide: config.size(&["d_ff"])?,
+            vocabulary: config.vocabulary()?,
+            gated,
+            activation: activation
+                .parse()
+                .map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?,
+            buckets,
+            farthest,
+        })
+    }
+
+    fn norm(&self, weights: &Weights, name: &str) -> Result<RmsNorm, InputError> {
+        Ok(RmsNorm::new(weights.get(&format!("{name}.weight"), &[self.width])?, self.eps))
+    }
+
+    /// The bias table, one row a bucket, shared by all layers of a stack.
+    fn distances(&self, weights: &Weights, stack: &str) -> Result<Tensor, InputError> {
+        let table = format!("{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
+        weights.get(&table, &[self.buckets, self.heads])
+    }
+
+    fn attention(&self, weights: &Weights, name: &str) -> Result<Attention, InputError> {
+        let (width, inner) = (self.width, self.heads * self.size);
+        let line = |part: &str, from, to| weights.linear_without_bias(&format!("{name}.{part}"), from, to);
+        Ok(Attention {
+            query: line("q", width, inner)?,
+            key: line("k", width, inner)?,
+            value: line("v", width, inner)?,
+            output: line("o", inner, width)?,
+            heads: self.heads,
+            size: self.size,
+            scale: 1.0,
+        })
+    }
+
+    /// Reads as many blocks as `config.json` states; more in the weights are an error.
+    fn blocks<B>(
+        &self,
+        weights: &Weights,
+        (stack, count): (&str, usize),
+        block: impl Fn(&str) -> Result<B, InputError>,
+    ) -> Result<Vec<B>, InputError> {
+        let beyond = format!("{stack}.block.{count}.layer.0.SelfAttention.q.weight");
+        if weights.has(&beyond) {
+            return Err(weights.wrong(&format!(
+                "there is a tensor `{beyond}`, and config.json says {count} layers; the files are of two models"
+            )));
+        }
+        (0..count).map(|i| block(&format!("{stack}.block.{i}.layer"))).collect()
+    }
+}
+
+/// The feed-forward part of a block, with its norm.
+struct Forward {
+    norm: RmsNorm,
+    up: Linear,
+    gate: Option<Linear>,
+    activation: Activation,
+    down: Linear,
+}
+
+impl Forward {
+    fn load(sizes: &Sizes, weights: &Weights, place: &str) -> Result<Self, InputError> {
+        let line = |part: &str, from, to| {
+            weights.linear_without_bias(&format!("{place}.DenseReluDense.{part}"), from, to)
+        };
+        let (width, wide) = (sizes.width, sizes.wide);
+        let (up, gate) = match sizes.gated {
+            true => (line("wi_1", width, wide)?, Some(line("wi_0", width, wide)?)),
+            false => (line("wi", width, wide)?, None),
+        };
+        let norm = sizes.norm(weights, &format!("{place}.layer_norm"))?;
+        Ok(Forward { norm, up, gate, activation: sizes.activation, down: line("wo", wide, width)? })
+    }
+
+    /// `[tokens, width]` to the same, with the input added.
+    fn add(&self, rows: &Tensor) -> candle_core::Result<Tensor> {
+        let normed = self.norm.forward(rows)?;
+        let up = self.up.forward(&normed)?;
+        let wide = match &self.gate {
+            Some(gate) => (self.activation.forward(&gate.forward(&normed)?)? * up)?,
+            None => self.activation.forward(&up)?,
+        };
+        rows + self.down.forward(&wide)?
+    }
+}
+
+/// The network.
+pub struct Encoder {
+    words: Embedding,
+    distances: Tensor,
+    farthest: usize,
+    blocks: Vec<EncoderBlock>,
+    norm: RmsNorm,
+}
+
+struct EncoderBlock {
+    attention: Attention,
+    attention_norm: RmsNorm,
+    forward: Forward,
+}
+
+impl Encoder {
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        weights.below("encoder.final_layer_norm.weight")?;
+        let sizes = Sizes::read(config)?;
+        let shared = if weights.has("shared.weight") { "shared" } else { "encoder.embed_tokens" };
+        let block = |place: &str| {
+            Ok(EncoderBlock {
+                attention: sizes.attention(weights, &format!("{place}.0.SelfAttention"))?,
+                attention_norm: sizes.norm(weights, &format!("{place}.0.layer_norm"))?,
+                forward: Forward::load(&sizes, weights, &format!("{place}.1"))?,
+            })
+        };
+        Ok(Encoder {
+            words: weights.table(shared, sizes.vocabulary, sizes.width)?,
+            distances: sizes.distances(weights, "encoder")?,
+            farthest: sizes.farthest,
+            blocks: sizes.blocks(weights, ("encoder", config.size(&["num_layers"])?), block)?,
+            norm: sizes.norm(weights, "encoder.final_layer_norm")?,
+        })
+    }
+
+    /// The token embeddings, shared with the decoder.
+    pub(super) fn words(&self) -> &Embedding {
+        &self.words
+    }
+}
+
+impl Layers for Encoder {
+    fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
+        let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
+        let bias = by_distance(&self.distances, ids.len(), self.farthest)?;
+        for block in &self.blocks {
+            let seen = block.attention.forward(&block.attention_norm.forward(&rows)?, Some(&bias))?;
+            rows = block.forward.add(&(rows + seen)?)?;
+        }
+        self.norm.forward(&rows)
+    }
+}
+
+/// The decoder, up to the scores of the next token.
+pub struct Decoder {
+    words: Embedding,
+    distances: Tensor,
+    farthest: usize,
+    blocks: Vec<DecoderBlock>,
+    norm: RmsNorm,
+    scale: f64,
+    scores: Linear,
+}
+
+struct DecoderBlock {
+    attention: Attention,
+    attention_norm: RmsNorm,
+    across: Across,
+    across_norm: RmsNorm,
+    forward: Forward,
+}
+
+/// Attention to the encoder's rows.
+///
+/// Keys and values of these rows are never computed. The query is multiplied by the key weights to the length of a row, and what it
+/// sees by the value weights. An answer has few tokens and the input thousands, so this is many times less work and stores the rows
+/// only. There is no bias: the distance from an answer to a passage has no meaning.
+struct Across {
+    query: Linear,
+    /// `[heads, size, width]`
+    key: Tensor,
+    /// `[heads, width, size]`
+    value: Tensor,
+    output: Linear,
+}
+
+impl Across {
+    fn load(sizes: &Sizes, weights: &Weights, name: &str) -> Result<Self, InputError> {
+        let Attention { query, key, value, output, heads, size, .. } = sizes.attention(weights, name)?;
+        let split = |linear: &Linear| linear.weight().reshape((heads, size, sizes.width));
+        let parts = || Ok((split(&key)?, split(&value)?.transpose(1, 2)?.contiguous()?));
+        let (key, value) = parts().map_err(|error: candle_core::Error| weights.wrong(&error.to_string()))?;
+        Ok(Across { query, key, value, output })
+    }
+
+    /// The output for one row, and the attention of each head to `read`: `[heads, tokens]`.
+    fn forward(&self, row: &Tensor, read: &Tensor) -> candle_core::Result<(Tensor, Tensor)> {
+        let (heads, size, width) = self.key.dims3()?;
+        let query = self.query.forward(row)?.reshape((heads, 1, size))?;
+        let query = query.matmul(&self.key)?.reshape((heads, width))?;
+        let shares = softmax_last_dim(&query.matmul(&read.t()?)?)?;
+        let seen = shares.matmul(read)?.reshape((heads, 1, width))?;
+        let seen = seen.matmul(&self.value)?.reshape((1, heads * size))?;
+        Ok((self.output.forward(&seen)?, shares))
+    }
+}
+
+/// The state of an answer being written.
+pub struct State {
+    read: Tensor,
+    past: Vec<Past>,
+    written: usize,
+    /// The attention of the first answer token to the input tokens, averaged over all heads and layers.
+    pub first: Vec<f32>,
+}
+
+impl Decoder {
+    pub fn load(config: &Config, weights: &Weights, words: &Embedding) -> Result<Self, InputError> {
+        let sizes = Sizes::read(config)?;
+        let count = match config.has("num_decoder_layers") {
+            true => config.size(&["num_decoder_layers"])?,
+            false => config.size(&["num_layers"])?,
+        };
+        let block = |place: &str| {
+            Ok(DecoderBlock {
+                attention: sizes.attention(weights, &format!("{place}.0.SelfAttention"))?,
+                attention_norm: sizes.norm(weights, &format!("{place}.0.layer_norm"))?,
+                across: Across::load(&sizes, weights, &format!("{place}.1.EncDecAttention"))?,
+                across_norm: sizes.norm(weights, &format!("{place}.1.layer_norm"))?,
+                forward: Forward::load(&sizes, weights, &format!("{place}.2"))?,
+            })
+        };
+        // T5 ties the embeddings to the scores and rescales them; later versions have separate tables. `transformers` 5
+        // has an entry of its own for this.
+        let tied = config.switch("tie_word_embeddings").unwrap_or(true);
+        let scaled = config.switch("scale_decoder_outputs").unwrap_or(tied);
+        let scores = match weights.has("lm_head.weight") || !tied {
+            true => weights.linear_without_bias("lm_head", sizes.width, sizes.vocabulary)?,
+            false => Linear::new(words.embeddings().clone(), None),
+        };
+        Ok(Decoder {
+            words: words.clone(),
+            distances: sizes.distances(weights, "decoder")?,
+            farthest: sizes.farthest,
+            blocks: sizes.blocks(weights, ("decoder", count), block)?,
+            norm: sizes.norm(weights, "decoder.final_layer_norm")?,
+            scale: if scaled { 1.0 / (sizes.width as f64).sqrt() } else { 1.0 },
+            scores,
+        })
+    }
+
+    /// Starts an answer from the encoder's rows, `[tokens, width]`.
+    pub fn begin(&self, read: Tensor) -> State {
+        let past = self.blocks.iter().map(|_| Past::default()).collect();
+        State { read, past, written: 0, first: Vec::new() }
+    }
+
+    /// The scores of the next token after this one.
+    pub fn next(&self, state: &mut State, token: u32) -> candle_core::Result<Vec<f32>> {
+        state.written += 1;
+        let mut row = self.words.forward(&Tensor::new(&[token], &Device::Cpu)?)?;
+        let bias = behind(&self.distances, state.written, self.farthest)?;
+        let mut shares = Vec::new();
+        for (block, past) in self.blocks.iter().zip(&mut state.past) {
+            let seen = block.attention.go_on(&block.attention_norm.forward(&row)?, past, &bias)?;
+            row = (row + seen)?;
+            let (seen, share) = block.across.forward(&block.across_norm.forward(&row)?, &state.read)?;
+            row = block.forward.add(&(row + seen)?)?;
+            if state.written == 1 {
+                shares.push(share);
+            }
+        }
+        if !shares.is_empty() {
+            state.first = Tensor::cat(&shares, 0)?.mean(0)?.to_vec1()?;
+        }
+        let row = (self.norm.forward(&row)? * self.scale)?;
+        self.scores.forward(&row)?.squeeze(D::Minus2)?.to_vec1()
+    }
+}
+
+/// A whole T5 for fusion in decoder: sequences are encoded apart, and the decoder attends to all of them.
+pub struct Fusion {
+    encoder: Encoder,
+    decoder: Decoder,
+}
+
+/// One encoded sequence.
+pub struct Part(Tensor);
+
+/// An answer being written from several parts.
+pub struct Writing {
+    state: State,
+    tokens: Vec<usize>,
+}
+
+fn failed(error: candle_core::Error) -> EncodeError {
+    EncodeError(error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+impl Fusion {
+    /// Builds the network, from weights named as in `transformers` or in FiD's own code.
+    ///
+    /// # Errors
+    /// A tensor is missing or has another shape than configured.
+    pub fn load(config: &Config, mut weights: Weights) -> Result<Self, InputError> {
+        on_one_thread();
+        // FiD's code wraps the encoder, and each of its blocks.
+        weights.rename(|name| {
+            name.replace("encoder.encoder.", "encoder.").replace(".module.layer.", ".layer.")
+        })?;
+        let encoder = Encoder::load(config, &mut weights)?;
+        let decoder = Decoder::load(config, &weights, encoder.words())?;
+        Ok(Fusion { encoder, decoder })
+    }
+
+    /// Encodes one sequence.
+    ///
+    /// # Errors
+    /// A token number is out of range.
+    pub fn encode(&self, ids: &[u32]) -> Result<Part, EncodeError> {
+        self.encoder.rows(ids, &[]).map(Part).map_err(failed)
+    }
+
+    /// Starts an answer from these parts.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn begin(&self, parts: &[&Part]) -> Result<Writing, EncodeError> {
+        let rows: Vec<&Tensor> = parts.iter().map(|part| &part.0).collect();
+        let tokens = parts.iter().map(|part| part.tokens()).collect();
+        Ok(Writing { state: self.decoder.begin(Tensor::cat(&rows, 0).map_err(failed)?), tokens })
+    }
+
+    /// The score of every token as the next one.
+    ///
+    /// # Errors
+    /// The token is out of range.
+    pub fn next(&self, writing: &mut Writing, token: u32) -> Result<Vec<f32>, EncodeError> {
+        self.decoder.next(&mut writing.state, token).map_err(failed)
+    }
+}
+
+impl Part {
+    /// The number of tokens.
+    pub fn tokens(&self) -> usize {
+        self.0.dims().first().copied().unwrap_or_default()
+    }
+
+    /// The number of floats.
+    pub fn numbers(&self) -> usize {
+        self.0.elem_count()
+    }
+}
+
+impl Writing {
+    /// The share of each part in the first token's attention, averaged over all heads and layers; the sum is 1. Empty before that token.
+    pub fn shares(&self) -> Vec<f64> {
+        let mut first = self.state.first.iter().map(|share| f64::from(*share));
+        self.tokens.iter().map(|tokens| first.by_ref().take(*tokens).sum()).collect()
+    }
+}

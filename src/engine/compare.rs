@@ -1,0 +1,470 @@
+//! Lanes compared: one question of a set under several lanes, one lane in several forms, and which way an outcome leans: how even its
+//! sides stand, and whose passages it brings up.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::figures::{Doubt, Figures};
+use super::judgments::{Judgments, Shares};
+use super::list::{Lists, Ranked};
+use super::opening::SetupError;
+use super::query::{Depth, Query};
+use super::recipe::Recipe;
+use super::run::{Outcome, run};
+use super::setup::Setup;
+use crate::corpus::PassageIx;
+use crate::corpus::store::{Field, Fields, MOST, NONE};
+use crate::detect::LabelSource;
+use crate::measure::bias::{Exposure, awrf, rkl};
+use crate::measure::bias::{SideShares, side_shares};
+use crate::measure::compare::{jaccard, rbo};
+use crate::measure::edit_distance;
+use crate::measure::uncertainty::{DRAWS, Doubted, drawn};
+use crate::measure::{
+    PerspectiveCount, SupportSet,
+    coverage::{mrecall, prec},
+};
+use crate::question::Question;
+use crate::work::Stop;
+
+/// How much RBO looks at the top.
+const P: f64 = 0.9;
+
+/// A question's outcome, one entry a lane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Its figures; none where a lane failed.
+    pub figures: Vec<Option<Figures>>,
+    /// What each of the first k supports.
+    pub supports: Vec<Vec<Option<SupportSet>>>,
+    /// The first k themselves, by id.
+    pub tops: Vec<Vec<String>>,
+    /// What else is known of those of the first k that the corpus holds.
+    pub metadata: Vec<Vec<Map<String, Value>>>,
+    /// How many perspectives the question has.
+    pub perspectives: usize,
+    /// Which of two is the supporting one.
+    pub supports_first: usize,
+    /// What the model's probabilities give; none where labels alone count.
+    pub expected: Option<Box<Expected>>,
+    /// Whose judgments these are.
+    pub shares: Shares,
+}
+
+/// A question's outcome by the model's probabilities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// Mean MRecall and Prec of each lane's first 1, 2, … k.
+    at: Vec<Vec<(f64, f64)>>,
+    /// MRecall of each lane's first k in every draw; all lanes see the same draws.
+    pub mrecall: Vec<Vec<f32>>,
+    /// Mean lean of each lane's first k.
+    lean: Vec<f64>,
+    /// How likely each lane's first k cover only the supporting side, only the other, both, neither.
+    covers: Vec<[f64; 4]>,
+}
+
+impl Expected {
+    /// Draws every passage of the lists from its chances; none where labels alone count.
+    fn of(question: &Question, k: usize, tops: &[&[Ranked]], judgments: &Judgments) -> Option<Self> {
+        let m = PerspectiveCount::new(judgments.perspectives).ok()?;
+        let all = || tops.iter().copied().flatten();
+        if !tops.iter().any(|top| judgments.is_by_model(top)) {
+            return None;
+        }
+        let (mut places, mut rows): (HashMap<PassageIx, usize>, Vec<Doubted<'_>>) = Default::default();
+        for ranked in all() {
+            places.entry(ranked.at).or_insert_with(|| {
+                rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
+                rows.len() - 1
+            });
+        }
+        let draws = drawn(&rows, DRAWS, 0);
+        let mut expected =
+            Expected { at: Vec::new(), mrecall: Vec::new(), lean: Vec::new(), covers: Vec::new() };
+        let first = question.supports.unwrap_or(0).min(1);
+        for top in tops {
+            let mut sums = vec![(0.0, 0.0); k];
+            let (mut recalls, mut lean, mut covers) = (Vec::new(), 0.0, [0.0; 4]);
+            for draw in &draws {
+                let set: Vec<_> = top.iter().map(|ranked| draw[places[&ranked.at]]).collect();
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    sum.0 += mrecall(&set, m, i + 1).value;
+                    sum.1 += prec(&set, m, i + 1).value;
+                }
+                recalls.push(mrecall(&set, m, k).value as f32);
+                let shares = question.supports.and_then(|first| side_shares(&set, m, first, k).ok());
+                lean += shares.map_or(0.0, |shares| shares.value.lean());
+                let covered = set.iter().flatten().fold(SupportSet::EMPTY, |all, one| all.union(*one));
+                covers[place_of(covered, first)] += 1.0;
+            }
+            let mean = |sum: f64| sum / DRAWS as f64;
+            expected.at.push(sums.into_iter().map(|(recall, prec)| (mean(recall), mean(prec))).collect());
+            expected.mrecall.push(recalls);
+            expected.lean.push(mean(lean));
+            expected.covers.push(covers.map(mean));
+        }
+        Some(expected)
+    }
+}
+
+impl Compared {
+    /// What several lanes' lists come to; none for a lane that failed.
+    pub fn of(question: &Question, k: usize, lists: &[Option<&[Ranked]>], judgments: &Judgments) -> Self {
+        let tops: Vec<&[Ranked]> =
+            lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
+        let each = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
+        let held = |ranked: &&Ranked| ranked.at.as_outside().is_none();
+        let known =
+            |top: &&[Ranked]| top.iter().filter(held).map(|ranked| ranked.passage.metadata.clone()).collect();
+        Compared {
+            figures: lists.iter().map(|list| Figures::of((*list)?, judgments, question, k)).collect(),
+            supports: tops.iter().map(|top| judgments.supports(top)).collect(),
+            tops: tops.iter().map(each).collect(),
+            metadata: tops.iter().map(known).collect(),
+            perspectives: question.perspectives.len(),
+            supports_first: question.supports.unwrap_or(0).min(1),
+            expected: Expected::of(question, k, &tops, judgments).map(Box::new),
+            shares: Shares::of(judgments, tops.iter().copied().flatten().map(|ranked| ranked.at)),
+        }
+    }
+
+    /// MRecall and Prec of a lane's first `k`, at most as many as were judged; the expected ones where a model judged.
+    pub fn at(&self, lane: usize, k: usize) -> Option<(f64, f64)> {
+        let m = PerspectiveCount::new(self.perspectives).ok()?;
+        self.figures[lane].as_ref()?;
+        if let Some(expected) = &self.expected {
+            return expected.at.get(lane)?.get(k.checked_sub(1)?).copied();
+        }
+        let supports = &self.supports[lane];
+        Some((mrecall(supports, m, k).value, prec(supports, m, k).value))
+    }
+
+    /// Jaccard and RBO of two lanes' first k; none where both are empty.
+    pub fn overlap(&self, one: usize, other: usize) -> Option<(f64, f64)> {
+        let ids = |lane: usize| self.tops[lane].iter().map(String::as_str).collect::<Vec<_>>();
+        let (one, other) = (ids(one), ids(other));
+        Some((jaccard(&one, &other, one.len().max(other.len()))?, rbo(&one, &other, P)?))
+    }
+
+    /// How far the lanes' Prec lies apart, and whether their MRecall does.
+    pub fn disagreement(&self) -> f64 {
+        let k = self.figures.iter().flatten().map(|figures| figures.k).next().unwrap_or(1);
+        let known: Vec<(f64, f64)> = (0..self.figures.len()).filter_map(|lane| self.at(lane, k)).collect();
+        let spread = |value: fn(&(f64, f64)) -> f64| {
+            let values = known.iter().map(value);
+            let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
+            (high - low).max(0.0)
+        };
+        spread(|both| both.0) + spread(|both| both.1)
+    }
+}
+
+/// Puts one question to all lanes of a query.
+///
+/// # Errors
+/// The detector cannot be loaded.
+pub fn compare(
+    setup: &Setup,
+    question: &Question,
+    query: &Query,
+    stop: &Stop,
+) -> Result<Compared, SetupError> {
+    let query = Query { question: question.clone(), ..query.clone() };
+    Ok(Compared::from(&run(setup, query, Depth::Top, Lists::default(), stop, &|_| ())?))
+}
+
+impl From<&Outcome> for Compared {
+    fn from(outcome: &Outcome) -> Self {
+        Compared::of(&outcome.query.question, outcome.query.k, &outcome.lists(), &outcome.judgments)
+    }
+}
+
+/// What is swept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The lane in all its forms.
+    pub forms: Vec<Recipe>,
+    /// On these questions.
+    pub questions: Vec<Question>,
+    /// How many passages count.
+    pub k: usize,
+    /// Which labels count.
+    pub source: LabelSource,
+}
+
+/// A form's means over the questions measured so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Questions measured.
+    pub questions: usize,
+    /// Questions that have no list or no perspectives; they are in no mean.
+    pub failed: usize,
+    /// Sum of MRecall@k.
+    mrecall: f64,
+    /// Sum of Prec@k.
+    prec: f64,
+    /// Sums of the shares of the top k that support either side, over two-sided questions.
+    sides: Option<(f64, f64, usize)>,
+}
+
+impl Tally {
+    /// Adds one question: its expected figures where a model judged.
+    pub fn add(&mut self, figures: Option<&Figures>, doubt: Option<&Doubt>) {
+        let Some(figures) = figures else {
+            self.failed += 1;
+            return;
+        };
+        self.questions += 1;
+        self.mrecall += doubt.map_or(figures.mrecall, |doubt| doubt.mrecall.mean);
+        self.prec += doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
+        if let Some(sides) = figures.sides {
+            let (p, n, count) = self.sides.unwrap_or_default();
+            self.sides = Some((p + sides.p, n + sides.n, count + 1));
+        }
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        (self.questions > 0).then(|| sum / self.questions as f64)
+    }
+
+    /// Mean MRecall@k.
+    pub fn mrecall(&self) -> Option<f64> {
+        self.mean(self.mrecall)
+    }
+
+    /// Mean Prec@k.
+    pub fn prec(&self) -> Option<f64> {
+        self.mean(self.prec)
+    }
+
+    /// Mean share of the top k that supports the first and the second side.
+    pub fn sides(&self) -> Option<(f64, f64)> {
+        self.sides.map(|(p, n, count)| (p / count as f64, n / count as f64))
+    }
+}
+
+/// Runs a sweep question by question; `on_tallies` gets the tallies of all forms after each.
+///
+/// # Errors
+/// The detector could not be loaded.
+pub fn sweep(
+    setup: &Setup,
+    sweep: &Sweep,
+    stop: &Stop,
+    on_tallies: &dyn Fn(&[Tally]),
+) -> Result<Vec<Tally>, SetupError> {
+    let mut tallies = vec![Tally::default(); sweep.forms.len()];
+    for question in &sweep.questions {
+        let (lanes, question) = (sweep.forms.clone(), question.clone());
+        let query = Query { question, lanes, k: sweep.k, source: sweep.source };
+        let outcome = run(setup, query, Depth::Top, Lists::default(), stop, &|_| ())?;
+        if stop.is_set() {
+            break;
+        }
+        for (i, tally) in tallies.iter_mut().enumerate() {
+            tally.add(outcome.figures(i).as_ref(), outcome.doubt(i).as_ref());
+        }
+        on_tallies(&tallies);
+    }
+    Ok(tallies)
+}
+
+/// More names in an error help nobody.
+const NAMED: usize = 12;
+
+/// How far a lane's first k are from giving every perspective an even place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uneven {
+    /// rKL at those of its cuts that k reaches.
+    pub rkl: Exposure,
+    /// AWRF@k.
+    pub awrf: Exposure,
+}
+
+/// Why a field cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// The corpus has none at all.
+    #[error("no passage of this corpus has metadata; give its lines some, such as {EXAMPLE}")]
+    NoFields,
+    /// It is there, and no category.
+    #[error(
+        "the field `{0}` is no category: it has more than {MOST} different values, or none that is a text, a number, true or false{1}"
+    )]
+    NoCategory(String, String),
+    /// There is no such field.
+    #[error("no passage has a field `{0}`{1}")]
+    Unknown(String, String),
+}
+
+/// Example metadata of a line of a corpus.
+pub const EXAMPLE: &str = "\"metadata\": {\"outlet\": \"…\", \"country\": \"…\"}";
+
+impl Compared {
+    /// rKL and AWRF of a lane's first `k`; none for fewer than two perspectives, or where no passage supports any.
+    pub fn uneven(&self, lane: usize, k: usize) -> Option<Uneven> {
+        let m = PerspectiveCount::new(self.perspectives).ok().filter(|m| m.get() > 1)?;
+        let supports = self.supports.get(lane)?;
+        let supports = &supports[..supports.len().min(k)];
+        Some(Uneven { rkl: rkl(supports, m)?, awrf: awrf(supports, m, k)? })
+    }
+
+    /// The shares of the two sides in a lane's first k, where it has a list and verdicts.
+    pub fn sides(&self, lane: usize) -> Option<SideShares> {
+        self.figures.get(lane)?.as_ref().filter(|figures| figures.is_measured())?.sides
+    }
+
+    /// The lean of a lane over a set of questions: 0 where it has no list or nothing of it was judged, as for every measure; none for a
+    /// question that has no two sides.
+    pub fn lean(&self, lane: usize) -> Option<f64> {
+        let expected = self.expected.as_ref().and_then(|expected| expected.lean.get(lane));
+        let shown = || self.sides(lane).map_or(0.0, |sides| sides.lean());
+        (self.perspectives == 2).then(|| expected.copied().unwrap_or_else(shown))
+    }
+
+    /// How many of a lane's first k were judged, and of how many.
+    pub fn judged(&self, lane: usize) -> (usize, usize) {
+        let supports = self.supports.get(lane).map_or(&[][..], Vec::as_slice);
+        (supports.iter().flatten().count(), supports.len())
+    }
+
+    /// Passages of a lane's first k, a value of the field each.
+    pub fn counts(&self, lane: usize, field: &Field) -> Vec<usize> {
+        let mut counts = vec![0; field.values.len()];
+        for metadata in self.metadata.get(lane).into_iter().flatten() {
+            if let Some(count) = field.place(metadata).and_then(|place| counts.get_mut(place)) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// Of the two-sided questions, those of which a lane's first k cover only the supporting side, only the other, both, neither; where a
+/// model judged, as many as its probabilities expect. A lane that has no list covers neither.
+pub fn covered_sides<'a>(compared: impl IntoIterator<Item = &'a Compared>, lane: usize) -> [f64; 4] {
+    let mut counts = [0.0; 4];
+    for one in compared.into_iter().filter(|one| one.perspectives == 2) {
+        if let Some(expected) = one.expected.as_ref().and_then(|expected| expected.covers.get(lane)) {
+            counts.iter_mut().zip(expected).for_each(|(count, p)| *count += p);
+            continue;
+        }
+        let figures = one.figures.get(lane).and_then(Option::as_ref);
+        let covered = figures.map_or(SupportSet::EMPTY, |figures| figures.covered);
+        counts[place_of(covered, one.supports_first)] += 1.0;
+    }
+    counts
+}
+
+/// Only the supporting side, only the other, both, neither.
+fn place_of(covered: SupportSet, first: usize) -> usize {
+    match (covered.contains(first), covered.contains(1 - first)) {
+        (true, false) => 0,
+        (false, true) => 1,
+        (true, true) => 2,
+        (false, false) => 3,
+    }
+}
+
+/// The category of that name.
+///
+/// # Errors
+/// There is none; the error names the nearest, or all.
+pub fn category<'a>(fields: &'a Fields, name: &str) -> Result<&'a Field, FieldError> {
+    if let Some(field) = fields.categories.iter().find(|field| field.name == name) {
+        return Ok(field);
+    }
+    if fields.categories.is_empty() && fields.others.is_empty() {
+        return Err(FieldError::NoFields);
+    }
+    let names: Vec<&str> = fields.categories.iter().map(|field| field.name.as_str()).collect();
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    let known = match names.len() {
+        0 => "; no field of this corpus is one".to_owned(),
+        count => format!("; the categories are: {}{more}", names[..count.min(NAMED)].join(", ")),
+    };
+    if fields.others.iter().any(|other| other == name) {
+        return Err(FieldError::NoCategory(name.to_owned(), known));
+    }
+    let asked = name.to_lowercase();
+    let distance = |known: &str| edit_distance(&asked, &known.to_lowercase());
+    let near = names.iter().min_by_key(|known| distance(known));
+    let near = near.filter(|known| distance(known) <= known.chars().count() / 2);
+    let hint = near.map_or(known, |near| format!("; did you mean `{near}`?"));
+    Err(FieldError::Unknown(name.to_owned(), hint))
+}
+
+/// The values of a field that a question asks for, by their places: what its own metadata says, else those whose words stand in it.
+pub fn desired(field: &Field, question: &Question) -> Vec<usize> {
+    let said = question.metadata.get(&field.name).and_then(|_| field.place(&question.metadata));
+    if let Some(place) = said.filter(|place| field.values[*place].0 != NONE) {
+        return vec![place];
+    }
+    let asked = words(&question.text);
+    let named = |value: &str| {
+        let value = words(value);
+        !value.is_empty() && asked.windows(value.len()).any(|run| run == value)
+    };
+    let values = field.values.iter().enumerate().filter(|(_, (value, _))| value != NONE);
+    values.filter(|(_, (value, _))| named(value)).map(|(place, _)| place).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn field(name: &str, values: &[&str]) -> Field {
+        let values = values.iter().map(|value| ((*value).to_owned(), 1)).collect();
+        Field { name: name.into(), values }
+    }
+
+    fn question(text: &str) -> Question {
+        Question { text: text.into(), ..Question::default() }
+    }
+
+    #[test]
+    fn an_unknown_field_gets_the_nearest_name_or_all_of_them() {
+        let categories = vec![field("country", &[]), field("outlet", &[])];
+        let fields = Fields { passages: 1, categories, others: vec!["address".into()] };
+        let error = |name: &str| category(&fields, name).unwrap_err().to_string();
+        assert_eq!(error("Oulet"), "no passage has a field `Oulet`; did you mean `outlet`?");
+        assert_eq!(error("year"), "no passage has a field `year`; the categories are: country, outlet");
+        assert!(error("address").starts_with("the field `address` is no category: it has more than 50"));
+        assert_eq!(category(&Fields::default(), "outlet"), Err(FieldError::NoFields));
+        assert!(FieldError::NoFields.to_string().contains("\"metadata\": {\"outlet\""));
+    }
+
+    #[test]
+    fn a_question_asks_for_the_values_whose_words_stand_in_it() {
+        let outlets = field("outlet", &["New York Times", "York", "BBC", NONE]);
+        assert_eq!(desired(&outlets, &question("What did the new york times say?")), [0, 1]);
+        assert_eq!(desired(&outlets, &question("What did the Times of New York say (none)?")), [1]);
+        assert_eq!(desired(&outlets, &question("BBC's view?")), [2]);
+        assert!(desired(&outlets, &question("What of the BBCs?")).is_empty());
+        assert!(
+            desired(&field("x", &["…"]), &question("… ?")).is_empty(),
+            "a value without words is in no text"
+        );
+    }
+
+    #[test]
+    fn what_a_question_s_own_metadata_says_goes_before_its_words() {
+        let sides = field("side", &["left", "right", "1"]);
+        let mut question = question("What is right?");
+        assert_eq!(desired(&sides, &question), [1]);
+        question.metadata.insert("side".into(), json!("left"));
+        assert_eq!(desired(&sides, &question), [0]);
+        question.metadata.insert("side".into(), json!(1));
+        assert_eq!(desired(&sides, &question), [2]);
+        question.metadata.insert("side".into(), json!("nobody's"));
+        assert_eq!(desired(&sides, &question), [1], "a value that the corpus does not have says nothing");
+    }
+}

@@ -1,0 +1,243 @@
+//! The detectors that can be chosen: the built-in one, those with short names, and language models on this machine.
+
+use std::path::Path;
+
+use crate::assets::DETECTOR_CARD;
+use crate::detect::Choice;
+use crate::detect::registry::{DETECTORS, NamedDetector};
+use crate::encode::HubError;
+use crate::encode::family::Config;
+use crate::encode::hub::Hub;
+use crate::encode::registry::{MANIFEST, folder};
+use crate::input::InputError;
+use crate::llm::{self, Nearby};
+use crate::measure::share;
+use crate::work::{OnProgress, Progress, Stop};
+
+/// Stands for the figures of a detector that could not be run where the others were measured.
+const NOT_MEASURED: &str = "not measured here";
+
+/// Whether a detector can be used at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is in the binary.
+    BuiltIn,
+    /// It is here.
+    Here,
+    /// It must be fetched.
+    OnHub,
+    /// A server on this machine serves it.
+    Served,
+}
+
+impl Presence {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Presence::BuiltIn => "built in",
+            Presence::Here => "here",
+            Presence::OnHub => "on the hub",
+            Presence::Served => "on this machine",
+        }
+    }
+}
+
+/// A detector that can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DetectorOffer {
+    /// Its name.
+    pub name: String,
+    /// How `--detector` names it.
+    pub choice: Choice,
+    /// The server's URL and the model's name there, for a language model.
+    pub llm: Option<(String, String)>,
+    /// Whether it can be used at once.
+    pub presence: Presence,
+    /// Its size, if known.
+    pub megabytes: Option<u32>,
+    /// The languages that it reads.
+    pub languages: &'static str,
+    /// Its licence.
+    pub licence: &'static str,
+    /// What it measured on our test.
+    pub measured: String,
+    /// Its repository, or the program that serves it.
+    pub origin: String,
+}
+
+impl DetectorOffer {
+    /// Whether it is the one that these options name.
+    pub fn is_used(&self, choice: &Choice, llm: Option<&(String, String)>) -> bool {
+        self.choice == *choice && self.llm.as_ref() == llm.filter(|_| *choice == Choice::Llm)
+    }
+}
+
+/// The detectors that need no server; models from the hub are below `models`.
+pub fn detectors(models: &Path) -> Vec<DetectorOffer> {
+    let builtin = DetectorOffer {
+        name: "builtin".into(),
+        choice: Choice::Builtin,
+        llm: None,
+        presence: Presence::BuiltIn,
+        megabytes: Some(23),
+        languages: "English",
+        licence: "MIT OR Apache-2.0",
+        measured: measured().unwrap_or_else(|| NOT_MEASURED.into()),
+        origin: String::new(),
+    };
+    let named = DETECTORS.iter().map(|one| DetectorOffer {
+        name: one.name.into(),
+        choice: Choice::Custom { source: one.source(), supports: None },
+        llm: None,
+        presence: if is_here(models, one) { Presence::Here } else { Presence::OnHub },
+        megabytes: Some(one.megabytes),
+        languages: one.languages,
+        licence: one.licence,
+        measured: NOT_MEASURED.into(),
+        origin: one.repository.into(),
+    });
+    std::iter::once(builtin).chain(named).collect()
+}
+
+/// The model of `--llm`, and those of servers on this machine; with `--offline` no server is looked for.
+pub fn language_models(named: Option<&(String, String)>, offline: bool, stop: &Stop) -> Vec<DetectorOffer> {
+    let found = if offline { Vec::new() } else { llm::nearby(&llm::PORTS, stop) };
+    let named = named.into_iter().map(|(url, model)| {
+        let name = if model.is_empty() { url.clone() } else { model.clone() };
+        served(name, (url.clone(), model.clone()), "named with --llm".into())
+    });
+    let nearby = found.into_iter().flat_map(|Nearby { kind, url, models }| {
+        let origin = format!("{kind} at {url}");
+        models.into_iter().map(move |model| served(model.clone(), (url.clone(), model), origin.clone()))
+    });
+    let mut all: Vec<DetectorOffer> = named.collect();
+    for offer in nearby {
+        if all.iter().all(|other| other.llm != offer.llm) {
+            all.push(offer);
+        }
+    }
+    all
+}
+
+fn served(name: String, llm: (String, String), origin: String) -> DetectorOffer {
+    DetectorOffer {
+        name,
+        choice: Choice::Llm,
+        llm: Some(llm),
+        presence: Presence::Served,
+        megabytes: None,
+        languages: "see its card",
+        licence: "see its card",
+        measured: NOT_MEASURED.into(),
+        origin,
+    }
+}
+
+/// What the built-in detector reached on the test split, from its card.
+fn measured() -> Option<String> {
+    let card: serde_json::Value = serde_json::from_slice(DETECTOR_CARD).ok()?;
+    let test = card.pointer("/metrics/joined/test")?;
+    let figure = |name: &str| Some(share(test.get(name)?.as_f64()?));
+    Some(format!("right side {}, F1 {}, ROC-AUC {}", figure("right_side")?, figure("f1")?, figure("auc")?))
+}
+
+fn is_here(models: &Path, detector: &NamedDetector) -> bool {
+    folder(models, detector.repository).join(MANIFEST).exists()
+}
+
+/// Why a detector was not fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The hub or the disk failed, or it was stopped.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// The files cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The repository holds another model than its name stands for.
+    #[error(
+        "{repository}: expected {expected}; it has changed: name the model as hf:{repository}@supports=CLASS"
+    )]
+    Changed {
+        /// The repository.
+        repository: &'static str,
+        /// The classes expected and found.
+        expected: String,
+    },
+    /// `--offline` forbids it.
+    #[error("--offline: nothing is fetched; leave it out to fetch {0}")]
+    Offline(&'static str),
+}
+
+/// Fetches a detector, resuming an earlier attempt, and checks that its classes are those that its name stands for.
+///
+/// # Errors
+/// See [`FetchError`].
+pub fn fetch_detector(
+    detector: &NamedDetector,
+    models: &Path,
+    offline: bool,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), FetchError> {
+    if !is_here(models, detector) {
+        if offline {
+            return Err(FetchError::Offline(detector.name));
+        }
+        Hub::from_env()?.fetch(detector.repository, models, on_progress, stop)?;
+    }
+    let classes = Config::read(&folder(models, detector.repository))?.own_labels();
+    detector
+        .check(&classes)
+        .map_err(|expected| FetchError::Changed { repository: detector.repository, expected })
+}
+
+/// What became of looking for detectors or fetching one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DetectorEvent {
+    /// Those that need no server.
+    Listed(Vec<DetectorOffer>),
+    /// Language models, once all ports were looked at.
+    Served(Vec<DetectorOffer>),
+    /// A fetch went on.
+    Fetching(Progress),
+    /// A fetch ended: the list now, and why it failed, if it did.
+    Fetched(Vec<DetectorOffer>, Option<String>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_detector_comes_first_with_its_figures_and_the_others_are_not_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = detectors(folder.path());
+        assert_eq!((all[0].name.as_str(), all[0].presence, all.len()), ("builtin", Presence::BuiltIn, 5));
+        assert!(all[0].measured.contains("right side ."), "{}", all[0].measured);
+        assert!(all[1..].iter().all(|one| one.presence == Presence::OnHub && one.measured == NOT_MEASURED));
+        let place = super::folder(folder.path(), &all[3].origin);
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(place.join(MANIFEST), "{}").unwrap();
+        assert_eq!(detectors(folder.path())[3].presence, Presence::Here);
+    }
+
+    #[test]
+    fn the_one_in_use_is_known_by_its_choice_and_a_language_model_by_server_and_name() {
+        let llm = ("http://127.0.0.1:1/v1".to_owned(), "bear-7b".to_owned());
+        let [bear] = &language_models(Some(&llm), true, &Stop::never())[..] else { panic!() };
+        assert!(bear.is_used(&Choice::Llm, Some(&llm)) && !bear.is_used(&Choice::Builtin, Some(&llm)));
+        let builtin = &detectors(Path::new("nowhere"))[0];
+        assert!(builtin.is_used(&Choice::Builtin, Some(&llm)) && !builtin.is_used(&Choice::Llm, Some(&llm)));
+    }
+
+    #[test]
+    fn offline_nothing_is_fetched() {
+        let nowhere = Path::new("nowhere");
+        let refused = fetch_detector(&DETECTORS[0], nowhere, true, &|_| (), &Stop::never());
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "--offline: nothing is fetched; leave it out to fetch nli-xsmall"
+        );
+    }
+}

@@ -1,0 +1,422 @@
+//! The measures of one lane on one question, and the stance of its list at every depth, as the screen and the commands show them.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::judgments::Judgments;
+use super::list::Ranked;
+use crate::corpus::PassageIx;
+use crate::measure::bias::{SideShares, side_shares};
+use crate::measure::coverage::mrecall;
+use crate::measure::coverage::prec;
+use crate::measure::score::{Evidence, SupportEvidence, score};
+use crate::measure::uncertainty::{DRAWS, Doubted, Spread, drawn};
+use crate::measure::{Measure, PerspectiveCount, SupportSet};
+use crate::question::Question;
+use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
+
+/// Where a perspective first appears in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstRank {
+    /// At this rank, all before it being judged.
+    At(usize),
+    /// Not within the first so many, and no more are judged yet.
+    Below(usize),
+}
+
+/// What a lane's top k is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// How many passages count.
+    pub k: usize,
+    /// How many of them have a verdict on every perspective.
+    pub judged: usize,
+    /// How many the lane returned, at most k.
+    pub returned: usize,
+    /// MRecall@k.
+    pub mrecall: f64,
+    /// Prec@k.
+    pub prec: f64,
+    /// Perspectives covered by the top k.
+    pub covered: SupportSet,
+    /// Passages of the top k that support each perspective.
+    pub supporting: Vec<usize>,
+    /// Judged passages of the top k that support none.
+    pub none: usize,
+    /// Passages of the top k that take a side, unclear which; they are unjudged.
+    pub unclear: usize,
+    /// Passages of the top k of which more can be found out.
+    pub open: usize,
+    /// First rank of each perspective.
+    pub first: Vec<FirstRank>,
+    /// Shares of the two sides, for a two-sided question.
+    pub sides: Option<SideShares>,
+}
+
+/// What figures of model verdicts are: means and intervals over draws of every passage from its own probabilities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Doubt {
+    /// MRecall@k; its mean is the chance that the sides are covered.
+    pub mrecall: Spread,
+    /// Prec@k.
+    pub prec: Spread,
+    /// The lean, for a two-sided question.
+    pub lean: Option<Spread>,
+    /// MRecall@k if no unclear passage helps, and at best.
+    pub range: (f64, f64),
+}
+
+/// The differences of two lists' figures, drawn together. Where one holds 0, neither list is called better by it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    /// Of MRecall@k.
+    pub mrecall: Spread,
+    /// Of Prec@k.
+    pub prec: Spread,
+    /// Of the lean.
+    pub lean: Option<Spread>,
+}
+
+/// How the measures of a lane differ from what they were before something was switched on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// How many passages count.
+    pub k: usize,
+    /// Of MRecall@k.
+    pub mrecall: f64,
+    /// Of Prec@k.
+    pub prec: f64,
+    /// Of the lean, for a two-sided question.
+    pub lean: Option<f64>,
+    /// The intervals, where a model judged.
+    pub gap: Option<Gap>,
+}
+
+impl Change {
+    /// The differences by the names of the measures, as `search --format json` prints them.
+    pub fn by_name(&self) -> Map<String, Value> {
+        let k = self.k;
+        let all = [("MRecall", Some(self.mrecall)), ("Prec", Some(self.prec)), ("Lean", self.lean)];
+        all.into_iter().filter_map(|(name, value)| Some((format!("{name}@{k}"), json!(value?)))).collect()
+    }
+}
+
+/// Measures by name with their values.
+pub type Named = Vec<(String, Option<f64>)>;
+
+/// The measures asked for by name; none where the question does not allow one. `pool` holds every judged passage.
+pub fn named(
+    measures: &[Measure],
+    ranking: &[Ranked],
+    judgments: &Judgments,
+    pool: &[(&str, SupportSet)],
+    question: &Question,
+) -> Named {
+    let ranked = judgments.supports(ranking);
+    let m = PerspectiveCount::new(judgments.perspectives).ok();
+    let support = m.map(|m| SupportEvidence { ranked: &ranked, pool, m, supports: question.supports });
+    let value = |measure: &Measure| score(*measure, &Evidence { graded: None, support }).ok();
+    measures.iter().map(|one| (one.to_string(), value(one).map(|found| found.value))).collect()
+}
+
+impl Figures {
+    /// Measures a list, or says nothing where the question has no perspectives.
+    pub fn of(ranking: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<Self> {
+        let m = PerspectiveCount::new(judgments.perspectives).ok()?;
+        let supports = judgments.supports(ranking);
+        let top = &supports[..supports.len().min(k)];
+        // An unclear passage is passed over, for nothing more will be known of it.
+        let settled = |ranked: &&Ranked| judgments.is_settled(ranked.at);
+        let judged = ranking.iter().take_while(settled).count();
+        let places = || ranking.iter().take(k);
+        let first = (0..m.get()).map(|perspective| {
+            let at =
+                supports[..judged].iter().position(|set| set.is_some_and(|set| set.contains(perspective)));
+            at.map_or(FirstRank::Below(judged), |i| FirstRank::At(i + 1))
+        });
+        Some(Figures {
+            k,
+            judged: top.iter().flatten().count(),
+            returned: top.len(),
+            mrecall: mrecall(&supports, m, k).value,
+            prec: prec(&supports, m, k).value,
+            covered: top.iter().flatten().fold(SupportSet::EMPTY, |all, set| all.union(*set)),
+            supporting: (0..m.get())
+                .map(|i| top.iter().flatten().filter(|set| set.contains(i)).count())
+                .collect(),
+            none: top.iter().flatten().filter(|set| set.is_empty()).count(),
+            unclear: places().filter(|ranked| judgments.is_unclear(ranked.at)).count(),
+            open: places().filter(|ranked| !judgments.is_settled(ranked.at)).count(),
+            first: first.collect(),
+            sides: question
+                .supports
+                .and_then(|i| side_shares(&supports, m, i, k).ok())
+                .map(|shares| shares.value),
+        })
+    }
+
+    /// The figures as the detector's probabilities have them, over a list's top k; none where labels alone count.
+    pub fn doubt(ranking: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<Doubt> {
+        let m = PerspectiveCount::new(judgments.perspectives).ok()?;
+        let top = &ranking[..ranking.len().min(k)];
+        if !judgments.is_by_model(top) {
+            return None;
+        }
+        let draws = draws(judgments, question, (m, k), &[top]);
+        let one = |value: fn(&[f64; 3]) -> f64| {
+            Spread::of(&mut draws.iter().map(|draw| value(&draw[0])).collect::<Vec<_>>())
+        };
+        let supports = judgments.supports(top);
+        let best = best_of_unclear(&supports, top, judgments);
+        Some(Doubt {
+            mrecall: one(|values| values[0])?,
+            prec: one(|values| values[1])?,
+            lean: one(|values| values[2]).filter(|_| question.sides().is_some()),
+            range: (mrecall(&supports, m, k).value, mrecall(&best, m, k).value),
+        })
+    }
+
+    /// How the figures of a list differ from those of another; none unless the top k of both are judged.
+    pub fn change(
+        (now, before): (&[Ranked], &[Ranked]),
+        judgments: &Judgments,
+        question: &Question,
+        k: usize,
+    ) -> Option<Change> {
+        let of = |list: &[Ranked]| Figures::of(list, judgments, question, k);
+        let change = of(now)?.change_from(&of(before)?)?;
+        let lists = [&now[..now.len().min(k)], &before[..before.len().min(k)]];
+        let Some(gap) = gap(lists, judgments, question, k) else { return Some(change) };
+        let (mrecall, prec, lean) = (gap.mrecall.mean, gap.prec.mean, gap.lean.map(|lean| lean.mean));
+        Some(Change { mrecall, prec, lean, gap: Some(gap), ..change })
+    }
+
+    /// Whether every returned passage of the top k has its verdicts.
+    pub fn complete(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Whether there is anything to measure by: with passages but no verdict, a zero would be no finding.
+    pub fn is_measured(&self) -> bool {
+        self.judged + self.unclear > 0 || self.returned == 0
+    }
+
+    /// A measure in words, or a dash while nothing is known.
+    pub fn shown(&self, text: impl FnOnce() -> String) -> String {
+        if self.is_measured() { text() } else { "–".into() }
+    }
+
+    /// How the measures differ from those of `before`; none unless the top k of both are judged.
+    pub fn change_from(&self, before: &Figures) -> Option<Change> {
+        let whole = |figures: &Figures| figures.is_measured() && figures.complete();
+        (whole(self) && whole(before)).then(|| Change {
+            k: self.k,
+            mrecall: self.mrecall - before.mrecall,
+            prec: self.prec - before.prec,
+            lean: self.sides.zip(before.sides).map(|(sides, before)| sides.lean() - before.lean()),
+            gap: None,
+        })
+    }
+
+    /// The measures by name, as `search --format json` prints them: the means of `doubt` where a model judged.
+    pub fn by_name(&self, doubt: Option<&Doubt>) -> Map<String, Value> {
+        let k = self.k;
+        let mut all = Map::new();
+        let mut put = |name: &str, value: f64, mean: Option<f64>| {
+            all.insert(format!("{name}@{k}"), json!(mean.or(self.is_measured().then_some(value))));
+        };
+        put("MRecall", self.mrecall, doubt.map(|doubt| doubt.mrecall.mean));
+        put("Prec", self.prec, doubt.map(|doubt| doubt.prec.mean));
+        if let Some(sides) = self.sides {
+            put("Lean", sides.lean(), doubt.and_then(|doubt| doubt.lean).map(|lean| lean.mean));
+        }
+        all
+    }
+}
+
+/// MRecall, Prec and lean of each list in every draw. A passage is drawn once for all lists.
+fn draws(
+    judgments: &Judgments,
+    question: &Question,
+    (m, k): (PerspectiveCount, usize),
+    lists: &[&[Ranked]],
+) -> Vec<Vec<[f64; 3]>> {
+    let (mut places, mut rows): (HashMap<PassageIx, usize>, Vec<Doubted<'_>>) = Default::default();
+    for ranked in lists.iter().copied().flatten() {
+        places.entry(ranked.at).or_insert_with(|| {
+            rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
+            rows.len() - 1
+        });
+    }
+    let values = |sets: Vec<Option<SupportSet>>| {
+        let of = |list: &&[Ranked]| {
+            let set: Vec<_> = list.iter().map(|ranked| sets[places[&ranked.at]]).collect();
+            let lean = question.supports.and_then(|first| side_shares(&set, m, first, k).ok());
+            [
+                mrecall(&set, m, k).value,
+                prec(&set, m, k).value,
+                lean.map_or(0.0, |shares| shares.value.lean()),
+            ]
+        };
+        lists.iter().map(of).collect()
+    };
+    drawn(&rows, DRAWS, 0).into_iter().map(values).collect()
+}
+
+/// The differences of two lists' figures, drawn together; none where no model judged.
+fn gap(lists: [&[Ranked]; 2], judgments: &Judgments, question: &Question, k: usize) -> Option<Gap> {
+    let m = PerspectiveCount::new(judgments.perspectives).ok()?;
+    if !lists.iter().any(|top| judgments.is_by_model(top)) {
+        return None;
+    }
+    let draws = draws(judgments, question, (m, k), &lists);
+    let of =
+        |at: usize| Spread::of(&mut draws.iter().map(|draw| draw[0][at] - draw[1][at]).collect::<Vec<_>>());
+    let lean = of(2).filter(|_| question.sides().is_some());
+    Some(Gap { mrecall: of(0)?, prec: of(1)?, lean })
+}
+
+/// What a top k supports if every unclear passage takes the side that is missing most.
+fn best_of_unclear(
+    supports: &[Option<SupportSet>],
+    top: &[Ranked],
+    judgments: &Judgments,
+) -> Vec<Option<SupportSet>> {
+    let mut covered = supports.iter().flatten().fold(SupportSet::EMPTY, |all, set| all.union(*set));
+    let mut best = |(set, ranked): (&Option<SupportSet>, &Ranked)| {
+        if set.is_some() || !judgments.is_unclear(ranked.at) {
+            return *set;
+        }
+        let missing = (0..judgments.perspectives).find(|i| !covered.contains(*i)).unwrap_or(0);
+        covered = covered.with(missing).unwrap_or(covered);
+        SupportSet::EMPTY.with(missing).ok()
+    };
+    supports.iter().zip(top).map(&mut best).collect()
+}
+
+/// What the passages of a list do to its stance, by their places from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StanceTimeline {
+    /// The stance after each passage.
+    pub stances: Vec<Stance>,
+    /// The passages that changed it when they were added.
+    pub turns: Vec<usize>,
+    /// A smallest choice of one side's passages whose removal changes the last stance.
+    pub removed: Option<Vec<usize>>,
+    /// Passages whose removal alone changes it.
+    pub alone: Vec<usize>,
+    /// How many of the passages have verdicts that count.
+    pub judged: usize,
+}
+
+impl StanceTimeline {
+    /// Of these passages, read in this order; none where the question has no two sides.
+    pub fn of(question: &Question, judgments: &Judgments, passages: &[PassageIx]) -> Option<Self> {
+        let [first, other] = question.sides()?;
+        let support: Vec<_> = passages.iter().map(|at| judgments.support(*at)).collect();
+        let sides: Vec<Sides> = support
+            .iter()
+            .map(|set| set.map_or((false, false), |set| (set.contains(first), set.contains(other))))
+            .collect();
+        let stances = stances(&sides);
+        let last = stances.last().copied().unwrap_or(Stance::Silent);
+        let without = |at: &usize| {
+            let kept: Vec<Sides> = (0..sides.len()).filter(|i| i != at).map(|i| sides[i]).collect();
+            self::stances(&kept).last().copied().unwrap_or(Stance::Silent) != last
+        };
+        Some(StanceTimeline {
+            turns: turns(&stances),
+            removed: removed_to_turn(&sides),
+            alone: (0..sides.len()).filter(without).collect(),
+            judged: support.iter().flatten().count(),
+            stances,
+        })
+    }
+
+    /// The stance of all passages together.
+    pub fn last(&self) -> Stance {
+        self.stances.last().copied().unwrap_or(Stance::Silent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Passage;
+    use crate::detect::{LabelSource, PairLabels, Reading};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_timeline_counts_what_is_judged_and_knows_the_side_that_supports() {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(1), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Gold, Default::default());
+        let mut write = |at: u32, sides: [bool; 2]| {
+            for (i, side) in sides.into_iter().enumerate() {
+                judgments.write(PassageIx(at), i, PairLabels { gold: Some(side), ..PairLabels::default() });
+            }
+        };
+        write(0, [false, true]);
+        write(1, [true, false]);
+        write(2, [true, false]);
+        let places: Vec<PassageIx> = (0..4).map(PassageIx).collect();
+        let timeline = StanceTimeline::of(&question, &judgments, &places).unwrap();
+        use Stance::*;
+        assert_eq!(timeline.stances, [Supports, Supports, Balanced, Balanced]);
+        assert_eq!((timeline.turns.clone(), timeline.judged, timeline.last()), (vec![2], 3, Balanced));
+        assert_eq!(timeline.removed, Some(vec![0]));
+        assert_eq!(timeline.alone, [0, 1, 2]);
+        let many = Question { supports: None, ..question };
+        assert_eq!(StanceTimeline::of(&many, &judgments, &places), None);
+    }
+
+    fn list(count: u32) -> Vec<Ranked> {
+        let ranked = |at: u32| Ranked {
+            at: PassageIx(at),
+            passage: Arc::new(Passage { id: at.to_string(), ..Passage::default() }),
+            score: 1.0,
+        };
+        (0..count).map(ranked).collect()
+    }
+
+    #[test]
+    fn with_a_model_judging_the_figure_is_a_mean_with_an_interval_and_unclear_passages_are_in_it() {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Auto, Default::default());
+        // The first passage takes the first side, the second is unclear.
+        for (at, first, second) in [(0, 0.95f32, 0.05f32), (1, 0.9, 0.85)] {
+            for (i, p) in [first, second].into_iter().enumerate() {
+                let model = Some(Ok(Reading::of(p)));
+                judgments.write(PassageIx(at), i, PairLabels { model, ..PairLabels::default() });
+            }
+        }
+        let list = list(3);
+        let figures = Figures::of(&list[..2], &judgments, &question, 5).unwrap();
+        assert_eq!((figures.judged, figures.unclear, figures.open, figures.mrecall), (1, 1, 0, 0.0));
+        let doubt = Figures::doubt(&list[..2], &judgments, &question, 5).unwrap();
+        assert!(doubt.mrecall.mean > 0.2 && doubt.mrecall.mean < 0.6, "{doubt:?}");
+        assert_eq!((doubt.range, doubt.mrecall.low, doubt.mrecall.high), ((0.0, 1.0), 0.0, 1.0));
+        assert_eq!(figures.by_name(Some(&doubt))["MRecall@5"], json!(doubt.mrecall.mean));
+        let change = Figures::change((&list[..2], &list[..1]), &judgments, &question, 5).unwrap();
+        assert!(change.gap.is_some_and(|gap| gap.mrecall.holds_zero()), "{change:?}");
+        let open = Figures::of(&list, &judgments, &question, 5).unwrap();
+        assert!(!open.complete() && figures.complete());
+        assert_eq!(Figures::change((&list, &list[..1]), &judgments, &question, 5), None);
+    }
+
+    #[test]
+    fn with_labels_alone_nothing_is_drawn() {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Auto, Default::default());
+        for i in 0..2 {
+            let gold = Some(i == 0);
+            judgments.write(PassageIx(0), i, PairLabels { gold, ..PairLabels::default() });
+        }
+        assert_eq!(Figures::doubt(&list(1), &judgments, &question, 5), None);
+        let change = Figures::change((&list(1), &[]), &judgments, &question, 5).unwrap();
+        assert_eq!((change.mrecall, change.prec, change.gap), (0.0, 0.2, None));
+    }
+}

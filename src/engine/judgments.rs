@@ -1,0 +1,499 @@
+//! All that is known of the passages and perspectives of one question, which of it counts, and whose judgments figures rest on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::list::Ranked;
+use crate::corpus::PassageIx;
+use crate::detect::{
+    By, Decision, DetectError, LabelSource, NO_SIDE, Outcome as Side, PairLabels, Reading, Rule, Verdict,
+};
+use crate::measure::SupportSet;
+use crate::measure::expected::Chances;
+use crate::question::Question;
+
+/// What is known of every (passage, perspective) of one question, and which of it counts.
+///
+/// The model decides on a passage, not on a pair: of a question with two opposite statements it says one of four things, or that the
+/// passage takes a side and which is unclear ([`Decision`]). Sources are never mixed within a passage.
+#[derive(Clone, Debug, Default)]
+pub struct Judgments {
+    known: HashMap<(PassageIx, usize), PairLabels>,
+    /// The model's decisions, worked out once both statements were read.
+    decisions: HashMap<PassageIx, Decision>,
+    /// Number of perspectives.
+    pub perspectives: usize,
+    /// Whether the perspectives are two opposite statements.
+    opposite: bool,
+    /// Which labels count.
+    pub source: LabelSource,
+    /// How the model's readings become decisions.
+    rule: Arc<Rule>,
+    revision: u64,
+}
+
+impl Judgments {
+    /// No judgments yet.
+    pub fn new(question: &Question, source: LabelSource, rule: Arc<Rule>) -> Self {
+        Judgments {
+            perspectives: question.perspectives.len(),
+            opposite: question.sides().is_some(),
+            source,
+            rule,
+            ..Judgments::default()
+        }
+    }
+
+    /// How the model's readings become decisions.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// The same, to be shared.
+    pub fn shared_rule(&self) -> Arc<Rule> {
+        Arc::clone(&self.rule)
+    }
+
+    /// Decides by another rule from now on, on what is there too.
+    pub fn decide_by(&mut self, rule: Arc<Rule>) {
+        self.rule = rule;
+        let passages: HashSet<PassageIx> = self.known.keys().map(|(passage, _)| *passage).collect();
+        passages.into_iter().for_each(|passage| self.decide(passage));
+        self.revision += 1;
+    }
+
+    /// Writes down what is known of a pair. A verdict that was there stays if `known` has none.
+    pub fn write(&mut self, passage: PassageIx, perspective: usize, known: PairLabels) {
+        let pair = self.known.entry((passage, perspective)).or_default();
+        let model = known.model.or_else(|| pair.model.take());
+        *pair = PairLabels { model, ..known };
+        self.decide(passage);
+        self.revision += 1;
+    }
+
+    /// Works out the decision on a passage whose two statements were read.
+    fn decide(&mut self, passage: PassageIx) {
+        let read = |perspective| self.reading(passage, perspective);
+        let decision = match (read(0), read(1)) {
+            (Some(first), Some(second)) if self.opposite => self.rule.decide([first, second]),
+            _ => None,
+        };
+        match decision {
+            Some(decision) => drop(self.decisions.insert(passage, decision)),
+            None => drop(self.decisions.remove(&passage)),
+        }
+    }
+
+    fn reading(&self, passage: PassageIx, perspective: usize) -> Option<&Reading> {
+        self.pair(passage, perspective)?.model.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether the model can still be asked about a pair: it was not yet, and the corpus holds the passage.
+    pub(super) fn is_open(&self, passage: PassageIx, perspective: usize) -> bool {
+        passage.as_outside().is_none()
+            && self.pair(passage, perspective).is_none_or(|known| known.model.is_none())
+    }
+
+    /// Writes down what was just decided by hand on a pair, beside what is known of it.
+    pub fn decided(&mut self, passage: PassageIx, perspective: usize, human: Option<bool>) {
+        let pair = self.known.entry((passage, perspective)).or_default();
+        (pair.human, pair.tied) = (human, false);
+        self.revision += 1;
+    }
+
+    /// Counts the changes, so that what was worked out from the judgments can be kept until the next one.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// All that is known of a pair.
+    pub fn pair(&self, passage: PassageIx, perspective: usize) -> Option<&PairLabels> {
+        self.known.get(&(passage, perspective))
+    }
+
+    fn pairs(&self, passage: PassageIx) -> impl Iterator<Item = &PairLabels> {
+        (0..self.perspectives).filter_map(move |perspective| self.pair(passage, perspective))
+    }
+
+    /// Whose judgment of a passage counts. With `auto`, one decision by hand makes the passage people's, else one gold label makes it
+    /// gold's, else it is the model's; a side that its source says nothing of stays unjudged.
+    pub fn owner(&self, passage: PassageIx) -> By {
+        match self.source {
+            LabelSource::Model => By::Model,
+            LabelSource::Gold => By::Gold,
+            LabelSource::Human => By::Human,
+            LabelSource::Auto if self.pairs(passage).any(PairLabels::by_hand) => By::Human,
+            LabelSource::Auto if self.pairs(passage).any(|known| known.gold.is_some()) => By::Gold,
+            LabelSource::Auto => By::Model,
+        }
+    }
+
+    /// The verdict that counts for a pair.
+    pub fn verdict(&self, passage: PassageIx, perspective: usize) -> Option<Verdict> {
+        let by = self.owner(passage);
+        let label = |supports: bool| Verdict { supports: Some(supports), p: None, by };
+        match by {
+            By::Human => self.pair(passage, perspective)?.human.map(label),
+            By::Gold => self.pair(passage, perspective)?.gold.map(label),
+            By::Model => self.by_model(passage, perspective),
+        }
+    }
+
+    /// The model's verdict on a pair, whether or not it counts.
+    pub fn by_model(&self, passage: PassageIx, perspective: usize) -> Option<Verdict> {
+        let (supports, p) = if self.opposite {
+            let decision = self.decisions.get(&passage)?;
+            (decision.outcome.supports(perspective), decision.supports(perspective) as f32)
+        } else {
+            let p = self.rule.single(self.reading(passage, perspective)?);
+            let supports = p >= self.rule.threshold;
+            ((supports || !self.unclear_of_many(passage)).then_some(supports), p)
+        };
+        Some(Verdict { supports, p: Some(p), by: By::Model })
+    }
+
+    /// Whether the greatest probability of a passage says that it takes a side, and not which: it lies in [ρ, θ).
+    fn unclear_of_many(&self, passage: PassageIx) -> bool {
+        let single = |perspective| Some(self.rule.single(self.reading(passage, perspective)?));
+        let all: Option<Vec<f32>> = (0..self.perspectives).map(single).collect();
+        let greatest = all.unwrap_or_default().into_iter().reduce(f32::max);
+        greatest.is_some_and(|p| f64::from(p) >= self.rule.heads.rho && p < self.rule.threshold)
+    }
+
+    /// Whether the model is what counts, and says that the passage takes a side, unclear which.
+    pub fn is_unclear(&self, passage: PassageIx) -> bool {
+        let unclear = |perspective| self.by_model(passage, perspective).is_some_and(|v| v.supports.is_none());
+        self.owner(passage) == By::Model && (0..self.perspectives).any(unclear)
+    }
+
+    /// Whether the model is what counts, was asked, and gave no verdict on the passage: it refused, failed, or could not be read.
+    pub fn has_failed(&self, passage: PassageIx) -> bool {
+        let of_the_text =
+            |error: &DetectError| matches!(error, DetectError::Empty(_) | DetectError::Foreign { .. });
+        let failed = |known: &PairLabels| matches!(&known.model, Some(Err(error)) if !of_the_text(error));
+        self.owner(passage) == By::Model && self.pairs(passage).any(failed)
+    }
+
+    /// The decision that counts for a passage of a question with two opposite statements: the model's with its probabilities, or what
+    /// its labels come to.
+    pub fn decision(&self, passage: PassageIx) -> Option<Decision> {
+        if self.owner(passage) == By::Model {
+            return self.decisions.get(&passage).copied();
+        }
+        let set = self.support(passage).filter(|_| self.opposite)?;
+        let (outcome, p) = match (set.contains(0), set.contains(1)) {
+            (true, false) => (Side::Side(0), [1.0, 0.0, 0.0, 0.0]),
+            (false, true) => (Side::Side(1), [0.0, 1.0, 0.0, 0.0]),
+            (true, true) => (Side::Both, [0.0, 0.0, 1.0, 0.0]),
+            (false, false) => (Side::Neither, [0.0, 0.0, 0.0, 1.0]),
+        };
+        Some(Decision { outcome, engaged: 1.0 - p[3], p })
+    }
+
+    /// The model's decision on a passage, whether or not it counts.
+    pub fn by_model_alone(&self, passage: PassageIx) -> Option<Decision> {
+        self.decisions.get(&passage).copied()
+    }
+
+    /// The model's probability to show beside a passage: that it supports what is shown, else that it takes a side at all.
+    pub fn shown(&self, passage: PassageIx) -> Option<f64> {
+        if self.owner(passage) != By::Model {
+            return None;
+        }
+        match self.decisions.get(&passage) {
+            Some(decision) => Some(match decision.outcome {
+                Side::Side(side) => decision.supports(side),
+                Side::Both => decision.p[2],
+                Side::Neither | Side::Unclear => decision.engaged,
+            }),
+            None => {
+                let each = (0..self.perspectives).filter_map(|i| self.by_model(passage, i)?.p);
+                each.reduce(f32::max).map(f64::from)
+            }
+        }
+    }
+
+    /// Whether a label that counts contradicts what the model shows. An unclear passage contradicts nothing.
+    pub fn disagrees(&self, passage: PassageIx) -> bool {
+        let of = |perspective| {
+            let label = self.verdict(passage, perspective).filter(|verdict| verdict.by != By::Model)?;
+            Some(label.supports? != self.by_model(passage, perspective)?.supports?)
+        };
+        (0..self.perspectives).any(|perspective| of(perspective) == Some(true))
+    }
+
+    /// Which perspectives a passage supports; none until every pair of it has a verdict that counts, and none where that is unclear.
+    /// Where labels count, one yes is enough: files that list what was found have no line for the other sides.
+    pub fn support(&self, passage: PassageIx) -> Option<SupportSet> {
+        let mut missing = false;
+        let set = (0..self.perspectives).try_fold(SupportSet::EMPTY, |set, perspective| {
+            match self.verdict(passage, perspective).and_then(|verdict| verdict.supports) {
+                Some(true) => set.with(perspective).ok(),
+                Some(false) => Some(set),
+                None => {
+                    missing = true;
+                    Some(set)
+                }
+            }
+        })?;
+        let enough = !missing || (self.owner(passage) != By::Model && !set.is_empty());
+        enough.then_some(set)
+    }
+
+    /// With what chances a passage supports each perspective: the model's where its verdict counts, the development split's where it
+    /// failed, 1 or 0 where a label counts; none where nothing is known.
+    pub fn chances(&self, passage: PassageIx) -> Option<Chances> {
+        if self.owner(passage) != By::Model {
+            let set = self.support(passage)?;
+            let one = |perspective| f64::from(u8::from(set.contains(perspective)));
+            return Some(Chances::Each((0..self.perspectives).map(one).collect()));
+        }
+        if self.opposite {
+            let prior = || self.has_failed(passage).then(|| self.rule.prior());
+            return self.decisions.get(&passage).map(|decision| decision.p).or_else(prior).map(Chances::Two);
+        }
+        let each = |perspective| Some(f64::from(self.rule.single(self.reading(passage, perspective)?)));
+        Some(Chances::Each((0..self.perspectives).map(each).collect::<Option<_>>()?))
+    }
+
+    /// Whether nothing more can be found out about a passage: what counts is known, or the model was asked about every perspective.
+    pub fn is_settled(&self, passage: PassageIx) -> bool {
+        self.owner(passage) != By::Model
+            || self.support(passage).is_some()
+            || (0..self.perspectives).all(|perspective| !self.is_open(passage, perspective))
+    }
+
+    /// Whether the model would decide on opposite statements and shows no side of any.
+    pub fn shows_no_side(&self) -> bool {
+        self.opposite && !self.rule.shows_sides()
+    }
+
+    /// Whether the model's verdicts count for any of these passages.
+    pub fn is_by_model(&self, top: &[Ranked]) -> bool {
+        top.iter().any(|ranked| self.owner(ranked.at) == By::Model && self.chances(ranked.at).is_some())
+    }
+
+    /// [`Judgments::support`] down a list.
+    pub fn supports(&self, ranking: &[Ranked]) -> Vec<Option<SupportSet>> {
+        ranking.iter().map(|ranked| self.support(ranked.at)).collect()
+    }
+}
+
+/// Whose judgments figures rest on: a count of passages each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Judged by people.
+    pub human: usize,
+    /// Judged by gold labels.
+    pub gold: usize,
+    /// The model says what they support.
+    pub model: usize,
+    /// The model says that they take a side, unclear which.
+    pub unclear: usize,
+    /// The model gave no verdict.
+    pub failed: usize,
+}
+
+impl Shares {
+    /// Of these passages, each once.
+    pub fn of(judgments: &Judgments, passages: impl IntoIterator<Item = PassageIx>) -> Self {
+        let mut shares = Shares::default();
+        // Without statements nothing is judged.
+        if judgments.perspectives == 0 {
+            return shares;
+        }
+        let mut seen = HashSet::new();
+        for passage in passages.into_iter().filter(|passage| seen.insert(*passage)) {
+            let count = match judgments.owner(passage) {
+                By::Model if judgments.is_unclear(passage) => &mut shares.unclear,
+                By::Model if judgments.has_failed(passage) => &mut shares.failed,
+                _ if judgments.support(passage).is_none() => continue,
+                By::Human => &mut shares.human,
+                By::Gold => &mut shares.gold,
+                By::Model => &mut shares.model,
+            };
+            *count += 1;
+        }
+        shares
+    }
+
+    /// With other passages counted in.
+    pub fn plus(self, other: Shares) -> Shares {
+        Shares {
+            human: self.human + other.human,
+            gold: self.gold + other.gold,
+            model: self.model + other.model,
+            unclear: self.unclear + other.unclear,
+            failed: self.failed + other.failed,
+        }
+    }
+
+    /// Passages on which the model was to say something.
+    pub fn by_model(&self) -> usize {
+        self.model + self.unclear + self.failed
+    }
+
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.human + self.gold + self.by_model()
+    }
+
+    /// `judged by gold labels`, or who judged which share; with the model, what it reached on our test.
+    pub fn words(&self, rule: &Rule) -> String {
+        let all = self.all();
+        let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / all as f64);
+        let model = self.by_model();
+        let mut parts = Vec::new();
+        for (count, name) in [(self.human, "labels by hand"), (self.gold, "gold labels")] {
+            if count == all && all > 0 {
+                return format!("judged by {name}");
+            }
+            if count > 0 {
+                parts.push(format!("{name} ({})", share(count)));
+            }
+        }
+        if model > 0 {
+            let of = if model == all { String::new() } else { format!(" ({})", share(model)) };
+            parts.push(format!("{}{of}", rule.about.words()));
+        }
+        if parts.is_empty() {
+            return "nothing judged yet".into();
+        }
+        let mut text = format!("judged by {}", parts.join(" and "));
+        if model > 0 && !rule.shows_sides() {
+            text += &format!("; {NO_SIDE}");
+        } else if self.unclear > 0 {
+            text += &format!("; {} of {model} verdicts unclear", self.unclear);
+        }
+        if self.failed > 0 {
+            text += &format!("; {} without a verdict", self.failed);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::decision::Heads;
+
+    fn opposite() -> Question {
+        let perspectives = vec!["a".into(), "b".into()];
+        Question { perspectives, supports: Some(0), ..Question::default() }
+    }
+
+    fn judgments(source: LabelSource) -> Judgments {
+        Judgments::new(&opposite(), source, Arc::default())
+    }
+
+    fn gold(supports: bool) -> PairLabels {
+        PairLabels { gold: Some(supports), ..PairLabels::default() }
+    }
+
+    fn read(p: f32) -> PairLabels {
+        PairLabels { model: Some(Ok(Reading::of(p))), ..PairLabels::default() }
+    }
+
+    const AT: PassageIx = PassageIx(0);
+
+    #[test]
+    fn one_yes_is_enough_where_a_label_counts_and_no_model_fills_the_other_side() {
+        for source in [LabelSource::Gold, LabelSource::Auto] {
+            let mut judgments = judgments(source);
+            assert_eq!(judgments.support(AT), None);
+            judgments.write(AT, 1, gold(false));
+            assert_eq!(judgments.support(AT), None, "a single no leaves the other side open");
+            judgments.write(AT, 0, read(0.9));
+            assert_eq!(judgments.support(AT), None, "the model says nothing of a labelled passage");
+            judgments.write(AT, 1, PairLabels { gold: Some(true), ..read(0.1) });
+            assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(1).ok());
+            assert_eq!(judgments.verdict(AT, 0), None);
+            assert!(judgments.disagrees(AT), "the model takes the other side");
+            judgments.source = LabelSource::Model;
+            assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(0).ok());
+        }
+    }
+
+    #[test]
+    fn one_decision_by_hand_makes_the_passage_people_s_and_a_tie_is_no_label() {
+        let mut judgments = judgments(LabelSource::Auto);
+        judgments.write(AT, 0, PairLabels { gold: Some(true), ..read(0.9) });
+        judgments.write(AT, 1, PairLabels { gold: Some(false), ..read(0.1) });
+        assert_eq!(judgments.owner(AT), By::Gold);
+        judgments.decided(AT, 1, Some(true));
+        assert_eq!((judgments.owner(AT), judgments.verdict(AT, 0)), (By::Human, None));
+        assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(1).ok());
+        judgments.write(AT, 1, PairLabels { tied: true, gold: Some(false), ..PairLabels::default() });
+        assert_eq!((judgments.owner(AT), judgments.support(AT)), (By::Human, None));
+        assert!(judgments.is_settled(AT) && judgments.chances(AT).is_none());
+        judgments.source = LabelSource::Human;
+        assert_eq!(judgments.support(AT), None);
+    }
+
+    #[test]
+    fn the_model_decides_on_the_passage_and_an_unclear_one_is_unjudged() {
+        let mut judgments = judgments(LabelSource::Auto);
+        judgments.write(AT, 0, read(0.9));
+        assert_eq!(judgments.verdict(AT, 0), None, "one statement alone decides nothing");
+        judgments.write(AT, 1, read(0.85));
+        assert!(judgments.is_unclear(AT) && judgments.is_settled(AT));
+        assert_eq!((judgments.support(AT), judgments.verdict(AT, 0).unwrap().supports), (None, None));
+        let Some(Chances::Two(p)) = judgments.chances(AT) else { panic!("no chances") };
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12 && p[0] > p[1], "{p:?}");
+        judgments.write(AT, 1, read(0.1));
+        assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(0).ok());
+        let silent = Rule { heads: Heads { tau: None, ..Rule::default().heads }, ..Rule::default() };
+        judgments.decide_by(Arc::new(silent));
+        assert!(judgments.is_unclear(AT), "another rule decides anew on what was read");
+    }
+
+    #[test]
+    fn a_passage_without_a_verdict_has_the_chances_of_the_development_split() {
+        let mut judgments = judgments(LabelSource::Model);
+        judgments.write(AT, 0, read(0.9));
+        let failed = PairLabels {
+            model: Some(Err(DetectError::Unanswered("timed out".into()))),
+            ..PairLabels::default()
+        };
+        judgments.write(AT, 1, failed);
+        assert_eq!(judgments.chances(AT), Some(Chances::Two(Rule::default().prior())));
+        assert!(judgments.has_failed(AT) && judgments.support(AT).is_none());
+        let shares = Shares::of(&judgments, [AT, AT]);
+        assert_eq!((shares.failed, shares.all()), (1, 1));
+    }
+
+    #[test]
+    fn of_many_statements_each_has_a_probability_and_the_greatest_may_be_unclear() {
+        let three =
+            Question { perspectives: vec!["a".into(), "b".into(), "c".into()], ..Question::default() };
+        let rule = Rule { threshold: 0.8, ..Rule::default() };
+        let mut judgments = Judgments::new(&three, LabelSource::Model, Arc::new(rule));
+        for (i, p) in [0.9, 0.85, 0.1].into_iter().enumerate() {
+            judgments.write(AT, i, read(p));
+        }
+        assert_eq!(judgments.support(AT), SupportSet::of([0, 1]).ok());
+        judgments.write(AT, 0, read(0.6));
+        judgments.write(AT, 1, read(0.2));
+        assert!(judgments.is_unclear(AT) && judgments.support(AT).is_none());
+        judgments.write(AT, 0, read(0.4));
+        assert_eq!(judgments.support(AT), Some(SupportSet::EMPTY));
+        assert!(judgments.decision(AT).is_none());
+    }
+
+    #[test]
+    fn who_judged_is_said_in_words() {
+        let mut rule = Rule::default();
+        rule.about.name = "MiniLM".into();
+        let words = |shares: Shares| shares.words(&rule);
+        assert_eq!(words(Shares { gold: 5, ..Shares::default() }), "judged by gold labels");
+        let mixed = Shares { human: 1, gold: 1, model: 1, unclear: 1, failed: 0 };
+        assert_eq!(
+            words(mixed),
+            "judged by labels by hand (25 %) and gold labels (25 %) and MiniLM, not measured on our test, default thresholds (50 %); \
+             1 of 2 verdicts unclear"
+        );
+        rule.heads.tau = None;
+        let text = Shares { unclear: 2, ..Shares::default() }.words(&rule);
+        assert!(text.ends_with("this detector shows no side: it is not right often enough"), "{text}");
+    }
+}

@@ -1,0 +1,339 @@
+//! A lane's list, how it was made step by step, or why there is none: what the reader, the inspector and
+//! `search --format json` show.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::opening::SetupError;
+use super::query::Query;
+use super::recipe::{Base, Diversify, Mmr, Recipe, RunFile, Toward};
+use super::run_files::RunError;
+use crate::corpus::{Passage, PassageIx};
+use crate::encode::EncodeError;
+use crate::expand::{Expansion, Kind};
+use crate::project::Variant;
+use crate::remote::RemoteError;
+use crate::rerank::{Choice, Pick};
+use crate::retrieve::bm25::TermRetriever;
+use crate::retrieve::{Hit, RetrieveError};
+use crate::work::Stopped;
+
+/// A passage with its place in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// Where it lies.
+    pub at: PassageIx,
+    /// What it says.
+    pub passage: Arc<Passage>,
+    /// The lane's score for it.
+    pub score: f32,
+}
+
+/// Passages, best first, and how they came to stand so.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List {
+    pub(super) ranked: Vec<Ranked>,
+    /// How the list was made.
+    pub trace: Trace,
+}
+
+impl Deref for List {
+    type Target = [Ranked];
+
+    fn deref(&self) -> &[Ranked] {
+        &self.ranked
+    }
+}
+
+impl From<Vec<Ranked>> for List {
+    fn from(ranked: Vec<Ranked>) -> Self {
+        List { ranked, trace: Trace::default() }
+    }
+}
+
+impl List {
+    /// A passage's rank, from 1.
+    pub fn rank_of(&self, at: PassageIx) -> Option<usize> {
+        self.iter().position(|ranked| ranked.at == at).map(|i| i + 1)
+    }
+}
+
+/// A lane's list, shared.
+pub type Ranking = Arc<List>;
+
+/// What retrieval gave, before anything is put in another order.
+pub(super) struct Found {
+    pub(super) hits: Vec<Hit>,
+    pub(super) trace: Trace,
+    /// The scores can be weighed against each other; those of a merged list cannot.
+    pub(super) comparable: bool,
+}
+
+/// The lists and expansions made for one wording of a question so far: lanes share them.
+#[derive(Clone)]
+pub struct Lists {
+    pub(super) found: Vec<(Recipe, Arc<Found>)>,
+    pub(super) expanded: Vec<(Kind, Arc<Expansion>)>,
+    pub(super) depth: usize,
+    /// For MMR's normalisation over a question set: lanes without re-ranking, and their greatest score over all its questions.
+    pub maxima: Vec<(Recipe, f32)>,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Lists::to_depth(Query::DEPTH)
+    }
+}
+
+impl Lists {
+    /// Lists of `depth` passages.
+    pub fn to_depth(depth: usize) -> Self {
+        Lists { found: Vec::new(), expanded: Vec::new(), depth, maxima: Vec::new() }
+    }
+}
+
+/// Why a lane has no list.
+#[derive(Debug, thiserror::Error)]
+pub enum LaneError {
+    /// Its passages have no vectors yet.
+    #[error("the passages are still being embedded")]
+    NotEmbedded,
+    /// The question has no such perspective.
+    #[error("{0}")]
+    NoPerspective(String),
+    /// The run does not hold what was asked.
+    #[error("{0}")]
+    NotInRun(String),
+    /// The run could not be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The engine elsewhere did not do its part.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// Something it needs could not be opened.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The engine failed or was stopped.
+    #[error(transparent)]
+    Retrieve(#[from] RetrieveError),
+}
+
+impl From<Stopped> for LaneError {
+    fn from(stopped: Stopped) -> Self {
+        LaneError::Retrieve(stopped.into())
+    }
+}
+
+impl From<EncodeError> for LaneError {
+    fn from(error: EncodeError) -> Self {
+        LaneError::Retrieve(error.into())
+    }
+}
+
+impl LaneError {
+    /// Whether it was stopped on request, which is no failure.
+    pub fn is_stop(&self) -> bool {
+        matches!(
+            self,
+            LaneError::Retrieve(RetrieveError::Stopped(_))
+                | LaneError::Run(RunError::Stopped(_))
+                | LaneError::Remote(RemoteError::Stopped(_))
+        )
+    }
+}
+
+/// The steps in the order they ran, and what the user should know about them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// One after another.
+    pub steps: Vec<Step>,
+    /// Fallbacks and warnings, in plain words.
+    pub notes: Vec<String>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// The query was expanded.
+    Expand(Arc<Expansion>),
+    /// The query was projected.
+    Project(Box<Projected>),
+    /// A retriever was asked, once a query.
+    Retrieve {
+        /// Which.
+        by: Base,
+        /// What it was asked.
+        queries: Vec<Wording>,
+        /// How many passages it gave in all.
+        pool: usize,
+    },
+    /// A finished run was read.
+    Given {
+        /// Which.
+        run: RunFile,
+        /// What it calls itself; may be empty.
+        tag: String,
+        /// The question as the run names it.
+        question: String,
+        /// What the file says of each passage.
+        stood: HashMap<PassageIx, Stood>,
+    },
+    /// The lists of several queries were merged in turn.
+    Merge {
+        /// The query, from 0, that found each passage.
+        from: HashMap<PassageIx, usize>,
+    },
+    /// The lists of two retrievers were fused by reciprocal rank.
+    Fuse {
+        /// A passage's rank in each, from 1.
+        ranks: HashMap<PassageIx, [Option<usize>; 2]>,
+    },
+    /// Re-ranked by likeness.
+    Mmr {
+        /// The options.
+        options: Mmr,
+        /// Rank by rank; passages are numbered by the incoming order.
+        picks: Vec<Pick>,
+        /// The passages in the incoming order.
+        pool: Vec<PassageIx>,
+    },
+    /// Re-ranked by verdicts.
+    Diversify {
+        /// By which method.
+        method: Diversify,
+        /// Its λ.
+        weight: f32,
+        /// Rank by rank; passages are numbered by the incoming order.
+        choices: Vec<Choice>,
+        /// The passages in the incoming order.
+        pool: Vec<PassageIx>,
+        /// Pairs that had to be judged first.
+        judged: usize,
+    },
+}
+
+/// How a passage stood in a run's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stood {
+    /// The rank as written, where there is one.
+    pub rank: Option<i64>,
+    /// The score as written.
+    pub score: f64,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// What one retriever was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wording {
+    /// A text.
+    Text(String),
+    /// The mean of these texts' vectors.
+    Mean(Vec<String>),
+    /// Terms with weights.
+    Terms(Vec<(String, f32)>),
+}
+
+/// A projection as it ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projected {
+    /// What was asked for.
+    pub asked: Variant,
+    /// What ran: `none` where it could not be made.
+    pub ran: Variant,
+    /// From which perspective.
+    pub toward: Toward,
+    /// The full query.
+    pub q: String,
+    /// Its root.
+    pub r: String,
+    /// The perspective as a text; none where `q − r` stands for it.
+    pub p: Option<String>,
+    /// Every passage of the list before and after.
+    pub points: HashMap<PassageIx, Point>,
+}
+
+/// A passage in the geometry of a projected query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// `cos(q, c)`, what the lane would rank by without the projection.
+    pub plain: f32,
+    /// What it ranks by.
+    pub score: f32,
+    /// How much nearer it lies to the first pole than to the second, as a difference of cosines.
+    pub before: f32,
+    /// The same with the perspective removed from passage and poles.
+    pub after: f32,
+}
+
+impl Trace {
+    /// Adds the steps and notes of another trace; an expansion that both share is added once.
+    pub fn extend(&mut self, other: &Trace) {
+        for step in &other.steps {
+            let shared =
+                |own: &Step| matches!((own, step), (Step::Expand(a), Step::Expand(b)) if Arc::ptr_eq(a, b));
+            if !self.steps.iter().any(shared) {
+                self.steps.push(step.clone());
+            }
+        }
+        for note in &other.notes {
+            self.note(note.clone());
+        }
+    }
+
+    /// Adds a note, once.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The expansion, if there was one.
+    pub fn expansion(&self) -> Option<&Expansion> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Expand(expansion) => Some(expansion.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The projection, if there was one.
+    pub fn projected(&self) -> Option<&Projected> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Project(projected) => Some(projected.as_ref()),
+            _ => None,
+        })
+    }
+}
+
+impl Wording {
+    /// As a line of text.
+    pub fn shown(&self) -> String {
+        match self {
+            Wording::Text(text) => text.clone(),
+            Wording::Mean(texts) => texts.join(" · "),
+            Wording::Terms(weights) => {
+                let weights = weights.iter().map(|(term, weight)| format!("{term} {weight:.3}"));
+                weights.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// The terms that BM25 looks for, with their weights.
+    pub fn terms(&self) -> Vec<(String, f32)> {
+        match self {
+            Wording::Text(text) => TermRetriever::weighted(text),
+            Wording::Mean(texts) => TermRetriever::weighted(&texts.join(" ")),
+            Wording::Terms(weights) => weights.clone(),
+        }
+    }
+
+    /// The texts that an encoder reads.
+    pub(super) fn texts(&self) -> &[String] {
+        match self {
+            Wording::Text(text) => std::slice::from_ref(text),
+            Wording::Mean(texts) => texts,
+            Wording::Terms(_) => &[],
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Ranking: a lane's list by retrieval, then re-ranked as the recipe says.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::judge::{Pair, judge};
+use super::judgments::Judgments;
+use super::list::{Found, LaneError, List, Lists, Ranked, Ranking, Step, Trace};
+use super::query::LaneQuery;
+use super::recipe::{Base, Diversify, Mmr, Norm, Recipe, Rerank};
+use super::retrieved::found;
+use super::setup::Setup;
+use crate::corpus::PassageIx;
+use crate::detect::{LabelSource, PairLabels};
+use crate::encode::Named;
+use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
+use crate::retrieve::{Hit, RetrieveError};
+use crate::vector::dot;
+use crate::work::{Stop, Stopped};
+
+/// Ranks the corpus as the recipe says.
+///
+/// # Errors
+/// See [`LaneError`].
+pub fn rank(
+    setup: &Setup,
+    recipe: &Recipe,
+    asked: LaneQuery<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Ranking, LaneError> {
+    let ranking = ranked_list(setup, recipe, asked, lists, stop);
+    match &ranking {
+        Ok(list) => tracing::info!(lane = %recipe, passages = list.len(), "ranked"),
+        Err(error) if error.is_stop() => {}
+        Err(error) => tracing::warn!(lane = %recipe, "failed: {error}"),
+    }
+    ranking
+}
+
+fn ranked_list(
+    setup: &Setup,
+    recipe: &Recipe,
+    asked: LaneQuery<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Ranking, LaneError> {
+    let found = found(setup, &recipe.retrieval(), asked, lists, stop)?;
+    let mut trace = found.trace.clone();
+    let hits = match recipe.switches.rerank {
+        None => found.hits.clone(),
+        Some(rerank) => {
+            let retrieval = recipe.retrieval();
+            let maximum = lists.maxima.iter().find(|(known, _)| *known == retrieval).map(|(_, score)| *score);
+            reorder(setup, recipe, rerank, asked, &found, maximum, &mut trace, stop)?
+        }
+    };
+    // What stands below the pool stays below.
+    let below = found.hits.iter().skip(hits.len()).copied();
+    let ranked = hits.iter().copied().chain(below).map(|hit| Ranked {
+        at: hit.passage,
+        passage: Arc::new(setup.passage(hit.passage)),
+        score: hit.score,
+    });
+    Ok(Arc::new(List { ranked: ranked.collect(), trace }))
+}
+
+/// What is put in order, and how much each passage is worth by the list it comes from.
+struct Pool<'a> {
+    hits: &'a [Hit],
+    relevance: Vec<f32>,
+}
+
+/// The list in its new order.
+#[expect(clippy::too_many_arguments, reason = "one call, from the function above it")]
+fn reorder(
+    setup: &Setup,
+    recipe: &Recipe,
+    rerank: Rerank,
+    asked: LaneQuery<'_>,
+    found: &Found,
+    maximum: Option<f32>,
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let pool = &found.hits[..found.hits.len().min(POOL)];
+    // What the corpus does not hold can be neither compared nor judged: it stands last among them.
+    let (outside, hits): (Vec<Hit>, Vec<Hit>) =
+        pool.iter().copied().partition(|hit| hit.passage.as_outside().is_some());
+    let hits = hits.as_slice();
+    if !outside.is_empty() {
+        let count = outside.len();
+        trace.note(format!(
+            "passages that are not in the corpus cannot be re-ranked ({count} of {})",
+            pool.len()
+        ));
+    }
+    let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
+    let relevance =
+        |maximum| if found.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
+    let ordered = match rerank {
+        Rerank::Mmr(options) => {
+            let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
+            if options.norm == Norm::Dataset && maximum.is_none() {
+                trace.note("one question has no maximum over a question set: its own was taken".into());
+            }
+            if recipe.base.is_dense() || recipe.base == Base::Hybrid {
+                let by = recipe.model().map_or("MiniLM", Named::title);
+                trace.note(format!("MMR compares passages by {by}, which this lane also ranks by"));
+            }
+            by_likeness(setup, recipe, options, Pool { hits, relevance: relevance(maximum) }, trace)
+        }
+        Rerank::Diversify(method, weight) => by_verdicts(
+            setup,
+            (method, weight),
+            asked,
+            Pool { hits, relevance: relevance(None) },
+            trace,
+            stop,
+        ),
+    }?;
+    Ok(ordered.into_iter().chain(outside).collect())
+}
+
+fn by_likeness(
+    setup: &Setup,
+    recipe: &Recipe,
+    options: Mmr,
+    pool: Pool<'_>,
+    trace: &mut Trace,
+) -> Result<Vec<Hit>, LaneError> {
+    let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
+    let similarity = setup.encoder(recipe.model())?.similarity();
+    let row = |hit: &Hit| Ok(similarity.unit(&vectors.row(hit.passage)?).into_owned());
+    let rows = pool.hits.iter().map(row).collect::<std::io::Result<Vec<_>>>();
+    let rows = rows.map_err(RetrieveError::Vectors)?;
+    let picks = mmr(&pool.relevance, |a, b| dot(&rows[a], &rows[b]), options.lambda);
+    let hits = picks.iter().map(|pick| pool.hits[pick.passage]).collect();
+    trace.steps.push(Step::Mmr { options, picks, pool: passages(pool.hits) });
+    Ok(hits)
+}
+
+/// By the model's verdicts alone: labels are what the result is measured with.
+fn by_verdicts(
+    setup: &Setup,
+    (method, weight): (Diversify, f32),
+    asked: LaneQuery<'_>,
+    pool: Pool<'_>,
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let perspectives = asked.question.perspectives.len();
+    if perspectives == 0 {
+        return Err(LaneError::NoPerspective(format!(
+            "{method} needs the question's perspectives; give them with --perspective, or i in the explorer"
+        )));
+    }
+    let mut pairs = Vec::new();
+    for hit in pool.hits {
+        let passage = Arc::new(setup.corpus.passage(hit.passage));
+        for perspective in 0..perspectives {
+            pairs.push(Pair { at: hit.passage, passage: Arc::clone(&passage), perspective });
+        }
+    }
+    let judgments = Mutex::new(Judgments::new(asked.question, LabelSource::Model, setup.rule()?));
+    judge(setup, asked.question, &pairs, stop, &|judged| {
+        let mut judgments = judgments.lock();
+        judgments.write(
+            judged.at,
+            judged.perspective,
+            PairLabels { model: judged.known.model, ..PairLabels::default() },
+        );
+    })?;
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    let judgments = judgments.into_inner();
+    let p = |hit: &Hit, perspective| judgments.by_model(hit.passage, perspective)?.p;
+    let row = |hit: &Hit| (0..perspectives).map(|perspective| p(hit, perspective)).collect::<Vec<_>>();
+    let supports: Vec<Vec<Option<f32>>> = pool.hits.iter().map(row).collect();
+    let missing = supports.iter().flatten().filter(|p| p.is_none()).count();
+    if missing > 0 {
+        trace.note(format!("{missing} verdicts could not be made; they count as nothing"));
+    }
+    let supports: Vec<Vec<f32>> =
+        supports.into_iter().map(|row| row.into_iter().map(|p| p.unwrap_or(0.0)).collect()).collect();
+    let choices = match method {
+        Diversify::Xquad => xquad(&pool.relevance, &supports, weight),
+        Diversify::Pm2 => pm2(&pool.relevance, &supports, weight),
+    };
+    let hits = choices.iter().map(|choice| pool.hits[choice.passage]).collect();
+    let judged = pairs.len() - missing;
+    trace.steps.push(Step::Diversify { method, weight, choices, pool: passages(pool.hits), judged });
+    Ok(hits)
+}
+
+fn passages(hits: &[Hit]) -> Vec<PassageIx> {
+    hits.iter().map(|hit| hit.passage).collect()
+}

@@ -1,0 +1,263 @@
+//! A recipe and what searches in it, with the names at the heads of columns.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::switches::{Rerank, Switches};
+use crate::encode::Named;
+use crate::expand::Kind;
+use crate::measure::trec::RunOrder;
+use crate::project::Variant;
+use crate::remote::{By, Remote};
+use crate::retrieve::bm25::Bm25;
+
+/// How a lane is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// What searches.
+    pub base: Base,
+    /// What is switched on.
+    pub switches: Switches,
+}
+
+/// What searches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Base {
+    /// Terms.
+    Bm25(Bm25),
+    /// Vectors of the built-in encoder.
+    MiniLm,
+    /// Vectors of a custom encoder.
+    Custom(Arc<Named>),
+    /// Both, fused by reciprocal rank.
+    Hybrid,
+    /// An engine on another machine, by its terms or by vectors of the built-in encoder.
+    Remote(Arc<Remote>),
+    /// Nothing: a finished run is read.
+    Run(RunFile),
+}
+
+impl From<Base> for Recipe {
+    /// With nothing switched on.
+    fn from(base: Base) -> Self {
+        Recipe { base, switches: Switches::default() }
+    }
+}
+
+impl Base {
+    /// Its name alone.
+    pub fn name(&self) -> String {
+        match self {
+            Base::Bm25(_) => "BM25".into(),
+            Base::MiniLm => "MiniLM".into(),
+            Base::Custom(named) => named.title().into(),
+            Base::Hybrid => "Hybrid".into(),
+            Base::Remote(remote) => remote.title(),
+            Base::Run(file) => file.stem(),
+        }
+    }
+
+    /// The custom encoder; `None` for the built-in one.
+    pub fn model(&self) -> Option<&Arc<Named>> {
+        match self {
+            Base::Custom(named) => Some(named),
+            _ => None,
+        }
+    }
+
+    /// Whether it ranks by vectors alone.
+    pub fn is_dense(&self) -> bool {
+        match self {
+            Base::MiniLm | Base::Custom(_) => true,
+            Base::Remote(remote) => remote.by == By::Vectors,
+            Base::Bm25(_) | Base::Hybrid | Base::Run(_) => false,
+        }
+    }
+
+    /// The engine elsewhere that it asks, if it asks one.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Base::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Whether it can search for what this kind of expansion gives: weighted terms are those of the index here.
+    pub fn takes(&self, kind: Kind) -> bool {
+        kind != Kind::Rm3 || !(self.is_dense() || self.remote().is_some())
+    }
+
+    /// Whether it can score by this variant: a server compares one vector with those it holds, and cannot project these.
+    pub fn scores_by(&self, variant: Variant) -> bool {
+        self.remote().is_none() || !matches!(variant, Variant::CastPlus | Variant::PapPlus)
+    }
+
+    /// Why its query cannot be projected, if so.
+    pub fn unprojected(&self) -> Option<&'static str> {
+        match self {
+            Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
+            Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
+            Base::Remote(remote) if remote.by == By::Terms => {
+                Some("a projection turns vectors, and this lane compares terms; try @by=vectors")
+            }
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
+        }
+    }
+
+    /// Why its query cannot be expanded, if so.
+    pub fn unexpanded(&self) -> Option<&'static str> {
+        matches!(self, Base::Run(_))
+            .then_some("a finished run has no query to expand; MMR and diversifiers re-rank it")
+    }
+}
+
+impl Recipe {
+    /// The lanes a first run opens.
+    pub fn defaults() -> Vec<Self> {
+        [Base::Bm25(Bm25::default()), Base::MiniLm, Base::Hybrid].map(Recipe::from).to_vec()
+    }
+
+    /// The name at the head of its column.
+    pub fn title(&self) -> String {
+        let base = match &self.base {
+            Base::Bm25(Bm25 { k1, b }) if self.base != Base::Bm25(Bm25::default()) => {
+                format!("BM25 k1={k1} b={b}")
+            }
+            base => base.name(),
+        };
+        format!("{base}{}", self.switches.title())
+    }
+
+    /// The retriever alone.
+    pub fn plain(&self) -> Self {
+        self.base.clone().into()
+    }
+
+    /// Without what puts its list in another order: the part that two lanes can share.
+    pub fn retrieval(&self) -> Self {
+        Recipe { base: self.base.clone(), switches: Switches { rerank: None, ..self.switches.clone() } }
+    }
+
+    /// The custom encoder whose vectors it reads; `None` for the built-in one.
+    pub fn model(&self) -> Option<&Named> {
+        self.base.model().map(AsRef::as_ref)
+    }
+
+    /// Whether it needs the corpus's vectors. MMR reads them too: they say which passages are alike.
+    pub fn needs_vectors(&self) -> bool {
+        matches!(self.base, Base::MiniLm | Base::Custom(_) | Base::Hybrid)
+            || matches!(self.switches.rerank, Some(Rerank::Mmr(_)))
+    }
+
+    /// The run it reads, if it reads one.
+    pub fn run(&self) -> Option<&RunFile> {
+        match &self.base {
+            Base::Run(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for a model, the corpus's vectors, a network or a large file, and so must not hold up terms.
+    pub fn is_slow(&self) -> bool {
+        !matches!(self.base, Base::Bm25(_)) || self.switches != Switches::default()
+    }
+
+    /// One of its scores, with the decimals that it is worth showing with.
+    pub fn score(&self, score: f32) -> String {
+        let decimals = match (&self.base, self.switches.expand) {
+            // Some systems score in thousands.
+            (Base::Run(_), _) if score.abs() >= 1e3 => 0,
+            (_, Some(crate::expand::Kind::Perspectives)) => 4,
+            (Base::Bm25(_), _) => 2,
+            (Base::Remote(remote), _) if remote.by == By::Terms => 2,
+            (Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_), _) => 3,
+            (Base::Hybrid, _) => 4,
+        };
+        format!("{score:.decimals$}")
+    }
+}
+
+/// A run file and the order it is read in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunFile {
+    /// Where it lies, as the user named it.
+    pub path: PathBuf,
+    /// How its passages are ordered.
+    pub order: RunOrder,
+}
+
+impl RunFile {
+    /// What every such recipe begins with.
+    pub(super) const PREFIX: &str = "run:";
+
+    /// The file's name without its ending.
+    pub fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+}
+
+/// Every lane's name; runs of equal names have their folders before them.
+pub fn titles<'a>(recipes: impl IntoIterator<Item = &'a Recipe>) -> Vec<String> {
+    let recipes: Vec<&Recipe> = recipes.into_iter().collect();
+    let title = |recipe: &&Recipe| {
+        let equal = |other: &&Recipe| match (recipe.run(), other.run()) {
+            (Some(own), Some(run)) => own.path != run.path && own.stem() == run.stem(),
+            _ => false,
+        };
+        let folder = recipe.run().and_then(|run| run.path.parent()?.file_name());
+        match folder.filter(|_| recipes.iter().any(equal)) {
+            Some(folder) => format!("{}/{}", folder.to_string_lossy(), recipe.title()),
+            None => recipe.title(),
+        }
+    };
+    recipes.iter().map(title).collect()
+}
+
+/// One of several titles in at most `most` characters. Where it is longer, what it has in common with the others goes first:
+/// its beginning is kept short, and it goes on where it differs.
+pub fn fit_apart(titles: &[String], which: usize, most: usize) -> String {
+    let Some(title) = titles.get(which) else { return String::new() };
+    let own: Vec<char> = title.chars().collect();
+    let shared = |other: &String| own.iter().zip(other.chars()).take_while(|(a, b)| **a == *b).count();
+    let others = titles.iter().enumerate().filter(|(i, other)| *i != which && *other != title);
+    let shared = others.map(|(_, other)| shared(other)).max().unwrap_or(0);
+    if own.len() <= most || shared + 2 < most || most < 8 {
+        return title.clone();
+    }
+    // From the beginning of the word in which they differ, else of the difference.
+    let word = own[..shared].iter().rposition(|c| " /".contains(*c)).map_or(0, |at| at + 1);
+    let head = most / 3;
+    let from = if shared - word + 2 < most - head && word > head { word } else { shared };
+    let from = from.max(head).min(own.len().saturating_sub(most - head - 1).max(head));
+    let [begin, end] = [&own[..head], &own[from..]].map(|part| part.iter().collect::<String>());
+    format!("{begin}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_one_name_are_distinguished_by_their_folder() {
+        let recipes =
+            ["run:a/r.json", "run:b/r.json+mmr", "run:b/other.run", "bm25"].map(|r| r.parse().unwrap());
+        assert_eq!(titles(&recipes), ["a/r", "b/r +mmr .75", "other", "BM25"]);
+    }
+
+    #[test]
+    fn titles_that_do_not_fit_show_where_they_differ() {
+        let all = ["MiniLM +csqe +pap-plus→2 +mmr .75", "MiniLM +csqe +pap-plus→2 +mmr .90", "BM25"]
+            .map(String::from);
+        let shown: Vec<String> = (0..3).map(|i| fit_apart(&all, i, 18)).collect();
+        assert_eq!(shown[2], "BM25");
+        assert_ne!(shown[0], shown[1]);
+        for (title, end) in [(&shown[0], ".75"), (&shown[1], ".90")] {
+            assert!(
+                title.starts_with("MiniLM…") && title.ends_with(end) && title.chars().count() <= 18,
+                "{title}"
+            );
+        }
+        assert_eq!(fit_apart(&all, 0, 40), all[0]);
+        assert_eq!(fit_apart(&all[..1], 0, 18), all[0], "alone, its beginning says most");
+    }
+}

@@ -1,0 +1,111 @@
+use super::*;
+
+#[test]
+fn a_recipe_that_is_written_is_read_back_the_same() {
+    for text in [
+        "bm25",
+        "bm25@k1=1.2,b=.75",
+        "BM25@b=1",
+        "minilm",
+        " hybrid ",
+        "minilm+mmr@.75",
+        "bm25+mmr@1,norm=dataset",
+        "bm25@k1=1.2,b=.75+rm3+mmr",
+        "minilm+pap-plus@2",
+        "minilm+pap@=animals%20%2B%20people%2C%20100%25",
+        "hybrid+csqe+dual-sum@1+xquad@.5",
+        "hybrid+pm2@0.25+perspectives",
+        "run:runs/dl19.tasb.json",
+        "run:/a%20b/c%2Bd%40e%2C100%25:ü.run@ties=trec-eval+mmr@.75",
+        "run:..%5Cr.jsonl+xquad",
+    ] {
+        let recipe: Recipe = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(recipe.to_string().parse(), Ok(recipe));
+    }
+}
+
+#[test]
+fn a_typed_perspective_may_hold_anything_and_needs_no_quotes() {
+    let toward = Toward::Text("don't ban — “regulate” + tax, 100 %".into());
+    let project = Project { variant: crate::project::Variant::Pap, toward };
+    let switches = Switches { project: Some(project), ..Switches::default() };
+    let recipe = Recipe { base: Base::MiniLm, switches };
+    let written = recipe.to_string();
+    assert!(written.bytes().all(|b| b.is_ascii_alphanumeric() || b"+@=%-_.~".contains(&b)), "{written}");
+    assert_eq!(written.parse(), Ok(recipe));
+}
+
+#[test]
+fn a_wrong_recipe_says_what_was_expected() {
+    for (text, hint) in [
+        ("", "bm25"),
+        ("bm52", "bm25"),
+        ("bm25@k2=1", "k1=NUMBER"),
+        ("bm25@b=1.5", "0 to 1"),
+        ("bm25@k1=nan", "k1=NUMBER"),
+        ("bm25@k1=-1", "k1=NUMBER"),
+        ("minilm@x", "without options"),
+        ("minilm+mmr@1.5", "0 to 1"),
+        ("minilm+mmr@nan", "0 to 1"),
+        ("minilm+mmr@.5,norm=x", "norm=question"),
+        ("minilm+mmr+xquad", "one of"),
+        ("minilm+keqe+csqe", "one expansion"),
+        ("minilm+csqe@3", "without options"),
+        ("minilm+pap@0", "from 1"),
+        ("minilm+pap@=", "from 1"),
+        ("minilm+pap@=%zz", "from 1"),
+        ("minilm+none", "a switch"),
+        ("minilm+", "a switch"),
+        ("bm25+pap@1", "lane of vectors"),
+        ("minilm+rm3", "lane of terms"),
+        ("run:", "the path of a run"),
+        ("run:a%zz", "the path of a run"),
+        ("run:a@x", "ties=trec-eval"),
+        ("run:a+rm3", "no query to expand"),
+        ("run:a+pap@1", "no query to expand or project"),
+    ] {
+        let error = text.parse::<Recipe>().unwrap_err().to_string();
+        assert!(error.contains(hint), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_title_names_what_is_on_and_nothing_else() {
+    let title = |text: &str| text.parse::<Recipe>().unwrap().title();
+    assert_eq!(title("bm25"), "BM25");
+    assert_eq!(title("bm25@k1=1.2,b=.75+mmr@.75"), "BM25 k1=1.2 b=0.75 +mmr .75");
+    assert_eq!(title("run:runs/dl19.tasb.json+mmr"), "dl19.tasb +mmr .75");
+    assert_eq!(title("hybrid+csqe+pap-plus@2+xquad"), "Hybrid +csqe +pap-plus→2 +xquad .50");
+}
+
+#[test]
+fn an_engine_elsewhere_is_a_lane_with_the_switches_that_it_can_serve() {
+    let place = "os:http://localhost:9200/args";
+    for recipe in
+        ["", "+mmr@0.5", "@by=vectors+pap@2", "@by=vectors+csqe+add-plus@1+pm2@0.5", "+perspectives"]
+    {
+        let text = format!("{place}{recipe}");
+        let read: Recipe = text.parse().unwrap();
+        assert_eq!(read.to_string(), text);
+        assert!(read.is_slow() && read.model().is_none());
+        assert_eq!(read.needs_vectors(), recipe.contains("mmr"));
+    }
+    for (recipe, expected) in [
+        ("+pap@1", "compares terms"),
+        ("@by=vectors+pap-plus@1", "another projection"),
+        ("@by=vectors+rm3", "stems and weights"),
+        ("+rm3", "stems and weights"),
+        ("@k1=1", "by=vectors"),
+    ] {
+        let error = format!("{place}{recipe}").parse::<Recipe>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for text in
+        ["os:https://me:hush@host/a", " os:me:hu+sh@host/a", "os:https://me:hush@host/a@by=vectors+mmr"]
+    {
+        let error = text.parse::<Recipe>().unwrap_err().to_string();
+        assert!(error.contains("`os:…`") && !error.contains("hu"), "{error}");
+    }
+    let escaped: Recipe = "os:h/a%2Bb/args".parse().unwrap();
+    assert_eq!(escaped.to_string(), "os:https://h/a%2Bb/args");
+}

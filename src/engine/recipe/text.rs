@@ -1,0 +1,271 @@
+//! Recipes as they are written and read.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::base::{Base, Recipe, RunFile};
+use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
+use super::switches::{Diversify, Mmr, Norm, Project, Rerank, Switches, Toward};
+use crate::encode::{Named, Source, registry};
+use crate::expand::Kind;
+use crate::measure::trec::RunOrder;
+use crate::project::Variant;
+use crate::remote::{Place, Remote};
+use crate::retrieve::bm25::Bm25;
+
+/// Why a recipe cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the lane `{recipe}`: expected {expected}")]
+pub struct RecipeError {
+    recipe: String,
+    expected: String,
+}
+
+impl RecipeError {
+    /// What was expected, without the lane.
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+}
+
+impl FromStr for Recipe {
+    type Err = RecipeError;
+
+    fn from_str(text: &str) -> Result<Self, RecipeError> {
+        let wrong = |expected: String| RecipeError { recipe: text.to_owned(), expected };
+        let mut parts = text.trim().split('+');
+        let first = parts.next().unwrap_or_default();
+        let base = base(first).map_err(|expected| match Place::meant(first.trim()) {
+            // An address that cannot be read holds a password more often than not, so it is not repeated.
+            Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), expected },
+            None => wrong(expected),
+        })?;
+        let mut switches = Switches::default();
+        for part in parts {
+            switches = switch(switches, part).map_err(wrong)?;
+        }
+        fits(&base, &switches).map_err(wrong)?;
+        Ok(Recipe { base, switches })
+    }
+}
+
+fn base(text: &str) -> Result<Base, String> {
+    if let Some(run) = text.trim().strip_prefix(RunFile::PREFIX) {
+        return run_file(run).map(Base::Run);
+    }
+    if Place::meant(text.trim()).is_some() {
+        // Any other @ is the address's.
+        let at = text.rfind("@by=").unwrap_or(text.len());
+        let (place, options) = (&text[..at], text[at..].trim().trim_start_matches('@'));
+        let place = unescaped(place).ok_or("two hexadecimal digits after every %")?;
+        let remote = Remote::parse(&place, options).map_err(|error| error.to_string())?;
+        return Ok(Base::Remote(Arc::new(remote)));
+    }
+    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+    match (name.to_ascii_lowercase().as_str(), options) {
+        ("bm25", options) => constants(options).map(Base::Bm25),
+        ("minilm", "") => Ok(Base::MiniLm),
+        ("hybrid", "") => Ok(Base::Hybrid),
+        ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
+        (_, options) => {
+            let beside = |why: String| match why.starts_with("hf:") {
+                true => format!(
+                    "bm25, bm25@k1=1.2,b=.75, minilm, hybrid, milvus:URL/COLLECTION, os:URL/INDEX or run:PATH, then switches such as +mmr@.75; or {why}"
+                ),
+                false => why,
+            };
+            custom(name, options).map(|named| Base::Custom(Arc::new(named))).map_err(beside)
+        }
+    }
+}
+
+fn constants(options: &str) -> Result<Bm25, String> {
+    let mut constants = Bm25::default();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        let number = |value: &str| value.parse::<f32>().ok().filter(|number| number.is_finite());
+        match option.split_once('=').map(|(name, value)| (name.trim(), number(value.trim()))) {
+            Some(("k1", Some(k1))) if k1 >= 0.0 => constants.k1 = k1,
+            Some(("b", Some(b))) if (0.0..=1.0).contains(&b) => constants.b = b,
+            _ => return Err(format!("k1=NUMBER (0 or more) or b=NUMBER (0 to 1), found `{option}`")),
+        }
+    }
+    Ok(constants)
+}
+
+/// Reads one switch into those read before.
+fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
+    let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+    let name = name.to_ascii_lowercase();
+    let rerank = match name.as_str() {
+        "mmr" => Some(Rerank::Mmr(mmr(options)?)),
+        "xquad" => Some(Rerank::Diversify(Diversify::Xquad, weight(options, Switches::BALANCE)?)),
+        "pm2" => Some(Rerank::Diversify(Diversify::Pm2, weight(options, Switches::BALANCE)?)),
+        _ => None,
+    };
+    if let Some(rerank) = rerank {
+        return match switches.rerank.replace(rerank) {
+            None => Ok(switches),
+            Some(_) => Err("one of mmr, xquad and pm2".into()),
+        };
+    }
+    if let Ok(kind) = name.parse::<Kind>() {
+        return match (options, switches.expand.replace(kind)) {
+            ("", None) => Ok(switches),
+            ("", Some(_)) => Err("one expansion".into()),
+            _ => Err(format!("`{name}` without options")),
+        };
+    }
+    match name.parse::<Variant>() {
+        Ok(variant) if variant != Variant::None => {
+            let project = Project { variant, toward: toward(options)? };
+            match switches.project.replace(project) {
+                None => Ok(switches),
+                Some(_) => Err("one projection".into()),
+            }
+        }
+        _ => Err(format!(
+            "a switch: mmr@.75, xquad@.5, pm2@.5, perspectives, keqe, csqe, rm3, pap@1, pap-plus@2 …; found `{name}`"
+        )),
+    }
+}
+
+fn mmr(options: &str) -> Result<Mmr, String> {
+    let (lambda, norm) = match options.split_once(',') {
+        None => (options, Norm::Question),
+        Some((lambda, "norm=question")) => (lambda, Norm::Question),
+        Some((lambda, "norm=dataset")) => (lambda, Norm::Dataset),
+        Some((_, other)) => return Err(format!("norm=question or norm=dataset, found `{other}`")),
+    };
+    Ok(Mmr { lambda: weight(lambda, Switches::LAMBDA)?, norm })
+}
+
+/// λ, from 0 to 1.
+fn weight(text: &str, default: f32) -> Result<f32, String> {
+    match text.trim() {
+        "" => Ok(default),
+        text => text
+            .parse()
+            .ok()
+            .filter(|weight| (0.0..=1.0).contains(weight))
+            .ok_or_else(|| format!("a number from 0 to 1 after the @, found `{text}`")),
+    }
+}
+
+fn toward(text: &str) -> Result<Toward, String> {
+    let wrong = || format!("the number of a perspective (from 1) or =TEXT after the @, found `{text}`");
+    match (text.trim(), text.trim().strip_prefix('=')) {
+        ("", _) => Ok(Toward::Perspective(1)),
+        (_, Some(text)) => {
+            Ok(Toward::Text(unescaped(text).filter(|text| !text.is_empty()).ok_or_else(wrong)?))
+        }
+        (number, None) => {
+            let number: usize = number.parse().map_err(|_| wrong())?;
+            number.checked_sub(1).map(Toward::Perspective).ok_or_else(wrong)
+        }
+    }
+}
+
+/// A switch must have something to work on.
+fn fits(base: &Base, switches: &Switches) -> Result<(), String> {
+    match base {
+        Base::Run(_) if switches.expand.is_some() || switches.project.is_some() => {
+            Err("mmr, xquad or pm2 on a finished run, which has no query to expand or project".into())
+        }
+        Base::Bm25(_) if switches.project.is_some() => {
+            Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
+        }
+        Base::Remote(remote) if switches.project.is_some() && !base.is_dense() => {
+            Err(format!("a projection on a lane of vectors; {} compares terms, try @by=vectors", remote.title()))
+        }
+        base if switches.project.as_ref().is_some_and(|project| !base.scores_by(project.variant)) => {
+            Err("another projection, such as pap: a server compares one vector with those it holds, and cannot project these".into())
+        }
+        Base::Remote(_) if switches.expand == Some(Kind::Rm3) => {
+            Err("rm3 on a lane of the index here, such as bm25; the server has stems and weights of its own".into())
+        }
+        base if base.is_dense() && switches.expand == Some(Kind::Rm3) => {
+            Err("rm3 on a lane of terms, such as bm25; an encoder reads no weighted terms".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.base {
+            Base::Bm25(Bm25 { k1, b }) => write!(f, "bm25@k1={k1},b={b}")?,
+            Base::MiniLm => f.write_str("minilm")?,
+            Base::Custom(named) => f.write_str(&written(named))?,
+            Base::Hybrid => f.write_str("hybrid")?,
+            Base::Remote(remote) => f.write_str(&escaped_but(&remote.to_string(), b"-_.~/:[]@="))?,
+            Base::Run(file) => write!(f, "{file}")?,
+        }
+        write!(f, "{}", self.switches)
+    }
+}
+
+/// As a recipe writes it.
+fn written(named: &Named) -> String {
+    let source = match &named.source {
+        Source::Folder(path) => format!("path:{}", escaped_but(path, b"-_.~/:")),
+        source => source.to_string(),
+    };
+    let family = named.given.map(|family| format!("family={}", family.name));
+    let text = |name: &str, text: &Option<String>| Some(format!("{name}={}", escaped(text.as_ref()?)));
+    let options = [family, text("query", &named.query), text("passage", &named.passage)];
+    let options: Vec<String> = options.into_iter().flatten().collect();
+    if options.is_empty() { source } else { format!("{source}@{}", options.join(",")) }
+}
+
+/// Reads the name and the options after its `@`.
+///
+/// # Errors
+/// What was expected.
+fn custom(name: &str, options: &str) -> Result<Named, String> {
+    let name = if name.starts_with("path:") {
+        unescaped(name).ok_or("two hexadecimal digits after every %")?
+    } else {
+        name.to_owned()
+    };
+    let mut named = Named::from(Source::parse(&name)?);
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        let wrong = || {
+            let families: Vec<&str> = registry::FAMILIES.iter().map(|family| family.name).collect();
+            format!("family=NAME ({}), query=TEXT or passage=TEXT, found `{option}`", families.join(", "))
+        };
+        let (key, value) = option.split_once('=').ok_or_else(wrong)?;
+        let value = unescaped_whole(value).ok_or_else(wrong)?;
+        match key {
+            "family" => named.given = Some(registry::family(&value).ok_or_else(wrong)?),
+            "query" => named.query = Some(value),
+            "passage" => named.passage = Some(value),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(named)
+}
+
+/// Reads what stands after `run:`.
+fn run_file(text: &str) -> Result<RunFile, String> {
+    let (path, order) = match text.split_once('@') {
+        None => (text, RunOrder::AsGiven),
+        Some((path, "ties=trec-eval")) => (path, RunOrder::TrecEval),
+        Some((_, other)) => {
+            return Err(format!(
+                "nothing or ties=trec-eval after the @, found `{other}`; in a path, + @ , % are written %2B %40 %2C %25"
+            ));
+        }
+    };
+    let path = unescaped(path).filter(|path| !path.is_empty());
+    let path = path.ok_or("the path of a run after run:, in which % and two digits stand for a byte")?;
+    Ok(RunFile { path: path.into(), order })
+}
+
+impl fmt::Display for RunFile {
+    /// `run:runs/tasb.json@ties=trec-eval`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ties = if self.order == RunOrder::TrecEval { "@ties=trec-eval" } else { "" };
+        write!(f, "{}{}{ties}", RunFile::PREFIX, escaped_but(&self.path.to_string_lossy(), b"-_.~/:"))
+    }
+}

@@ -1,0 +1,410 @@
+//! One query on its way: lanes are ranked, then their passages judged, and every step is reported as an [`Event`].
+//!
+//! This is the only place that decides which lane is ranked when and which pair is judged next. The stages themselves are functions
+//! that can be read alone: [`rank`], [`next_pairs`], [`judge`], [`Figures::of`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::figures::{Change, Doubt, Figures, Named, named};
+use super::judge::{Judged, judge, next_pairs};
+use super::judgments::{Judgments, Shares};
+use super::list::{LaneError, Lists, Ranked, Ranking};
+use super::opening::SetupError;
+use super::query::{Depth, LaneQuery, Query};
+use super::rank::rank;
+use super::recipe::{Base, Recipe, Rerank};
+use super::setup::Setup;
+use crate::measure::{Measure, SupportSet};
+use crate::work::{Stop, Stopped};
+
+/// Something that a run found out.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A lane has its list.
+    LaneReady {
+        /// Which lane, from 0.
+        lane: usize,
+        /// The list.
+        ranking: Ranking,
+        /// How long its query took.
+        took: Duration,
+    },
+    /// A lane has no list.
+    LaneFailed {
+        /// Which lane, from 0.
+        lane: usize,
+        /// Why.
+        error: Arc<LaneError>,
+    },
+    /// A pair has a label or a verdict.
+    Judged(Judged),
+    /// Something to know about the verdicts, such as what a server charged for them.
+    Note(String),
+}
+
+/// A lane's list, or why it has none.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The list.
+    pub ranking: Result<Ranking, Arc<LaneError>>,
+    /// How long its query took, once index, models and vectors were open.
+    pub took: Duration,
+}
+
+/// A query, and what was found out so far. Cloning is cheap: lists are shared.
+#[derive(Clone)]
+pub struct Run {
+    query: Query,
+    depth: Depth,
+    lists: Lists,
+    lanes: Vec<Option<Lane>>,
+    judgments: Judgments,
+}
+
+/// What a run found.
+pub struct Outcome {
+    /// What was asked.
+    pub query: Query,
+    /// One for each lane of the query.
+    pub lanes: Vec<Lane>,
+    /// All labels and verdicts.
+    pub judgments: Judgments,
+}
+
+/// A lane with nothing switched on, beside the lane itself.
+#[derive(Clone, Debug)]
+pub struct Plain {
+    /// Its list.
+    pub ranking: Ranking,
+    /// What the switches changed in the measures; none unless the top k of both are judged.
+    pub change: Option<Change>,
+    /// Its values of the measures asked for by name.
+    pub named: Named,
+}
+
+/// Ranks all lanes, then judges them. A lane that fails says why; the others go on. What comes back is incomplete once `stop` is set.
+///
+/// # Errors
+/// The detector cannot be loaded.
+pub fn run(
+    setup: &Setup,
+    query: Query,
+    depth: Depth,
+    lists: Lists,
+    stop: &Stop,
+    on_event: &(dyn Fn(Event) + Sync),
+) -> Result<Outcome, SetupError> {
+    let mut run = Run::new(query, depth, lists);
+    run.rank(setup, &|_| true, stop, on_event);
+    run.judge(setup, stop, on_event)?;
+    Ok(run.outcome())
+}
+
+/// Ranks all lanes and judges nothing.
+pub fn ranked(setup: &Setup, query: Query, lists: Lists, stop: &Stop) -> Vec<Lane> {
+    let mut run = Run::new(query, Depth::Top, lists);
+    run.rank(setup, &|_| true, stop, &|_| ());
+    run.outcome().lanes
+}
+
+/// The list of a query's first lane alone.
+///
+/// # Errors
+/// See [`LaneError`].
+pub fn lane(setup: &Setup, query: Query, lists: Lists, stop: &Stop) -> Result<Ranking, Arc<LaneError>> {
+    let first = ranked(setup, query, lists, stop).into_iter().next();
+    first.map_or_else(|| Err(Arc::new(Stopped.into())), |lane| lane.ranking)
+}
+
+impl Run {
+    /// A run that has done nothing yet. `lists` says how deep lanes are read, and holds what is known of them already.
+    pub fn new(query: Query, depth: Depth, lists: Lists) -> Self {
+        let lanes = vec![None; query.lanes.len()];
+        let judgments = Judgments::new(&query.question, query.source, Arc::default());
+        Run { query, depth, lists, lanes, judgments }
+    }
+
+    /// A run over lists that are there already, of which nothing is judged yet.
+    pub fn over(query: Query, depth: Depth, rankings: impl IntoIterator<Item = Ranking>) -> Self {
+        let lanes = rankings.into_iter().map(|ranking| Some(Lane::from(ranking))).collect();
+        Run { lanes, ..Run::new(query, depth, Lists::default()) }
+    }
+
+    /// What is asked.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// Ranks the lanes that `which` selects and that have no list yet, from left to right. Returns early once `stop` is set.
+    pub fn rank(
+        &mut self,
+        setup: &Setup,
+        which: &dyn Fn(&Recipe) -> bool,
+        stop: &Stop,
+        on_event: &dyn Fn(Event),
+    ) {
+        let text = LaneQuery::plainly(&self.query.question);
+        for (lane, recipe) in self.query.lanes.iter().enumerate() {
+            if self.lanes[lane].is_some() || !which(recipe) {
+                continue;
+            }
+            let open = open_parts(setup, recipe, self.lists.depth, stop);
+            let began = Instant::now();
+            let ranking = open.and_then(|()| rank(setup, recipe, text, &mut self.lists, stop));
+            let took = began.elapsed();
+            let ranking = match ranking {
+                Err(error) if error.is_stop() => return,
+                ranking => ranking.map_err(Arc::new),
+            };
+            on_event(match &ranking {
+                Ok(ranking) => Event::LaneReady { lane, ranking: Arc::clone(ranking), took },
+                Err(error) => Event::LaneFailed { lane, error: Arc::clone(error) },
+            });
+            self.lanes[lane] = Some(Lane { ranking, took });
+        }
+    }
+
+    /// Judges the passages of the ranked lanes that are not judged yet. Labels come first, for they cost nothing. Then the model
+    /// judges the first k of every lane, rank by rank, and goes deeper as [`Depth`] says; where labels alone count, it is not asked.
+    /// Returns early once `stop` is set.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn judge(
+        &mut self,
+        setup: &Setup,
+        stop: &Stop,
+        on_event: &(dyn Fn(Event) + Sync),
+    ) -> Result<(), SetupError> {
+        self.judgments.decide_by(setup.rule()?);
+        let rankings = self.rankings();
+        self.label(setup, &rankings, on_event);
+        if self.query.source.is_labels() || self.judgments.perspectives == 0 {
+            return Ok(());
+        }
+        let detector = setup.detector()?;
+        let note = detector.usage();
+        loop {
+            let pairs = next_pairs(&rankings, self.query.k, self.depth, &self.judgments, setup.deep());
+            if pairs.is_empty() || stop.is_set() {
+                break;
+            }
+            let judgments = Mutex::new(&mut self.judgments);
+            judge(setup, &self.query.question, &pairs, stop, &|judged| {
+                on_event(Event::Judged(judged.clone()));
+                judgments.lock().write(judged.at, judged.perspective, judged.known);
+            })?;
+        }
+        if let Some(after) = detector.usage().filter(|after| note.as_ref() != Some(after)) {
+            on_event(Event::Note(after));
+        }
+        Ok(())
+    }
+
+    /// Takes over the labels of ranked passages: of whole lists where labels alone count or the lists are judged until they are
+    /// covered, else as deep as the model judges.
+    fn label(&mut self, setup: &Setup, rankings: &[Ranking], on_event: &dyn Fn(Event)) {
+        let whole = self.query.source.is_labels();
+        let depth = match self.depth {
+            Depth::Top if !whole => self.query.k,
+            Depth::To(depth) if !whole => depth.max(self.query.k),
+            _ => usize::MAX,
+        };
+        for ranked in rankings.iter().flat_map(|ranking| ranking.iter().take(depth)) {
+            for (perspective, statement) in self.query.question.perspectives.iter().enumerate() {
+                let known = setup.labelled(statement, &ranked.passage.id);
+                let new = known.is_labelled() && self.judgments.pair(ranked.at, perspective).is_none();
+                if new {
+                    self.judgments.write(ranked.at, perspective, known.clone());
+                    on_event(Event::Judged(Judged { at: ranked.at, perspective, known }));
+                }
+            }
+        }
+    }
+
+    /// The lists made so far.
+    fn rankings(&self) -> Vec<Ranking> {
+        let lanes = self.lanes.iter().flatten();
+        lanes.filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect()
+    }
+
+    /// Takes the lanes that a clone ranked meanwhile.
+    pub fn adopt(&mut self, other: Run) {
+        for (own, lane) in self.lanes.iter_mut().zip(other.lanes) {
+            *own = own.take().or(lane);
+        }
+    }
+
+    /// Measures the lanes by name, in their order, judged to the depth that the measures look at. A lane without a list has no values.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn named(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Vec<Named>, SetupError> {
+        let outcome = self.deeply(setup, measures, stop)?;
+        let pool = outcome.pool();
+        let of = |lane: &Lane| {
+            let list = lane.ranking.as_ref().ok()?;
+            Some(named(measures, list, &outcome.judgments, &pool, &outcome.query.question))
+        };
+        Ok(outcome.lanes.iter().map(|lane| of(lane).unwrap_or_default()).collect())
+    }
+
+    /// The same lanes judged as deep as the measures look, and no deeper.
+    fn deeply(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Outcome, SetupError> {
+        let mut deep = self.clone();
+        deep.depth = Depth::To(deepest(measures));
+        deep.judgments = Judgments::new(&self.query.question, self.query.source, Arc::default());
+        if !measures.is_empty() {
+            deep.judge(setup, stop, &|_| ())?;
+        }
+        Ok(deep.outcome())
+    }
+
+    /// For each lane with a switch on, the same lane with nothing switched on. Its first k are judged for it, unless every verdict
+    /// costs. The run itself stays as it is.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn plain(
+        &mut self,
+        setup: &Setup,
+        measures: &[Measure],
+        stop: &Stop,
+    ) -> Result<Vec<Option<Plain>>, SetupError> {
+        let Query { question, lanes, k, source } = &self.query;
+        let text = LaneQuery::plainly(question);
+        let mut plain = Vec::new();
+        for recipe in lanes {
+            let switched = *recipe != recipe.plain();
+            let list = switched.then(|| rank(setup, &recipe.plain(), text, &mut self.lists, stop).ok());
+            plain.push(list.flatten());
+        }
+        let free = source.is_labels() || setup.deep() > 0;
+        let added: Vec<Option<Lane>> =
+            plain.iter().flatten().cloned().map(|list| Some(list.into())).collect();
+        let mut top = Run { depth: Depth::Top, ..self.clone() };
+        if free && !added.is_empty() {
+            top.lanes.extend(added.iter().cloned());
+            top.judge(setup, stop, &|_| ())?;
+        }
+        // The pool of alpha_nDCG's ideal is that of the lanes alone, as in their own values.
+        let own = self.deeply(setup, measures, stop)?;
+        let pool = own.pool();
+        let mut deep =
+            Run { depth: Depth::To(deepest(measures)), judgments: own.judgments.clone(), ..self.clone() };
+        if free && !added.is_empty() && !measures.is_empty() {
+            deep.lanes.extend(added);
+            deep.judge(setup, stop, &|_| ())?;
+        }
+        let beside = |(lane, plain): (&Option<Lane>, Option<Ranking>)| {
+            let ranking = plain?;
+            let own = lane.as_ref().and_then(|lane| lane.ranking.as_ref().ok());
+            let change = own.and_then(|own| Figures::change((own, &ranking), &top.judgments, question, *k));
+            let named = named(measures, &ranking, &deep.judgments, &pool, question);
+            Some(Plain { ranking, change, named })
+        };
+        Ok(self.lanes.iter().zip(plain).map(beside).collect())
+    }
+
+    /// What was found. A lane that was not ranked counts as stopped.
+    pub fn outcome(self) -> Outcome {
+        let stopped = || Lane { ranking: Err(Arc::new(Stopped.into())), took: Duration::ZERO };
+        let lanes = self.lanes.into_iter().map(|lane| lane.unwrap_or_else(stopped)).collect();
+        Outcome { query: self.query, lanes, judgments: self.judgments }
+    }
+}
+
+/// How deep measures look.
+fn deepest(measures: &[Measure]) -> usize {
+    measures.iter().map(|measure| measure.cutoff().unwrap_or(Query::DEPTH)).max().unwrap_or(0)
+}
+
+/// Opens what the recipe's lists are made with, before the clock starts: that happens once, and would count as the time of whichever
+/// lane comes first.
+fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Result<(), LaneError> {
+    // An expansion may read the question's own list.
+    if matches!(recipe.base, Base::Bm25(_) | Base::Hybrid) || recipe.switches.expand.is_some() {
+        setup.terms()?;
+    }
+    if recipe.base.is_dense() || recipe.base == Base::Hybrid {
+        setup.encoder(recipe.model())?;
+    }
+    if recipe.needs_vectors() {
+        setup.vectors(recipe.model())?;
+    }
+    if matches!(recipe.switches.rerank, Some(Rerank::Diversify(..))) {
+        setup.detector()?;
+    }
+    if let Some(run) = recipe.run() {
+        setup.runs.placed(run, depth, &setup.corpus, stop)?;
+    }
+    Ok(())
+}
+
+impl From<Ranking> for Lane {
+    /// A list that was there already.
+    fn from(ranking: Ranking) -> Self {
+        Lane { ranking: Ok(ranking), took: Duration::ZERO }
+    }
+}
+
+impl Outcome {
+    /// The list of each lane; none where it failed.
+    pub fn lists(&self) -> Vec<Option<&[Ranked]>> {
+        self.lanes.iter().map(|lane| lane.ranking.as_ref().ok().map(|list| &list[..])).collect()
+    }
+
+    /// Whose judgments the first k of all lanes have.
+    pub fn shares(&self) -> Shares {
+        let tops = self.lists().into_iter().flatten().flat_map(|list| list.iter().take(self.query.k));
+        Shares::of(&self.judgments, tops.map(|ranked| ranked.at))
+    }
+
+    /// The figures of a lane as the model's probabilities have them; none where labels alone count.
+    pub fn doubt(&self, lane: usize) -> Option<Doubt> {
+        let ranking = self.lanes[lane].ranking.as_ref().ok()?;
+        Figures::doubt(ranking, &self.judgments, &self.query.question, self.query.k)
+    }
+
+    /// The figures of a lane; none where it failed or the question has no perspectives.
+    pub fn figures(&self, lane: usize) -> Option<Figures> {
+        let ranking = self.lanes[lane].ranking.as_ref().ok()?;
+        Figures::of(ranking, &self.judgments, &self.query.question, self.query.k)
+    }
+
+    /// Every judged passage that a lane found, by its id: alpha_nDCG's ideal is made of them.
+    pub fn pool(&self) -> Vec<(&str, SupportSet)> {
+        let ranked = self.lists().into_iter().flatten().flatten();
+        let judged = ranked
+            .filter_map(|ranked| Some((ranked.passage.id.as_str(), self.judgments.support(ranked.at)?)));
+        judged.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
+    /// The first k of a lane's passages in the best order that the judgments allow: no re-ranking can exceed it.
+    pub fn best_order(&self, lane: usize) -> Option<Vec<Ranked>> {
+        let mut left: Vec<Ranked> = self.lanes[lane].ranking.as_ref().ok()?.to_vec();
+        let support = |ranked: &Ranked| self.judgments.support(ranked.at).unwrap_or(SupportSet::EMPTY);
+        let (mut best, mut covered) = (Vec::new(), SupportSet::EMPTY);
+        while best.len() < self.query.k && !left.is_empty() {
+            let worth = |ranked: &Ranked| {
+                let set = support(ranked);
+                (covered.union(set).len(), set.len())
+            };
+            // The first of equals, so that the incoming order decides.
+            let mut place = 0;
+            for i in 1..left.len() {
+                if worth(&left[i]) > worth(&left[place]) {
+                    place = i;
+                }
+            }
+            let taken = left.remove(place);
+            covered = covered.union(support(&taken));
+            best.push(taken);
+        }
+        Some(best)
+    }
+}

@@ -1,0 +1,317 @@
+//! What is open: the corpus, its indices, the models, the labels.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::opening::{
+    EncoderStore, Judges, MODELS, Opening, Part, SetupError, client, expansion_chat, judges, model_threads,
+    reader, unwritable,
+};
+use super::recipe::RunFile;
+use super::run_files::RunFiles;
+use crate::annotate::{Human, is_name, journals};
+use crate::corpus::library::{Called, Library};
+use crate::corpus::source::{Format, Source};
+use crate::corpus::store::Fields;
+use crate::corpus::{Corpus, PassageIx, results, sample};
+use crate::detect::labels::Absent;
+use crate::detect::{Cache, Choice, Detector, Fitted, Labels, Predictions, foreign_corpus};
+use crate::input::{Expected, InputError};
+use crate::llm::{Chat, Prompts};
+use crate::measure::trec::RunOrder;
+use crate::question::{self, Question};
+use crate::read::Reader;
+use crate::remote::Remotes;
+use crate::retrieve::{RetrieveError, TermIndex};
+use crate::storage::replace_folder;
+use crate::work::{OnProgress, Stop, Stopped};
+
+/// Everything that a query runs with.
+pub struct Setup {
+    /// The passages.
+    pub corpus: Arc<Corpus>,
+    /// The question set; may be empty.
+    pub questions: Vec<Question>,
+    /// Labels that came with the data.
+    pub labels: Option<Labels>,
+    /// Finished runs that lanes are made of.
+    pub runs: RunFiles,
+    /// Engines on other machines that lanes ask.
+    pub remotes: Remotes,
+    /// Labels made here by hand; they change while they are made.
+    pub(super) human: RwLock<Human>,
+    /// The folder where an annotator's journal on this corpus lies, if it belongs to no project.
+    pub journals: PathBuf,
+    /// The journal or folder that was named, where labels are written; none if they lie in `journals`.
+    pub named_journal: Option<PathBuf>,
+    /// Under which name labels are written.
+    pub annotator: String,
+    /// Notes about the labels: lines that do not count, and why.
+    pub notes: Vec<String>,
+    /// Verdicts made before.
+    pub verdicts: Cache,
+    /// What writes expansions: replies recorded before, then the language model, if there is one.
+    pub chat: Option<Arc<dyn Chat>>,
+    /// What language models are asked.
+    pub prompts: Prompts,
+    /// What answers from passages: answers recorded before, else the model that reads, else the language model or the replies that
+    /// were named, if any.
+    pub reader: Option<Arc<dyn Reader>>,
+    /// The threads that models run on.
+    pub models: rayon::ThreadPool,
+    /// Where this corpus's indices lie; none for the sample, which is indexed in memory.
+    pub(super) folder: Option<PathBuf>,
+    pub(super) library: Library,
+    pub(super) terms: Part<TermIndex>,
+    pub(super) encoders: EncoderStore,
+    pub(super) judges: Option<Judges>,
+    pub(super) choice: Choice,
+    pub(super) detector: Part<dyn Detector>,
+    pub(super) models_folder: PathBuf,
+    /// The language model that was named.
+    pub(super) llm: Option<(String, String)>,
+    pub(super) offline: bool,
+    pub(super) fitted: Option<Fitted>,
+    pub(super) fields: Part<Fields>,
+}
+
+impl Setup {
+    /// Opens what the user named, importing and indexing what is not known yet.
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn open(opening: &Opening, on_progress: OnProgress<'_>, stop: &Stop) -> Result<Self, SetupError> {
+        let library = Library::at(&opening.data_dir);
+        let named = match &opening.corpus {
+            Some(path) => Some(library.named(path)?),
+            None => corpus_of_runs(&opening.runs, stop)?.map(Called::Source),
+        };
+        let is_sample = named.is_none();
+        let questions = match (&opening.questions, &named) {
+            (Some(path), _) => question::set::read(path)?,
+            (None, None) => question::set::builtin(sample::QUESTIONS),
+            (None, Some(Called::Source(source))) if source.format == Format::Results => {
+                questions_of_runs(source.paths())?
+            }
+            (None, Some(_)) => Vec::new(),
+        };
+        let labels = match &opening.labels {
+            Some(name) => Some(Labels::read(name, &questions)?),
+            None if is_sample => Some(Labels::builtin(sample::LABELS, &questions, Absent::No)?),
+            None => None,
+        };
+        let (corpus, folder) = match &named {
+            None => (sample::corpus(), None),
+            Some(named) => {
+                let corpus = library.open_named(named, on_progress, stop)?;
+                let folder = library.folder(&corpus.fingerprint);
+                (corpus, Some(folder))
+            }
+        };
+        let kept = opening.annotations.clone().unwrap_or_else(|| opening.data_dir.join("annotate"));
+        let place = kept.join(&corpus.fingerprint.0);
+        let (human, mut notes) = human(opening, &place, &corpus, &questions)?;
+        if let (Some(labels), Some(_)) = (&labels, &opening.labels) {
+            notes.extend(unused(labels, &corpus, &questions));
+        }
+        notes.extend(file_note(&opening.detector, &corpus, &questions)?);
+        notes.extend(language_note(opening, &corpus, &questions));
+        let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
+        notes.extend(fitted.as_ref().map(Fitted::described));
+        let model = client(opening)?;
+        let chat = expansion_chat(opening, is_sample, model.clone())?;
+        let prompts = Prompts::with(&opening.prompts)?;
+        let judges = judges(opening, model.clone(), &prompts)?;
+        let reader = reader(opening, model, &prompts)?;
+        let setup = Setup {
+            human: RwLock::new(human),
+            journals: place,
+            named_journal: opening.journals.first().cloned(),
+            annotator: opening.annotator.clone().unwrap_or_else(annotator),
+            notes,
+            corpus: Arc::new(corpus),
+            questions,
+            labels,
+            verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
+            runs: RunFiles::default(),
+            remotes: Remotes::new(opening.offline),
+            chat,
+            prompts,
+            reader,
+            models: model_threads()?,
+            judges,
+            folder,
+            library,
+            terms: Part::new(),
+            encoders: Mutex::default(),
+            choice: opening.detector.clone(),
+            detector: Part::new(),
+            fitted,
+            fields: Part::new(),
+            models_folder: opening.data_dir.join(MODELS),
+            llm: opening.llm.clone(),
+            offline: opening.offline,
+        };
+        if setup.folder.is_some() {
+            index_terms(&setup.library, &setup.corpus, on_progress, stop)?;
+        }
+        let (corpus, passages) = (&setup.corpus.name, setup.corpus.len());
+        tracing::info!(corpus, passages, questions = setup.questions.len(), "opened");
+        Ok(setup)
+    }
+}
+
+/// The runs that carry passages of their own, as a corpus; none where the sample holds all of them, or there are none.
+///
+/// # Errors
+/// A run cannot be read, or `stop` was set.
+pub fn corpus_of_runs(runs: &[RunFile], stop: &Stop) -> Result<Option<Source>, SetupError> {
+    let (mut files, mut known) = (Vec::<PathBuf>::new(), true);
+    let sample = sample::corpus();
+    for RunFile { path, .. } in runs {
+        if stop.is_set() {
+            return Err(SetupError::Corpus(Stopped.into()));
+        }
+        let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
+        if files.contains(&path) || !results::is_results(&path)? {
+            continue;
+        }
+        let held = |id: &str| sample.find(id).is_some();
+        let run = results::read_run(&path, RunOrder::AsGiven, &mut |passage| known &= held(passage.id))?;
+        if run.texts {
+            files.push(path);
+        }
+    }
+    Ok((!known && !files.is_empty()).then(|| Source::results(files)))
+}
+
+/// The questions that runs carry, each once.
+///
+/// # Errors
+/// A run cannot be read, or asks what is no question.
+pub fn questions_of_runs(files: &[PathBuf]) -> Result<Vec<Question>, SetupError> {
+    let mut all: Vec<Question> = Vec::new();
+    let mut seen = HashSet::new();
+    for file in files {
+        for asked in results::read_run(file, RunOrder::AsGiven, &mut |_| {})?.questions() {
+            let Some(text) = &asked.text else { continue };
+            // A question that has no id of its own is known by its words, and counted.
+            let id = if asked.id == *text { (all.len() + 1).to_string() } else { asked.id.clone() };
+            if !seen.insert(asked.id.clone()) {
+                continue;
+            }
+            let wrong = |Expected(expected)| InputError::Unreadable {
+                path: file.clone(),
+                reason: format!("question {}: expected {expected}", asked.id),
+            };
+            all.push(
+                question::set::question(id, text, asked.perspectives.clone(), asked.supports)
+                    .map_err(wrong)?,
+            );
+        }
+    }
+    Ok(all)
+}
+
+/// Builds the term index of a corpus of the library if it is not there.
+///
+/// # Errors
+/// The library cannot be written, or `stop` was set.
+pub fn index_terms(
+    library: &Library,
+    corpus: &Corpus,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), SetupError> {
+    let place = library.folder(&corpus.fingerprint).join(TermIndex::FOLDER);
+    if place.exists() {
+        return Ok(());
+    }
+    let _lock = library.lock(&corpus.fingerprint, on_progress, stop)?;
+    // Another process may have built it while this one waited.
+    if place.exists() {
+        return Ok(());
+    }
+    let beside = place.with_extension("building");
+    let cache = |error: std::io::Error| SetupError::Cache(unwritable(&place, &error));
+    if beside.exists() {
+        fs::remove_dir_all(&beside).map_err(cache)?;
+    }
+    fs::create_dir_all(&beside).map_err(cache)?;
+    TermIndex::build(&beside, corpus, on_progress, stop).map_err(|error| match error {
+        RetrieveError::Index(reason) => cache(std::io::Error::other(reason)),
+        other => other.into(),
+    })?;
+    replace_folder(&beside, &place).map_err(cache)
+}
+
+/// The name of whoever is at the machine, as far as it can be a file's.
+pub(super) fn annotator() -> String {
+    let name = ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| is_name(name)).unwrap_or_else(|| "me".into())
+}
+
+/// The labels by hand of the journals named, else of those kept for the corpus, and notes about them.
+pub(super) fn human(
+    opening: &Opening,
+    place: &Path,
+    corpus: &Corpus,
+    questions: &[Question],
+) -> Result<(Human, Vec<String>), SetupError> {
+    let paths = match opening.journals.as_slice() {
+        [] if place.is_dir() => vec![place.to_owned()],
+        named => named.to_vec(),
+    };
+    let (history, mut notes) = journals(&paths)?;
+    let human = Human::of(&history, corpus, &statements(questions));
+    notes.extend(human.notes.iter().cloned());
+    Ok((human, notes))
+}
+
+/// Lines of a label file that say nothing about this corpus and these questions.
+pub(super) fn unused(labels: &Labels, corpus: &Corpus, questions: &[Question]) -> Vec<String> {
+    let astray = labels.astray(|id| corpus.find(id).is_some());
+    let unasked = if questions.is_empty() { 0 } else { labels.unasked(&statements(questions)) };
+    let note = |count: usize, what: &str| {
+        (count > 0).then(|| format!("--labels: {count} of {} {what}", labels.len()))
+    };
+    let passages = note(astray, "labels are of passages that this corpus does not hold");
+    passages
+        .into_iter()
+        .chain(note(unasked, "labels are of statements that no question of the set has word for word"))
+        .collect()
+}
+
+/// What a file of predictions holds for other passages and statements.
+fn file_note(choice: &Choice, corpus: &Corpus, questions: &[Question]) -> Result<Option<String>, SetupError> {
+    let Choice::File(file) = choice else { return Ok(None) };
+    let predictions = Predictions::read(file)?;
+    let passages = (0..corpus.len()).map(|i| Cow::Owned(corpus.passage(PassageIx(i as u32))));
+    Ok(predictions.beside(passages, &statements(questions)).words(&choice.to_string()))
+}
+
+/// Why there are no sides where passages or questions are not English; with a detector that may read other languages, nothing.
+fn language_note(opening: &Opening, corpus: &Corpus, questions: &[Question]) -> Option<String> {
+    const RULES: &str = "rules make statements of English questions alone";
+    let passages = foreign_corpus(corpus.len(), |i| corpus.passage(PassageIx(i as u32)).text);
+    let asked = foreign_corpus(questions.len(), |i| questions[i].text.clone());
+    let judge = (opening.detector == Choice::Builtin)
+        .then_some("the built-in detector reads English only, so it shows no sides; labels count as ever, and --detector names another");
+    match (passages, asked, judge) {
+        (Some(language), _, Some(judge)) => Some(format!("the passages seem to be {language}: {judge}")),
+        (None, Some(language), Some(judge)) => {
+            Some(format!("the questions seem to be {language}: {RULES}, and {judge}"))
+        }
+        (_, Some(language), None) => Some(format!("the questions seem to be {language}: {RULES}")),
+        _ => None,
+    }
+}
+
+pub(super) fn statements(questions: &[Question]) -> HashSet<&str> {
+    questions.iter().flat_map(|question| &question.perspectives).map(String::as_str).collect()
+}

@@ -1,0 +1,117 @@
+//! The thread that keeps an annotator's journal: every act is on the disk before it is reported.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+use super::orders::{Labelling, Shared};
+use super::reply::{AnnotationState, Drawn, Reply, SendReply, Written};
+use crate::annotate::{Entry, Item, Journal, JournalError, Opened, Project, journals};
+use crate::engine::setup::Setup;
+use crate::question::Question;
+
+/// Executes one order after another.
+pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &SendReply) {
+    let mut open: Option<(Journal, Vec<Question>)> = None;
+    for order in orders {
+        let Some(setup) = shared.setup.get() else { continue };
+        let done = match (order, &mut open) {
+            (Labelling::Open(items, questions), _) => {
+                // The lock of the journal before is given back first.
+                drop(open.take());
+                open = laid(annotation(setup, items, questions, Journal::open), send);
+                continue;
+            }
+            (Labelling::Show(items, questions), _) => {
+                drop(open.take());
+                open = laid(annotation(setup, items, questions, Journal::show), send);
+                continue;
+            }
+            (_, None) => continue,
+            (Labelling::Write(act), Some((journal, _))) => journal.append(act).map(Some),
+            (Labelling::Undo, Some((journal, _))) => journal.undo(),
+            (Labelling::Redo, Some((journal, _))) => journal.redo(),
+        };
+        let Some((journal, questions)) = &open else { continue };
+        let written = done.map_err(|error| error.to_string());
+        let written =
+            written.map(|entry| entry.map(|entry| Box::new(count(setup, journal, questions, entry))));
+        send(Reply::Labelled(written));
+    }
+}
+
+/// Reports the annotation, and gives the journal that labels are written to.
+fn laid(
+    annotation: Result<(Journal, AnnotationState), String>,
+    send: &SendReply,
+) -> Option<(Journal, Vec<Question>)> {
+    let mut open = None;
+    send(Reply::AnnotationState(annotation.map(|(journal, annotation)| {
+        open = Some((journal, annotation.questions.clone()));
+        Box::new(annotation)
+    })));
+    open
+}
+
+/// Opens the journal, and finds out what is to be labelled.
+fn annotation(
+    setup: &Setup,
+    items: Vec<Item>,
+    questions: Vec<Question>,
+    open: impl FnOnce(&Path, &str) -> Result<Opened, JournalError>,
+) -> Result<(Journal, AnnotationState), String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let by = setup.annotator.clone();
+    let mut annotation = AnnotationState { by: by.clone(), items, questions, ..AnnotationState::default() };
+    let named = setup.named_journal.clone();
+    annotation.guidelines = Project::guidelines(named.as_deref().unwrap_or(&setup.journals))
+        .unwrap_or_else(|| Project::GUIDELINES.to_owned());
+    annotation.journal = match &named {
+        Some(folder) if Project::is_in(folder) => {
+            let (project, items) = Project::open(folder).map_err(|error| said(&error))?;
+            if !project.annotators.is_empty() && !project.annotators.contains(&by) {
+                let names = project.annotators.join(", ");
+                return Err(format!(
+                    "this project is labelled by {names}, not by {by}; say who you are with --annotator NAME"
+                ));
+            }
+            let (own, others) = items.into_iter().partition(|item| item.is_for(&by));
+            annotation.items = own;
+            let depth = project.depth;
+            annotation.drawn = project.sample.map(|sample| Drawn { of: sample.of, depth, others });
+            (annotation.questions, annotation.lanes) = (project.questions, project.lanes);
+            (annotation.order, annotation.seed, annotation.blind) =
+                (project.order, project.seed, project.blind);
+            Project::journal(folder, &by)
+        }
+        Some(file) if !file.is_dir() => file.clone(),
+        named => Project::journal(named.as_deref().unwrap_or(&setup.journals), &by),
+    };
+    let opened = open(&annotation.journal, &by).map_err(|error| said(&error))?;
+    annotation.notes.extend(opened.read.damage(&annotation.journal));
+    annotation.read_only = opened.journal.read_only().map(ToString::to_string);
+    annotation.history = opened.journal.history().clone();
+    let others = annotation.journal.parent().map(Project::journals).and_then(Result::ok).unwrap_or_default();
+    let others: Vec<PathBuf> = others.into_iter().filter(|path| *path != annotation.journal).collect();
+    let (others, notes) = journals(&others).map_err(|error| said(&error))?;
+    annotation.others = others.decisions().into_iter().filter(|decision| decision.by != by).collect();
+    annotation.notes.extend(notes);
+    Ok((opened.journal, annotation))
+}
+
+/// Lets what was written down count everywhere.
+fn count(setup: &Setup, journal: &Journal, questions: &[Question], entry: Entry) -> Written {
+    let key = entry.key();
+    setup.decided(&key, journal.history().decisions_on(&key));
+    let question = questions.iter().find(|question| question.text == entry.question);
+    let statements = question.map(|question| question.perspectives.clone());
+    let statements = statements.unwrap_or_else(|| entry.view.answers.keys().cloned().collect());
+    let label = |statement: String| {
+        let human = setup.labelled(&statement, &entry.passage).human;
+        (statement, human)
+    };
+    Written {
+        at: setup.corpus.find(&entry.passage),
+        labels: statements.into_iter().map(label).collect(),
+        entry,
+    }
+}

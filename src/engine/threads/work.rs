@@ -1,0 +1,311 @@
+//! What each thread does with its orders. Replies to a screen that is gone are dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use super::orders::{Batch, Order, Reach, ReadList, Shared, Study, Turn, Want};
+use super::reply::{Opened, ReadEvent, Reply, SendReply};
+use crate::annotate::Item;
+use crate::corpus::PassageIx;
+use crate::detect::evidence;
+use crate::detect::{DetectError, LabelSource, PairLabels};
+use crate::encode::Named;
+use crate::engine::compare::{compare, sweep};
+use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
+use crate::engine::explain::explain;
+use crate::engine::judgments::Judgments;
+use crate::engine::list::LaneError;
+use crate::engine::opening::{Opening, SetupError};
+use crate::engine::query::Query;
+use crate::engine::recipe::Recipe;
+use crate::engine::run::{Event, Run};
+use crate::engine::setup::Setup;
+use crate::engine::sycophancy::sycophancy;
+use crate::question::Question;
+use crate::read::ReadError;
+use crate::read::incremental::{each_k, reordered, without};
+use crate::work::{Job, Stop, on_all};
+
+/// Opens the corpus, then ranks the term lanes of one order after another.
+pub(super) fn terms(shared: &Shared, opening: &Opening, send: &SendReply) {
+    let ended = Stop::when_past(&shared.ended, 0);
+    let progress = |progress| send(Reply::Progress(progress));
+    let opened = Setup::open(opening, &progress, &ended).and_then(|setup| {
+        let about = about(&setup)?;
+        Ok((setup, about))
+    });
+    match opened {
+        Ok((setup, about)) => {
+            let _ = shared.setup.set(Arc::new(setup));
+            send(Reply::Opened(Box::new(about)));
+        }
+        Err(error) => {
+            send(Reply::OpenFailed(error.to_string()));
+            return;
+        }
+    }
+    let Some(setup) = shared.setup.get() else { return };
+    while let Some(mut order) = shared.terms.take() {
+        let stop = Stop::when_past(&shared.now, order.turn.0);
+        let on_event = on_event(shared, order.turn, order.run.query(), send);
+        order.run.rank(setup, &|recipe| !recipe.is_slow(), &stop, &on_event);
+        match order.reach {
+            Reach::Terms => send(Reply::Settled { turn: order.turn }),
+            Reach::All => shared.models.put(order),
+        }
+    }
+}
+
+/// What the screen must know of the corpus. The rule is part of it, so that it is known before the first verdict.
+fn about(setup: &Setup) -> Result<Opened, SetupError> {
+    let notices: Vec<&str> = setup.verdicts.unsaved.iter().chain(&setup.notes).map(String::as_str).collect();
+    Ok(Opened {
+        corpus: setup.corpus.name.clone(),
+        passages: setup.corpus.len(),
+        questions: setup.questions.clone(),
+        labelled: setup.labels.is_some(),
+        by_hand: setup.has_human(),
+        reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
+        rule: setup.rule()?,
+        detector: setup.caution()?,
+        notice: (!notices.is_empty()).then(|| notices.join(" · ")),
+    })
+}
+
+/// Ranks the other lanes of one run after another, and judges what all lanes found.
+pub(super) fn models(shared: &Shared, send: &SendReply) {
+    while let Some(Order { turn, mut run, .. }) = shared.models.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        let stop = Stop::when_past(&shared.now, turn.0);
+        let on_event = on_event(shared, turn, run.query(), send);
+        let judge = |run: &mut Run| {
+            if let Err(error) = run.judge(setup, &stop, &on_event) {
+                send(Reply::AboutVerdicts { turn, text: error.to_string() });
+            }
+        };
+        // Lanes that wait for a language model or an engine elsewhere are ranked beside the others and their verdicts.
+        let waits = |recipe: &Recipe| {
+            recipe.base.remote().is_some() || (setup.chat.is_some() && recipe.switches.writes())
+        };
+        if run.query().lanes.iter().any(waits) {
+            let mut beside = run.clone();
+            thread::scope(|scope| {
+                let writer = thread::Builder::new().name("writer".into());
+                let writing = writer.spawn_scoped(scope, || beside.rank(setup, &waits, &stop, &on_event));
+                run.rank(setup, &|recipe| !waits(recipe), &stop, &on_event);
+                judge(&mut run);
+                drop(writing);
+            });
+            run.adopt(beside);
+        } else {
+            run.rank(setup, &|_| true, &stop, &on_event);
+        }
+        judge(&mut run);
+        if !stop.is_set() {
+            send(Reply::Settled { turn });
+        }
+    }
+}
+
+/// Turns events into replies. A lane whose passages have no vectors has them made.
+fn on_event<'a>(
+    shared: &'a Shared,
+    turn: Turn,
+    query: &Query,
+    send: &'a SendReply,
+) -> impl Fn(Event) + Sync + use<'a> {
+    let models: Vec<Option<Named>> = query.lanes.iter().map(|recipe| recipe.model().cloned()).collect();
+    move |event| {
+        send(match event {
+            Event::LaneReady { lane, ranking, took } => Reply::LaneReady { turn, lane, ranking, took },
+            Event::LaneFailed { lane, error } => {
+                let waits = matches!(*error, LaneError::NotEmbedded).then_some(Job::Embedding);
+                if waits.is_some() && !shared.embedding.swap(true, Ordering::Relaxed) {
+                    shared.embed.put(models[lane].clone());
+                }
+                Reply::LaneFailed { turn, lane, reason: error.to_string(), waits }
+            }
+            Event::Judged(judged) => Reply::Verdict { turn, judged },
+            Event::Note(text) => Reply::AboutVerdicts { turn, text },
+        });
+    }
+}
+
+/// Embeds the corpus when a lane asks for it.
+pub(super) fn embedder(shared: &Shared, send: &SendReply) {
+    let ended = Stop::when_past(&shared.ended, 0);
+    while let Some(model) = shared.embed.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        let progress = |progress| send(Reply::Progress(progress));
+        let done = setup.embed(model.as_ref(), &progress, &ended);
+        if ended.is_set() {
+            return;
+        }
+        // After a failure the next question may try again: room may have been made.
+        shared.embedding.store(false, Ordering::Relaxed);
+        send(Reply::Embedded(done.map_err(|error| error.to_string())));
+    }
+}
+
+/// Studies one passage after another; the newest wins.
+pub(super) fn reader(shared: &Shared, send: &SendReply) {
+    while let Some((Study { number, at, passage, statements, list }, stop)) = shared.studies.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        if let Some((list, recipe, text)) = list {
+            let explanations = explain(setup, &list, &text, at).map_err(|error| error.to_string());
+            send(Reply::Explained { study: number, recipe, at, explanations });
+        }
+        for (perspective, statement) in statements {
+            let Ok(detector) = setup.detector() else { break };
+            let sentence = match evidence(detector.as_ref(), &passage, &statement, &stop) {
+                Err(DetectError::Stopped(_)) => break,
+                // No evidence is shown where none was found, for whatever other reason.
+                found => found.unwrap_or_default(),
+            };
+            send(Reply::Evidence { study: number, at, perspective, sentence });
+        }
+    }
+}
+
+/// Runs one batch after another; the newest wins.
+pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
+    while let Some((number, batch, stop)) = shared.batches.take() {
+        let Some(setup) = shared.setup.get() else { return };
+        let lanes = match &batch {
+            Batch::Sweep(sweep) => sweep.forms.as_slice(),
+            Batch::Sycophancy(plan) | Batch::Compare(plan) | Batch::Bias(plan, true) => plan.lanes.as_slice(),
+            Batch::Bias(_, false)
+            | Batch::Score(..)
+            | Batch::Read(_)
+            | Batch::Detectors
+            | Batch::Fetch(_) => &[],
+        };
+        let mut missing = lanes
+            .iter()
+            .filter(|recipe| recipe.needs_vectors() && matches!(setup.vectors(recipe.model()), Ok(None)));
+        if let Some(recipe) = missing.next()
+            && !shared.embedding.swap(true, Ordering::Relaxed)
+        {
+            // Lanes without vectors fail for now; the screen asks again when the corpus has been embedded.
+            shared.embed.put(recipe.model().cloned());
+        }
+        match batch {
+            Batch::Score(items, questions) => score(setup, number, &items, &questions, &stop, send),
+            Batch::Sweep(forms) => {
+                let reply = |tallies: Result<&[_], String>, ended| {
+                    send(Reply::Swept { number, tallies: tallies.map(<[_]>::to_vec), ended });
+                };
+                match sweep(setup, &forms, &stop, &|tallies| reply(Ok(tallies), false)) {
+                    Ok(tallies) if !stop.is_set() => reply(Ok(&tallies), true),
+                    Ok(_) => {}
+                    Err(error) => reply(Err(error.to_string()), true),
+                }
+            }
+            Batch::Detectors => {
+                let reply = |event| send(Reply::Detectors { number, event });
+                reply(DetectorEvent::Listed(detectors(&setup.models_folder)));
+                reply(DetectorEvent::Served(language_models(setup.llm.as_ref(), setup.offline, &stop)));
+            }
+            Batch::Fetch(detector) => {
+                let reply = |event| send(Reply::Detectors { number, event });
+                let progress = |progress| reply(DetectorEvent::Fetching(progress));
+                let done = fetch_detector(detector, &setup.models_folder, setup.offline, &progress, &stop);
+                let failed = done.err().map(|error| error.to_string()).filter(|_| !stop.is_set());
+                reply(DetectorEvent::Fetched(detectors(&setup.models_folder), failed));
+            }
+            Batch::Read(list) => read(setup, number, &list, &stop, send),
+            Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),
+            Batch::Bias(plan, set) => {
+                let counted = setup.fields(&|progress| send(Reply::Progress(progress)), &stop);
+                // Given up: whoever asks again counts again.
+                let Ok(fields) = counted else { continue };
+                send(Reply::Fields(fields));
+                if set {
+                    over_set(setup, &plan, number, &stop, send);
+                }
+            }
+            Batch::Sycophancy(plan) => {
+                for (lane, recipe) in plan.lanes.iter().enumerate() {
+                    let sycophancy =
+                        sycophancy(setup, recipe, &plan.question, (plan.k, plan.source), &[], &stop);
+                    if stop.is_set() {
+                        break;
+                    }
+                    let sycophancy = sycophancy.map(Arc::new).map_err(|error| error.to_string());
+                    send(Reply::Sycophancy { number, lane, sycophancy });
+                }
+            }
+        }
+    }
+}
+
+/// In how many shuffled orders a list is read, and drawn by which seed.
+const SHUFFLES: (usize, u64) = (10, 0);
+
+/// Reads a list; every answer is reported as it comes.
+fn read(setup: &Setup, number: u64, list: &ReadList, stop: &Stop, send: &SendReply) {
+    let reply = |event| send(Reply::ReadEvent { number, event });
+    let Some(reader) = setup.reader.as_deref() else {
+        return reply(ReadEvent::Ended(Some("nothing reads here: give --reader, --llm or --answers".into())));
+    };
+    let ReadList { question, sides, passages, want } = list;
+    let on_sides = sides.clone().and_then(|sides| reader.on_sides(sides));
+    let reader = on_sides.as_deref().unwrap_or(reader);
+    let done: Result<(), ReadError> = match want {
+        Want::EachK(from) => each_k(reader, question, passages, *from, stop, &mut |k, answer| {
+            reply(ReadEvent::Answer(k, answer.clone()));
+        })
+        .map(drop),
+        Want::Without => reader.attention(question, passages, stop).and_then(|shares| {
+            shares.into_iter().for_each(|shares| reply(ReadEvent::Attention(shares)));
+            (0..passages.len()).try_for_each(|at| {
+                reply(ReadEvent::Without(at, without(reader, question, passages, at, stop)?));
+                Ok(())
+            })
+        }),
+        Want::Reordered => reordered(reader, question, passages, SHUFFLES, stop)
+            .map(|reordered| reply(ReadEvent::Reordered(reordered))),
+    };
+    reply(ReadEvent::Ended(done.err().filter(|error| !error.is_stop()).map(|error| error.to_string())));
+}
+
+/// What the model says of passages that are to be labelled, one after another.
+fn score(setup: &Setup, number: u64, items: &[Item], questions: &[Question], stop: &Stop, send: &SendReply) {
+    /// Each passage by itself.
+    const HERE: PassageIx = PassageIx(0);
+    let (Ok(detector), Ok(rule)) = (setup.detector(), setup.rule()) else { return };
+    on_all(setup.judging(), items.len(), stop, |i| {
+        let question = questions.iter().find(|question| question.text == items[i].question);
+        let statements = question.map_or(&[][..], |question| &question.perspectives);
+        let read = |statement: &String| {
+            let (detector, passage) = (detector.as_ref(), &items[i].passage);
+            match detector.at_once() {
+                None => setup.verdicts.read(detector, passage, statement, stop).ok(),
+                // Nobody asked for these, and they would cost.
+                Some(_) => setup.verdicts.cached(detector, passage, statement),
+            }
+        };
+        let mut judgments =
+            Judgments::new(question.unwrap_or(&Question::default()), LabelSource::Model, Arc::clone(&rule));
+        for (perspective, statement) in statements.iter().enumerate() {
+            let model = read(statement).map(Ok);
+            judgments.write(HERE, perspective, PairLabels { model, ..PairLabels::default() });
+        }
+        let probabilities = (0..statements.len()).map(|perspective| judgments.by_model(HERE, perspective)?.p);
+        let probabilities = probabilities.collect();
+        send(Reply::Scored { number, item: i, probabilities, unclear: judgments.is_unclear(HERE) });
+    });
+}
+
+/// Puts the question set to all lanes, question after question.
+fn over_set(setup: &Setup, plan: &Query, number: u64, stop: &Stop, send: &SendReply) {
+    for (question, asked) in setup.questions.iter().enumerate() {
+        let compared = compare(setup, asked, plan, stop);
+        if stop.is_set() {
+            break;
+        }
+        let compared = compared.map_err(|error| error.to_string());
+        send(Reply::Compared { number, question, compared });
+    }
+}

@@ -1,0 +1,246 @@
+//! From a question to the queries of its retrievers: the question's expansion, and the question from one perspective.
+//!
+//! A projection needs the full query `q`, its root `r` and the perspective `p`. For a question with two sides, `r` is the supporting
+//! statement, `p` a fixed clause that names the side, and `q` both together; projecting out the statement itself would remove the
+//! topic. For any other question, and for a perspective that the user typed, `q` is the perspective, `r` the question, and `q − r`
+//! replaces `p`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::list::{LaneError, Lists, Point, Projected, Wording};
+use super::query::LaneQuery;
+use super::recipe::{Project, Toward};
+use super::setup::Setup;
+use crate::corpus::PassageIx;
+use crate::encode::{Encoder, Role, Similarity};
+use crate::expand::{self, Ask, Expansion, Kind, Listed, Queries};
+use crate::project::{Degenerate, Parts, Perspective, Projection};
+use crate::retrieve::Retriever;
+use crate::retrieve::bm25::{Bm25, TermRetriever};
+use crate::vector::dot;
+use crate::work::Stop;
+
+/// The expansion, computed once for all lanes that get the same query.
+pub fn expansion(
+    setup: &Setup,
+    kind: Option<Kind>,
+    query: LaneQuery<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Option<Arc<Expansion>>, LaneError> {
+    let Some(kind) = kind else { return Ok(None) };
+    if let Some((_, expansion)) = lists.expanded.iter().find(|(known, _)| *known == kind) {
+        return Ok(Some(Arc::clone(expansion)));
+    }
+    let terms = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, Bm25::default());
+    let first = |depth| -> Result<Vec<Listed>, LaneError> {
+        let hits = terms.search(query.text, depth, stop)?;
+        let listed = hits.into_iter().map(|hit| Listed {
+            at: hit.passage,
+            passage: Arc::new(setup.corpus.passage(hit.passage)),
+            score: hit.score,
+        });
+        Ok(listed.collect())
+    };
+    let similarity = |texts: &[&str]| -> Result<Vec<f32>, LaneError> {
+        let encoder = setup.encoder(None)?;
+        let question = encoder.encode(query.text, Role::Query)?;
+        texts
+            .iter()
+            .map(|text| {
+                if stop.is_set() {
+                    return Err(crate::work::Stopped.into());
+                }
+                Ok(dot(&question, &encoder.encode(text, Role::Query)?))
+            })
+            .collect()
+    };
+    let ask = Ask {
+        question: query.text,
+        statements: &query.question.perspectives,
+        given: &query.question.expansions,
+        chat: setup.chat.as_deref(),
+        prompts: &setup.prompts,
+        first: &first,
+        similarity: &similarity,
+        document_frequency: &|term| Ok(terms.frequency(term)?),
+        passages: setup.corpus.len(),
+        stop,
+    };
+    let expansion = Arc::new(expand::expand(kind, &ask)?);
+    lists.expanded.push((kind, Arc::clone(&expansion)));
+    Ok(Some(expansion))
+}
+
+/// The queries for an engine that compares terms.
+pub fn for_terms(query: LaneQuery<'_>, expansion: Option<&Expansion>) -> Vec<Wording> {
+    match expansion.map(|expansion| &expansion.queries) {
+        None => vec![Wording::Text(query.text.into())],
+        Some(Queries::Each(texts)) => texts.iter().cloned().map(Wording::Text).collect(),
+        Some(Queries::Joined { terms, .. }) => vec![Wording::Text(terms.clone())],
+        Some(Queries::Terms(weights)) => vec![Wording::Terms(weights.clone())],
+    }
+}
+
+/// The queries for an engine that compares vectors.
+pub fn for_vectors(
+    query: LaneQuery<'_>,
+    expansion: Option<&Expansion>,
+    perspective: Option<&PerspectiveQuery<'_>>,
+) -> Vec<Wording> {
+    let own = perspective.map_or_else(|| query.text.to_owned(), PerspectiveQuery::full);
+    match expansion.map(|expansion| &expansion.queries) {
+        None | Some(Queries::Terms(_)) => vec![Wording::Text(own)],
+        Some(Queries::Each(texts)) => {
+            let full =
+                |text: &String| perspective.map_or_else(|| text.clone(), |perspective| perspective.of(text));
+            texts.iter().map(|text| Wording::Text(full(text))).collect()
+        }
+        Some(Queries::Joined { vectors, .. }) => {
+            // The first of the texts is the question itself.
+            vec![Wording::Mean(std::iter::once(own).chain(vectors.iter().skip(1).cloned()).collect())]
+        }
+    }
+}
+
+/// The mean of the texts' vectors; of unit length if the encoder's vectors are.
+pub fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
+    let mut sum = vec![0f32; encoder.dimensions()];
+    for text in texts {
+        for (sum, x) in sum.iter_mut().zip(encoder.encode(text, Role::Query)?) {
+            *sum += x;
+        }
+    }
+    let length = match encoder.similarity() {
+        Similarity::Cosine => dot(&sum, &sum).sqrt(),
+        Similarity::Dot => texts.len() as f32,
+    };
+    Ok(if length > 0.0 { sum.into_iter().map(|x| x / length).collect() } else { sum })
+}
+
+/// How a query names the two sides.
+const CLAUSES: [&str; 2] = ["a passage that supports the statement", "a passage that opposes the statement"];
+
+/// A question from one perspective, as the texts of a projected query.
+pub struct PerspectiveQuery<'a> {
+    project: &'a Project,
+    root: String,
+    /// The clause that names a side; without two sides, the perspective in full.
+    perspective: String,
+    two_sided: bool,
+    /// Two texts, to see which a passage is nearer to: the two statements, or the perspective and the question.
+    poles: [String; 2],
+}
+
+impl<'a> PerspectiveQuery<'a> {
+    /// The question from the perspective that the recipe names.
+    ///
+    /// # Errors
+    /// The question has no such perspective.
+    pub fn new(project: &'a Project, query: LaneQuery<'_>) -> Result<Self, LaneError> {
+        let question = query.question;
+        let text = match &project.toward {
+            Toward::Text(text) => text,
+            Toward::Perspective(i) => question.perspectives.get(*i).ok_or_else(|| {
+                LaneError::NoPerspective(format!(
+                    "the question has {} statements, so there is no number {}",
+                    question.perspectives.len(),
+                    i + 1
+                ))
+            })?,
+        };
+        if let (Toward::Perspective(i), [first, second], Some(supports)) =
+            (&project.toward, question.perspectives.as_slice(), question.supports)
+        {
+            let clause = CLAUSES[usize::from(*i != supports)];
+            let root = [first, second][supports.min(1)].clone();
+            let poles = [first.clone(), second.clone()];
+            return Ok(PerspectiveQuery {
+                project,
+                root,
+                perspective: clause.into(),
+                two_sided: true,
+                poles,
+            });
+        }
+        let poles = [text.clone(), query.text.to_owned()];
+        Ok(PerspectiveQuery {
+            project,
+            root: query.text.to_owned(),
+            perspective: text.clone(),
+            two_sided: false,
+            poles,
+        })
+    }
+
+    /// The full query.
+    pub fn full(&self) -> String {
+        if self.two_sided { self.of(&self.root) } else { self.perspective.clone() }
+    }
+
+    /// Another text of the same query, from the same perspective.
+    pub fn of(&self, text: &str) -> String {
+        format!("{}: {text}", self.perspective)
+    }
+
+    /// The projection of a full query's vector.
+    pub fn projection(
+        &self,
+        encoder: &dyn Encoder,
+        q: Vec<f32>,
+    ) -> Result<(Projection, Option<Degenerate>), LaneError> {
+        let r = encoder.encode(&self.root, Role::Query)?;
+        let p = if self.two_sided {
+            Perspective::Text(encoder.encode(&self.perspective, Role::Query)?)
+        } else {
+            Perspective::Query
+        };
+        Ok(Projection::new(self.project.variant, Parts { q, r, p }))
+    }
+
+    /// The projection, as the trace records it.
+    pub fn projected(
+        &self,
+        wording: &Wording,
+        projection: &Projection,
+        points: HashMap<PassageIx, Point>,
+    ) -> Projected {
+        let q = match wording {
+            Wording::Text(text) => text.clone(),
+            Wording::Mean(texts) => format!("the mean of {} texts", texts.len()),
+            Wording::Terms(_) => String::new(),
+        };
+        Projected {
+            asked: self.project.variant,
+            ran: projection.variant(),
+            toward: self.project.toward.clone(),
+            q,
+            r: self.root.clone(),
+            p: self.two_sided.then(|| self.perspective.clone()),
+            points,
+        }
+    }
+}
+
+/// Computes, from a passage's vector, where it lies between the two poles, before and after the projection.
+pub fn geometry(
+    perspective: &PerspectiveQuery<'_>,
+    encoder: &dyn Encoder,
+    projection: &Projection,
+    q: Vec<f32>,
+) -> Result<impl Fn(&[f32]) -> Point, LaneError> {
+    let [first, second] = &perspective.poles;
+    let [first, second] = [encoder.encode(first, Role::Query)?, encoder.encode(second, Role::Query)?];
+    let projected = [projection.remove(&first), projection.remove(&second)];
+    let projection = projection.clone();
+    Ok(move |c: &[f32]| {
+        let rest = projection.remove(c);
+        Point {
+            plain: dot(&q, c),
+            score: projection.score(c),
+            before: dot(&first, c) - dot(&second, c),
+            after: dot(&projected[0], &rest) - dot(&projected[1], &rest),
+        }
+    })
+}

@@ -1,0 +1,406 @@
+//! Opens a user's file (plain, gzip, Zstandard or standard input), and the errors of reading one.
+//!
+//! The extension below the compression names the format: `corpus.jsonl.zst` is JSONL.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::de::DeserializeOwned;
+
+/// Bad lines listed in one message; the rest are counted.
+pub const LISTED: usize = 20;
+
+/// After this many bad lines reading stops: the file has another format.
+pub const ENOUGH: usize = 1_000;
+
+/// What a line should have contained: the words after "expected" in a [`BadLine`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct Expected(pub String);
+
+impl From<String> for Expected {
+    fn from(words: String) -> Self {
+        Expected(words)
+    }
+}
+
+impl From<&str> for Expected {
+    fn from(words: &str) -> Self {
+        Expected(words.to_owned())
+    }
+}
+
+impl From<Expected> for String {
+    fn from(Expected(words): Expected) -> Self {
+        words
+    }
+}
+
+/// One line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was expected there.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: expected {}, found {}",
+            self.file.display(),
+            self.line,
+            self.expected,
+            excerpt(&self.found)
+        )
+    }
+}
+
+/// Why a user's file or folder was not read. Nothing of it was used.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file or folder could not be opened or read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's message, or what to do.
+        reason: String,
+    },
+    /// Some lines do not follow the format.
+    #[error("{}", listed(.0))]
+    BadLines(Vec<BadLine>),
+    /// It is empty.
+    #[error("{}: {what} is empty; {advice}", path.display())]
+    Empty {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it was read as.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl InputError {
+    /// An unreadable file, with the system's reason.
+    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "no such file or folder".into(),
+            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
+            io::ErrorKind::UnexpectedEof => {
+                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
+            }
+            _ => error.to_string(),
+        };
+        InputError::Unreadable { path: path.into(), reason }
+    }
+}
+
+fn listed(lines: &[BadLine]) -> String {
+    let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+    if lines.len() > LISTED {
+        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
+        text.push(format!("… and {least}{} more bad lines", lines.len() - LISTED));
+    }
+    text.push("nothing was taken from it; correct the lines above and try again".into());
+    text.join("\n")
+}
+
+/// Characters of a foreign message that are shown.
+const REPEATED: usize = 300;
+
+/// A message from a server or a foreign parser, shortened and safe to print.
+pub fn tame(message: &str) -> String {
+    let mut chars = message.trim().chars();
+    let mut tame: String =
+        chars.by_ref().take(REPEATED).map(|c| if is_harmful(c) { '·' } else { c }).collect();
+    if chars.next().is_some() {
+        tame.push('…');
+    }
+    tame
+}
+
+/// Whether a character moves the cursor, colours the terminal or reverses the order of letters.
+fn is_harmful(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The beginning of a text, safe to print in a message.
+pub fn excerpt(text: &str) -> String {
+    let mut out = String::from("`");
+    for (i, c) in text.chars().enumerate() {
+        if i == 60 {
+            out.push('…');
+            break;
+        }
+        out.push(if is_harmful(c) { '·' } else { c });
+    }
+    out.push('`');
+    out
+}
+
+/// Bytes read at once.
+const BUFFER: usize = 1 << 18;
+
+/// Whether the user means standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The path without the extension of a compression.
+fn plain(path: &Path) -> &Path {
+    let compressed = matches!(raw_ending(path), Some("gz" | "zst"));
+    path.file_stem().filter(|_| compressed).map_or(path, Path::new)
+}
+
+fn raw_ending(path: &Path) -> Option<&str> {
+    path.extension()?.to_str()
+}
+
+/// The extension that names the format: `jsonl` for `corpus.jsonl.gz`.
+pub fn ending(path: &Path) -> Option<&str> {
+    raw_ending(plain(path))
+}
+
+/// The name without either extension: `corpus` for `corpus.jsonl.gz`.
+pub fn stem(path: &Path) -> String {
+    plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Opens a file for reading; a compressed one is unpacked while reading, never as a whole.
+///
+/// # Errors
+/// It cannot be opened. Damage in an archive appears while reading.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
+    opened(path).map(|(reader, _)| reader)
+}
+
+/// As [`open`], with the share of the file read so far.
+pub(super) fn opened(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
+    if is_standard_input(path) {
+        return Ok((Box::new(BufReader::with_capacity(BUFFER, io::stdin())), Share::default()));
+    }
+    let unreadable = |error: io::Error| InputError::unreadable(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(InputError::Unreadable { path: path.into(), reason: "a folder; expected a file".into() });
+    }
+    let share = Share { read: Arc::default(), size: about.len() };
+    let file = BufReader::with_capacity(BUFFER, Counted(file, Arc::clone(&share.read)));
+    let reader: Box<dyn BufRead> = match raw_ending(path) {
+        // A file may consist of several archives.
+        Some("gz") => unpacked(flate2::bufread::MultiGzDecoder::new(file)),
+        Some("zst") => unpacked(zstd::stream::read::Decoder::with_buffer(file).map_err(unreadable)?),
+        _ => Box::new(file),
+    };
+    Ok((reader, share))
+}
+
+/// The share of a file read so far, in bytes on disk.
+#[derive(Default)]
+pub(super) struct Share {
+    read: Arc<AtomicU64>,
+    /// 0 if unknown.
+    size: u64,
+}
+
+impl Share {
+    /// From 0 to 1; 0 if unknown.
+    pub(super) fn so_far(&self) -> f32 {
+        match self.size {
+            0 => 0.0,
+            size => (self.read.load(Ordering::Relaxed) as f32 / size as f32).min(1.0),
+        }
+    }
+}
+
+struct Counted(File, Arc<AtomicU64>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.0.read(buffer)?;
+        self.1.fetch_add(got as u64, Ordering::Relaxed);
+        Ok(got)
+    }
+}
+
+fn unpacked(archive: impl Read + 'static) -> Box<dyn BufRead> {
+    Box::new(BufReader::with_capacity(BUFFER, Archive(archive)))
+}
+
+/// Marks errors of a decompressor as damage of the archive, not of the text in it.
+struct Archive<R>(R);
+
+impl<R: Read> Read for Archive<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::Interrupted => error,
+            _ => io::Error::other(format!(
+                "the compressed file is damaged, or is not what its extension says ({error}); fetch it again"
+            )),
+        })
+    }
+}
+
+/// Most bytes of an unpacked file that is held in memory as a whole.
+const WHOLE: u64 = 512 << 20;
+
+/// As [`open`], for files held in memory as a whole: an archive that unpacks without end is refused.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
+    Ok(bounded(path, open(path)?))
+}
+
+/// Puts the limit of [`open_whole`] on a file that is already open.
+pub fn bounded(path: &Path, reader: Box<dyn BufRead>) -> Box<dyn BufRead> {
+    match raw_ending(path) {
+        Some("gz" | "zst") => {
+            Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: WHOLE }))
+        }
+        _ => reader,
+    }
+}
+
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
+            io::Error::other(format!(
+                "it unpacks to more than {} MB, which is more than is held at once; unpack it if that is meant",
+                WHOLE >> 20
+            ))
+        })?;
+        Ok(got)
+    }
+}
+
+/// The whole of a text file that is not read line by line.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8 text.
+pub fn text(path: &Path) -> Result<String, InputError> {
+    let mut text = String::new();
+    open_whole(path)?.read_to_string(&mut text).map_err(|error| InputError::unreadable(path, &error))?;
+    Ok(text)
+}
+
+/// A file that is one JSON value; `expected` says of what form.
+///
+/// # Errors
+/// The file cannot be read, or is not such a value.
+pub fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, InputError> {
+    let text = text(path)?;
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text).map_err(|error| {
+        let line = error.line().max(1);
+        let found = text.lines().nth(line - 1).unwrap_or_default().to_owned();
+        let expected = format!("{expected} ({error})");
+        InputError::BadLines(vec![BadLine { file: path.into(), line, expected, found }])
+    })
+}
+
+/// Fills `bytes` from an offset without moving the cursor, so many threads can read at once.
+///
+/// # Errors
+/// The file cannot be read, or ends earlier.
+#[cfg(unix)]
+pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Fills `bytes` from an offset. The cursor moves, which no reader here depends on.
+///
+/// # Errors
+/// The file cannot be read, or ends earlier.
+#[cfg(windows)]
+pub fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                bytes = &mut bytes[read..];
+                at += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gz(text: &[u8]) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn read(ending: &str, bytes: &[u8]) -> Result<String, String> {
+        let mut file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        text(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_is_unpacked_by_its_extension_even_if_it_is_two_archives() {
+        let zst = zstd::encode_all(&b"one\n"[..], 1).unwrap();
+        for (ending, one) in [(".txt", b"one\n".to_vec()), (".txt.gz", gz(b"one\n")), (".txt.zst", zst)] {
+            assert_eq!(read(ending, &one).unwrap(), "one\n");
+            assert_eq!(read(ending, &[&one[..], &one].concat()).unwrap(), "one\none\n");
+        }
+    }
+
+    #[test]
+    fn an_archive_cut_short_anywhere_is_reported_as_cut_short() {
+        let text: String = (0..20_000).map(|i| format!("{} line\n", i * i)).collect();
+        let zst = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        for (ending, whole) in [(".gz", gz(text.as_bytes())), (".zst", zst)] {
+            for length in [1, 9, 30, whole.len() / 2, whole.len() - 1] {
+                let error = read(ending, &whole[..length]).unwrap_err();
+                assert!(error.contains("cut short"), "{ending} {length}: {error}");
+            }
+            if ending == ".zst" {
+                // This archive has no checksum, so damage may read as other text.
+                continue;
+            }
+            let mut damaged = whole.clone();
+            damaged[whole.len() / 2..whole.len() / 2 + 40].fill(0x55);
+            let error = read(ending, &damaged).unwrap_err();
+            assert!(error.contains("damaged") || error.contains("cut short"), "{ending}: {error}");
+        }
+        assert!(read(".gz", b"plain text").unwrap_err().contains("not what its extension says"));
+        assert!(read(".zst", b"plain text").unwrap_err().contains("not what its extension says"));
+    }
+
+    #[test]
+    fn the_extension_below_a_compression_names_the_format() {
+        for (name, expected) in
+            [("a/b.jsonl", "jsonl"), ("b.tsv.gz", "tsv"), ("b.csv.zst", "csv"), ("b.x.md", "md")]
+        {
+            assert_eq!(ending(Path::new(name)), Some(expected));
+            assert!(stem(Path::new(name)).starts_with('b'));
+        }
+        assert_eq!((ending(Path::new("b.gz")), stem(Path::new("b.gz"))), (None, "b".into()));
+    }
+}

@@ -1,0 +1,441 @@
+//! Prompts from TOML files: what each job of the program asks a language model.
+//!
+//! ```toml
+//! for = "detect"            # the job
+//! version = 1               # raised with every change
+//! temperature = 0.0
+//! max_tokens = 1024
+//! system = "…"
+//! user = "{examples}Passage: {passage}\nStatement: {statement}\nAnswer:"
+//! example = "Passage: {passage}\nStatement: {statement}\nAnswer: {reply}\n\n"
+//! [[examples]]              # none, one or several
+//! passage = "…"
+//! statement = "…"
+//! reply = "Yes"
+//! [outcomes]                # the words that a reply may begin with
+//! yes = ["yes"]
+//! no = ["no"]
+//! ```
+//!
+//! `{name}` is replaced, `{{name}}` stands for itself, and every other brace too. What is put in is not searched again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::chat::{Job, PromptId, Request};
+use crate::assets::PROMPTS;
+use crate::input::{self, BadLine, InputError};
+
+/// A file as it stands. Its hash is over these fields, so neither comments nor line endings count.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "for")]
+    job: String,
+    version: u32,
+    temperature: f32,
+    max_tokens: u32,
+    #[serde(default)]
+    system: String,
+    user: String,
+    #[serde(default)]
+    example: String,
+    #[serde(default)]
+    examples: Vec<BTreeMap<String, String>>,
+    #[serde(default)]
+    outcomes: BTreeMap<String, Vec<String>>,
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Field(String),
+}
+
+/// One prompt, ready to be filled in.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// What it is for.
+    pub job: Job,
+    /// Its name, version and hash.
+    pub id: PromptId,
+    system: String,
+    user: Vec<Piece>,
+    /// In the order of [`Job::outcomes`], in lower case.
+    outcomes: Vec<Vec<String>>,
+    temperature: f32,
+    max_tokens: u32,
+}
+
+impl Prompt {
+    /// Reads a prompt from the text of its file.
+    ///
+    /// # Errors
+    /// The text is no TOML, lacks something, or has something that no prompt has; with the line where it stands.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, InputError> {
+        let text = &text.replace("\r\n", "\n");
+        let bad = |line: usize, expected: String| {
+            let found = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+            InputError::BadLines(vec![BadLine { file: file.into(), line, expected, found }])
+        };
+        let read: File = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            bad(line, format!("a prompt ({})", error.message().trim()))
+        })?;
+        let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        Self::made(name, &read).map_err(|(key, expected)| {
+            let line = text.lines().position(|line| line.trim_start().starts_with(key));
+            bad(line.unwrap_or(0) + 1, expected)
+        })
+    }
+
+    /// A prompt, or the key that is wrong and what was expected of it.
+    fn made(name: String, read: &File) -> Result<Self, (&'static str, String)> {
+        let Some(job) = Job::ALL.into_iter().find(|job| job.name() == read.job) else {
+            let all = Job::ALL.map(Job::name).join(", ");
+            return Err(("for", format!("one of {all}")));
+        };
+        if !(0.0..=2.0).contains(&read.temperature) {
+            return Err(("temperature", "a number from 0 to 2".into()));
+        }
+        if read.max_tokens == 0 {
+            return Err(("max_tokens", "at least 1".into()));
+        }
+        let user = pieces(&read.user, &[job.fields(), &["examples"]].concat());
+        let mut user = user.map_err(|expected| ("user", expected))?;
+        if let Some(field) = job.fields().iter().find(|field| !has(&user, field)) {
+            return Err(("user", format!("a text that holds {{{field}}}")));
+        }
+        if !read.examples.is_empty() && !has(&user, "examples") {
+            return Err(("user", "a text that holds {examples}, as there are examples".into()));
+        }
+        let shown = examples(job, read)?;
+        for piece in &mut user {
+            if matches!(piece, Piece::Field(name) if name == "examples") {
+                *piece = Piece::Text(shown.clone());
+            }
+        }
+        let json = serde_json::to_vec(read).map_err(|error| ("for", error.to_string()))?;
+        let mut hash =
+            blake3::Hasher::new().update(b"prompt 1\n").update(&json).finalize().to_hex().to_string();
+        hash.truncate(32);
+        Ok(Prompt {
+            job,
+            id: PromptId { name, version: read.version, hash },
+            system: read.system.clone(),
+            user,
+            outcomes: outcomes(job, read)?,
+            temperature: read.temperature,
+            max_tokens: read.max_tokens,
+        })
+    }
+
+    /// The request with these values put in; `sample` is the number of the reply, from 0.
+    pub fn request(&self, values: &[(&str, &str)], sample: u32) -> Request {
+        Request {
+            made_from: self.id.clone(),
+            system: self.system.clone(),
+            prompt: filled(&self.user, |name| {
+                values.iter().find(|(field, _)| *field == name).map(|(_, v)| *v)
+            }),
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            sample,
+        }
+    }
+
+    /// The outcome that a reply begins with, as its place in [`Job::outcomes`]. `None` for another beginning, for one of two
+    /// (`Yes/No`), and for another phrase (`No doubt`).
+    pub fn outcome(&self, reply: &str) -> Option<usize> {
+        let plain = reply.to_lowercase();
+        let begins = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
+        let mut rest = &plain[begins(&plain)..];
+        if let Some(after) = rest.strip_prefix("answer") {
+            rest = &after[begins(after)..];
+        }
+        let (outcome, word) = self.named(rest)?;
+        let after = &rest[word.len()..];
+        let (between, next) = after.split_at(begins(after));
+        let other = self.named(next).is_some_and(|(other, _)| other != outcome);
+        let or = next.split(|c: char| !c.is_alphanumeric()).next() == Some("or");
+        let both = or || other && !between.contains(['.', '\n']);
+        let phrase = word == "no" && next.starts_with("doubt");
+        (!both && !phrase).then_some(outcome)
+    }
+
+    /// The outcome whose word a text begins with, whole, and the word; the longest counts.
+    fn named(&self, text: &str) -> Option<(usize, &str)> {
+        let words =
+            self.outcomes.iter().enumerate().flat_map(|(i, words)| words.iter().map(move |word| (i, word)));
+        let whole = words.filter(|(_, word)| {
+            text.strip_prefix(word.as_str()).is_some_and(|after| !after.starts_with(char::is_alphanumeric))
+        });
+        whole.max_by_key(|(_, word)| word.len()).map(|(i, word)| (i, word.as_str()))
+    }
+
+    /// What a reply without an outcome is: `neither yes nor no`.
+    pub fn unmet(&self) -> String {
+        let words: Vec<&str> =
+            self.outcomes.iter().filter_map(|words| words.first()).map(String::as_str).collect();
+        match words.as_slice() {
+            [one, other] => format!("neither {one} nor {other}"),
+            more => format!("none of {}", more.join(", ")),
+        }
+    }
+}
+
+fn has(pieces: &[Piece], field: &str) -> bool {
+    pieces.iter().any(|piece| matches!(piece, Piece::Field(name) if name == field))
+}
+
+fn filled<'a>(pieces: &'a [Piece], value: impl Fn(&str) -> Option<&'a str>) -> String {
+    let texts = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.as_str(),
+        Piece::Field(name) => value(name).unwrap_or_default(),
+    });
+    texts.collect()
+}
+
+/// Splits a template at its fields, which are among `allowed`.
+fn pieces(template: &str, allowed: &[&str]) -> Result<Vec<Piece>, String> {
+    /// The name in `{name}` at the start of a text, and what follows it.
+    fn field(text: &str) -> Option<(&str, &str)> {
+        let (name, rest) = text.strip_prefix('{')?.split_once('}')?;
+        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        plain.then_some((name, rest))
+    }
+    let (mut pieces, mut text, mut rest) = (Vec::new(), String::new(), template);
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        let literal = field(&from[1..]).and_then(|(name, rest)| Some((name, rest.strip_prefix('}')?)));
+        if let Some((name, after)) = literal {
+            text.push_str(&format!("{{{name}}}"));
+            rest = after;
+        } else if let Some((name, after)) = field(from) {
+            if !allowed.contains(&name) {
+                return Err(format!("no {{{name}}}; it may hold {{{}}}", allowed.join("}, {")));
+            }
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Field(name.to_owned()));
+            rest = after;
+        } else {
+            text.push('{');
+            rest = &from[1..];
+        }
+    }
+    text.push_str(rest);
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
+}
+
+/// All examples as one text.
+fn examples(job: Job, read: &File) -> Result<String, (&'static str, String)> {
+    let allowed = [job.fields(), &["reply"]].concat();
+    let template = pieces(&read.example, &allowed).map_err(|expected| ("example", expected))?;
+    if !read.examples.is_empty() && !has(&template, "reply") {
+        return Err(("example", "a text that holds {reply}".into()));
+    }
+    let mut shown = String::new();
+    for example in &read.examples {
+        if let Some(odd) = example.keys().find(|key| !allowed.contains(&key.as_str())) {
+            return Err(("[[examples]]", format!("no `{odd}`; an example has {}", allowed.join(", "))));
+        }
+        if let Some(missing) =
+            allowed.iter().find(|name| has(&template, name) && !example.contains_key(**name))
+        {
+            return Err(("[[examples]]", format!("an example with `{missing}`")));
+        }
+        shown += &filled(&template, |name| example.get(name).map(String::as_str));
+    }
+    Ok(shown)
+}
+
+/// The words of each outcome, in lower case.
+fn outcomes(job: Job, read: &File) -> Result<Vec<Vec<String>>, (&'static str, String)> {
+    let named = job.outcomes();
+    if read.outcomes.len() != named.len() || named.iter().any(|name| !read.outcomes.contains_key(*name)) {
+        let expected = if named.is_empty() {
+            "no outcomes".into()
+        } else {
+            format!("the outcomes {}", named.join(", "))
+        };
+        return Err(("[outcomes]", expected));
+    }
+    let words: Vec<Vec<String>> = named
+        .iter()
+        .map(|name| read.outcomes[*name].iter().map(|word| word.trim().to_lowercase()).collect())
+        .collect();
+    let mut all: Vec<&String> = words.iter().flatten().collect();
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    let begins = |word: &String| word.starts_with(char::is_alphanumeric);
+    if all.len() < count || words.iter().any(Vec::is_empty) || !all.into_iter().all(begins) {
+        return Err((
+            "[outcomes]",
+            "a list of words for each outcome, every word once and beginning with a letter".into(),
+        ));
+    }
+    Ok(words)
+}
+
+/// The prompts in use, one for each job.
+#[derive(Clone, Debug)]
+pub struct Prompts(Vec<Arc<Prompt>>);
+
+impl Prompts {
+    /// The built-in prompts.
+    ///
+    /// # Errors
+    /// A built-in file is damaged.
+    pub fn builtin() -> Result<Self, InputError> {
+        Self::with(&[])
+    }
+
+    /// The built-in prompts with others in their place: files, or names of built-in ones. The last for a job counts.
+    ///
+    /// # Errors
+    /// There is no such file, or it holds no prompt.
+    pub fn with(named: &[PathBuf]) -> Result<Self, InputError> {
+        let builtin = |name: &str| PROMPTS.iter().find(|(own, _)| *own == name);
+        let parse = |(name, text): &(&str, &str)| {
+            Prompt::parse(Path::new(&format!("{name}.toml")), text).map(Arc::new)
+        };
+        let own = Job::ALL.iter().filter_map(|job| builtin(job.name())).map(parse);
+        let mut prompts = Prompts(own.collect::<Result<Vec<_>, _>>()?);
+        for path in named {
+            let prompt = match path.to_str().and_then(builtin) {
+                Some(file) => parse(file)?,
+                None => Arc::new(Prompt::parse(path, &input::text(path)?)?),
+            };
+            let job = prompt.job;
+            prompts.0[job as usize] = prompt;
+        }
+        Ok(prompts)
+    }
+
+    /// The prompt for a job.
+    pub fn get(&self, job: Job) -> &Arc<Prompt> {
+        &self.0[job as usize]
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Prompt> {
+        self.0.iter().map(Arc::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Prompt, String> {
+        Prompt::parse(Path::new("p/mine.toml"), text).map_err(|error| error.to_string())
+    }
+
+    const PLAIN: &str = "for = \"detect\"\nversion = 3\ntemperature = 0.5\nmax_tokens = 7\nsystem = \"S {passage}\"\n\
+                         user = \"{examples}P {passage} {\\\"a\\\": 1} {{statement}} {statement}\"\n[outcomes]\nyes = [\"yes\"]\nno = [\"no\"]\n";
+
+    #[test]
+    fn values_are_put_in_once_and_other_braces_stay() {
+        let prompt = parsed(PLAIN).unwrap();
+        let request = prompt.request(&[("passage", "a {statement}"), ("statement", "b")], 2);
+        assert_eq!(request.prompt, "P a {statement} {\"a\": 1} {statement} b");
+        assert_eq!(request.system, "S {passage}", "the system text is fixed");
+        assert_eq!((request.temperature, request.max_tokens, request.sample), (0.5, 7, 2));
+        assert_eq!((prompt.id.name.as_str(), prompt.id.version), ("mine", 3));
+    }
+
+    #[test]
+    fn examples_are_rendered_in_their_order_and_are_not_searched_for_fields() {
+        let text = PLAIN.replace("[outcomes]", "example = \"{passage}: {reply}; \"\n[[examples]]\npassage = \"{passage}\"\nreply = \"Yes\"\n[[examples]]\npassage = \"q\"\nreply = \"No\"\n[outcomes]");
+        let request = parsed(&text).unwrap().request(&[("passage", "p"), ("statement", "s")], 0);
+        assert!(request.prompt.starts_with("{passage}: Yes; q: No; P p "), "{}", request.prompt);
+    }
+
+    #[test]
+    fn the_hash_takes_in_all_that_is_sent_or_read_and_neither_comments_nor_line_endings() {
+        let hash = |text: &str| parsed(text).unwrap().id.hash;
+        assert_eq!(hash(PLAIN).len(), 32);
+        for same in [
+            PLAIN.replace('\n', "\r\n"),
+            format!("# a note\n{PLAIN}"),
+            PLAIN.replace("version =", "version  ="),
+        ] {
+            assert_eq!(hash(&same), hash(PLAIN));
+        }
+        for (from, to) in [
+            ("version = 3", "version = 4"),
+            ("= 0.5", "= 0.6"),
+            ("tokens = 7", "tokens = 8"),
+            ("\"S ", "\"T "),
+            ("}P ", "}Q "),
+            ("[\"yes\"]", "[\"yes\", \"ja\"]"),
+        ] {
+            assert_ne!(hash(&PLAIN.replace(from, to)), hash(PLAIN), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_reported_with_its_line_and_what_was_expected() {
+        for (from, to, expected) in [
+            ("\"detect\"", "\"detekt\"", "mine.toml:1: expected one of detect, perspectives"),
+            ("version = 3", "versoin = 3", "mine.toml:2: expected a prompt (unknown field `versoin`"),
+            ("version = 3\n", "", "missing field `version`"),
+            ("0.5", "3.0", "mine.toml:3: expected a number from 0 to 2"),
+            ("= 7", "= 0", "mine.toml:4: expected at least 1"),
+            (" {statement}\"", "\"", "mine.toml:6: expected a text that holds {statement}"),
+            (
+                "P {passage}",
+                "P {passage} {topic}",
+                "expected no {topic}; it may hold {passage}, {statement}, {examples}",
+            ),
+            ("no = [\"no\"]\n", "", "mine.toml:7: expected the outcomes yes, no"),
+            ("[\"no\"]", "[\"Yes\"]", "every word once"),
+            ("[\"no\"]", "[]", "a list of words for each outcome"),
+            ("[outcomes]", "[[examples]]\nreply = \"x\"\n[outcomes]", "expected a text that holds {reply}"),
+        ] {
+            let message = parsed(&PLAIN.replace(from, to)).unwrap_err();
+            assert!(message.contains(expected), "{to}: {message}");
+        }
+        let without =
+            PLAIN.replace("{examples}", "").replace("[outcomes]", "[[examples]]\nreply = \"x\"\n[outcomes]");
+        assert!(parsed(&without).unwrap_err().contains("holds {examples}"));
+    }
+
+    #[test]
+    fn the_first_words_are_the_outcome_and_a_reply_of_several_has_none() {
+        let prompts = Prompts::builtin().unwrap();
+        let (yes_no, sides) = (prompts.get(Job::Detect), prompts.get(Job::ReadSides));
+        assert_eq!(yes_no.unmet(), "neither yes nor no");
+        for (reply, outcome) in
+            [("A", Some(0)), ("b.", Some(1)), ("A or B", None), ("Balanced", Some(2)), ("Any", None)]
+        {
+            assert_eq!(sides.outcome(reply), outcome, "{reply}");
+        }
+        let german = parsed(&PLAIN.replace("[\"yes\"]", "[\"ja\", \"ja, sicher\"]")).unwrap();
+        assert_eq!(german.outcome("„Ja, sicher“, no"), None);
+        assert_eq!((german.outcome("Ja."), german.outcome("Jaguar")), (Some(0), None));
+    }
+
+    #[test]
+    fn every_built_in_prompt_can_be_read_and_each_job_has_one_of_its_name() {
+        let prompts = Prompts::builtin().unwrap();
+        for job in Job::ALL {
+            let prompt = prompts.get(job);
+            assert_eq!((prompt.job, prompt.id.name.as_str()), (job, job.name()));
+        }
+        for (name, _) in PROMPTS {
+            let with = Prompts::with(&[name.into()]).unwrap();
+            assert!(with.all().any(|prompt| prompt.id.name == name), "{name}");
+        }
+        let none = Prompts::with(&["no-such-prompt".into()]).unwrap_err().to_string();
+        assert!(none.contains("no-such-prompt"), "{none}");
+    }
+}

@@ -1,0 +1,251 @@
+//! Which side a ranking favours: lean, Δ and shift (BERDS §7 and Figure 3), and the order-aware rKL and AWRF.
+//!
+//! Lean, Δ and shift exist only for two-sided questions. rKL (Yang and Stoyanovich 2017) and AWRF (Sapiezynski et al. 2019) compare with an even
+//! share for every perspective.
+
+use thiserror::Error;
+
+use super::support::{Measured, PerspectiveCount, SupportSet, top};
+
+/// Why a ranking has no lean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LeanError {
+    /// m is not 2.
+    #[error("lean needs a question with two perspectives, found {0}")]
+    NotTwoSided(usize),
+    /// `supports` names neither of the two.
+    #[error("expected 0 or 1 as the supporting perspective, found {0}")]
+    NoSuchSide(usize),
+}
+
+/// `p` and `n`: the shares of the top k that support and that oppose the question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SideShares {
+    /// Share that supports the supporting perspective.
+    pub p: f64,
+    /// Share that supports the opposing one. A both-sided passage counts in both.
+    pub n: f64,
+}
+
+impl SideShares {
+    /// `lean = p − n`, from −1 to 1.
+    pub fn lean(self) -> f64 {
+        self.p - self.n
+    }
+
+    /// The paper's `Δ = (p − n) / p`; undefined at p = 0, which is not 0.
+    pub fn delta(self) -> Option<f64> {
+        (self.p > 0.0).then(|| self.lean() / self.p)
+    }
+}
+
+/// The shares of `k` that support each side; `supports` is the index of the supporting perspective.
+///
+/// As in Prec@k, passages not returned or not judged support neither. `k = 0` gives 0 for both.
+///
+/// # Errors
+/// If `m` is not 2 or `supports` is neither 0 nor 1.
+pub fn side_shares(
+    ranked: &[Option<SupportSet>],
+    m: PerspectiveCount,
+    supports: usize,
+    k: usize,
+) -> Result<Measured<SideShares>, LeanError> {
+    if m.get() != 2 {
+        return Err(LeanError::NotTwoSided(m.get()));
+    }
+    if supports > 1 {
+        return Err(LeanError::NoSuchSide(supports));
+    }
+    let share = |side: usize| {
+        let on_side = top(ranked, k).iter().flatten().filter(|set| set.contains(side)).count();
+        on_side as f64 / k.max(1) as f64
+    };
+    let shares = SideShares { p: share(supports), n: share(1 - supports) };
+    Ok(Measured::over(ranked, k, shares))
+}
+
+/// `shift = lean(asked p_1) − lean(asked p_2)`: 0 is indifferent to the wording, 2 says what it is asked.
+///
+/// Both leans are towards the same supporting perspective.
+pub fn shift(asked_supporting: SideShares, asked_opposing: SideShares) -> f64 {
+    asked_supporting.lean() - asked_opposing.lean()
+}
+
+/// p and n over a question set, for Δ, which is taken after pooling; `None` over no questions.
+///
+/// Lean and shift over a set are plain means over its questions instead.
+pub fn pool(questions: &[SideShares]) -> Option<SideShares> {
+    let count = questions.len() as f64;
+    (!questions.is_empty()).then(|| SideShares {
+        p: questions.iter().map(|shares| shares.p).sum::<f64>() / count,
+        n: questions.iter().map(|shares| shares.n).sum::<f64>() / count,
+    })
+}
+
+/// Where rKL looks: after so many passages.
+pub const CUTS: [usize; 3] = [5, 10, 20];
+
+/// A value, and the passages it could not use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exposure {
+    /// 0 is an even share; greater is further from it.
+    pub value: f64,
+    /// Passages looked at that support no perspective or are not judged.
+    pub left_out: usize,
+}
+
+/// rKL: the Kullback–Leibler divergence of the shares in the first 5, 10 and 20 from an even share, discounted by
+/// `1/log2(cut)` and divided by the greatest it could be. None where no passage supports anything.
+pub fn rkl(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Option<Exposure> {
+    let even = 1.0 / m.get() as f64;
+    // All for one perspective: ln m at every cut.
+    let worst = (m.get() as f64).ln();
+    let (mut sum, mut most, mut any) = (0.0, 0.0, false);
+    let looked = CUTS.into_iter().filter(|cut| *cut <= ranked.len().max(CUTS[0]));
+    for cut in looked {
+        let Some(shares) = shares(top(ranked, cut), m, |_| 1.0) else { continue };
+        any = true;
+        let discount = 1.0 / (cut as f64).log2();
+        let divergence: f64 =
+            shares.iter().filter(|share| **share > 0.0).map(|share| share * (share / even).ln()).sum();
+        sum += discount * divergence;
+        most += discount * worst;
+    }
+    let left_out = left_out(top(ranked, CUTS[2]));
+    any.then(|| Exposure { value: if most > 0.0 { sum / most } else { 0.0 }, left_out })
+}
+
+/// AWRF: half the absolute difference between the attention every perspective gets in the first `k`, with weight
+/// `1/log2(rank + 1)`, and an even share. None where no passage supports anything.
+pub fn awrf(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Option<Exposure> {
+    let even = 1.0 / m.get() as f64;
+    let shares = shares(top(ranked, k), m, |rank| 1.0 / ((rank + 1) as f64).log2())?;
+    let value = shares.iter().map(|share| (share - even).abs()).sum::<f64>() / 2.0;
+    Some(Exposure { value, left_out: left_out(top(ranked, k)) })
+}
+
+fn left_out(ranked: &[Option<SupportSet>]) -> usize {
+    ranked.iter().filter(|set| set.is_none_or(SupportSet::is_empty)).count()
+}
+
+/// Every perspective's share of the weight; the weight of a rank counts from 1.
+fn shares(
+    ranked: &[Option<SupportSet>],
+    m: PerspectiveCount,
+    weight: impl Fn(usize) -> f64,
+) -> Option<Vec<f64>> {
+    let mut shares = vec![0.0; m.get()];
+    for (i, set) in ranked.iter().enumerate() {
+        let set = m.within(set.unwrap_or_default());
+        for perspective in set.iter() {
+            shares[perspective] += weight(i + 1) / set.len() as f64;
+        }
+    }
+    let total: f64 = shares.iter().sum();
+    (total > 0.0).then(|| shares.iter().map(|share| share / total).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::support::labels;
+
+    fn two() -> PerspectiveCount {
+        PerspectiveCount::new(2).unwrap()
+    }
+
+    fn close(left: f64, right: f64) -> bool {
+        (left - right).abs() < 1e-12
+    }
+
+    #[test]
+    fn two_for_and_one_against_of_five_lean_a_fifth() {
+        let ranked = labels(&[&[1], &[], &[2], &[1], &[]]);
+        let shares = side_shares(&ranked, two(), 0, 5).unwrap().value;
+        assert_eq!((shares.p, shares.n), (0.4, 0.2));
+        assert!(close(shares.lean(), 0.2));
+        assert!(close(shares.delta().unwrap(), 0.5));
+    }
+
+    #[test]
+    fn without_a_supporting_passage_delta_is_undefined() {
+        let ranked = labels(&[&[2], &[], &[2], &[], &[]]);
+        let shares = side_shares(&ranked, two(), 0, 5).unwrap().value;
+        assert!(close(shares.lean(), -0.4));
+        assert_eq!(shares.delta(), None);
+    }
+
+    #[test]
+    fn the_supporting_perspective_may_stand_second() {
+        let ranked = labels(&[&[2], &[2], &[1], &[]]);
+        let shares = side_shares(&ranked, two(), 1, 4).unwrap().value;
+        assert_eq!((shares.p, shares.n), (0.5, 0.25));
+    }
+
+    #[test]
+    fn a_both_sided_passage_leans_nowhere_and_missing_ones_dilute() {
+        let ranked = labels(&[&[1, 2], &[1]]);
+        let shares = side_shares(&ranked, two(), 0, 4).unwrap();
+        assert_eq!((shares.value.p, shares.value.n), (0.5, 0.25));
+        assert_eq!((shares.judged, shares.of), (2, 2));
+        assert_eq!(side_shares(&ranked, two(), 0, 0).unwrap().value.p, 0.0);
+    }
+
+    #[test]
+    fn three_perspectives_have_no_lean() {
+        let three = PerspectiveCount::new(3).unwrap();
+        assert_eq!(side_shares(&[], three, 0, 5), Err(LeanError::NotTwoSided(3)));
+        assert_eq!(side_shares(&[], two(), 2, 5), Err(LeanError::NoSuchSide(2)));
+    }
+
+    #[test]
+    fn a_lane_that_says_what_it_is_asked_shifts_by_two() {
+        let (yes, no) = (SideShares { p: 1.0, n: 0.0 }, SideShares { p: 0.0, n: 1.0 });
+        assert_eq!(shift(yes, no), 2.0);
+        assert_eq!(shift(yes, yes), 0.0);
+    }
+
+    #[test]
+    fn delta_over_a_set_comes_from_the_pooled_shares() {
+        let set = [SideShares { p: 0.4, n: 0.2 }, SideShares { p: 0.0, n: 0.4 }];
+        let pooled = pool(&set).unwrap();
+        assert!(close(pooled.p, 0.2) && close(pooled.n, 0.3));
+        assert!(close(pooled.delta().unwrap(), -0.5));
+        assert_eq!(pool(&[]), None);
+    }
+
+    #[test]
+    fn sides_in_turn_are_near_an_even_share_and_one_side_alone_is_as_far_as_can_be() {
+        let alone = labels(&[&[1][..]; 20]);
+        assert!((rkl(&alone, two()).unwrap().value - 1.0).abs() < 1e-12);
+        assert!((awrf(&alone, two(), 20).unwrap().value - 0.5).abs() < 1e-12);
+        let both = labels(&[&[1, 2][..]; 20]);
+        assert_eq!(rkl(&both, two()).unwrap().value, 0.0);
+        assert_eq!(awrf(&both, two(), 20).unwrap().value, 0.0);
+    }
+
+    #[test]
+    fn awrf_worked_by_hand_weighs_the_first_rank_most() {
+        // Weights 1 and 1/log2(3) = .6309: shares .6131 and .3869.
+        let list = labels(&[&[1], &[2]]);
+        assert!((awrf(&list, two(), 2).unwrap().value - 0.113_15).abs() < 1e-4);
+    }
+
+    #[test]
+    fn rkl_worked_by_hand_on_five_passages() {
+        // Three to two of five: .6·ln 1.2 + .4·ln .8 = .0201, of ln 2.
+        let list = labels(&[&[1], &[1], &[1], &[2], &[2]]);
+        let expected = (0.6f64 * 1.2f64.ln() + 0.4 * 0.8f64.ln()) / 2f64.ln();
+        assert!((rkl(&list, two()).unwrap().value - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn passages_that_take_no_side_are_left_out_and_counted() {
+        let list = labels(&[&[], &[1], &[2], &[]]);
+        let exposure = awrf(&list, two(), 4).unwrap();
+        assert_eq!(exposure.left_out, 2);
+        assert_eq!(awrf(&labels(&[&[], &[]]), two(), 2), None);
+        assert_eq!(rkl(&[], two()), None);
+    }
+}

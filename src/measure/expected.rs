@@ -1,0 +1,231 @@
+//! What a judge expects of a list: the expectation of a measure under its probabilities, the prediction that labels correct.
+
+use super::intervals::{Bounds, Trial};
+use super::seeded::SplitMix64;
+use super::{PerspectiveCount, SupportSet};
+
+/// What the judge expects of a passage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chances {
+    /// A probability for each statement, independent of each other.
+    Each(Vec<f64>),
+    /// Of two opposite statements: it supports the first only, the second only, both, neither.
+    Two([f64; 4]),
+}
+
+/// Most outcomes of a list that are counted one by one.
+const COUNTED: usize = 4_096;
+/// Draws where there are more.
+const DRAWN: usize = 2_000;
+
+impl Chances {
+    /// The sets of statements that the passage may support, with their probabilities; `None` where they are too many to list.
+    fn outcomes(&self) -> Option<Vec<(SupportSet, f64)>> {
+        let set = |sides: &[usize]| SupportSet::of(sides.iter().copied()).unwrap_or(SupportSet::EMPTY);
+        let all = match self {
+            Chances::Two([first, second, both, neither]) => {
+                vec![(set(&[0]), *first), (set(&[1]), *second), (set(&[0, 1]), *both), (set(&[]), *neither)]
+            }
+            Chances::Each(p) if p.len() > 6 => return None,
+            Chances::Each(p) => (0..1usize << p.len())
+                .map(|chosen| {
+                    let is = |i: usize| chosen >> i & 1 == 1;
+                    let sides: Vec<usize> = (0..p.len()).filter(|i| is(*i)).collect();
+                    let chance = |(i, p): (usize, &f64)| if is(i) { *p } else { 1.0 - p };
+                    (set(&sides), p.iter().enumerate().map(chance).product())
+                })
+                .collect(),
+        };
+        Some(all.into_iter().filter(|(_, chance)| *chance > 0.0).collect())
+    }
+
+    /// What it supports in one draw: one number for two opposite statements, else one for every probability, so that one verdict more
+    /// does not change the others' draws.
+    pub(super) fn drawn(&self, rng: &mut SplitMix64) -> SupportSet {
+        let mut uniform = || rng.below(1 << 30) as f64 / f64::from(1 << 30);
+        match self {
+            Chances::Each(p) => p.iter().enumerate().fold(SupportSet::EMPTY, |set, (i, p)| {
+                if uniform() < *p { set.with(i).unwrap_or(set) } else { set }
+            }),
+            Chances::Two([first, second, both, _]) => {
+                let at = uniform();
+                let sides: &[usize] = match () {
+                    () if at < *first => &[0],
+                    () if at < first + second => &[1],
+                    () if at < first + second + both => &[0, 1],
+                    () => &[],
+                };
+                SupportSet::of(sides.iter().copied()).unwrap_or(SupportSet::EMPTY)
+            }
+        }
+    }
+}
+
+/// The expectation of a measure of a list under the judge's probabilities, passages being independent: over all outcomes where
+/// they can be counted, else over seeded draws. `None` in the list is a passage of which the judge says nothing; `None` as a result
+/// is a measure without a value.
+pub fn expected(
+    list: &[Option<Chances>],
+    measure: impl Fn(&[Option<SupportSet>]) -> Option<f64>,
+) -> Option<f64> {
+    let mut sets: Vec<Option<SupportSet>> =
+        list.iter().map(|row| row.as_ref().map(|_| SupportSet::EMPTY)).collect();
+    let outcomes: Option<Vec<_>> =
+        list.iter().map(|row| row.as_ref().map_or(Some(Vec::new()), Chances::outcomes)).collect();
+    let number =
+        |all: &Vec<Vec<_>>| all.iter().try_fold(1usize, |product, own| product.checked_mul(own.len().max(1)));
+    match outcomes.filter(|all| number(all).is_some_and(|number| number <= COUNTED)) {
+        Some(all) => {
+            let (mut sum, mut at) = (0.0, vec![0usize; all.len()]);
+            loop {
+                let mut chance = 1.0;
+                for ((own, at), set) in all.iter().zip(&at).zip(&mut sets) {
+                    if let Some((one, p)) = own.get(*at) {
+                        (*set, chance) = (Some(*one), chance * p);
+                    }
+                }
+                sum += chance * measure(&sets)?;
+                // The next outcome, as an odometer counts.
+                let turned = at.iter_mut().zip(&all).any(|(at, own)| {
+                    *at += 1;
+                    let more = *at < own.len();
+                    *at *= usize::from(more);
+                    more
+                });
+                if !turned {
+                    return Some(sum);
+                }
+            }
+        }
+        None => {
+            let (mut rng, mut sum) = (SplitMix64::new(0), 0.0);
+            for _ in 0..DRAWN {
+                for (row, set) in list.iter().zip(&mut sets) {
+                    *set = row.as_ref().map(|row| row.drawn(&mut rng));
+                }
+                sum += measure(&sets)?;
+            }
+            Some(sum / DRAWN as f64)
+        }
+    }
+}
+
+/// A question's list with what the judge expects of it and what gold labels say.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// How many perspectives there are.
+    pub m: PerspectiveCount,
+    /// As the judge has it.
+    pub judged: Vec<Option<Chances>>,
+    /// As gold labels have it.
+    pub gold: Vec<Option<SupportSet>>,
+}
+
+/// Replicates of a trial's interval.
+const REPLICATES: usize = 400;
+
+/// Whether intervals from a judge's probabilities hold the gold mean: for every split, drawn with its number as seed, a random half of
+/// the questions, the mean of the measure by gold, and the middle `level` of replicates in which the questions are drawn with
+/// replacement and every passage from its probabilities. None for a split without questions.
+pub fn trials(
+    questions: &[Compared],
+    splits: u64,
+    level: f64,
+    measure: impl Fn(&[Option<SupportSet>], PerspectiveCount) -> f64,
+) -> Vec<Trial> {
+    let half = questions.len().div_ceil(2);
+    let mut made = Vec::new();
+    for seed in 0..splits {
+        let mut rng = SplitMix64::new(seed);
+        let mut order: Vec<usize> = (0..questions.len()).collect();
+        rng.shuffle(&mut order);
+        let split: Vec<&Compared> = order.iter().take(half).map(|at| &questions[*at]).collect();
+        if split.is_empty() {
+            continue;
+        }
+        let truth = split.iter().map(|one| measure(&one.gold, one.m)).sum::<f64>() / half as f64;
+        let mut means: Vec<f64> = (0..REPLICATES)
+            .map(|_| {
+                let mut drawn = || {
+                    let one = split[rng.below(split.len())];
+                    let sets: Vec<Option<SupportSet>> =
+                        one.judged.iter().map(|row| row.as_ref().map(|row| row.drawn(&mut rng))).collect();
+                    measure(&sets, one.m)
+                };
+                (0..half).map(|_| drawn()).sum::<f64>() / half as f64
+            })
+            .collect();
+        means.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| means[((means.len() - 1) as f64 * share).round() as usize];
+        let tail = (1.0 - level) / 2.0;
+        made.push(Trial { interval: Bounds { low: at(tail), high: at(1.0 - tail) }, truth });
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::PerspectiveCount;
+    use crate::measure::coverage::{mrecall, prec};
+
+    #[test]
+    fn the_expectation_of_a_list_is_exact_where_its_outcomes_can_be_counted() {
+        let m = PerspectiveCount::new(2).unwrap();
+        let sides = |p: [f64; 4]| Some(Chances::Two(p));
+        let list = [sides([0.5, 0.2, 0.1, 0.2]), None, sides([0.1, 0.6, 0.0, 0.3])];
+        // Both sides: 1 − P(no first) − P(no second) + P(neither at all).
+        let both = 1.0 - 0.4 * 0.9 - 0.7 * 0.4 + 0.2 * 0.3;
+        let made = expected(&list, |sets| Some(mrecall(sets, m, 5).value)).unwrap();
+        assert!((made - both).abs() < 1e-12, "{made}");
+        let share = expected(&list, |sets| Some(prec(sets, m, 5).value)).unwrap();
+        assert!((share - (0.8 + 0.7) / 5.0).abs() < 1e-12);
+        let each = [Some(Chances::Each(vec![0.5, 0.4]))];
+        assert!((expected(&each, |sets| Some(mrecall(sets, m, 5).value)).unwrap() - 0.2).abs() < 1e-12);
+        assert_eq!(expected(&each, |_| None), None);
+        assert_eq!(expected(&[], |sets| Some(sets.len() as f64)), Some(0.0));
+    }
+
+    #[test]
+    fn a_long_list_is_drawn_with_a_seed() {
+        let m = PerspectiveCount::new(2).unwrap();
+        let list = vec![Some(Chances::Two([0.1, 0.1, 0.0, 0.8])); 20];
+        let made = || expected(&list, |sets| Some(mrecall(sets, m, 20).value)).unwrap();
+        let both = 1.0 - 2.0 * 0.9f64.powi(20) + 0.8f64.powi(20);
+        assert!((made() - both).abs() < 0.03 && made() == made(), "{}", made());
+        let many = vec![Some(Chances::Each(vec![0.25; 8])); 3];
+        let share =
+            expected(&many, |sets| Some(prec(sets, PerspectiveCount::new(8).unwrap(), 3).value)).unwrap();
+        assert!((share - (1.0 - 0.75f64.powi(8))).abs() < 0.03, "{share}");
+    }
+
+    /// Questions whose gold labels are drawn from the probabilities themselves, or from others.
+    fn compared(questions: usize, seed: u64, truth: [f64; 4], judged: [f64; 4]) -> Vec<Compared> {
+        let mut rng = SplitMix64::new(seed);
+        let one = |_| Compared {
+            m: PerspectiveCount::new(2).unwrap(),
+            judged: vec![Some(Chances::Two(judged)); 5],
+            gold: (0..5).map(|_| Some(Chances::Two(truth).drawn(&mut rng))).collect(),
+        };
+        (0..questions).map(one).collect()
+    }
+
+    #[test]
+    fn intervals_of_a_calibrated_judge_hold_the_gold_mean_and_those_of_a_hopeful_one_do_not() {
+        use crate::measure::intervals::{covering, needed_widening};
+        let truth = [0.15, 0.15, 0.02, 0.68];
+        let both = |sets: &[Option<SupportSet>], m: PerspectiveCount| mrecall(sets, m, 5).value;
+        // Splits of one set share its questions, so a set a split.
+        let fair: Vec<Trial> =
+            (0..150).flat_map(|seed| trials(&compared(80, seed, truth, truth), 1, 0.9, both)).collect();
+        let (share, width) = covering(&fair, 0.0).unwrap();
+        assert!(share >= 0.85 && width < 0.4, "{share} {width}");
+        let hopeful = trials(&compared(80, 11, truth, [0.4, 0.4, 0.1, 0.1]), 100, 0.9, both);
+        assert!(covering(&hopeful, 0.0).unwrap().0 < 0.2);
+        let by = needed_widening(&hopeful, 0.9).unwrap();
+        assert!(covering(&hopeful, by).unwrap().0 >= 0.9);
+        let once = || trials(&compared(20, 1, truth, truth), 3, 0.9, both);
+        assert_eq!(once(), once());
+        assert_eq!(trials(&[], 3, 0.9, both), []);
+    }
+}

@@ -1,0 +1,313 @@
+//! Fusion-in-Decoder (Izacard & Grave, "Leveraging Passage Retrieval with Generative Models"): a T5 that encodes each passage
+//! with the question, and writes its answer from all of them at once. Their order does not matter to it.
+//!
+//! Owns the text that goes in and comes out, and the memory of encoded passages; the network is in `encode`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokenizers::Tokenizer;
+
+use super::reader::{Answer, Context, ReadError, Reader};
+use crate::encode::family::{Config, Fusion, Part, Weights, Writing, weight_files};
+use crate::encode::{EncodeError, tokens};
+use crate::input::{InputError, excerpt};
+use crate::work::{Stop, Stopped};
+
+/// The file that says what the network is.
+pub const CONFIG: &str = "config.json";
+/// The files of such a reader.
+pub const EXPECTED: &str =
+    "config.json with tokenizer.json and model.safetensors or pytorch_model.bin (a T5 for Fusion-in-Decoder)";
+
+/// Tokens read of each passage, including the question before it.
+const WINDOW: usize = 200;
+/// The most tokens of an answer as `transformers` counts them: including the first (start) and the last (end).
+const LENGTH: usize = 50;
+
+/// What the configuration says.
+struct Settings {
+    config: Config,
+    /// How many tokens there are.
+    vocabulary: usize,
+    /// What an answer begins with.
+    first: u32,
+    /// What ends it.
+    last: u32,
+}
+
+impl Settings {
+    fn read(folder: &Path) -> Result<Self, InputError> {
+        let config = Config::read(folder)?;
+        let kind = config.model_type()?;
+        if kind != "t5" {
+            return Err(config
+                .wrong(&format!("`model_type` is {}; a reader of this kind is a t5 (FiD)", excerpt(kind))));
+        }
+        let vocabulary = config.vocabulary()?;
+        // By default, T5 starts with the padding token.
+        let first = config.size(&["decoder_start_token_id", "pad_token_id"])?;
+        let last = config.size(&["eos_token_id"])?;
+        if first.max(last) >= vocabulary {
+            return Err(config.wrong(&format!(
+                "answers begin with token {first} and end with {last}, and `vocab_size` is {vocabulary}"
+            )));
+        }
+        Ok(Settings { config, vocabulary, first: first as u32, last: last as u32 })
+    }
+}
+
+/// The name of the reader in a folder, whose tokenizer and weights are not read.
+///
+/// # Errors
+/// The configuration is damaged or of another model, or one of the others is not there.
+pub fn name(folder: &Path) -> Result<String, InputError> {
+    Settings::read(folder)?;
+    has_tokenizer(folder)?;
+    weight_files(folder)?;
+    Ok(called(folder))
+}
+
+fn called(folder: &Path) -> String {
+    folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Reads through a T5 in a folder.
+pub struct Fid {
+    name: String,
+    folder: PathBuf,
+    key: OnceLock<Option<String>>,
+    tokenizer: Tokenizer,
+    network: Fusion,
+    first: u32,
+    last: u32,
+    memory: EncodedPassages,
+}
+
+impl Fid {
+    /// Opens a folder with `config.json`, `tokenizer.json` and the weights, under the names of `transformers` or those of FiD's own
+    /// code.
+    ///
+    /// # Errors
+    /// A file is missing or damaged, or two contradict each other.
+    pub fn open(folder: &Path) -> Result<Self, InputError> {
+        let Settings { config, vocabulary, first, last } = Settings::read(folder)?;
+        let tokenizer = tokenizer(folder, vocabulary)?;
+        let network = Fusion::load(&config, Weights::read(folder)?)?;
+        Ok(Fid {
+            name: called(folder),
+            folder: folder.into(),
+            key: OnceLock::new(),
+            tokenizer,
+            network,
+            first,
+            last,
+            memory: EncodedPassages::default(),
+        })
+    }
+
+    /// The passages as the network knows them, with their places in the list: the question alone if there are none.
+    ///
+    /// They are sorted, because sums of rounded numbers depend slightly on their order: the answer is then the same to the last bit for any
+    /// order of the list.
+    fn read(
+        &self,
+        question: &str,
+        passages: &[Context],
+        stop: &Stop,
+    ) -> Result<(Vec<usize>, Vec<Arc<Read>>), ReadError> {
+        let mut inputs: Vec<(usize, String)> =
+            passages.iter().map(|context| input(question, context)).enumerate().collect();
+        if inputs.is_empty() {
+            inputs.push((0, format!("question: {question}")));
+        }
+        inputs.sort_by(|a, b| a.1.cmp(&b.1));
+        let read = inputs.iter().map(|(_, input)| {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            Ok(self.memory.get(input, || self.encode(input))?)
+        });
+        let read = read.collect::<Result<_, ReadError>>()?;
+        Ok((inputs.into_iter().map(|(at, _)| at).collect(), read))
+    }
+
+    fn encode(&self, input: &str) -> Result<Read, EncodeError> {
+        let beginning = tokens::beginning(input, WINDOW);
+        let encoded = self.tokenizer.encode_fast(beginning, true)?;
+        let cut = beginning.len() < input.len() || !encoded.get_overflowing().is_empty();
+        // A text may contain the marks as words; only those that the tokenizer adds count.
+        let set = encoded.get_ids().iter().zip(encoded.get_special_tokens_mask());
+        let own = set.filter(|(id, set)| **set == 1 || ![self.first, self.last].contains(id));
+        let ids: Vec<u32> = own.map(|(id, _)| *id).collect();
+        Ok(Read { part: self.network.encode(&ids)?, cut })
+    }
+
+    fn begin(&self, read: &[Arc<Read>]) -> Result<Writing, EncodeError> {
+        let parts: Vec<_> = read.iter().map(|read| &read.part).collect();
+        self.network.begin(&parts)
+    }
+
+    /// The answer's tokens, each the likeliest after the previous ones.
+    fn write(&self, read: &[Arc<Read>], stop: &Stop) -> Result<Vec<u32>, ReadError> {
+        let mut writing = self.begin(read)?;
+        let mut tokens = vec![self.first];
+        while tokens.len() < LENGTH {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            let scores = self.network.next(&mut writing, tokens[tokens.len() - 1])?;
+            let next =
+                greatest(&scores).ok_or_else(|| EncodeError("it gave scores that are no numbers".into()))?;
+            if next == self.last {
+                break;
+            }
+            tokens.push(next);
+        }
+        Ok(tokens.split_off(1))
+    }
+}
+
+impl Reader for Fid {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn order_sensitive(&self) -> bool {
+        false
+    }
+
+    fn key(&self) -> Option<String> {
+        self.key.get_or_init(|| key(&self.folder)).clone()
+    }
+
+    fn window(&self) -> String {
+        format!("{WINDOW} tokens a passage")
+    }
+
+    /// Attention of the first token of the answer, over all heads and layers.
+    fn attention(
+        &self,
+        question: &str,
+        passages: &[Context],
+        stop: &Stop,
+    ) -> Result<Option<Vec<f64>>, ReadError> {
+        if passages.is_empty() {
+            return Ok(None);
+        }
+        let (order, read) = self.read(question, passages, stop)?;
+        let mut writing = self.begin(&read)?;
+        self.network.next(&mut writing, self.first)?;
+        let mut shares = vec![0.0; order.len()];
+        order.into_iter().zip(writing.shares()).for_each(|(at, share)| shares[at] = share);
+        Ok(Some(shares))
+    }
+
+    fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
+        let (_, read) = self.read(question, passages, stop)?;
+        let tokens = self.write(&read, stop)?;
+        let text = self.tokenizer.decode(&tokens, true).map_err(EncodeError::from)?;
+        let cut = if passages.is_empty() { 0 } else { read.iter().filter(|read| read.cut).count() };
+        Ok(Answer { text: text.trim().to_owned(), recorded: false, cut })
+    }
+}
+
+/// What is encoded of a passage.
+fn input(question: &str, context: &Context) -> String {
+    let passage = &context.passage;
+    format!("question: {question} title: {} context: {}", passage.title, passage.text)
+}
+
+/// The place of the greatest score, the first if several are equal; none if a score is NaN.
+fn greatest(scores: &[f32]) -> Option<u32> {
+    if scores.iter().any(|score| score.is_nan()) {
+        return None;
+    }
+    let best = scores.iter().enumerate().reduce(|best, next| if next.1 > best.1 { next } else { best });
+    best.map(|(at, _)| at as u32)
+}
+
+/// T5 comes with `spiece.model`, and checkpoints of FiD with no tokenizer at all.
+fn has_tokenizer(folder: &Path) -> Result<(), InputError> {
+    if folder.join("tokenizer.json").exists() {
+        return Ok(());
+    }
+    let found = if folder.join("spiece.model").exists() { ", only spiece.model" } else { "" };
+    let reason = format!(
+        "no tokenizer.json is in it{found}; with Python's transformers, \
+         `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` makes one, where FOLDER is the model's own or that of \
+         the T5 it was trained from, such as t5-base"
+    );
+    Err(InputError::Unreadable { path: folder.into(), reason })
+}
+
+fn tokenizer(folder: &Path, vocabulary: usize) -> Result<Tokenizer, InputError> {
+    has_tokenizer(folder)?;
+    tokens::read(folder, WINDOW, vocabulary)
+}
+
+/// The first digits of a hash of the weights' files.
+fn key(folder: &Path) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    for file in weight_files(folder).ok()? {
+        hasher.update_mmap(file).ok()?;
+    }
+    Some(hasher.finalize().to_hex()[..12].to_owned())
+}
+
+/// The limit of remembered numbers, 256 MB: about 400 passages at T5's base size.
+const REMEMBERED: usize = 64 << 20;
+
+/// An encoded passage.
+pub struct Read {
+    /// The encoding.
+    pub part: Part,
+    /// Whether the passage was cut.
+    pub cut: bool,
+}
+
+/// Encoded passages by their text. The same list is read many times, with one passage more or less or in another order, so each
+/// passage is encoded once. The least recently used are dropped first.
+pub struct EncodedPassages(Mutex<(LruCache<blake3::Hash, Arc<Read>>, usize)>);
+
+impl Default for EncodedPassages {
+    fn default() -> Self {
+        EncodedPassages(Mutex::new((LruCache::unbounded(), 0)))
+    }
+}
+
+impl EncodedPassages {
+    /// The remembered encoding of a text, or what `encode` makes now.
+    pub fn get(
+        &self,
+        input: &str,
+        encode: impl FnOnce() -> Result<Read, EncodeError>,
+    ) -> Result<Arc<Read>, EncodeError> {
+        // A passage may be long, and only its beginning is read.
+        let key = blake3::hash(input.as_bytes());
+        if let Some(read) = self.0.lock().0.get(&key) {
+            return Ok(Arc::clone(read));
+        }
+        // The lock is released while encoding: a second thread may encode the same text, with the same result.
+        let read = Arc::new(encode()?);
+        let (memory, numbers) = &mut *self.0.lock();
+        let replaced = memory.put(key, Arc::clone(&read)).map_or(0, |read| read.part.numbers());
+        *numbers = *numbers + read.part.numbers() - replaced;
+        while *numbers > REMEMBERED && memory.len() > 1 {
+            let oldest = memory.pop_lru().map_or(0, |(_, read)| read.part.numbers());
+            *numbers -= oldest;
+        }
+        Ok(read)
+    }
+
+    /// How many passages are remembered.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.0.lock().0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

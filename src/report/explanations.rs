@@ -1,0 +1,261 @@
+//! Why a passage has its rank, in plain lines, and the steps of a list as JSON: the trace of `search --format json`.
+
+use serde_json::{Value, json};
+
+use super::marks::{Glyphs, Mark, share, signed};
+use crate::corpus::PassageIx;
+use crate::engine::recipe::{Base, Recipe, Toward};
+use crate::engine::{Explanation, List, Ranking, Step, Wording};
+use crate::expand::{Added, Expansion, Queries, Source};
+use crate::measure::trec::RunOrder;
+use crate::question::Question;
+
+/// How many terms are shown; the rest is summed up.
+const TERMS: usize = 8;
+
+/// One or two lines for each reason.
+pub fn lines(explanations: &[Explanation], list: &List, question: &Question, glyphs: Glyphs) -> Vec<String> {
+    let title = |at: PassageIx| {
+        let found = list.iter().find(|ranked| ranked.at == at).map(|ranked| &ranked.passage);
+        found.map_or_else(
+            || "another passage".into(),
+            |passage| {
+                if passage.title.is_empty() { passage.id.clone() } else { format!("“{}”", passage.title) }
+            },
+        )
+    };
+    explanations.iter().flat_map(|reason| line(reason, &title, question, glyphs)).collect()
+}
+
+fn line(
+    reason: &Explanation,
+    title: &dyn Fn(PassageIx) -> String,
+    question: &Question,
+    glyphs: Glyphs,
+) -> Vec<String> {
+    let p = |x: f32| share(f64::from(x));
+    match reason {
+        Explanation::Terms { shares, score } => {
+            let word = |(term, x, added): (&str, f32, bool)| {
+                format!("{}{term} {x:.2}", if added { "+" } else { "" })
+            };
+            let mut words: Vec<String> =
+                shares.iter().take(TERMS).map(|s| word((&s.term, s.share, s.added))).collect();
+            let rest: f32 = shares.iter().skip(TERMS).map(|share| share.share).sum();
+            if shares.len() > TERMS {
+                words.push(format!("{} more {rest:.2}", shares.len() - TERMS));
+            }
+            vec![format!("BM25 {score:.2} = {}", words.join(" · "))]
+        }
+        Explanation::Vectors { similarity, plain, projected, texts } => {
+            let named = similarity.name();
+            let mut all = vec![match projected {
+                None => format!("{named} {plain:.3}"),
+                Some((variant, score)) => format!("{named} {plain:.3}, {variant} {score:.3}"),
+            }];
+            all.extend(texts.iter().map(|(text, cosine)| format!("  {cosine:.3} to: {text}")));
+            all
+        }
+        Explanation::Merged { query, text } => vec![format!("brought up by query {}: {text}", query + 1)],
+        Explanation::Given { run, tag, stood } => {
+            let rank = stood.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+            let tag = if tag.is_empty() { String::new() } else { format!(" (tag {tag})") };
+            let file = run.path.display();
+            let mut all = vec![format!("given by {file}:{}{tag}: {rank}score {}", stood.line, stood.score)];
+            if run.order == RunOrder::TrecEval {
+                all.push("the run was put in trec_eval's order: by score, then by id".into());
+            }
+            all
+        }
+        Explanation::Elsewhere { by } => {
+            vec![format!("ranked by {by}, which does not say what each word weighs")]
+        }
+        Explanation::Fused(ranks) => {
+            let rank = |rank: Option<usize>| rank.map_or_else(|| "–".into(), |rank| rank.to_string());
+            vec![format!("fused from BM25 rank {} and MiniLM rank {}", rank(ranks[0]), rank(ranks[1]))]
+        }
+        Explanation::Mmr { lambda, relevance, closest, value, was } => {
+            let other = 1.0 - lambda;
+            vec![match closest {
+                None => format!(
+                    "MMR took it first: {} · {relevance:.3} = {value:.3}; rank {was} before",
+                    p(*lambda)
+                ),
+                Some((at, similarity)) => format!(
+                    "MMR {value:.3} = {} · {relevance:.3} − {} · {similarity:.3} ({}); rank {was} before",
+                    p(*lambda),
+                    p(other),
+                    title(*at)
+                ),
+            }]
+        }
+        Explanation::Diversified { method, weight, relevance, gains, value, was } => {
+            let gain = |(i, gain): (usize, &f32)| {
+                format!("{}{}", Mark::of(i, question).text(glyphs), signed(f64::from(*gain)).trim())
+            };
+            let gains: Vec<String> = gains.iter().enumerate().map(gain).collect();
+            vec![format!(
+                "{method} {} at λ {}: relevance {}, gains {}; rank {was} before",
+                p(*value),
+                p(*weight),
+                p(*relevance),
+                gains.join(" ")
+            )]
+        }
+    }
+}
+
+/// Every step, as far as it concerns the first `k` passages.
+pub fn json(ranking: &Ranking, k: usize) -> Vec<Value> {
+    ranking.trace.steps.iter().map(|step| one(step, ranking, k)).collect()
+}
+
+fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
+    let top = || ranking.iter().take(k);
+    match step {
+        Step::Expand(expansion) => expanded(expansion),
+        Step::Project(projected) => json!({
+            "step": "project",
+            "variant": projected.asked.name(),
+            "ran": projected.ran.name(),
+            "toward": match &projected.toward {
+                Toward::Perspective(i) => json!(i + 1),
+                Toward::Text(text) => json!(text),
+            },
+            "q": projected.q,
+            "r": projected.r,
+            "p": projected.p,
+            "points": top().filter_map(|ranked| {
+                let point = projected.points.get(&ranked.at)?;
+                Some(json!({
+                    "id": ranked.passage.id,
+                    "plain": point.plain,
+                    "score": point.score,
+                    "before": point.before,
+                    "after": point.after,
+                }))
+            }).collect::<Vec<_>>(),
+        }),
+        Step::Retrieve { by, queries, pool } => json!({
+            "step": "retrieve",
+            "by": engine(by),
+            "queries": queries.iter().map(wording).collect::<Vec<_>>(),
+            "pool": pool,
+        }),
+        Step::Given { run, tag, question, stood } => json!({
+            "step": "run",
+            "by": engine(&Base::Run(run.clone())),
+            "tag": tag,
+            "question": question,
+            "pool": stood.len(),
+            "given": top().filter_map(|ranked| {
+                let stood = stood.get(&ranked.at)?;
+                let (id, line) = (&ranked.passage.id, stood.line);
+                Some(json!({"id": id, "rank": stood.rank, "score": stood.score, "line": line}))
+            }).collect::<Vec<_>>(),
+        }),
+        Step::Merge { from } => json!({
+            "step": "merge",
+            "order": "round-robin",
+            "from": top().filter_map(|ranked| {
+                Some(json!({"id": ranked.passage.id, "query": from.get(&ranked.at)?}))
+            }).collect::<Vec<_>>(),
+        }),
+        Step::Fuse { ranks } => json!({
+            "step": "fuse",
+            "by": "reciprocal rank, 1/(60 + rank)",
+            "of": ["bm25", "minilm"],
+            "ranks": top().filter_map(|ranked| {
+                Some(json!({"id": ranked.passage.id, "ranks": ranks.get(&ranked.at)?}))
+            }).collect::<Vec<_>>(),
+        }),
+        Step::Mmr { options, picks, pool } => json!({
+            "step": "mmr",
+            "lambda": options.lambda,
+            "similarity": likeness(ranking),
+            "pool": pool.len(),
+            "picks": top().zip(picks).map(|(ranked, pick)| json!({
+                "id": ranked.passage.id,
+                "was": pick.passage + 1,
+                "relevance": pick.relevance,
+                "closest": pick.closest.map(|(other, similarity)| {
+                    json!({"id": id(pool[other], ranking), "similarity": similarity})
+                }),
+                "value": pick.value,
+            })).collect::<Vec<_>>(),
+        }),
+        Step::Diversify { method, weight, choices, pool, judged } => json!({
+            "step": "diversify",
+            "method": method.to_string(),
+            "lambda": weight,
+            "verdicts": "model",
+            "judged": judged,
+            "pool": pool.len(),
+            "picks": top().zip(choices).map(|(ranked, choice)| json!({
+                "id": ranked.passage.id,
+                "was": choice.passage + 1,
+                "relevance": choice.relevance,
+                "gains": choice.gains,
+                "value": choice.value,
+            })).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+/// The encoder whose vectors MMR compares: the lane's own, else the built-in one.
+fn likeness(ranking: &Ranking) -> String {
+    let own = ranking.trace.steps.iter().find_map(|step| match step {
+        Step::Retrieve { by: by @ Base::Custom(_), .. } => Some(engine(by)),
+        _ => None,
+    });
+    own.unwrap_or_else(|| engine(&Base::MiniLm))
+}
+
+fn engine(by: &Base) -> String {
+    Recipe::from(by.clone()).to_string()
+}
+
+fn id(at: PassageIx, ranking: &Ranking) -> Option<String> {
+    ranking.iter().find(|ranked| ranked.at == at).map(|ranked| ranked.passage.id.clone())
+}
+
+fn wording(query: &Wording) -> Value {
+    match query {
+        Wording::Text(text) => json!(text),
+        Wording::Mean(texts) => json!({"mean": texts}),
+        Wording::Terms(weights) => json!({"terms": weights}),
+    }
+}
+
+fn expanded(expansion: &Expansion) -> Value {
+    let queries = match &expansion.queries {
+        Queries::Each(texts) => json!({"each": texts}),
+        Queries::Joined { terms, vectors } => json!({"terms": terms, "mean": vectors}),
+        Queries::Terms(weights) => json!({"weights": weights}),
+    };
+    json!({
+        "step": "expand",
+        "kind": expansion.kind.to_string(),
+        "form": expansion.form.to_string(),
+        "text": expansion.describe(),
+        "added": expansion.added.iter().map(added).collect::<Vec<_>>(),
+        "queries": queries,
+        "notes": expansion.notes,
+        "tokens": expansion.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
+    })
+}
+
+fn added(added: &Added) -> Value {
+    let source = match &added.source {
+        Source::Given => json!("question set"),
+        Source::Statement(i) => json!({"statement": i + 1}),
+        Source::Model { model, recorded, sample } => {
+            json!({"model": model, "recorded": recorded, "sample": sample})
+        }
+        Source::Passage { rank, .. } => json!({"passage_at_rank": rank}),
+        Source::Feedback => json!("feedback"),
+    };
+    let missing = added.sentences.iter().filter(|(_, found)| found.is_none());
+    let missing: Vec<&str> = missing.filter_map(|(range, _)| added.text.get(range.clone())).collect();
+    json!({"name": added.name, "text": added.text, "source": source, "not_in_corpus": missing})
+}

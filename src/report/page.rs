@@ -1,0 +1,467 @@
+//! A table's plots, alone or with the table on one HTML page without external resources.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::marks::share;
+use super::safe::escape;
+use super::table::Cell;
+use crate::report::lists::{SaveError, make_folder, put};
+use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, intervals, png, stacks};
+use crate::report::table::{Row, Table};
+
+/// The suite of the tables of `eval berds` over k.
+pub const BERDS_OVER_K: &str = "berds-over-k";
+/// The suite of the table of `eval reader` with a row a measure and a column a depth.
+pub const READER_OVER_K: &str = "reader-over-k";
+
+/// The page.
+pub fn html(table: &Table) -> String {
+    let (title, text) = about(table.suite);
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
+    let mut tables = Vec::new();
+    below(table, &mut tables);
+    page(title, &command, &[Section { heading: title.into(), text: text.into(), tables, plots }])
+}
+
+fn about(suite: &str) -> (&'static str, &'static str) {
+    match suite {
+        "berds" => (
+            "Perspectives in the first passages",
+            "MRecall asks whether the first k passages cover the question's perspectives, Prec how many of them support any. The stacks say \
+             how often only one side, both or neither was there (Chen and Choi, Tables 3 and 4, Figure 2).",
+        ),
+        "corrected" => (
+            "The model's verdicts, corrected by labels",
+            "Labels on questions drawn at random correct the model's verdicts on all questions (prediction-powered inference, PPI++).",
+        ),
+        "coverage" => (
+            "How far to read",
+            "The rank at which every perspective has been met, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
+        ),
+        "bias" => (
+            "Which way the lanes lean",
+            "The lean towards one of two sides, how far the order is from an even place for every perspective (rKL, AWRF), and of a field of the \
+             passages, whose stand at the top against their share of the corpus (Zhao et al., Figures 3, 5 and 6).",
+        ),
+        "sycophancy" => (
+            "Does the answer follow the wording?",
+            "Every lane asked neutrally, as the supporting statement and as the opposing one (Chen and Choi, Figure 3).",
+        ),
+        "pir" => (
+            "Perspective awareness",
+            "p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
+        ),
+        "reader" => (
+            "What is read from the first passages",
+            "Whether a reader is right from the first k (EM), was right at any depth up to k (AcEM), and what more passages cost (Oh and \
+             Thorne); for questions of two sides, the stance that the first k take together and what turns it.",
+        ),
+        _ => ("Graded relevance", "As trec_eval measures it."),
+    }
+}
+
+/// The table and all below it.
+fn below<'a>(table: &'a Table, all: &mut Vec<&'a Table>) {
+    all.push(table);
+    for table in &table.further {
+        below(table, all);
+    }
+}
+
+/// Both measures over k: a line a lane, a plot a table.
+fn over_k(table: &Table) -> Vec<(String, String)> {
+    let own = table.further.iter().filter(|below| below.suite == BERDS_OVER_K && below.set == table.set);
+    let plot = |below: &Table| {
+        let (name, _) = below.columns.first()?.split_once('@')?;
+        let depths: Vec<Option<f64>> =
+            below.columns.iter().map(|column| column.split_once('@')?.1.parse().ok()).collect();
+        let line = |row: &Row| {
+            let points = depths.iter().zip(&row.cells);
+            let points = points.filter_map(|(depth, cell)| Some(((*depth)?, cell.as_ref()?.mean))).collect();
+            Series { name: row.lane.clone(), points }
+        };
+        let series: Vec<Series> = below.rows.iter().map(line).collect();
+        Some((format!("{name}-over-k"), curves(&series, "k", &format!("{name}@k"))))
+    };
+    own.filter_map(plot).collect()
+}
+
+/// A line a measure, of a table whose columns are depths.
+fn measures(table: &Table) -> Vec<Series> {
+    let line = |row: &Row| {
+        let points = row.cells.iter().enumerate();
+        let points = points.filter_map(|(i, cell)| Some(((i + 1) as f64, cell.as_ref()?.mean))).collect();
+        Series { name: row.lane.clone(), points }
+    };
+    table.rows.iter().map(line).collect()
+}
+
+/// Every plot of a table with the name of its file.
+fn plots(table: &Table) -> Vec<(String, String)> {
+    let column = |name: &str| table.columns.iter().position(|known| known.starts_with(name));
+    let mean = |row: &Row, column: usize| row.cells[column].as_ref().map(|cell| cell.mean);
+    let mut plots = Vec::new();
+    let sides = ["only-1@", "only-2@", "both@", "neither@"].map(column);
+    if let [Some(first), Some(second), Some(both), Some(neither)] = sides {
+        let stack = |row: &Row| {
+            let share = |column| mean(row, column).unwrap_or(0.0);
+            (row.lane.clone(), [share(first), share(second), share(both), share(neither)])
+        };
+        plots.push(("sides".to_owned(), stacks(&table.rows.iter().map(stack).collect::<Vec<_>>())));
+    }
+    let wordings = ["neutral", "as-1", "as-2"].map(|wording| {
+        ["p@", "n@"].map(|name| {
+            table.columns.iter().position(|known| known.starts_with(name) && known.ends_with(wording))
+        })
+    });
+    if let [[Some(a), Some(b)], [Some(c), Some(d)], [Some(e), Some(f)]] = wordings {
+        let arrow = |row: &Row| {
+            let pair = |p, n| (mean(row, p).unwrap_or(0.0), mean(row, n).unwrap_or(0.0));
+            Arrow {
+                name: row.lane.clone(),
+                neutral: pair(a, b),
+                as_support: pair(c, d),
+                as_oppose: pair(e, f),
+            }
+        };
+        plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
+    }
+    for (i, name) in table.columns.iter().enumerate() {
+        let shown =
+            ["MRecall@", "Prec@", "Cover", "covered@", "shift@", "nDCG", "avg", "Lean@", "rKL@", "AWRF@"];
+        if !shown.iter().any(|shown| name.starts_with(shown)) {
+            continue;
+        }
+        let rows = table.rows.iter().filter_map(|row| {
+            let cell = row.cells[i].as_ref()?;
+            let (low, high) = cell.interval.unwrap_or((cell.mean, cell.mean));
+            Some((row.lane.clone(), cell.mean, low, high))
+        });
+        plots.push((name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
+    }
+    let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
+    plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
+    plots.extend(over_k(table));
+    let depths = table.further.iter().filter(|below| below.suite == READER_OVER_K);
+    plots.extend(
+        depths.map(|below| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"))),
+    );
+    plots
+}
+
+/// Every value of a table of shares: the corpus's in the first row, then a lane each.
+fn groups(table: &Table) -> Vec<Group> {
+    let Some((corpus, lanes)) = table.rows.split_first() else { return Vec::new() };
+    let mean = |row: &Row, at: usize| row.cells.get(at)?.as_ref().map(|cell| cell.mean);
+    let group = |(at, name): (usize, &String)| {
+        let top = lanes.iter().filter_map(|row| Some((row.lane.clone(), mean(row, at)?))).collect();
+        // A value without a share of the corpus is left out.
+        Some(Group { name: name.clone(), corpus: mean(corpus, at)?, top })
+    };
+    table.columns.iter().enumerate().filter_map(group).collect()
+}
+
+/// Writes every plot as `SUITE-NAME.svg` and `.png`, each beside its place first.
+pub fn write_plots(table: &Table, folder: &Path) -> Result<(), SaveError> {
+    make_folder(folder)?;
+    for (name, plot) in plots(table) {
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let name = format!("{}-{name}", table.suite);
+        put(folder, &format!("{name}.svg"), plot.as_bytes())?;
+        let name = format!("{name}.png");
+        let picture = png(&plot).map_err(|source| SaveError::Plot { name: name.clone(), source })?;
+        put(folder, &name, &picture)?;
+    }
+    Ok(())
+}
+
+/// A part of the page.
+#[derive(Clone, Debug, Default)]
+pub struct Section<'a> {
+    /// Its heading.
+    pub heading: String,
+    /// Paragraphs, with an empty line between them.
+    pub text: String,
+    /// Its tables.
+    pub tables: Vec<&'a Table>,
+    /// Its plots, as [`super::plot`] makes them: they are trusted to be well-formed.
+    pub plots: Vec<String>,
+}
+
+/// The page; `command` makes it again.
+pub fn page(title: &str, command: &str, sections: &[Section]) -> String {
+    let mut body = String::new();
+    if sections.len() > 2 {
+        body.push_str("<nav><ul>\n");
+        for (i, section) in sections.iter().enumerate() {
+            let _ = writeln!(body, "<li><a href=\"#s{i}\">{}</a></li>", escape(&section.heading));
+        }
+        body.push_str("</ul></nav>\n");
+    }
+    for (i, section) in sections.iter().enumerate() {
+        let _ = writeln!(body, "<section id=\"s{i}\"><h2>{}</h2>", escape(&section.heading));
+        for paragraph in paragraphs(&section.text) {
+            let _ = writeln!(body, "<p>{}</p>", escape(&paragraph));
+        }
+        for plot in &section.plots {
+            let _ = writeln!(body, "<figure>{}</figure>", plot.trim_end());
+        }
+        for one in &section.tables {
+            table(&mut body, one);
+        }
+        body.push_str("</section>\n");
+    }
+    let (title, command_text) = (escape(title), escape(command));
+    let (style, script) = (include_str!("html.css"), include_str!("html.js"));
+    let provenance = lines(&format!("{:#}", provenance(command, sections)));
+    // The policy stops anything that a text might smuggle in from loading resources.
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{style}</style></head>\n<body>\n\
+         <header><h1>{title}</h1>\n<p><code>{command_text}</code></p></header>\n<main>\n{body}\
+         <details><summary>Provenance</summary><pre>{provenance}</pre></details>\n\
+         </main>\n<script>\n{script}</script>\n</body></html>\n"
+    )
+}
+
+fn paragraphs(text: &str) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        match paragraphs.last_mut() {
+            Some(last) if !line.is_empty() => {
+                last.push_str(line);
+                last.push(' ');
+            }
+            _ => paragraphs.push(String::new()),
+        }
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.iter().map(|paragraph| paragraph.trim_end().to_owned()).collect()
+}
+
+/// Each line made safe; line breaks stay.
+fn lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// The command and the provenance of the tables; tables with the same provenance are grouped.
+fn provenance(command: &str, sections: &[Section]) -> Value {
+    let mut sources: Vec<(Vec<&str>, &Value)> = Vec::new();
+    for table in sections.iter().flat_map(|section| &section.tables) {
+        match sources.iter_mut().find(|(_, known)| **known == table.provenance) {
+            Some((suites, _)) if suites.contains(&table.suite) => {}
+            Some((suites, _)) => suites.push(table.suite),
+            None => sources.push((vec![table.suite], &table.provenance)),
+        }
+    }
+    let sources: Vec<Value> =
+        sources.iter().map(|(suites, value)| json!({"suites": suites, "provenance": value})).collect();
+    json!({"command": command, "sources": sources})
+}
+
+fn table(out: &mut String, table: &Table) {
+    let judged = table.rows.iter().any(|row| row.judged.is_some());
+    let depth = table.k.map_or_else(String::new, |k| format!(", k = {k}"));
+    let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}{depth}</caption>", escape(&table.name()));
+    out.push_str("<thead><tr><th scope=\"col\">lane</th>");
+    for head in table.columns.iter().map(String::as_str).chain(judged.then_some("judged")) {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        let _ = write!(out, "<tr><th scope=\"row\">{}{}</th>", escape(&row.lane), failed(row));
+        // If a row has too few cells, the share judged must stay in its column.
+        for i in 0..table.columns.len() {
+            cell(out, row.cells.get(i).and_then(Option::as_ref));
+        }
+        match row.judged {
+            _ if !judged => {}
+            Some(part) if part.is_finite() => {
+                let _ = write!(out, "<td data-v=\"{part}\"><b>{}</b></td>", share(part));
+            }
+            _ => cell(out, None),
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n<ul class=\"remarks\">\n");
+    for remark in table.remarks() {
+        let _ = writeln!(out, "<li>{}</li>", escape(&remark));
+    }
+    out.push_str("</ul>\n");
+}
+
+fn failed(row: &Row) -> String {
+    if row.failed.is_empty() {
+        return String::new();
+    }
+    format!(" <small>({} failed)</small>", row.failed.len())
+}
+
+/// A value with its star, and below it its interval and n; `data-v` is what the script sorts by.
+fn cell(out: &mut String, cell: Option<&Cell>) {
+    let Some(Cell { mean, interval, n, p, doubt, .. }) = cell.filter(|cell| cell.mean.is_finite()) else {
+        out.push_str("<td>–</td>");
+        return;
+    };
+    let within = |x: f64| (-1.0..=1.0).contains(&x);
+    let value = if within(*mean) { format!("{mean:.4}") } else { format!("{mean:.2}") };
+    let short = |x: f64| match x {
+        x if !x.is_finite() => "–".to_owned(),
+        x if within(x) => share(x),
+        x => format!("{x:.1}"),
+    };
+    let star = if p.is_some_and(|p| p < 0.05) { "<sup>*</sup>" } else { "" };
+    let chance = p.map_or_else(String::new, |p| format!(" title=\"p = {p:.4}\""));
+    let interval = interval
+        .map_or_else(String::new, |(low, high)| format!("<span>({}–{})</span> ", short(low), short(high)));
+    let doubt = doubt.map_or_else(String::new, |doubt| {
+        format!("<span>[{}–{}]</span> ", short(doubt.low), short(doubt.high))
+    });
+    let _ = write!(
+        out,
+        "<td data-v=\"{mean}\"{chance}><b>{value}</b>{star}<br><small>{interval}{doubt}n&#160;{n}</small></td>"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::plot;
+    use crate::report::safe::assert_balanced;
+
+    fn table() -> Table {
+        let cell = |mean, p| Some(Cell { mean, interval: Some((0.1, 0.9)), n: 217, p, ..Cell::default() });
+        Table {
+            suite: "berds",
+            columns: vec!["MRecall@5".into(), "Cover".into()],
+            rows: vec![
+                Row { lane: "bm25".into(), cells: vec![cell(0.5, None), None], ..Row::default() },
+                Row {
+                    lane: "minilm+mmr@0.75".into(),
+                    cells: vec![cell(0.75, Some(0.01)), cell(17.8, Some(0.4))],
+                    failed: vec![("q1".into(), "timed out".into())],
+                    judged: Some(0.98),
+                    ..Row::default()
+                },
+            ],
+            questions: 217,
+            k: Some(5),
+            label_source: "gold".into(),
+            notes: vec!["Only two-sided questions count.".into()],
+            provenance: json!({"version": "0.1.0", "corpus": "a<b"}),
+            ..Table::default()
+        }
+    }
+
+    fn of(table: &Table) -> String {
+        let section = Section {
+            heading: "BERDS".into(),
+            text: "One.\nStill one.\n\nTwo.".into(),
+            tables: vec![table],
+            plots: vec![plot::intervals(&[("bm25".into(), 0.5, 0.1, 0.9)])],
+        };
+        page("Report", "parallax eval", &[section])
+    }
+
+    #[test]
+    fn a_cell_has_its_value_interval_star_and_n() {
+        let html = of(&table());
+        assert_balanced(&html);
+        assert!(
+            html.contains(
+                "<b>0.7500</b><sup>*</sup><br><small><span>(.10–.90)</span> n&#160;217</small></td>"
+            ),
+            "{html}"
+        );
+        assert!(html.contains("<b>17.80</b><br>"), "a p of .4 has no star");
+        assert!(html.contains("<td>–</td>") && html.contains("(1 failed)"));
+    }
+
+    #[test]
+    fn the_remarks_of_the_table_stand_below_it() {
+        let html = of(&table());
+        for remark in ["217 questions · labels: gold", "counted as 0 (first q1: timed out)", "Only two-sided"]
+        {
+            assert!(html.contains(remark), "{remark}");
+        }
+        assert!(!html.contains("<li>lane"));
+    }
+
+    #[test]
+    fn text_is_split_into_paragraphs_at_empty_lines() {
+        assert!(of(&table()).contains("<p>One. Still one.</p>\n<p>Two.</p>"));
+    }
+
+    #[test]
+    fn nothing_from_outside_becomes_markup() {
+        let evil = "</pre></script><img src=x onerror=\"a()\">&'";
+        let mut table = table();
+        table.rows[0].lane = evil.into();
+        table.columns[0] = evil.into();
+        table.notes = vec![evil.into()];
+        table.label_source = evil.into();
+        table.rows[1].failed[0].1 = evil.into();
+        table.provenance = json!({ evil: evil });
+        let section =
+            Section { heading: evil.into(), text: evil.into(), tables: vec![&table], ..Section::default() };
+        let html = page(evil, evil, &[section.clone(), section.clone(), section]);
+        assert_balanced(&html);
+        assert!(!html.contains("<img"), "{html}");
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        let html = of(&table()).replace("http://www.w3.org/2000/svg", "");
+        for outside in ["http:", "https:", "src=", "@import", "url("] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn the_same_tables_give_the_same_page() {
+        assert_eq!(of(&table()), of(&table()));
+    }
+
+    #[test]
+    fn a_page_of_nothing_is_still_a_page() {
+        let html = page("", "", &[]);
+        assert_balanced(&html);
+        assert!(html.contains("&quot;sources&quot;: []"), "{html}");
+        assert_balanced(&of(&Table::default()));
+    }
+
+    #[test]
+    fn tables_that_share_their_provenance_name_it_once() {
+        let (first, second) = (table(), Table { suite: "pir", ..table() });
+        let section = Section { tables: vec![&first, &second, &first], ..Section::default() };
+        let value = provenance("c", &[section]);
+        assert_eq!(value["sources"][0]["suites"], json!(["berds", "pir"]));
+        assert_eq!(value["sources"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_dash_and_short_rows_keep_their_columns() {
+        let mut table = table();
+        table.rows[0].cells = vec![Some(Cell { mean: f64::NAN, ..Cell::default() })];
+        table.rows[1].judged = Some(0.5);
+        let html = of(&table);
+        let row = html.lines().find(|line| line.contains(">bm25</th>")).unwrap();
+        assert_eq!(row.matches("<td>–</td>").count(), 3, "{row}");
+    }
+
+    #[test]
+    fn a_cell_without_an_interval_has_its_n_alone() {
+        let mut table = table();
+        table.rows[0].cells[0] = Some(Cell { mean: 0.5, n: 9, ..Cell::default() });
+        assert!(of(&table).contains("<b>0.5000</b><br><small>n&#160;9</small>"));
+    }
+}

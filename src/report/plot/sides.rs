@@ -1,0 +1,249 @@
+//! The sides that a lane retrieves: leans under three wordings (BERDS Figure 3), and the sides its top k covers (BERDS Figure 2).
+
+use super::rows::{Rows, Side};
+use super::sheet::{COLUMN, Scale, Shape, Sheet, columns, empty, hatch, ticks};
+use crate::report::marks::{share, signed};
+
+/// A lane's shares of supporting and of opposing passages (`p`, `n`) under three wordings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrow {
+    /// The lane.
+    pub name: String,
+    /// Asked as the question.
+    pub neutral: (f64, f64),
+    /// Asked as the supporting statement.
+    pub as_support: (f64, f64),
+    /// Asked as the opposing statement.
+    pub as_oppose: (f64, f64),
+}
+
+impl Arrow {
+    /// ▲, ● and ▼ from the top of a row, each with its value.
+    fn leans(&self) -> [(Shape, &'static str, f64); 3] {
+        let lean = |(p, n): (f64, f64)| p - n;
+        [
+            (Shape::Up, "support", lean(self.as_support)),
+            (Shape::Circle, "ink", lean(self.neutral)),
+            (Shape::Down, "oppose", lean(self.as_oppose)),
+        ]
+    }
+
+    fn numbers(&self) -> [String; 4] {
+        let [support, neutral, oppose] = self.leans().map(|(_, _, lean)| lean);
+        [neutral, support, oppose, support - oppose].map(lean_text)
+    }
+}
+
+fn lean_text(value: f64) -> String {
+    if !value.is_finite() {
+        "–".into()
+    } else if value.abs() > 1.0 {
+        // A shift goes up to 2; one decimal would be coarser than the rest of the column.
+        format!("{:+.2}", value.clamp(-9.0, 9.0))
+    } else {
+        signed(value).trim().to_owned()
+    }
+}
+
+/// One row for each lane on an axis of lean `p − n`, with the leans and the shift beside it.
+pub fn arrows(rows: &[Arrow]) -> String {
+    let label = "Lean of the top k, asked neutrally, as the supporting and as the opposing statement";
+    if rows.is_empty() {
+        return empty(label);
+    }
+    let layout = Rows::new(rows.iter().map(|row| row.name.as_str()), 62.0, 36.0);
+    let scale = Scale::linear((-1.0, 1.0), layout.span);
+    let side = Side::new(&["●", "▲", "▼", "shift"], rows.iter().map(|row| row.numbers().to_vec()).collect());
+
+    let mut sheet = Sheet::default();
+    let ticks = [-1.0, -0.5, 0.0, 0.5, 1.0].map(|x| (x, signed(x).trim().to_owned()));
+    layout.axis(&mut sheet, &scale, &ticks, "lean p − n", &side);
+    let (left, right) = layout.span;
+    sheet.text((left, 52.0), "soft", "← only opposing passages");
+    sheet.text((right, 52.0), "end soft", "only supporting passages →");
+    layout.side_heads(&mut sheet, &side);
+    let asked = [
+        (Shape::Circle, "ink", "neutrally"),
+        (Shape::Up, "support", "as supporting"),
+        (Shape::Down, "oppose", "as opposing"),
+    ];
+    sheet.text((left, 24.0), "", "asked");
+    for ((shape, class, text), x) in asked.into_iter().zip([50.0, 140.0, 258.0]) {
+        sheet.mark(shape, (left + x, 20.0), 4.5, class);
+        sheet.text((left + x + 11.0, 24.0), "", text);
+    }
+    for (row, arrow) in rows.iter().enumerate() {
+        let [neutral, support, oppose, shift] = arrow.numbers();
+        sheet.open("lane", &format!("{}: ● {neutral} ▲ {support} ▼ {oppose} shift {shift}", arrow.name));
+        layout.name(&mut sheet, row, &arrow.name);
+        // One below the other, so that equal leans do not hide each other.
+        let levels = [-9.0, 0.0, 9.0].map(|level| layout.middle(row) + level);
+        let known = arrow.leans().into_iter().zip(levels).filter(|((_, _, lean), _)| lean.is_finite());
+        let places: Vec<_> =
+            known.map(|((shape, class, lean), y)| (shape, class, (scale.at(lean), y))).collect();
+        sheet.polyline(&places.iter().map(|&(_, _, place)| place).collect::<Vec<_>>(), "join");
+        for (shape, class, place) in places {
+            sheet.mark(shape, place, 4.8, class);
+        }
+        layout.side(&mut sheet, row, &side);
+        sheet.close();
+    }
+    sheet.finish(layout.size(&side), label)
+}
+
+const CLASSES: [&str; 4] = ["support", "oppose", "both", "neither"];
+const GLYPHS: [char; 4] = ['▲', '▼', '◐', '○'];
+const LABELS: [&str; 4] = ["only supporting", "only opposing", "both", "neither"];
+const BAR: f64 = 20.0;
+
+/// Shares of the questions for each lane: only ▲, only ▼, both, neither.
+pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
+    let label = "Share of questions whose top k covers only the supporting side, only the opposing side, both or neither";
+    if rows.is_empty() {
+        return empty(label);
+    }
+    let layout = Rows::new(rows.iter().map(|(name, _)| name.as_str()), 44.0, 30.0);
+    let scale = Scale::linear((0.0, 1.0), layout.span);
+    let side = Side::new(&[""; 4], rows.iter().map(|(_, shares)| too_small(shares)).collect());
+
+    let mut sheet = Sheet::default();
+    layout.axis(&mut sheet, &scale, &ticks((0.0, 1.0)), "share of questions", &side);
+    let mut x = layout.span.0;
+    for (i, text) in LABELS.iter().enumerate() {
+        segment(&mut sheet, (x, 12.0), (18.0, 16.0), i);
+        glyph(&mut sheet, i, (x + 29.0, 20.0));
+        sheet.text((x + 40.0, 24.0), "", text);
+        x += 54.0 + columns(text) as f64 * 6.6;
+    }
+    for (row, (name, shares)) in rows.iter().enumerate() {
+        let all = (0..4).map(|i| format!("{} {}", LABELS[i], number(shares[i])));
+        sheet.open("lane", &format!("{name}: {}", all.collect::<Vec<_>>().join(", ")));
+        layout.name(&mut sheet, row, name);
+        let (top, middle) = (layout.middle(row) - BAR / 2.0, layout.middle(row));
+        for (i, from, to) in parts(shares) {
+            let (x, width) = (scale.at(from), scale.at(to) - scale.at(from));
+            segment(&mut sheet, (x, top), (width, BAR), i);
+            if fits(to - from) {
+                let text = number(shares[i]);
+                let room = columns(&text) as f64 * COLUMN + 5.0;
+                let centre = x + width / 2.0;
+                sheet.rect((centre - room / 2.0, top + 3.0), (room, BAR - 6.0), CLASSES[i]);
+                sheet.text((centre, middle + 4.0), &format!("mono mid on-{}", CLASSES[i]), &text);
+            }
+        }
+        layout.side(&mut sheet, row, &side);
+        sheet.close();
+    }
+    sheet.finish(layout.size(&side), label)
+}
+
+/// Whether a number fits into its part of the bar.
+fn fits(part: f64) -> bool {
+    part >= 0.07
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { share(value.clamp(-9.0, 9.0)) } else { "–".into() }
+}
+
+/// Each part with its start and end; parts without width are left out, and together they never exceed the bar.
+fn parts(shares: &[f64; 4]) -> Vec<(usize, f64, f64)> {
+    let width = |x: f64| if x.is_finite() { x.clamp(0.0, 1.0) } else { 0.0 };
+    let whole = shares.iter().map(|&x| width(x)).sum::<f64>().max(1.0);
+    let mut parts = Vec::new();
+    let mut at = 0.0;
+    for (i, &value) in shares.iter().enumerate() {
+        let end = at + width(value) / whole;
+        if end > at {
+            parts.push((i, at, end));
+        }
+        at = end;
+    }
+    parts
+}
+
+/// The numbers that do not fit into the bar, each at its own place.
+fn too_small(shares: &[f64; 4]) -> Vec<String> {
+    let parts = parts(shares);
+    let shown = |i| parts.iter().any(|&(part, from, to)| part == i && fits(to - from));
+    let text = |i: usize| {
+        if shown(i) || shares[i] == 0.0 {
+            String::new()
+        } else {
+            format!("{} {}", GLYPHS[i], number(shares[i]))
+        }
+    };
+    (0..4).map(text).collect()
+}
+
+fn segment(sheet: &mut Sheet, corner: (f64, f64), size: (f64, f64), i: usize) {
+    sheet.rect(corner, size, CLASSES[i]);
+    // "Only opposing" has one hatch and "both" has two, so the bar is readable without colour.
+    let mut lines = String::new();
+    if i == 1 || i == 2 {
+        lines = hatch(corner, size, true);
+    }
+    if i == 2 {
+        lines += &hatch(corner, size, false);
+    }
+    if !lines.is_empty() {
+        sheet.path(&lines, &format!("hatch-{}", CLASSES[i]));
+    }
+    sheet.rect(corner, size, "edge");
+}
+
+fn glyph(sheet: &mut Sheet, i: usize, place: (f64, f64)) {
+    match i {
+        0 => sheet.mark(Shape::Up, place, 4.5, "support"),
+        1 => sheet.mark(Shape::Down, place, 4.5, "oppose"),
+        2 => {
+            sheet.mark(Shape::Circle, place, 4.5, "ring");
+            sheet.mark(Shape::Half, place, 4.5, "ink");
+        }
+        _ => sheet.mark(Shape::Circle, place, 4.5, "ring"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrow(support: (f64, f64)) -> Arrow {
+        Arrow { name: "dense".into(), neutral: (0.4, 0.2), as_support: support, as_oppose: (0.1, 0.6) }
+    }
+
+    #[test]
+    fn leans_and_the_shift_between_the_two_statements_appear() {
+        assert_eq!(arrow((0.7, 0.1)).numbers(), ["+.20", "+.60", "-.50", "+1.10"]);
+        assert!(arrows(&[arrow((0.7, 0.1))]).contains(">+1.10</text>"));
+    }
+
+    #[test]
+    fn a_lean_beyond_the_axis_stands_at_its_end() {
+        let end = arrows(&[arrow((1.0, 0.0))]);
+        let beyond = arrows(&[arrow((5.0, 0.0))]);
+        let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(String::from).collect();
+        let (end, beyond): (Vec<_>, Vec<_>) = (marks(&end), marks(&beyond));
+        assert_eq!(end, beyond);
+    }
+
+    #[test]
+    fn an_unknown_lean_has_no_mark_but_a_dash() {
+        assert_eq!(arrow((f64::NAN, 0.0)).numbers(), ["+.20", "–", "-.50", "–"]);
+    }
+
+    #[test]
+    fn numbers_stand_in_the_bars_and_beside_them_where_they_do_not_fit() {
+        let svg = stacks(&[("bm25".into(), [0.42, 0.03, 0.0, 0.55])]);
+        assert!(svg.contains("on-support\"") && svg.contains(">.42</text>"), "{svg}");
+        assert!(svg.contains(">▼ .03</text>"), "{svg}");
+        assert!(!svg.contains(">.00</text>"));
+    }
+
+    #[test]
+    fn shares_outside_their_range_fill_the_bar_and_no_more() {
+        let parts = parts(&[3.0, -1.0, f64::NAN, 1.0]);
+        assert_eq!(parts, [(0, 0.0, 0.5), (3, 0.5, 1.0)]);
+        assert_eq!(too_small(&[3.0, -1.0, f64::NAN, 0.0]), ["", "▼ -1.0", "◐ –", ""]);
+    }
+}

@@ -1,0 +1,401 @@
+//! The output of `parallax detect`: the verdicts of one detector on pairs, or of two side by side.
+//!
+//! With two detectors, disagreements come first, the largest before the others; then agreements; last the pairs without a verdict of one of
+//! them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::decisions::Decisions;
+use super::search::decision;
+use crate::annotate::agree::Confusion;
+use crate::corpus::Passage;
+use crate::detect::{Decision, DetectError, Detector, Outcome, Reading};
+use crate::measure::agreement::cohen_kappa;
+use crate::measure::agreement::{Report, report};
+
+/// One line of the file.
+pub struct Pair {
+    pub id: String,
+    /// The question that the statement belongs to, where the file names it.
+    pub question: Option<String>,
+    pub passage: Passage,
+    pub statement: String,
+    pub label: Option<bool>,
+}
+
+/// The lines by number that hold one document with the two statements of one question, in the order of the file.
+pub fn opposite(pairs: &[Pair]) -> Vec<[usize; 2]> {
+    let mut rows: HashMap<(Option<&str>, &str, &str), Vec<usize>> = HashMap::new();
+    for (i, pair) in pairs.iter().enumerate() {
+        let question = pair.question.as_deref().map(str::trim);
+        rows.entry((question, &pair.passage.title, &pair.passage.text)).or_default().push(i);
+    }
+    let two = |rows: Vec<usize>| match *rows.as_slice() {
+        [one, other] if pairs[one].statement != pairs[other].statement => Some([one, other]),
+        _ => None,
+    };
+    let mut all: Vec<[usize; 2]> = rows.into_values().filter_map(two).collect();
+    all.sort_unstable();
+    all
+}
+
+/// What a detector says of a line: by its decision on both statements where the file has them, else of the statement by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// The probability that the passage supports the statement.
+    pub p: f32,
+    /// Whether it does; none where it takes a side and which is unclear.
+    pub supports: Option<bool>,
+    /// The decision, and which of its two statements this is.
+    pub decision: Option<(Decision, usize)>,
+}
+
+impl Verdict {
+    /// The decision in a word, as this statement sees it.
+    fn word(&self) -> &'static str {
+        match self.decision.map(|(decision, place)| (decision.outcome, place)) {
+            None => "",
+            Some((Outcome::Side(side), place)) if side == place => "supports",
+            Some((Outcome::Side(_), _)) => "opposes",
+            Some((other, _)) => other.name(),
+        }
+    }
+}
+
+/// What a detector says of all pairs.
+pub struct Judged {
+    pub detector: Arc<dyn Detector>,
+    pub verdicts: Vec<Result<Verdict, DetectError>>,
+    /// The lines that were decided on together.
+    groups: Vec<[usize; 2]>,
+}
+
+impl Judged {
+    /// Decides on what was read of each pair.
+    pub fn of(
+        detector: Arc<dyn Detector>,
+        pairs: &[Pair],
+        readings: &[Result<Reading, DetectError>],
+    ) -> Self {
+        let rule = detector.rule();
+        let alone = |reading: &Result<Reading, DetectError>| {
+            let p = rule.single(reading.as_ref().map_err(Clone::clone)?);
+            Ok(Verdict { p, supports: Some(p >= rule.threshold), decision: None })
+        };
+        let mut verdicts: Vec<Result<Verdict, DetectError>> = readings.iter().map(alone).collect();
+        let mut groups = Vec::new();
+        for rows in opposite(pairs) {
+            let [Ok(first), Ok(second)] = rows.map(|row| readings[row].as_ref()) else { continue };
+            let Some(decision) = rule.decide([first, second]) else { continue };
+            for (place, row) in rows.into_iter().enumerate() {
+                let supports = decision.outcome.supports(place);
+                let p = decision.supports(place) as f32;
+                verdicts[row] = Ok(Verdict { p, supports, decision: Some((decision, place)) });
+            }
+            groups.push(rows);
+        }
+        Judged { detector, verdicts, groups }
+    }
+
+    /// How many pairs of lines were decided on together.
+    pub fn decided(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The figures over the pairs that have both a label and a verdict, and the threshold they are at; none where no pair has. Where
+    /// all of them were decided on with their opposite, at the threshold for that, else each by itself.
+    pub fn labelled(&self, pairs: &[Pair]) -> Option<(Report, f32)> {
+        let rule = self.detector.rule();
+        let known =
+            || pairs.iter().zip(&self.verdicts).filter_map(|(pair, v)| Some((v.as_ref().ok()?, pair.label?)));
+        let joint = known().all(|(verdict, _)| verdict.decision.is_some());
+        let threshold = if joint { rule.heads.theta as f32 } else { rule.threshold };
+        let judged: Vec<(f32, bool)> = known().map(|(verdict, label)| (verdict.p, label)).collect();
+        Some((report(&judged, threshold)?, threshold))
+    }
+
+    /// How good the decisions are, over the documents with labels for both statements; none without any.
+    pub fn decisions(&self, pairs: &[Pair]) -> Option<Decisions> {
+        let known = self.groups.iter().filter_map(|rows| {
+            let (decision, _) = self.verdicts[rows[0]].as_ref().ok()?.decision?;
+            Some((decision, [pairs[rows[0]].label?, pairs[rows[1]].label?]))
+        });
+        Decisions::of(&known.collect::<Vec<_>>())
+    }
+}
+
+/// The verdicts of both on the pairs.
+pub struct Compared<'a> {
+    pairs: &'a [Pair],
+    sides: [&'a Judged; 2],
+    /// The pairs by number, disagreements first.
+    order: Vec<usize>,
+    confusion: Confusion,
+    kappa: Option<f64>,
+}
+
+impl<'a> Compared<'a> {
+    /// Compares them.
+    pub fn of(pairs: &'a [Pair], sides: [&'a Judged; 2]) -> Self {
+        let both = |i: usize| {
+            let said = |side: &Judged| {
+                let verdict = side.verdicts[i].as_ref().ok()?;
+                Some((verdict.p, verdict.supports?))
+            };
+            Some((said(sides[0])?, said(sides[1])?))
+        };
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        let gap = |i: usize| {
+            both(i).map_or(-1.0, |((one, yes), (other, also))| {
+                (one - other).abs() + if yes == also { 0.0 } else { 2.0 }
+            })
+        };
+        order.sort_by(|a, b| gap(*b).total_cmp(&gap(*a)));
+        let said: Vec<(bool, bool)> =
+            (0..pairs.len()).filter_map(|i| both(i).map(|((_, one), (_, other))| (one, other))).collect();
+        Compared { pairs, sides, order, confusion: Confusion::of(&said), kappa: cohen_kappa(&said).value }
+    }
+
+    /// A row a pair, disagreements first.
+    pub fn tsv(&self) -> String {
+        let mut text = "id\tp\tp_against\tsupports\tsupports_against\terror\n".to_owned();
+        for &i in &self.order {
+            let [one, other] = self.sides.map(|side| match &side.verdicts[i] {
+                Ok(verdict) => (format!("{:.4}", verdict.p), yes(verdict.supports), String::new()),
+                Err(error) => (String::new(), String::new(), error.to_string()),
+            });
+            let error = [one.2, other.2].join(" ");
+            let error = error.trim().replace(['\t', '\n'], " ");
+            let id = &self.pairs[i].id;
+            text += &format!("{id}\t{}\t{}\t{}\t{}\t{error}\n", one.0, other.0, one.1, other.1);
+        }
+        text
+    }
+
+    /// The summary, one line each: both detectors against the labels, then against each other.
+    pub fn figures(&self) -> Vec<String> {
+        let own = self.sides.iter().filter_map(|side| {
+            let (report, threshold) = side.labelled(self.pairs)?;
+            let key = side.detector.key();
+            Some(format!("{key}: {}", report.text(threshold, side.detector.fitted_on())))
+        });
+        let decided = self.sides.iter().flat_map(|side| {
+            let shows = side.detector.rule().shows_sides();
+            let lines = side.decisions(self.pairs).map(|decisions| decisions.text(shows)).unwrap_or_default();
+            lines.into_iter().map(|line| format!("{}: {line}", side.detector.key()))
+        });
+        own.chain(decided).chain([self.text()]).collect()
+    }
+
+    /// The figures in a line.
+    fn text(&self) -> String {
+        let Confusion { yes_yes, yes_no, no_yes, no_no } = self.confusion;
+        let [one, other] = self.sides.map(|side| side.detector.key());
+        let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+        format!(
+            "{one} and {other}: agreement {}, κ {} on {} pairs that both judged ({yes_yes} both yes, {yes_no} only the first, {no_yes} \
+             only the second, {no_no} both no), {} without both verdicts",
+            share(self.confusion.agreed()),
+            share(self.kappa),
+            self.confusion.n(),
+            self.pairs.len() - self.confusion.n(),
+        )
+    }
+
+    /// Everything as one JSON object.
+    pub fn json(&self) -> Value {
+        let Confusion { yes_yes, yes_no, no_yes, no_no } = self.confusion;
+        let said = |side: &Judged, i: usize| match &side.verdicts[i] {
+            Ok(verdict) => json!({
+                "p": verdict.p, "supports": verdict.supports, "decision": word(verdict), "error": Value::Null,
+            }),
+            Err(error) => json!({"p": Value::Null, "supports": Value::Null, "error": error.to_string()}),
+        };
+        let rows = self.order.iter().map(|&i| {
+            let [one, other] = self.sides.map(|side| said(side, i));
+            json!({"id": self.pairs[i].id, "detector": one, "against": other})
+        });
+        let about = |side: &Judged| {
+            json!({
+                "key": side.detector.key(),
+                "threshold": side.detector.threshold(),
+                "threshold_fitted_on": side.detector.fitted_on(),
+                "experimental": side.detector.experimental(),
+                "usage": side.detector.usage(),
+                "report": side.labelled(self.pairs).map(|(report, _)| report.json()),
+                "decisions": side.decisions(self.pairs).as_ref().map(Decisions::json),
+            })
+        };
+        json!({
+            "detector": about(self.sides[0]),
+            "against": about(self.sides[1]),
+            "agreement": {
+                "n": self.confusion.n(), "agreed": self.confusion.agreed(), "kappa": self.kappa,
+                "yes_yes": yes_yes, "yes_no": yes_no, "no_yes": no_yes, "no_no": no_no,
+            },
+            "pairs": rows.collect::<Vec<_>>(),
+            "provenance": {"version": env!("CARGO_PKG_VERSION")},
+        })
+    }
+}
+
+/// 1 or 0, and nothing where it is unclear.
+fn yes(supports: Option<bool>) -> String {
+    supports.map_or_else(String::new, |yes| u8::from(yes).to_string())
+}
+
+fn word(verdict: &Verdict) -> Option<&'static str> {
+    verdict.decision.map(|_| verdict.word())
+}
+
+/// A row a pair: its id, the probability, the verdict, and the error where there is none; where lines were decided on together, the
+/// decision as the statement sees it, and the probability that the document takes a side.
+pub fn tsv(pairs: &[Pair], judged: &Judged) -> String {
+    let joint = judged.decided() > 0;
+    let mut text = "id\tp\tsupports\terror".to_owned();
+    text += if joint { "\tdecision\tengaged\n" } else { "\n" };
+    for (pair, verdict) in pairs.iter().zip(&judged.verdicts) {
+        text += &match verdict {
+            Ok(verdict) => format!("{}\t{:.4}\t{}\t", pair.id, verdict.p, yes(verdict.supports)),
+            Err(error) => format!("{}\t\t\t{error}", pair.id),
+        };
+        if joint {
+            let verdict = verdict.as_ref().ok();
+            let engaged = verdict.and_then(|verdict| verdict.decision).map(|(decision, _)| decision.engaged);
+            let engaged = engaged.map_or_else(String::new, |engaged| format!("{engaged:.4}"));
+            text += &format!("\t{}\t{engaged}", verdict.map_or("", Verdict::word));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The verdicts against the labels, a line each; none where no pair has both.
+pub fn figures(pairs: &[Pair], judged: &Judged) -> Vec<String> {
+    let detector = &judged.detector;
+    let own = judged.labelled(pairs).map(|(report, threshold)| report.text(threshold, detector.fitted_on()));
+    let decisions = judged.decisions(pairs).map(|decisions| decisions.text(detector.rule().shows_sides()));
+    own.into_iter().chain(decisions.into_iter().flatten()).collect()
+}
+
+/// Everything as one JSON object.
+pub fn json(pairs: &[Pair], judged: &Judged) -> Value {
+    let Judged { detector, verdicts, groups } = judged;
+    let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
+        Ok(verdict) => json!({
+            "id": pair.id, "p": verdict.p, "supports": verdict.supports, "decision": word(verdict), "error": Value::Null,
+        }),
+        Err(error) => {
+            json!({"id": pair.id, "p": Value::Null, "supports": Value::Null, "error": error.to_string()})
+        }
+    });
+    let decided = groups.iter().filter_map(|rows| {
+        let (decided, _) = verdicts[rows[0]].as_ref().ok()?.decision?;
+        Some(json!({
+            "question": pairs[rows[0]].question,
+            "pairs": rows.map(|row| &pairs[row].id),
+            "statements": rows.map(|row| &pairs[row].statement),
+            "decision": decision(&decided),
+        }))
+    });
+    let provenance = json!({"version": env!("CARGO_PKG_VERSION"), "experimental": detector.experimental()});
+    json!({
+        "detector": detector.key(),
+        "about": detector.rule().about.words(),
+        "threshold": detector.threshold(),
+        "threshold_fitted_on": detector.fitted_on(),
+        "usage": detector.usage(),
+        "pairs": rows.collect::<Vec<_>>(),
+        "decisions": decided.collect::<Vec<_>>(),
+        "report": judged.labelled(pairs).map(|(report, _)| report.json()),
+        "decisions_report": judged.decisions(pairs).as_ref().map(Decisions::json),
+        "provenance": provenance,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::Rule;
+    use crate::work::Stop;
+
+    struct Named(&'static str, Rule);
+
+    impl Detector for Named {
+        fn key(&self) -> &str {
+            self.0
+        }
+        fn rule(&self) -> &Rule {
+            &self.1
+        }
+        fn read(&self, _: &Passage, _: &str, _: &Stop) -> Result<Reading, DetectError> {
+            Ok(Reading::of(0.0))
+        }
+    }
+
+    fn judged(name: &'static str, pairs: &[Pair], verdicts: &[Option<f32>]) -> Judged {
+        let reading = |p: &Option<f32>| p.map(Reading::of).ok_or(DetectError::Empty("passage"));
+        let readings: Vec<_> = verdicts.iter().map(reading).collect();
+        Judged::of(Arc::new(Named(name, Rule::default())), pairs, &readings)
+    }
+
+    fn line(question: &str, text: &str, statement: &str, label: Option<bool>) -> Pair {
+        Pair {
+            id: format!("{text}{statement}"),
+            question: Some(question.into()),
+            passage: Passage { text: text.into(), ..Passage::default() },
+            statement: statement.into(),
+            label,
+        }
+    }
+
+    #[test]
+    fn two_statements_of_one_question_and_document_are_decided_on_together_in_any_order_of_the_file() {
+        let pairs = [
+            line("q", "d", "yes", Some(true)),
+            line("q", "e", "yes", Some(false)),
+            line("q", "d", "no", Some(false)),
+            line("other", "e", "no", Some(true)),
+            line("q", "f", "yes", Some(false)),
+            line("q", "f", "no", Some(false)),
+        ];
+        assert_eq!(opposite(&pairs), [[0, 2], [4, 5]]);
+        let judged =
+            judged("one", &pairs, &[Some(0.9), Some(0.6), Some(0.1), Some(0.2), Some(0.8), Some(0.85)]);
+        let words: Vec<&str> =
+            judged.verdicts.iter().map(|verdict| verdict.as_ref().unwrap().word()).collect();
+        assert_eq!(words, ["supports", "", "opposes", "", "unclear", "unclear"]);
+        assert_eq!(judged.verdicts[4].as_ref().unwrap().supports, None);
+        let text = tsv(&pairs, &judged);
+        let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split('\t').collect()).collect();
+        assert_eq!(rows[0], ["id", "p", "supports", "error", "decision", "engaged"]);
+        assert_eq!((rows[2][4], rows[5][2], rows[5][4]), ("", "", "unclear"));
+        let json = json(&pairs, &judged);
+        assert_eq!(json["decisions"][0]["decision"]["side"], 0);
+        assert_eq!(json["decisions"][1]["decision"]["side"], Value::Null);
+        assert_eq!(json["decisions_report"]["documents"], 2);
+    }
+
+    #[test]
+    fn disagreements_come_first_the_widest_apart_before_the_others_and_missing_verdicts_last() {
+        let ids = ["alike", "missing", "near", "wide", "also alike"];
+        let pair = |id: &&str| Pair { id: (*id).into(), ..line(id, id, "", None) };
+        let pairs: Vec<Pair> = ids.iter().map(pair).collect();
+        let one = judged("one", &pairs, &[Some(0.9), None, Some(0.6), Some(1.0), Some(0.1)]);
+        let other = judged("other", &pairs, &[Some(0.8), Some(0.5), Some(0.4), Some(0.0), Some(0.4)]);
+        let compared = Compared::of(&pairs, [&one, &other]);
+        let order: Vec<&str> = compared.order.iter().map(|i| ids[*i]).collect();
+        assert_eq!(order, ["wide", "near", "also alike", "alike", "missing"]);
+        assert_eq!(compared.confusion, Confusion { yes_yes: 1, yes_no: 2, no_yes: 0, no_no: 1 });
+        // Two of four agree; by chance (3·1 + 1·3) of 16 would.
+        let kappa = compared.kappa.unwrap();
+        assert!((kappa - (0.5 - 0.375) / (1.0 - 0.375)).abs() < 1e-12, "{kappa}");
+        let text = compared.text();
+        assert!(text.starts_with("one and other: agreement 0.5000, κ 0.2000 on 4 pairs"), "{text}");
+        assert!(text.ends_with("1 without both verdicts"), "{text}");
+        assert_eq!(compared.json()["pairs"][0]["id"], "wide");
+    }
+}

@@ -1,0 +1,30 @@
+//! The frame, drawn from the state. Nothing here changes or works out anything.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::app::App;
+use super::layout::arrange;
+use super::pages::page;
+use super::screens::palette::screen as palette;
+use super::session::record;
+use super::theme::Theme;
+use super::widgets::{footer, header, text};
+
+/// Draws everything.
+pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let panes = arrange(area, app);
+    let page = page(app.screen);
+    if page.fills_the_top() {
+        let top = Rect { y: area.y, height: panes.body.bottom() - area.y, ..panes.body };
+        page.draw(app, theme, top, frame);
+    } else {
+        header::draw(app, theme, &panes, frame);
+        page.draw(app, theme, panes.body, frame);
+    }
+    palette::draw(app, theme, panes.body, frame);
+    record::draw(app, theme, panes.caption, frame);
+    footer::draw(app, theme, &panes, frame);
+    text::finish(theme, app.glyphs, frame.buffer_mut());
+}

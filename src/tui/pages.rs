@@ -1,0 +1,40 @@
+//! The screens, a line each, and what is asked of whichever fills the terminal.
+
+use super::app::{App, Corpus, LaneState};
+use super::keymap::{Context, Screen};
+use super::page::Page;
+use super::screens::bias::screen::Bias;
+use super::screens::compare::screen::Compare;
+use super::screens::detectors::screen::Detectors;
+use super::screens::help::screen::Help;
+use super::screens::labelling::update::Labels;
+use super::screens::lanes::update::Lanes;
+use super::screens::passage::screen::Open;
+use super::screens::reader::update::Reader;
+use super::screens::statements::screen::Statements;
+use super::screens::sycophancy::screen::AsEitherSide;
+use super::screens::tune::update::Tune;
+
+/// All screens. The lanes come first; the order of the others does not matter.
+pub static PAGES: [&dyn Page; 11] =
+    [&Lanes, &Open, &Statements, &Tune, &AsEitherSide, &Compare, &Bias, &Reader, &Labels, &Detectors, &Help];
+
+/// The screen of that name; the lanes where there is none.
+pub fn page(screen: Screen) -> &'static dyn Page {
+    PAGES.into_iter().find(|page| page.screen() == screen).unwrap_or(PAGES[0])
+}
+
+/// Where keys go now.
+pub fn context(app: &App) -> Context {
+    if app.palette.is_some() { Context::Palette } else { page(app.screen).context(app) }
+}
+
+/// Whether everything has arrived: `<Wait>` in a script or a session waits for this.
+pub fn settled(app: &App) -> bool {
+    let opening = matches!(app.corpus, Corpus::Opening);
+    // A lane that waits for a job is asked again when it ends.
+    let waits = app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))));
+    let going = opening || waits || !app.settled || !app.jobs.is_empty();
+    let mut evidence = app.reading.requested.iter().flat_map(|(at, all)| all.iter().map(move |i| (*at, *i)));
+    !going && evidence.all(|pair| app.reading.evidence.contains_key(&pair)) && page(app.screen).settled(app)
+}

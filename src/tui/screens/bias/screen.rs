@@ -1,0 +1,456 @@
+//! Above, the sides that each lane favours; below, whose passages it returns.
+
+use std::sync::Arc;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+
+use super::{Inputs, Measured};
+use crate::corpus::store::{Field, NONE};
+use crate::engine::{Batch, Compared, EXAMPLE, Reply, Uneven, covered_sides, desired};
+use crate::measure::pir::{Crossed, Standing, crossed, distance, pooled, standings};
+use crate::report::marks::{share, signed};
+use crate::report::safe;
+use crate::tui::app::{App, Corpus, Lane, LaneState};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::screens::compare::screen as compare;
+use crate::tui::screens::lanes::update as lanes;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::text::{columns_of, fit, say, span};
+use crate::work::Job;
+
+/// The bias screen.
+pub struct Bias;
+
+impl Page for Bias {
+    fn screen(&self) -> Screen {
+        Screen::BIAS
+    }
+
+    fn context(&self, _: &App) -> Context {
+        Context::Bias
+    }
+
+    fn opened_by(&self) -> Option<Action> {
+        Some(Action::Bias)
+    }
+
+    fn open(&self, app: &mut App) -> Vec<Effect> {
+        open(app)
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        act(app, action)
+    }
+
+    fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
+        match reply {
+            Reply::Fields(fields) => {
+                app.jobs.retain(|(progress, _)| progress.job != Job::Counting);
+                app.biasing.fields = Some(fields);
+                Ok(Vec::new())
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+
+    fn embedded(&self, app: &mut App) -> Vec<Effect> {
+        ask(app)
+    }
+
+    fn refresh(&self, app: &mut App) {
+        measure(app);
+    }
+
+    fn settled(&self, app: &App) -> bool {
+        app.biasing.fields.is_some() && (!app.biasing.over_set || app.comparing.ended())
+    }
+
+    fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+        draw(app, theme, area, frame);
+    }
+}
+
+/// Opens the screen on the current question, or on the set if there is no question.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    if !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
+    let asked = !app.question.text.is_empty();
+    if !asked && !has_set(app) {
+        app.notice = Some("ask a question first, or give a question set with --questions FILE".into());
+        return Vec::new();
+    }
+    app.biasing.over_set = !asked;
+    app.screen = Screen::BIAS;
+    ask(app)
+}
+
+/// Performs an action.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let categories = app.biasing.fields.as_ref().map_or(0, |fields| fields.categories.len()).max(1);
+    let biasing = &mut app.biasing;
+    match action {
+        Action::NextField => (biasing.at, biasing.scroll) = ((biasing.at + 1) % categories, 0),
+        Action::PreviousField => {
+            (biasing.at, biasing.scroll) = ((biasing.at + categories - 1) % categories, 0);
+        }
+        Action::Down => {
+            let last = biasing.category(biasing.at).map_or(0, |field| field.values.len().saturating_sub(1));
+            biasing.scroll = (biasing.scroll + 1).min(last);
+        }
+        Action::Up => biasing.scroll = biasing.scroll.saturating_sub(1),
+        Action::OnLanes => {
+            if biasing.category(biasing.at).is_none() {
+                app.notice = Some("the passages have no field that can be shown".into());
+                return Vec::new();
+            }
+            biasing.on_lanes = (biasing.on_lanes != Some(biasing.at)).then_some(biasing.at);
+            return app.leave();
+        }
+        Action::OverSet if app.question.text.is_empty() => {
+            let (back, ask) =
+                (app.key(Context::Bias, Action::Back), app.key(Context::Lanes, Action::EditQuestion));
+            app.notice =
+                Some(format!("there is no question yet; press {back} to go back and {ask} to type one"));
+        }
+        Action::OverSet if !has_set(app) => {
+            app.notice = Some("there is no question set; give one with --questions FILE".into());
+        }
+        Action::OverSet => {
+            app.biasing.over_set = !app.biasing.over_set;
+            return ask(app);
+        }
+        Action::NextLane | Action::PreviousLane => return lanes::act(app, action),
+        Action::NextLabelSource => {
+            let Some(again) = lanes::next_source(app) else { return Vec::new() };
+            let mut effects = ask(app);
+            // With other labels, more passages of the lanes may need judging.
+            effects.extend(again);
+            return effects;
+        }
+        Action::Back => return app.leave(),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Updates the outcomes if anything that they depend on has changed.
+fn measure(app: &mut App) {
+    let done = app.comparing.questions.iter().flatten().count();
+    let judgments = &app.judgments;
+    let list = |lane: &Lane| (lane.state == LaneState::Ready, Arc::clone(&lane.ranking));
+    let inputs = Inputs {
+        set: app.biasing.over_set.then_some((app.comparing.number, done)),
+        judgments: (judgments.revision(), judgments.source),
+        question: app.question.clone(),
+        k: app.k,
+        lists: app.lanes.iter().map(list).collect(),
+    };
+    if app.biasing.measured.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
+        return;
+    }
+    let (compared, questions) = match &app.corpus {
+        _ if !app.biasing.over_set => (vec![app.compared()], vec![app.question.clone()]),
+        Corpus::Open(opened) => {
+            let outcomes = app.comparing.questions.iter().zip(&opened.questions);
+            let known = outcomes.filter_map(|(one, question)| Some((one.as_ref()?.as_ref().ok()?, question)));
+            known.map(|(one, question)| (one.clone(), question.clone())).unzip()
+        }
+        _ => (Vec::new(), Vec::new()),
+    };
+    app.biasing.measured = Measured { compared, questions, inputs: Some(inputs) };
+}
+
+fn has_set(app: &App) -> bool {
+    matches!(&app.corpus, Corpus::Open(opened) if !opened.questions.is_empty())
+}
+
+/// Requests what is missing: the fields and, over the set, every question's outcome.
+pub fn ask(app: &mut App) -> Vec<Effect> {
+    let over_set = app.biasing.over_set;
+    let number = app.next_batch();
+    if over_set {
+        compare::begin(app, number);
+    } else if app.biasing.fields.is_some() {
+        return vec![Effect::StopBatch(number)];
+    }
+    vec![Effect::Batch(number, Batch::Bias(app.query(), over_set))]
+}
+
+/// Draws the screen.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    let measured = &app.biasing.measured;
+    let above = (app.lanes.len() as u16 + 3).min(body.height / 2);
+    sides(app, theme, measured, Rect { height: above, ..body }, frame);
+    let below = Rect { y: body.y + above, height: body.height - above, ..body };
+    match &app.biasing.fields {
+        Some(fields) if !fields.categories.is_empty() => values(app, theme, measured, below, frame),
+        fields => {
+            let inner = bordered(theme, " whose passages ".into(), below, frame);
+            let reason = match fields {
+                None => "Counting the values of the metadata fields …".to_owned(),
+                Some(fields) if fields.others.is_empty() => format!(
+                    "The passages have no metadata, so there are no shares to count.\nAdd {EXAMPLE} to the lines of the corpus, and open it with --corpus."
+                ),
+                Some(fields) => format!(
+                    "No field divides the passages into groups: the values of {} are too many, or lists.",
+                    fields.others.join(", ")
+                ),
+            };
+            say(&reason, Meaning::Muted, theme, inner, frame);
+        }
+    }
+}
+
+/// Draws a border with a title; returns the area inside.
+fn bordered(theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> Rect {
+    let title = span(title, Meaning::Title, theme);
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
+/// A lane's name, padded to a column.
+fn name(app: &App, theme: Theme, lane: usize, width: usize) -> [Span<'static>; 2] {
+    let meaning = if lane == app.lane { Meaning::Selected } else { Meaning::Text };
+    let title = app.lanes.get(lane).map_or_else(String::new, |lane| lane.recipe.title());
+    let title = fit(&safe::line(&title), width.saturating_sub(1));
+    let pad = " ".repeat(width.saturating_sub(columns_of(&title)));
+    [span(title, meaning, theme), Span::raw(pad)]
+}
+
+/// Draws how often each side is covered, the lane's lean, how uneven its order is, and how many passages take no side.
+fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+    let k = app.k;
+    let what = match (app.biasing.over_set, app.comparing.questions.len()) {
+        (false, _) => "this question".to_owned(),
+        (true, all) => {
+            format!("{}/{all} questions", app.comparing.questions.iter().flatten().count())
+        }
+    };
+    let inner = bordered(theme, format!(" sides in the first {k} · {what} "), area, frame);
+    let wide = inner.width >= 70;
+    let width = if wide { 20 } else { 12 };
+    let expected = measured.compared.first().is_some_and(|one| one.expected.is_some());
+    let covers = if app.biasing.over_set || expected { "▲only  ▼only  both none " } else { "covers" };
+    let covers = if wide { format!("{covers:<26}") } else { String::new() };
+    let head = format!("  {:<width$}{covers}{:<7}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
+    let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
+    for lane in 0..app.lanes.len() {
+        let mut spans = vec![Span::raw("  ")];
+        spans.extend(name(app, theme, lane, width));
+        if wide {
+            spans.push(Span::raw(format!("{:<26}", covered(app, measured, lane))));
+        }
+        let compared = &measured.compared;
+        let lean = |one: &Compared| match app.biasing.over_set {
+            true => one.lean(lane),
+            false => one.sides(lane).and_then(|_| one.lean(lane)),
+        };
+        let lean = mean(compared.iter().filter_map(lean));
+        let uneven: Vec<Uneven> = compared.iter().filter_map(|one| one.uneven(lane, k)).collect();
+        let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
+        let supports = compared.iter().filter_map(|one| one.supports.get(lane)).flatten();
+        let (none, of) = supports.fold((0, 0), |(none, of), set| {
+            (none + usize::from(set.is_none_or(|set| set.is_empty())), of + 1)
+        });
+        spans.push(Span::raw(format!(
+            "{:<7}{:<7}{:<7}{none}/{of}",
+            lean.map_or_else(|| "–".into(), |lean| signed(lean).trim().to_owned()),
+            shown(mean(uneven.iter().map(|one| one.rkl.value))),
+            shown(mean(uneven.iter().map(|one| one.awrf.value))),
+        )));
+        lines.push(Line::from(spans));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Which sides the first k cover: in words for one question, as shares over the set.
+fn covered(app: &App, measured: &Measured, lane: usize) -> String {
+    let counts = covered_sides(&measured.compared, lane);
+    let all: f64 = counts.iter().sum();
+    // By the model's probabilities one question has shares too.
+    let expected = measured.compared.first().is_some_and(|one| one.expected.is_some());
+    if app.biasing.over_set || (expected && all > 0.0) {
+        let [a, b, c, d] = counts.map(|count| share(count / all.max(1.0)));
+        return if all == 0.0 { "–".into() } else { format!("{a:<7}{b:<7}{c:<5}{d}") };
+    }
+    let figures = measured.compared.first().and_then(|one| one.figures.get(lane)?.as_ref());
+    match (figures.filter(|figures| figures.is_measured()), counts.iter().position(|count| *count > 0.0)) {
+        (None, _) => "–".into(),
+        (Some(_), Some(place)) => ["▲ only", "▼ only", "both ▲ and ▼", "neither side"][place].to_owned(),
+        (Some(figures), None) => format!("{} of {} perspectives", figures.covered.len(), figures.first.len()),
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let all: Vec<f64> = values.collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+/// Columns of a value's name.
+const NAME: usize = 17;
+/// Columns of the corpus's share.
+const CORPUS: usize = 8;
+/// Columns of a lane.
+const LANE: usize = 14;
+/// Columns of a retrieved value.
+const RETRIEVED: usize = 8;
+/// A share this far over or under the corpus's (log2) gets an arrow.
+const MARKED: f64 = 0.5;
+
+/// Draws the table of shares, and the matrix if any question asks for a value.
+fn values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+    let Some(field) = app.biasing.category(app.biasing.at) else { return };
+    let asked: Vec<Vec<usize>> = measured.questions.iter().map(|question| desired(field, question)).collect();
+    let counts: Vec<Vec<usize>> =
+        measured.compared.iter().map(|compared| compared.counts(app.lane, field)).collect();
+    let rows = crossed(&asked, &counts, field.values.len());
+    let tall = rows.len() as u16 + 3;
+    let (table, matrix) = match (rows.is_empty(), area.width >= 110) {
+        (true, _) => (area, Rect::ZERO),
+        (false, true) => {
+            let left = area.width * 3 / 5;
+            (Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area })
+        }
+        (false, false) if area.height >= 12 => {
+            let below = tall.min(area.height / 2);
+            let above = area.height - below;
+            (Rect { height: above, ..area }, Rect { y: area.y + above, height: below, ..area })
+        }
+        (false, false) => (area, Rect::ZERO),
+    };
+    shares(app, theme, field, measured, table, frame);
+    if !matrix.is_empty() {
+        retrieved(app, theme, field, &rows, matrix, frame);
+    }
+}
+
+/// A value's colour; passages without a value are muted.
+fn meaning(field: &Field, place: usize) -> Meaning {
+    match field.values.get(place) {
+        Some((value, _)) if value != NONE => Meaning::Value(place),
+        _ => Meaning::Muted,
+    }
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let text = fit(&safe::line(text), width.saturating_sub(1));
+    let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
+    text + &pad
+}
+
+/// Draws one row per value: its share of the corpus, and of each lane's first k.
+fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+    let passages = app.biasing.fields.as_ref().map_or(0, |fields| fields.passages);
+    let title = format!(" whose passages: the first {} against all {passages}, log2 of the ratio ", app.k);
+    let inner = bordered(theme, title, area, frame);
+    let width = usize::from(inner.width);
+    // In a narrow area, names are cut before lanes are dropped; in a low one, the tabs are dropped before values.
+    let (named, own) = if width < 60 { (NAME - 5, CORPUS - 1) } else { (NAME, CORPUS) };
+    let low = inner.height < 6;
+    let shown = (width.saturating_sub(named + own + 1) / LANE).min(app.lanes.len());
+    let first = (app.lane + 1).saturating_sub(shown).min(app.lanes.len().saturating_sub(shown));
+    let lanes = first..first + shown;
+    let mut head = vec![Span::raw(" "), span(padded("", named), Meaning::Muted, theme)];
+    head.push(span(padded("corpus", own), Meaning::Muted, theme));
+    head.extend(lanes.clone().flat_map(|lane| name(app, theme, lane, LANE)));
+    let mut lines = if low { Vec::new() } else { vec![tabs(app, theme)] };
+    lines.push(Line::from(head));
+    let corpus = field.counts();
+    let of = |lane: usize| {
+        let counts: Vec<Vec<usize>> = measured.compared.iter().map(|one| one.counts(lane, field)).collect();
+        standings(&pooled(counts.iter().map(Vec::as_slice), corpus.len()), &corpus)
+    };
+    let all: Vec<Vec<Standing>> = lanes.map(of).collect();
+    let room = usize::from(inner.height).saturating_sub(lines.len() + usize::from(!low)).max(1);
+    // Scrolling stops when the last value is visible.
+    let top = app.biasing.scroll.min(field.values.len().saturating_sub(room));
+    for (place, (value, count)) in field.values.iter().enumerate().skip(top).take(room) {
+        let part = share(*count as f64 / passages.max(1) as f64);
+        let mut spans = vec![Span::raw(" "), span(padded(value, named), meaning(field, place), theme)];
+        spans.push(Span::raw(format!("{part:<own$}")));
+        spans.extend(all.iter().flat_map(|lane| cell(theme, lane[place])));
+        lines.push(Line::from(spans));
+    }
+    let far = all.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
+    let hidden = field.values.len().saturating_sub(top + room);
+    let label = if hidden > 0 { format!("distance (+{hidden})") } else { "distance".into() };
+    let far = far.collect::<String>();
+    lines.push(Line::from(span(
+        format!(" {}{}{far}", padded(&label, named), " ".repeat(own)),
+        Meaning::Muted,
+        theme,
+    )));
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// The names of the categories; the one shown is highlighted, and the one on the lanes is named as such.
+fn tabs(app: &App, theme: Theme) -> Line<'static> {
+    let categories = app.biasing.fields.iter().flat_map(|fields| &fields.categories);
+    let one = |(i, field): (usize, &Field)| {
+        let meaning = if i == app.biasing.at { Meaning::Selected } else { Meaning::Muted };
+        let on = if app.biasing.on_lanes == Some(i) { " (on the lanes)" } else { "" };
+        [Span::raw(" "), span(format!("{}{on}", fit(&safe::line(&field.name), 24)), meaning, theme)]
+    };
+    // If they do not all fit, the one shown must.
+    Line::from(
+        categories.enumerate().skip(app.biasing.at.saturating_sub(2)).flat_map(one).collect::<Vec<_>>(),
+    )
+}
+
+/// `.40 +1.2↑ 10`: the share, how much over or under the corpus, and how many passages.
+fn cell(theme: Theme, standing: Standing) -> Vec<Span<'static>> {
+    let part = standing.top_share().map_or_else(|| "–".into(), share);
+    let (over, meaning) = match standing.over() {
+        None => ("–".to_owned(), Meaning::Muted),
+        // No sign before a zero.
+        Some(over) if over >= MARKED => (format!("{over:+.1}↑"), Meaning::Over),
+        Some(over) if over <= -MARKED => (format!("{over:+.1}↓"), Meaning::Under),
+        Some(over) => (format!("{:+.1}=", (over * 10.0).round() / 10.0 + 0.0), Meaning::Muted),
+    };
+    let count = format!(" {}", standing.top);
+    let pad = " ".repeat(LANE.saturating_sub(4 + columns_of(&over) + count.len()));
+    vec![Span::raw(format!("{part:<4}")), span(over, meaning, theme), Span::raw(count), Span::raw(pad)]
+}
+
+/// Draws the matrix of the lane with the cursor: one row per value that questions ask for, one column per value retrieved.
+fn retrieved(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: Rect, frame: &mut Frame<'_>) {
+    let lane = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.title());
+    let title = fit(&safe::line(&lane), usize::from(area.width).saturating_sub(32));
+    let inner = bordered(theme, format!(" asked for × retrieved · {title} "), area, frame);
+    let fits = usize::from(inner.width).saturating_sub(NAME + 6 + RETRIEVED) / RETRIEVED;
+    let columns: Vec<usize> = rows.iter().map(|row| row.desired).take(fits).collect();
+    let value = |place: usize| field.values.get(place).map_or("", |(value, _)| value.as_str());
+    let mut head = vec![span(format!(" {:<NAME$}{:<5}", "asked for", "n"), Meaning::Muted, theme)];
+    head.extend(columns.iter().map(|at| span(padded(value(*at), RETRIEVED), meaning(field, *at), theme)));
+    head.push(span("others", Meaning::Muted, theme));
+    let mut lines = vec![Line::from(head)];
+    for row in rows {
+        let all: usize = row.retrieved.iter().sum();
+        let part = |count: usize| {
+            if all == 0 { "–".to_owned() } else { share(count as f64 / all as f64) }
+        };
+        let mut spans = vec![
+            Span::raw(" "),
+            span(padded(value(row.desired), NAME), meaning(field, row.desired), theme),
+            span(format!("{:<5}", row.questions.len()), Meaning::Muted, theme),
+        ];
+        let mut others = all;
+        for at in &columns {
+            let count = row.retrieved.get(*at).copied().unwrap_or(0);
+            others -= count;
+            let own = if *at == row.desired { Meaning::Title } else { Meaning::Text };
+            spans.push(span(format!("{:<RETRIEVED$}", part(count)), own, theme));
+        }
+        spans.push(span(part(others), Meaning::Muted, theme));
+        lines.push(Line::from(spans));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}

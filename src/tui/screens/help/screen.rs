@@ -1,0 +1,172 @@
+//! All keys, from the table that dispatch uses.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Paragraph};
+
+use crate::report::marks::{Glyphs, Mark};
+use crate::tui::app::App;
+use crate::tui::keymap::{Action, Context, Screen, shown};
+use crate::tui::layout::panes;
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::theme::{Look, Meaning, Theme};
+use crate::tui::widgets::text::span;
+use crate::tui::widgets::text::{columns_of, wrap};
+
+/// Columns of the keys, where they are not more.
+const KEYS: usize = 18;
+
+/// Below so many columns the keys have half of theirs.
+const NARROW: usize = 60;
+
+/// The list of keys.
+pub struct Help;
+
+impl Page for Help {
+    fn screen(&self) -> Screen {
+        Screen::HELP
+    }
+
+    fn context(&self, _: &App) -> Context {
+        Context::Help
+    }
+
+    fn opened_by(&self) -> Option<Action> {
+        Some(Action::Help)
+    }
+
+    fn open(&self, app: &mut App) -> Vec<Effect> {
+        (app.help_from, app.screen) = (app.screen, Screen::HELP);
+        Vec::new()
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        let (last, page) = (last(app), shown_lines(app).max(1));
+        let at = app.help_scroll.min(last);
+        let at = match action {
+            Action::Down => at + 1,
+            Action::Up => at.saturating_sub(1),
+            Action::PageDown => at + page,
+            Action::PageUp => at.saturating_sub(page),
+            Action::First => 0,
+            Action::Last => last,
+            _ => {
+                app.screen = app.help_from;
+                0
+            }
+        };
+        app.help_scroll = at.min(last);
+        Vec::new()
+    }
+
+    fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+        draw(app, theme, area, frame);
+    }
+}
+
+/// Draws the page.
+fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let lines = content(app, theme, area.width);
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        " Keys ",
+        Meaning::Title,
+        theme,
+    ));
+    let inner = block.inner(area);
+    let last = lines.len().saturating_sub(usize::from(inner.height));
+    let lines: Vec<Line<'_>> = lines.into_iter().skip(app.help_scroll.min(last)).collect();
+    frame.render_widget(block, area);
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Lines that are shown at once.
+fn shown_lines(app: &App) -> usize {
+    usize::from(Block::bordered().inner(body(app)).height)
+}
+
+fn body(app: &App) -> Rect {
+    panes(app).body
+}
+
+/// The first line that is shown at the end of the page.
+fn last(app: &App) -> usize {
+    content(app, Theme::of(Look::Mono), body(app).width).len().saturating_sub(shown_lines(app))
+}
+
+fn content(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let ascii = app.glyphs == Glyphs::Ascii;
+    let width = usize::from(width.saturating_sub(2));
+    let mut lines = legend(app, theme, width);
+    // The lanes first: you are there most of the time. The rest follows in the order of the table.
+    let mut places = vec![Context::Lanes];
+    for bound in app.keys.lines() {
+        if !places.contains(&bound.line.context) {
+            places.push(bound.line.context);
+        }
+    }
+    for place in places {
+        lines.push(Line::default());
+        let (first, rest) = place.name().split_at(1);
+        lines.push(Line::from(span(first.to_uppercase() + rest, Meaning::Title, theme)));
+        for bound in app.keys.of_place(place) {
+            let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
+            lines.extend(entry(&keys.join(" "), Meaning::Key, bound.line.help, width, theme));
+        }
+    }
+    lines
+}
+
+/// A key or a mark, and beside it what it means. Where that does not fit, it goes on below, indented.
+fn entry(
+    name: &str,
+    meaning: Meaning,
+    means: &'static str,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let keys = if width < NARROW { KEYS / 2 } else { KEYS };
+    let pad = keys.saturating_sub(columns_of(name)).max(1);
+    let first = format!("  {name}{}", " ".repeat(pad));
+    if columns_of(&first) + columns_of(means) <= width {
+        return vec![Line::from(vec![span(first, meaning, theme), span(means, Meaning::Text, theme)])];
+    }
+    let indent = " ".repeat(2 + keys);
+    let beside = columns_of(&first) == 2 + keys;
+    let rows = wrap(means, width.saturating_sub(2 + keys), usize::MAX);
+    let mut lines = if beside { Vec::new() } else { vec![Line::from(span(first.clone(), meaning, theme))] };
+    lines.extend(rows.into_iter().enumerate().map(|(i, row)| {
+        let before = if beside && i == 0 { first.clone() } else { indent.clone() };
+        Line::from(vec![span(before, meaning, theme), span(&means[row], Meaning::Text, theme)])
+    }));
+    lines
+}
+
+fn legend(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let marks = [
+        (Mark::Support, "supports the question's first side"),
+        (Mark::Oppose, "supports the other side"),
+        (Mark::Other(0), "supports a perspective of many, by its letter"),
+        (Mark::Several, "supports more than one"),
+        (Mark::None, "judged, supports none"),
+        (Mark::Unclear, "takes a side, unclear which: counts as unjudged"),
+        (Mark::Pending, "not judged yet"),
+    ];
+    let mut lines = vec![Line::from(span("Marks", Meaning::Title, theme))];
+    let line =
+        |(mark, means): (Mark, _)| entry(&mark.text(app.glyphs), Meaning::Side(mark), means, width, theme);
+    lines.extend(marks.into_iter().flat_map(line));
+    let figures = [
+        (".94!", "the model's probability; ! where a label says otherwise"),
+        ("↑3 new =", "rank moves against the list before the last change"),
+        ("(+1)", "a measure's change since then"),
+        (".60–1.0", "where Prec would lie if each of the model's verdicts were drawn with its probability"),
+        ("P .93", "by the same draws, the chance that the first k support every side"),
+        (">23", "first rank: not within the 23 passages judged"),
+        ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
+    ];
+    let line = |(figure, means): (&str, _)| entry(figure, Meaning::Key, means, width, theme);
+    lines.extend(figures.into_iter().flat_map(line));
+    lines
+}

@@ -1,0 +1,100 @@
+//! Passages labelled by hand.
+
+pub mod draw;
+pub mod state;
+pub mod text;
+pub mod update;
+
+use crate::tui::keymap::action::{Action, Context, Screen};
+use crate::tui::keymap::action::{Binding, bind};
+
+impl Screen {
+    /// Passages labelled by hand.
+    pub const LABELLING: Screen = Screen("labelling");
+}
+
+/// The keys.
+pub const KEYS: &[Binding] = &[
+    bind(Context::Annotate, &["s"], Action::LabelSupport, "▲", "it supports the first side; on to the next"),
+    bind(Context::Annotate, &["o"], Action::LabelOppose, "▼", "it supports the other side"),
+    bind(Context::Annotate, &["b"], Action::LabelBoth, "both", "it supports both sides"),
+    bind(Context::Annotate, &["0"], Action::LabelNone, "none", "it supports no side"),
+    bind(Context::Annotate, &["<Space>"], Action::Skip, "skip", "pass it over for now"),
+    bind(Context::Annotate, &["u"], Action::Undo, "undo", "take the last act back; without end"),
+    bind(Context::Annotate, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Annotate, &["<Esc>", "q", "a"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Annotate, &["e"], Action::MarkEvidence, "evidence", "mark the words that show it"),
+    bind(Context::Annotate, &["t"], Action::Note, "note", "write a remark"),
+    bind(Context::Annotate, &["f"], Action::Flag, "flag", "mark it for another look, or no longer"),
+    bind(Context::Annotate, &["g"], Action::Guidelines, "guidelines", "show what counts as support"),
+    bind(
+        Context::Annotate,
+        &["<Tab>"],
+        Action::NextLabelOrder,
+        "order",
+        "let them come as ranked, pooled, most uncertain first, or at random",
+    ),
+    bind(
+        Context::Annotate,
+        &["B"],
+        Action::ToggleBlind,
+        "blind",
+        "hide lane, rank and verdict, or show them",
+    ),
+    bind(
+        Context::Annotate,
+        &["m"],
+        Action::NextFigure,
+        "",
+        "show the interval of another figure, where the questions were drawn",
+    ),
+    bind(
+        Context::Annotate,
+        &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+        Action::ToggleLabel(0),
+        "",
+        "choose the perspective of that number, or choose it no longer",
+    ),
+    bind(
+        Context::Annotate,
+        &["<Enter>"],
+        Action::ApplyLabel,
+        "",
+        "it supports what was chosen; on to the next",
+    ),
+    bind(Context::Annotate, &["<C-r>", "U"], Action::Redo, "redo", "do again what was taken back"),
+    bind(Context::Annotate, &["l", "<Right>"], Action::NextPassage, "", "go to the next passage as it is"),
+    bind(Context::Annotate, &["h", "<Left>"], Action::PreviousPassage, "", "go to the passage before"),
+    bind(Context::Annotate, &["j", "<Down>"], Action::Down, "", "scroll the text down"),
+    bind(Context::Annotate, &["k", "<Up>"], Action::Up, "", "scroll it up"),
+    bind(Context::Annotate, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Annotate, &["R"], Action::Record, "", "record the session, or stop"),
+    bind(Context::Annotate, &[":"], Action::Palette, "", "find an action by its words"),
+    bind(Context::Note, &["<Enter>"], Action::ApplyNote, "keep", "keep the remark"),
+    bind(Context::Note, &["<Esc>"], Action::Back, "cancel", "leave it as it was"),
+    bind(Context::Marking, &["l", "<Right>", "w"], Action::NextWord, "word", "go to the next word"),
+    bind(Context::Marking, &["h", "<Left>", "b"], Action::PreviousWord, "", "go to the word before"),
+    bind(Context::Marking, &["j", "<Down>"], Action::Down, "sentence", "go to the next sentence"),
+    bind(
+        Context::Marking,
+        &["k", "<Up>"],
+        Action::Up,
+        "",
+        "go to the beginning of the sentence, or the one before",
+    ),
+    bind(
+        Context::Marking,
+        &["v", "<Space>"],
+        Action::BeginSpan,
+        "begin here",
+        "let the evidence begin at this word",
+    ),
+    bind(
+        Context::Marking,
+        &["<Enter>"],
+        Action::ApplySpan,
+        "keep",
+        "keep the words from there to here as evidence",
+    ),
+    bind(Context::Marking, &["<Esc>"], Action::Back, "cancel", "mark nothing"),
+];

@@ -1,0 +1,307 @@
+//! What the annotate screen knows: the annotation with its passages, which of them is shown, and what is being decided of it.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::Range;
+
+use crossterm::event::KeyEvent;
+use tui_input::Input;
+
+use crate::annotate::narrowing::{Narrowing, narrowing};
+use crate::annotate::{Human, Item, Key, Order, View, doubt, queue, text_hash};
+use crate::engine::{AnnotationState, Recipe};
+use crate::measure::agreement::{Agreement, cohen_kappa};
+use crate::measure::expected::Chances;
+use crate::measure::score::Column;
+use crate::question::Question;
+use crate::report::marks::Glyphs;
+use crate::tui::widgets::text::Row;
+
+/// Passages being labelled by hand.
+#[derive(Clone, Debug, Default)]
+pub struct Labelling {
+    /// What lies before the annotator; none while it is fetched.
+    pub annotation: Option<Result<Box<AnnotationState>, String>>,
+    /// The passages by their places on the annotation, in the order they come.
+    pub queue: Vec<usize>,
+    /// The one shown, by its place in the queue.
+    pub at: usize,
+    /// What is held of it, or being decided.
+    pub draft: View,
+    /// An act is on its way to the disk; whether the next passage is shown after it.
+    pub saving: Option<bool>,
+    /// Keys pressed while it is: they are pressed after it, whatever they mean then.
+    pub ahead: VecDeque<KeyEvent>,
+    /// In which order the passages come.
+    pub order: Order,
+    /// Lane, rank and the model's verdict are hidden.
+    pub blind: bool,
+    /// The batch that asks the model, and what it said of each passage so far.
+    pub number: u64,
+    /// Probabilities by passage and statement.
+    pub scored: Vec<Option<Vec<Option<f32>>>>,
+    /// The passages that take a side for the model, unclear which.
+    pub unclear: HashSet<usize>,
+    /// First line of the text that is shown.
+    pub scroll: usize,
+    /// The guidelines are shown in place of the passage.
+    pub guide: bool,
+    /// A note being typed.
+    pub typed: Option<Input>,
+    /// Evidence being marked.
+    pub marking: Option<Marking>,
+    /// How far the annotator is, after the last act.
+    pub pace: Pace,
+    /// How many passages of a lane count.
+    pub k: usize,
+    /// The figure whose interval is shown, counted through lanes and measures.
+    pub figure: usize,
+    /// Its name, and how its interval narrows, after the last act; none unless the questions were drawn.
+    pub narrowing: Option<(String, Narrowing)>,
+    /// Agreement with every other annotator, after the last act.
+    pub agreement: Vec<(String, Agreement)>,
+    /// Evidence that was marked before the label was given.
+    pub marked: Option<String>,
+    /// What is shown of the passage.
+    pub text: LabelText,
+}
+
+/// The passage with its evidence, or the guidelines, worked out for one width.
+#[derive(Clone, Debug, Default)]
+pub struct LabelText {
+    /// The rows, from the title on.
+    pub rows: Vec<Row>,
+    pub(super) inputs: Option<Inputs>,
+}
+
+/// What the rows depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Inputs {
+    pub item: Option<(String, String)>,
+    pub width: usize,
+    pub glyphs: Glyphs,
+    /// Whether lane and rank are hidden, and whether the guidelines are shown.
+    pub shown: (bool, bool),
+    pub evidence: BTreeMap<String, String>,
+    pub marked: Option<String>,
+    pub marking: Option<Range<usize>>,
+}
+
+/// Words of the passage being marked as evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marking {
+    /// The words, as bytes of the text.
+    pub words: Vec<Range<usize>>,
+    /// The word with the cursor.
+    pub at: usize,
+    /// Where the evidence begins, once that was said.
+    pub from: Option<usize>,
+}
+
+impl Marking {
+    /// The bytes that are marked now.
+    pub fn range(&self) -> Range<usize> {
+        let from = self.from.unwrap_or(self.at);
+        let (first, last) = (from.min(self.at), from.max(self.at));
+        let word = |i: usize| self.words.get(i).cloned().unwrap_or_default();
+        word(first).start..word(last).end
+    }
+}
+
+/// How far the annotator is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Passages labelled for every statement.
+    pub done: usize,
+    /// Passages passed over.
+    pub skipped: usize,
+    /// Passages in all.
+    pub all: usize,
+    /// Half of the labels took no longer than this, in milliseconds.
+    pub median: Option<u64>,
+}
+
+impl Labelling {
+    /// The annotation, once it is there.
+    pub fn open(&self) -> Option<&AnnotationState> {
+        self.annotation.as_ref()?.as_deref().ok()
+    }
+
+    /// The passage that is shown.
+    pub fn item(&self) -> Option<&Item> {
+        self.open()?.items.get(*self.queue.get(self.at)?)
+    }
+
+    /// Its question.
+    pub fn question(&self) -> Option<&Question> {
+        let (annotation, item) = (self.open()?, self.item()?);
+        annotation.questions.iter().find(|question| question.text == item.question)
+    }
+
+    /// What the annotator holds of it, as written down.
+    pub fn held(&self) -> View {
+        self.queue.get(self.at).and_then(|place| self.view(*place)).cloned().unwrap_or_default()
+    }
+
+    /// Whether two machines of this annotator say different things of it.
+    pub fn in_conflict(&self) -> bool {
+        let Some((item, annotation)) = self.item().zip(self.open()) else { return false };
+        let key = item.key(&annotation.by);
+        annotation.history.heads(&key).len() > 1 && annotation.history.view(&key).is_none()
+    }
+
+    /// What the model says of it, as far as it was asked.
+    pub fn model(&self) -> Option<&[Option<f32>]> {
+        self.scored.get(*self.queue.get(self.at)?)?.as_deref()
+    }
+
+    /// Whether it takes a side for the model, unclear which.
+    pub fn is_unclear(&self) -> bool {
+        self.queue.get(self.at).is_some_and(|place| self.unclear.contains(place))
+    }
+
+    /// What is held of the passage at a place of the annotation; nothing where it was decided on another text.
+    fn view(&self, place: usize) -> Option<&View> {
+        let annotation = self.open()?;
+        let item = annotation.items.get(place)?;
+        let key = item.key(&annotation.by);
+        let text = text_hash(&item.passage);
+        let same = annotation.history.heads(&key).iter().all(|head| head.text == text);
+        annotation.history.view(&key).filter(|_| same)
+    }
+
+    /// Whether the passage at a place of the annotation is labelled for every statement of its question.
+    fn is_done(&self, place: usize) -> bool {
+        let Some(annotation) = self.open() else { return false };
+        let question = annotation.items.get(place).map(|item| &item.question);
+        let question =
+            question.and_then(|text| annotation.questions.iter().find(|question| question.text == *text));
+        let Some((question, view)) = question.zip(self.view(place)) else { return false };
+        question.perspectives.iter().all(|statement| view.answers.contains_key(statement))
+    }
+
+    fn is_skipped(&self, place: usize) -> bool {
+        self.view(place).is_some_and(|view| view.skipped)
+    }
+
+    /// The next place in the queue that is to be labelled: after this one, then from the top, and what was passed over at last.
+    pub fn next(&self) -> Option<usize> {
+        let turn = || (1..=self.queue.len()).map(|step| (self.at + step) % self.queue.len());
+        let open = |at: &usize| !self.is_done(self.queue[*at]);
+        turn().filter(open).find(|at| !self.is_skipped(self.queue[*at])).or_else(|| turn().find(open))
+    }
+
+    /// The place in the queue of what a key names.
+    pub fn find(&self, key: &Key) -> Option<usize> {
+        let annotation = self.open()?;
+        self.queue.iter().position(|place| annotation.items[*place].key(&annotation.by) == *key)
+    }
+
+    /// Puts the passages into the order asked for.
+    pub fn arrange(&mut self, threshold: f32) {
+        let Some(Ok(annotation)) = &self.annotation else { return };
+        let unsure = |item: &Item| {
+            let place = annotation.items.iter().position(|other| std::ptr::eq(other, item))?;
+            let said: Vec<f32> = self.scored.get(place)?.as_ref()?.iter().flatten().copied().collect();
+            doubt(&said, threshold)
+        };
+        self.queue = queue(&annotation.items, self.order, annotation.seed, &annotation.lanes, &unsure);
+        if annotation.drawn.is_some() {
+            // Only the beginning of a draw is drawn at random: the order holds inside a question.
+            let place =
+                |item: &Item| annotation.questions.iter().position(|question| question.text == item.question);
+            self.queue.sort_by_key(|at| place(&annotation.items[*at]));
+        }
+    }
+
+    /// Puts what follows into the order asked for; the passage that is shown stays.
+    pub fn rearrange(&mut self, threshold: f32) {
+        let Some(shown) = self.queue.get(self.at).copied() else { return };
+        self.arrange(threshold);
+        self.queue.retain(|place| *place != shown);
+        self.queue.insert(0, shown);
+        self.at = 0;
+    }
+
+    /// Shows a passage of the queue.
+    pub fn show(&mut self, at: usize) {
+        self.at = at;
+        (self.scroll, self.guide) = (0, false);
+        (self.marked, self.marking, self.typed) = (None, None, None);
+        self.draft = self.held();
+    }
+
+    /// Something was written down: counts it in.
+    pub fn recount(&mut self) {
+        (self.pace, self.agreement) = (self.how_far(), self.agreed());
+        self.narrowing = self.narrowed();
+    }
+
+    /// How the interval of the chosen figure narrows.
+    fn narrowed(&self) -> Option<(String, Narrowing)> {
+        let annotation = self.open()?;
+        let drawn = annotation.drawn.as_ref()?;
+        // Lists of other wordings are pooled beside the lanes, under names that are no recipes.
+        let lanes: Vec<&String> =
+            annotation.lanes.iter().filter(|lane| lane.parse::<Recipe>().is_ok()).collect();
+        let k = self.k.min(drawn.depth);
+        let mut columns = Column::at(k, &[format!("Lean@{k}")]).ok()?;
+        let columns = [columns.remove(0), columns.remove(0), columns.pop()?];
+        let lane = lanes.get(self.figure / columns.len() % lanes.len().max(1))?;
+        let column = columns[self.figure % columns.len()];
+        let pool: Vec<Item> = annotation.items.iter().chain(&drawn.others).cloned().collect();
+        let labels = annotation.history.decisions().into_iter().chain(annotation.others.iter().cloned());
+        let judge = |place: usize| {
+            let said = self.scored.get(place)?.as_ref()?;
+            said.iter().map(|p| p.map(f64::from)).collect::<Option<Vec<f64>>>().map(Chances::Each)
+        };
+        let made = narrowing(
+            (&annotation.questions, &pool, drawn.of),
+            (lane, column, k),
+            &Human::of_pool(labels, &pool),
+            &judge,
+        );
+        Some((format!("{column} of {lane}"), made))
+    }
+
+    /// Shows the interval of the next figure.
+    pub fn next_figure(&mut self) {
+        self.figure += 1;
+        self.narrowing = self.narrowed();
+    }
+
+    /// How far the annotator is, over what lies on the annotation.
+    fn how_far(&self) -> Pace {
+        let Some(annotation) = self.open() else { return Pace::default() };
+        let done = (0..annotation.items.len()).filter(|place| self.is_done(*place)).count();
+        let skipped = (0..annotation.items.len())
+            .filter(|place| !self.is_done(*place) && self.is_skipped(*place))
+            .count();
+        let heads =
+            annotation.items.iter().flat_map(|item| annotation.history.heads(&item.key(&annotation.by)));
+        let labelled = heads.filter(|head| !head.view.answers.is_empty());
+        let mut took: Vec<u64> = labelled.filter_map(|head| head.took).collect();
+        took.sort_unstable();
+        Pace { done, skipped, all: annotation.items.len(), median: took.get(took.len() / 2).copied() }
+    }
+
+    /// Agreement with every other annotator, over the pairs that both decided.
+    fn agreed(&self) -> Vec<(String, Agreement)> {
+        let Some(annotation) = self.open() else { return Vec::new() };
+        let mut names: Vec<&str> = annotation.others.iter().map(|other| other.by.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let with = |name: &str| {
+            let theirs = annotation.others.iter().filter(|other| other.by == name);
+            let pairs: Vec<(bool, bool)> = theirs
+                .filter_map(|other| {
+                    let (by, question, passage) =
+                        (annotation.by.clone(), other.question.clone(), other.passage.clone());
+                    let view = annotation.history.view(&Key { by, question, passage })?;
+                    Some((*view.answers.get(&other.perspective)?, other.supports))
+                })
+                .collect();
+            (name.to_owned(), cohen_kappa(&pairs))
+        };
+        names.into_iter().map(with).filter(|(_, agreement)| agreement.doubly_labelled > 0).collect()
+    }
+}

@@ -1,0 +1,500 @@
+//! What a key decides on a passage, what follows once it is written, and marking words as evidence.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::{Event, KeyEvent, MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::state::{Labelling, Marking};
+use super::{draw, text};
+use crate::annotate::{Act, Item, View, text_hash};
+use crate::detect::{LabelSource, sentences};
+use crate::engine::{self, AnnotationState, Batch, Reply, Written};
+use crate::tui::app::{App, Corpus};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::screens::lanes::question;
+use crate::tui::theme::Theme;
+
+/// How many passages of each lane are labelled where no project says which.
+const POOLED: usize = 20;
+
+/// Passages labelled by hand.
+pub struct Labels;
+
+impl Page for Labels {
+    fn screen(&self) -> Screen {
+        Screen::LABELLING
+    }
+
+    fn context(&self, app: &App) -> Context {
+        match () {
+            () if app.labelling.typed.is_some() => Context::Note,
+            () if app.labelling.marking.is_some() => Context::Marking,
+            () => Context::Annotate,
+        }
+    }
+
+    fn opened_by(&self) -> Option<Action> {
+        Some(Action::Annotate)
+    }
+
+    fn open(&self, app: &mut App) -> Vec<Effect> {
+        open(app)
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        match self.context(app) {
+            Context::Note => act_on_note(app, action),
+            Context::Marking => act_on_words(app, action),
+            _ => act(app, action),
+        }
+    }
+
+    fn fills_the_top(&self) -> bool {
+        true
+    }
+
+    fn edit(&self, app: &mut App, key: KeyEvent) -> Vec<Effect> {
+        edit(app, key)
+    }
+
+    fn line<'a>(&self, app: &'a mut App) -> Option<&'a mut Input> {
+        app.labelling.typed.as_mut()
+    }
+
+    fn point(&self, _: &mut App, mouse: MouseEvent) -> Option<Action> {
+        match mouse.kind {
+            MouseEventKind::ScrollDown => Some(Action::Down),
+            MouseEventKind::ScrollUp => Some(Action::Up),
+            _ => None,
+        }
+    }
+
+    fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
+        match reply {
+            Reply::AnnotationState(annotation) => Ok(laid(app, annotation)),
+            Reply::Labelled(written) => Ok(self::written(app, written)),
+            Reply::Scored { number, item, probabilities, unclear } => {
+                scored(app, number, item, (probabilities, unclear));
+                Ok(Vec::new())
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+
+    fn refresh(&self, app: &mut App) {
+        text::refresh(app);
+    }
+
+    fn hold(&self, app: &mut App, key: KeyEvent) -> bool {
+        let holds = app.labelling.saving.is_some();
+        if holds {
+            app.labelling.ahead.push_back(key);
+        }
+        holds
+    }
+
+    fn release(&self, app: &mut App) -> Option<KeyEvent> {
+        if app.labelling.saving.is_some() { None } else { app.labelling.ahead.pop_front() }
+    }
+
+    fn settled(&self, app: &App) -> bool {
+        let labelling = &app.labelling;
+        match &labelling.annotation {
+            None => false,
+            Some(Err(_)) => true,
+            Some(Ok(_)) => labelling.saving.is_none() && labelling.scored.iter().all(Option::is_some),
+        }
+    }
+
+    fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+        draw::draw(app, theme, area, frame);
+    }
+}
+
+/// Opens the screen and asks for the journal.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    if !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
+    question::read_line(app);
+    app.screen = Screen::LABELLING;
+    app.labelling = Labelling::default();
+    let (items, questions) = (pool(app), vec![app.question.clone()]);
+    // A replay leaves nothing behind, not even a lock.
+    let order = if app.replay.is_some() { engine::Labelling::Show } else { engine::Labelling::Open };
+    vec![Effect::Label(order(items, questions))]
+}
+
+/// The passages that the lanes return for the present question.
+fn pool(app: &App) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    for lane in &app.lanes {
+        for (i, ranked) in lane.ranking.iter().take(POOLED.max(app.k)).enumerate() {
+            let known = items.iter().position(|item| item.passage.id == ranked.passage.id);
+            let place = known.unwrap_or_else(|| {
+                items.push(Item {
+                    question: app.question.text.clone(),
+                    passage: (*ranked.passage).clone(),
+                    ranks: BTreeMap::new(),
+                    annotators: Vec::new(),
+                });
+                items.len() - 1
+            });
+            items[place].ranks.insert(lane.recipe.to_string(), i + 1);
+        }
+    }
+    items
+}
+
+/// The journal was opened, or could not be.
+pub fn laid(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> Vec<Effect> {
+    let left =
+        app.screen != Screen::LABELLING && (app.screen, app.help_from) != (Screen::HELP, Screen::LABELLING);
+    if left {
+        return Vec::new();
+    }
+    let (number, k) = (app.next_batch(), app.k);
+    let labelling = &mut app.labelling;
+    labelling.k = k;
+    let mut effects = Vec::new();
+    if let Ok(annotation) = &annotation {
+        let notes: Vec<&str> =
+            annotation.read_only.iter().chain(&annotation.notes).map(String::as_str).collect();
+        if !notes.is_empty() {
+            app.notice = Some(notes.join(" · "));
+        }
+        (labelling.order, labelling.blind, labelling.number) = (annotation.order, annotation.blind, number);
+        // Behind one's own passages those of others, where a figure rests on the labels of all.
+        let others = annotation.drawn.iter().flat_map(|drawn| &drawn.others);
+        let items: Vec<Item> = annotation.items.iter().chain(others).cloned().collect();
+        labelling.scored = vec![None; items.len()];
+        effects.push(Effect::Batch(number, Batch::Score(items, annotation.questions.clone())));
+    }
+    labelling.annotation = Some(annotation.map(|mut annotation| {
+        if annotation.lanes.is_empty() {
+            annotation.lanes = app.lanes.iter().map(|lane| lane.recipe.to_string()).collect();
+        }
+        annotation
+    }));
+    app.labelling.recount();
+    arranged(app);
+    effects
+}
+
+/// Orders the passages and shows the first that is not labelled.
+fn arranged(app: &mut App) {
+    app.labelling.arrange(app.judgments.rule().threshold);
+    let labelling = &mut app.labelling;
+    // `next` starts after this one, so it finds the first.
+    labelling.at = labelling.queue.len().saturating_sub(1);
+    let first = labelling.next().unwrap_or(0);
+    labelling.show(first);
+}
+
+/// The model's probabilities for a passage arrived.
+pub fn scored(app: &mut App, number: u64, item: usize, (probabilities, unclear): (Vec<Option<f32>>, bool)) {
+    let labelling = &mut app.labelling;
+    if number != labelling.number {
+        return;
+    }
+    if let Some(place) = labelling.scored.get_mut(item) {
+        *place = Some(probabilities);
+    }
+    if unclear {
+        labelling.unclear.insert(item);
+    }
+    // The order by uncertainty needs all probabilities.
+    let all = labelling.scored.iter().all(Option::is_some);
+    if all {
+        labelling.recount();
+    }
+    if all && labelling.order == crate::annotate::Order::Uncertain {
+        labelling.rearrange(app.judgments.rule().threshold);
+    }
+}
+
+/// An action on the screen.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let labelling = &mut app.labelling;
+    match action {
+        Action::Back if labelling.guide => labelling.guide = false,
+        Action::Back => {
+            let effects = app.leave();
+            let counting = match app.judgments.source {
+                LabelSource::Model => Some("the model's verdicts"),
+                LabelSource::Gold => Some("gold labels"),
+                LabelSource::Auto | LabelSource::Human => None,
+            };
+            if let Some(counting) = counting.filter(|_| app.labelling.pace.done > 0) {
+                let key = app.key(Context::Lanes, Action::NextLabelSource);
+                app.notice = Some(format!("{counting} count here, not your labels: {key} changes it"));
+            }
+            return effects;
+        }
+        Action::Guidelines => labelling.guide = !labelling.guide,
+        Action::Down => labelling.scroll += 1,
+        Action::Up => labelling.scroll = labelling.scroll.saturating_sub(1),
+        Action::ToggleBlind => labelling.blind = !labelling.blind,
+        _ if labelling.guide => {}
+        Action::NextFigure => labelling.next_figure(),
+        Action::NextLabelOrder => {
+            labelling.order = labelling.order.next();
+            arranged(app);
+        }
+        Action::NextPassage if labelling.at + 1 < labelling.queue.len() => labelling.show(labelling.at + 1),
+        Action::PreviousPassage if labelling.at > 0 => labelling.show(labelling.at - 1),
+        Action::Undo | Action::Redo => return turn_back(app, action),
+        _ if labelling.item().is_some() => return decide(app, action),
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn writable(app: &mut App) -> bool {
+    let reason = app.labelling.open().and_then(|annotation| annotation.read_only.clone());
+    let may = reason.is_none() && app.labelling.open().is_some();
+    app.notice = reason.or(app.notice.take());
+    may
+}
+
+fn turn_back(app: &mut App, action: Action) -> Vec<Effect> {
+    if !writable(app) {
+        return Vec::new();
+    }
+    app.labelling.saving = Some(false);
+    let order = if action == Action::Undo { engine::Labelling::Undo } else { engine::Labelling::Redo };
+    vec![Effect::Label(order)]
+}
+
+/// An action on the passage that is shown.
+fn decide(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(question) = app.labelling.question().cloned() else { return Vec::new() };
+    let beside = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
+    if beside && app.labelling.in_conflict() {
+        app.notice = Some("two of your machines say different things of this passage: label it first".into());
+        return Vec::new();
+    }
+    let statements = &question.perspectives;
+    if statements.is_empty() {
+        let key = app.key(Context::Lanes, Action::EditStatements);
+        app.notice = Some(format!("this question has no statements to label: {key} on the lanes types them"));
+        return Vec::new();
+    }
+    let sides = question.supports.filter(|_| statements.len() == 2);
+    let labelling = &mut app.labelling;
+    let chosen: Vec<usize> = match action {
+        Action::LabelSupport | Action::LabelOppose | Action::LabelBoth if sides.is_none() => {
+            let key = app.key(Context::Annotate, Action::ApplyLabel);
+            app.notice = Some(format!(
+                "this question has no two sides: the keys before its perspectives choose them, {key} keeps them"
+            ));
+            return Vec::new();
+        }
+        Action::LabelSupport => sides.into_iter().collect(),
+        Action::LabelOppose => sides.map(|first| 1 - first).into_iter().collect(),
+        Action::LabelBoth => vec![0, 1],
+        Action::LabelNone => Vec::new(),
+        Action::ApplyLabel => {
+            let said = |i: &usize| labelling.draft.answers.get(&statements[*i]) == Some(&true);
+            (0..statements.len()).filter(said).collect()
+        }
+        Action::ToggleLabel(i) => {
+            if let Some(statement) = statements.get(i) {
+                let answer = labelling.draft.answers.entry(statement.clone()).or_default();
+                *answer = !*answer;
+            }
+            return Vec::new();
+        }
+        Action::Skip => return write(app, View { skipped: true, ..app.labelling.held() }, true),
+        Action::Flag => {
+            let held = labelling.held();
+            return write(app, View { flagged: !held.flagged, ..held }, false);
+        }
+        Action::Note => {
+            labelling.typed = Some(Input::new(labelling.held().note.unwrap_or_default()));
+            return Vec::new();
+        }
+        Action::MarkEvidence => {
+            begin_marking(labelling);
+            return Vec::new();
+        }
+        _ => return Vec::new(),
+    };
+    let held = labelling.held();
+    let mut view = View { skipped: false, evidence: BTreeMap::new(), ..held.clone() };
+    // Labels of statements that are no longer asked stay.
+    for (i, statement) in statements.iter().enumerate() {
+        view.answers.insert(statement.clone(), chosen.contains(&i));
+        let words = labelling.marked.as_ref().or(held.evidence.get(statement));
+        if let Some(words) = words.filter(|_| chosen.contains(&i)) {
+            view.evidence.insert(statement.clone(), words.clone());
+        }
+    }
+    let effects = write(app, view.clone(), true);
+    if !effects.is_empty() {
+        app.labelling.draft = view;
+    }
+    effects
+}
+
+/// Asks for a decision to be written to the journal.
+pub fn write(app: &mut App, view: View, advance: bool) -> Vec<Effect> {
+    if !writable(app) {
+        return Vec::new();
+    }
+    let Some(item) = app.labelling.item() else { return Vec::new() };
+    let (question, passage) = (item.question.clone(), item.passage.id.clone());
+    // A flag or a note keeps the time that the label took.
+    let standing = app.labelling.open().map(|annotation| annotation.history.heads(&item.key(&annotation.by)));
+    let same = view.answers == app.labelling.held().answers;
+    let took = standing.and_then(|heads| heads.last()?.took).filter(|_| same);
+    let act = Act { question, passage, text: text_hash(&item.passage), view, took };
+    app.labelling.saving = Some(advance);
+    vec![Effect::Label(engine::Labelling::Write(act))]
+}
+
+/// A decision was written, or could not be.
+pub fn written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> Vec<Effect> {
+    let advance = app.labelling.saving.take();
+    match written {
+        Err(reason) => {
+            app.labelling.ahead.clear();
+            app.notice = Some(reason);
+            return Vec::new();
+        }
+        Ok(None) => app.notice = Some("there is nothing to go back or forth to".into()),
+        Ok(Some(written)) => {
+            counts(app, &written);
+            take(app, *written, advance == Some(true));
+        }
+    }
+    Vec::new()
+}
+
+/// Updates the measures on screen.
+fn counts(app: &mut App, written: &Written) {
+    if let Corpus::Open(opened) = &mut app.corpus {
+        opened.by_hand = true;
+    }
+    if written.entry.question != app.question.text {
+        return;
+    }
+    let Some(at) = written.at else { return };
+    for (i, statement) in app.question.perspectives.iter().enumerate() {
+        if let Some((_, human)) = written.labels.iter().find(|(of, _)| of == statement) {
+            app.judgments.decided(at, i, *human);
+        }
+    }
+}
+
+fn take(app: &mut App, written: Written, advance: bool) {
+    let key = written.entry.key();
+    let labelling = &mut app.labelling;
+    if let Some(Ok(annotation)) = &mut labelling.annotation {
+        annotation.history.take(written.entry);
+    }
+    labelling.recount();
+    let Some(at) = labelling.find(&key) else {
+        app.notice = Some(format!("written down for another question: {}", key.question));
+        return;
+    };
+    if at != labelling.at || !advance {
+        // Shows what was undone; marked words and chosen perspectives stay.
+        if at != labelling.at {
+            labelling.show(at);
+        }
+        labelling.draft = labelling.held();
+        return;
+    }
+    match labelling.next() {
+        Some(next) => labelling.show(next),
+        None => {
+            labelling.show(at);
+            app.notice = Some(format!("all {} passages are labelled", app.labelling.queue.len()));
+        }
+    }
+}
+
+/// A key while a note is typed.
+pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    if let Some(typed) = &mut app.labelling.typed {
+        typed.handle_event(&Event::Key(key));
+    }
+    Vec::new()
+}
+
+/// An action while a note is typed.
+pub fn act_on_note(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(typed) = app.labelling.typed.take() else { return Vec::new() };
+    if action != Action::ApplyNote {
+        return Vec::new();
+    }
+    let note = Some(typed.value().trim().to_owned()).filter(|note| !note.is_empty());
+    let held = app.labelling.held();
+    write(app, View { note, ..held }, false)
+}
+
+/// Begins at the first word of the passage.
+fn begin_marking(labelling: &mut Labelling) {
+    let Some(item) = labelling.item() else { return };
+    let words = item.passage.text.unicode_word_indices();
+    let words: Vec<_> = words.map(|(start, word)| start..start + word.len()).collect();
+    if !words.is_empty() {
+        labelling.marking = Some(Marking { words, at: 0, from: None });
+    }
+}
+
+/// An action while words are marked.
+fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
+    let text = app.labelling.item().map(|item| item.passage.text.clone()).unwrap_or_default();
+    let Some(marking) = &mut app.labelling.marking else { return Vec::new() };
+    let last = marking.words.len() - 1;
+    match action {
+        Action::NextWord => marking.at = (marking.at + 1).min(last),
+        Action::PreviousWord => marking.at = marking.at.saturating_sub(1),
+        Action::Down | Action::Up => {
+            let starts = sentence_starts(&text, marking);
+            let next = match action {
+                Action::Down => starts.iter().find(|start| **start > marking.at),
+                _ => starts.iter().rev().find(|start| **start < marking.at),
+            };
+            marking.at = next.copied().unwrap_or(if action == Action::Down { last } else { 0 });
+        }
+        Action::BeginSpan => marking.from = Some(marking.at),
+        Action::ApplySpan => return keep_words(app, &text),
+        _ => app.labelling.marking = None,
+    }
+    Vec::new()
+}
+
+/// The words that sentences begin with.
+fn sentence_starts(text: &str, marking: &Marking) -> Vec<usize> {
+    let starts = sentences(text).into_iter();
+    starts.filter_map(|sentence| marking.words.iter().position(|word| word.start >= sentence.start)).collect()
+}
+
+/// The marked words become the evidence of the present label, or of the next one.
+fn keep_words(app: &mut App, text: &str) -> Vec<Effect> {
+    let Some(marking) = app.labelling.marking.take() else { return Vec::new() };
+    let Some(words) = text.get(marking.range()).map(str::to_owned) else { return Vec::new() };
+    let mut held = app.labelling.held();
+    let supported: Vec<String> = held
+        .answers
+        .iter()
+        .filter(|(_, supports)| **supports)
+        .map(|(statement, _)| statement.clone())
+        .collect();
+    app.labelling.marked = Some(words.clone());
+    if supported.is_empty() {
+        return Vec::new();
+    }
+    held.evidence.extend(supported.into_iter().map(|statement| (statement, words.clone())));
+    write(app, held, false)
+}

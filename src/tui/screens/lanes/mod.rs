@@ -1,0 +1,204 @@
+//! The question and its lanes side by side.
+
+pub mod draw;
+pub mod figures;
+pub mod question;
+pub mod switches;
+pub mod update;
+
+use std::sync::Arc;
+
+use crate::detect::LabelSource;
+use crate::engine::recipe::Switch;
+use crate::engine::{Change, Doubt, Figures, Ranking};
+use crate::question::Question;
+use crate::tui::keymap::action::{Action, Context, Screen};
+use crate::tui::keymap::action::{Binding, bind};
+
+impl Screen {
+    /// The question and its lanes.
+    pub const LANES: Screen = Screen("lanes");
+}
+
+/// What a lane's list comes to, worked out whenever the list, a judgment, k or the filter changes.
+#[derive(Clone, Debug, Default)]
+pub struct LaneFigures {
+    /// The figures of the list; none while it is on its way, or where the question has no statements.
+    pub now: Option<Figures>,
+    /// How they differ from those of the list before the last change to the lane.
+    pub change: Option<Change>,
+    /// Means and intervals where a model judged; none until every passage that counts was read.
+    pub doubt: Option<Doubt>,
+    /// The places of the passages that the filter lets through, from 0, best first.
+    pub shown: Vec<usize>,
+    inputs: Option<Inputs>,
+}
+
+/// What they depend on.
+#[derive(Clone, Debug)]
+struct Inputs {
+    ready: bool,
+    list: Ranking,
+    before: Option<Ranking>,
+    judgments: (u64, usize, LabelSource),
+    question: Question,
+    k: usize,
+    filter: String,
+}
+
+impl Inputs {
+    /// Whether nothing has changed. Lists are compared by identity: they are replaced, never changed.
+    fn same(&self, now: &Inputs) -> bool {
+        let before = match (&self.before, &now.before) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        before
+            && Arc::ptr_eq(&self.list, &now.list)
+            && (self.ready, self.judgments, self.k) == (now.ready, now.judgments, now.k)
+            && self.filter == now.filter
+            && self.question == now.question
+    }
+}
+
+/// The keys.
+pub const KEYS: &[Binding] = &[
+    bind(Context::Question, &["<Enter>"], Action::Ask, "ask", "put the question to all lanes"),
+    bind(Context::Question, &["<Tab>"], Action::Complete, "complete", "take the marked question of the set"),
+    bind(Context::Question, &["<Esc>"], Action::Back, "to the lanes", "leave the question line"),
+    bind(Context::Question, &["<Down>"], Action::NextCompletion, "", "mark the next question of the set"),
+    bind(
+        Context::Question,
+        &["<Up>"],
+        Action::PreviousCompletion,
+        "",
+        "mark the one before, or recall what was asked",
+    ),
+    bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
+    bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
+    bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
+    bind(Context::Lanes, &[":"], Action::Palette, "", "find an action by its words"),
+    bind(Context::Lanes, &["m"], Action::Toggle(Switch::Mmr), "mmr", "re-rank the lane by MMR, or not"),
+    bind(Context::Lanes, &["e"], Action::Toggle(Switch::Expand), "expand", "expand the lane's query, or not"),
+    bind(
+        Context::Lanes,
+        &["p"],
+        Action::Toggle(Switch::Project),
+        "project",
+        "project the lane's query, or not",
+    ),
+    bind(
+        Context::Lanes,
+        &["v"],
+        Action::Toggle(Switch::Diversify),
+        "diversify",
+        "re-rank the lane by verdicts, or not",
+    ),
+    bind(Context::Lanes, &["t"], Action::Tune, "tune", "compare all forms of the lane's switches"),
+    bind(Context::Lanes, &["x"], Action::Swap, "before/after", "swap the lanes with what they were before"),
+    bind(
+        Context::Lanes,
+        &["y"],
+        Action::Sycophancy,
+        "sycophancy",
+        "ask every lane neutrally and as either side, to see how far it follows the wording",
+    ),
+    bind(Context::Lanes, &["c"], Action::Compare, "compare", "compare the lanes over the question set"),
+    bind(Context::Lanes, &["a"], Action::Annotate, "annotate", "label passages by hand"),
+    bind(
+        Context::Lanes,
+        &["b"],
+        Action::Bias,
+        "bias",
+        "show which sides the lanes favour, and whose passages they bring up",
+    ),
+    bind(
+        Context::Lanes,
+        &["r"],
+        Action::Answers,
+        "reader",
+        "see what is read from the first k, and which passage turns it",
+    ),
+    bind(Context::Lanes, &["D"], Action::ChooseDetector, "", "choose what judges, and fetch detectors"),
+    bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
+    bind(Context::Lanes, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "go to the lane before"),
+    bind(Context::Lanes, &["j", "<Down>"], Action::Down, "", "go to the next passage"),
+    bind(Context::Lanes, &["k", "<Up>"], Action::Up, "", "go to the passage before"),
+    bind(Context::Lanes, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
+    bind(Context::Lanes, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
+    bind(Context::Lanes, &["g", "<Home>"], Action::First, "", "go to the first passage"),
+    bind(Context::Lanes, &["G", "<End>"], Action::Last, "", "go to the last passage"),
+    bind(Context::Lanes, &["f"], Action::Filter, "filter", "show only passages that hold certain words"),
+    bind(Context::Lanes, &["="], Action::Together, "", "let all lanes scroll together, or each alone"),
+    bind(Context::Filter, &["<Enter>"], Action::KeepFilter, "keep", "keep the filter and go to the lanes"),
+    bind(Context::Filter, &["<Esc>"], Action::Back, "show all", "show all passages again"),
+    bind(Context::Filter, &["<Down>"], Action::Down, "", "go to the next passage"),
+    bind(Context::Filter, &["<Up>"], Action::Up, "", "go to the passage before"),
+    bind(Context::Lanes, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
+    bind(Context::Lanes, &["-"], Action::Shallower, "", "let one passage less count (k)"),
+    bind(
+        Context::Lanes,
+        &["s"],
+        Action::NextLabelSource,
+        "labels",
+        "let other labels count: auto, model, gold, human",
+    ),
+    bind(
+        Context::Lanes,
+        &["M"],
+        Action::ToggleEverywhere(Switch::Mmr),
+        "",
+        "re-rank every lane by MMR, or none",
+    ),
+    bind(
+        Context::Lanes,
+        &["E"],
+        Action::ToggleEverywhere(Switch::Expand),
+        "",
+        "expand the query of every lane, or of none",
+    ),
+    bind(
+        Context::Lanes,
+        &["P"],
+        Action::ToggleEverywhere(Switch::Project),
+        "",
+        "project the query of every lane of vectors, or of none",
+    ),
+    bind(
+        Context::Lanes,
+        &["V"],
+        Action::ToggleEverywhere(Switch::Diversify),
+        "",
+        "re-rank every lane by verdicts, or none",
+    ),
+    bind(
+        Context::Lanes,
+        &[">"],
+        Action::MoreRelevance,
+        "",
+        "let relevance count more in the lane's re-ranking",
+    ),
+    bind(
+        Context::Lanes,
+        &["<lt>"],
+        Action::LessRelevance,
+        "",
+        "let difference count more in the lane's re-ranking",
+    ),
+    bind(Context::Lanes, &["n"], Action::NewLane, "new lane", "open another lane like this one"),
+    bind(Context::Lanes, &["d"], Action::DropLane, "", "drop the lane"),
+    bind(Context::Lanes, &["["], Action::LaneLeft, "", "move the lane to the left"),
+    bind(Context::Lanes, &["]"], Action::LaneRight, "", "move the lane to the right"),
+    bind(Context::Lanes, &["Y"], Action::CopyRecipe, "", "copy the lane's recipe, for --lane"),
+    bind(
+        Context::Lanes,
+        &["S"],
+        Action::SaveFrame,
+        "",
+        "save the frame as an SVG picture in the present folder",
+    ),
+    bind(Context::Lanes, &["R"], Action::Record, "", "record the session in the present folder, or stop"),
+    bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
+];

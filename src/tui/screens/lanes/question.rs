@@ -1,0 +1,237 @@
+//! The question line: typing, completing, asking.
+
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+
+use crate::engine::Judgments;
+use crate::engine::{Reach, Turn};
+use crate::question::{By, Question, statements};
+use crate::tui::app::{App, Corpus, LaneState};
+use crate::tui::keymap::Action;
+use crate::tui::message::Effect;
+use crate::tui::screens::passage::Reading;
+
+/// The pause after which the term lanes run.
+const SHORT: Duration = Duration::from_millis(60);
+/// The pause after which all lanes run.
+const LONG: Duration = Duration::from_millis(300);
+/// The most completions shown.
+const OFFERED: usize = 8;
+
+/// The longest line in characters; more is not accepted.
+pub const LONGEST: usize = 2_000;
+
+/// An action in the question line.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Ask => {
+            if let Some(chosen) = app.completion.and_then(|i| app.completions.get(i)).cloned() {
+                app.line = Input::new(chosen);
+            }
+            return ask(app);
+        }
+        Action::Complete => {
+            let chosen = app.completion.or((!app.completions.is_empty()).then_some(0));
+            if let Some(chosen) = chosen.and_then(|i| app.completions.get(i)).cloned() {
+                app.line = Input::new(chosen);
+                return changed(app);
+            }
+        }
+        Action::NextCompletion if app.completion.is_none() && app.history.recalls() => {
+            let newer = app.history.newer();
+            return recall(app, newer);
+        }
+        Action::PreviousCompletion if app.completion.is_none() => {
+            let older = app.history.older(app.line.value());
+            return recall(app, older);
+        }
+        Action::NextCompletion if !app.completions.is_empty() => {
+            app.completion = Some(app.completion.map_or(0, |i| (i + 1).min(app.completions.len() - 1)));
+        }
+        Action::PreviousCompletion => app.completion = app.completion.and_then(|i| i.checked_sub(1)),
+        Action::Back => leave(app),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Puts an earlier question into the line.
+fn recall(app: &mut App, question: Option<String>) -> Vec<Effect> {
+    let Some(question) = question else { return Vec::new() };
+    app.line = Input::new(question);
+    let effects = changed(app);
+    // No completions while you go through the history.
+    app.completions.clear();
+    effects
+}
+
+/// A key that edits the line.
+pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let adds = matches!(key.code, KeyCode::Char(_)) && (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    if adds && app.line.value().chars().count() >= LONGEST {
+        app.notice = Some(format!("a question has at most {LONGEST} characters"));
+        return Vec::new();
+    }
+    match app.line.handle_event(&Event::Key(key)) {
+        Some(change) if change.value => {
+            app.history.forget();
+            changed(app)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The line changed: its question is asked after a pause.
+pub fn changed(app: &mut App) -> Vec<Effect> {
+    complete(app);
+    app.turn = Turn(app.turn.0 + 1);
+    let turn = app.turn;
+    app.settled = false;
+    [(SHORT, Reach::Terms), (LONG, Reach::All)]
+        .map(|(pause, reach)| Effect::WaitQuiet { turn, reach, pause })
+        .to_vec()
+}
+
+/// Offers the questions of the set that match what was typed, best first.
+pub fn complete(app: &mut App) {
+    app.completion = None;
+    app.completions.clear();
+    let Corpus::Open(opened) = &app.corpus else { return };
+    let typed = app.line.value().to_lowercase();
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let texts = opened.questions.iter().map(|question| &question.text);
+    let holds = |text: &&String| {
+        let text = text.to_lowercase();
+        text != typed && words.iter().all(|word| text.contains(word))
+    };
+    app.completions = texts.filter(holds).take(OFFERED).cloned().collect();
+}
+
+/// The pause ended; if nothing was typed since, the question is asked.
+pub fn quiet(app: &mut App, turn: Turn, reach: Reach) -> Vec<Effect> {
+    if turn != app.turn || !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
+    read_line(app);
+    start(app, reach)
+}
+
+/// Asks the question in the line now.
+pub fn ask(app: &mut App) -> Vec<Effect> {
+    if app.line.value().trim().is_empty() {
+        app.notice = Some("type a question first, such as: Should zoos be banned?".into());
+        return Vec::new();
+    }
+    app.history.add(app.line.value().trim());
+    leave(app);
+    if !matches!(app.corpus, Corpus::Open(_)) {
+        // The question is asked when the corpus is open.
+        return Vec::new();
+    }
+    read_line(app);
+    restart(app)
+}
+
+fn leave(app: &mut App) {
+    app.typing = false;
+    app.completion = None;
+    app.completions.clear();
+}
+
+/// Makes the line the question. A question of the set has its own statements; for others, rules make them.
+pub fn read_line(app: &mut App) {
+    let text = app.line.value().trim().to_owned();
+    if app.question.text == text && !app.question.text.is_empty() {
+        return;
+    }
+    let Corpus::Open(opened) = &app.corpus else { return };
+    let given = std::mem::take(&mut app.given);
+    let known = opened.questions.iter().find(|known| known.text.eq_ignore_ascii_case(&text));
+    let (question, by) = if !given.is_empty() && !text.is_empty() {
+        let supports = (given.len() == 2).then_some(0);
+        (Question { text, perspectives: given, supports, ..Question::default() }, By::User)
+    } else if let Some(known) = known {
+        (Question { text, ..known.clone() }, By::Given)
+    } else {
+        let ruled = statements(&text);
+        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
+        (Question { text, perspectives, supports, ..Question::default() }, ruled.by)
+    };
+    ask_instead(app, question, by);
+}
+
+/// Replaces the question or its statements, and forgets the judgments of the old one.
+pub fn ask_instead(app: &mut App, question: Question, by: By) {
+    let judgments = Judgments::new(&question, app.judgments.source, app.judgments.shared_rule());
+    (app.question, app.by, app.judgments) = (question, by, judgments);
+    app.reading = Reading { since: app.studies, ..Reading::default() };
+    for lane in &mut app.lanes {
+        lane.before = None;
+    }
+}
+
+/// Asks the question in the line again.
+pub fn again(app: &mut App) -> Vec<Effect> {
+    read_line(app);
+    restart(app)
+}
+
+/// Begins a new turn with the present question.
+pub fn restart(app: &mut App) -> Vec<Effect> {
+    app.turn = Turn(app.turn.0 + 1);
+    start(app, Reach::All)
+}
+
+/// Begins a new turn with the present question; lanes keep their lists in full view meanwhile.
+pub fn go_on(app: &mut App) -> Vec<Effect> {
+    if app.question.text.is_empty() || !matches!(app.corpus, Corpus::Open(_)) {
+        return Vec::new();
+    }
+    if app.line.value().trim() != app.question.text {
+        // The line was edited and left: its question is asked.
+        return again(app);
+    }
+    app.turn = Turn(app.turn.0 + 1);
+    app.settled = false;
+    vec![Effect::Start { turn: app.turn, plan: app.query(), reach: Reach::All }]
+}
+
+fn start(app: &mut App, reach: Reach) -> Vec<Effect> {
+    app.settled = false;
+    if app.question.text.is_empty() {
+        app.settled = true;
+        return Vec::new();
+    }
+    for lane in &mut app.lanes {
+        lane.state = LaneState::Waiting;
+    }
+    vec![Effect::Start { turn: app.turn, plan: app.query(), reach }]
+}
+
+/// Inserts at most `room` characters of a text at the cursor; returns whether some did not fit.
+pub fn insert(line: &mut Input, text: &str, room: usize) -> bool {
+    let at = line.cursor();
+    let taken: String = text.chars().take(room).collect();
+    let count = taken.chars().count();
+    let value = line.value().chars();
+    let value = value.clone().take(at).chain(taken.chars()).chain(value.skip(at)).collect::<String>();
+    *line = Input::new(value).with_cursor(at + count);
+    text.chars().nth(room).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_put_at_the_cursor_and_no_more_of_it_than_fits() {
+        let mut line = Input::new("zoos 動物".into()).with_cursor(5);
+        assert!(!insert(&mut line, "é動", 9));
+        assert_eq!((line.value(), line.cursor()), ("zoos é動動物", 7));
+        assert!(insert(&mut line, "abc", 2));
+        assert_eq!((line.value(), line.cursor()), ("zoos é動ab動物", 9));
+    }
+}

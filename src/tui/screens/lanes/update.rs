@@ -1,0 +1,278 @@
+//! The lanes: moving the mark, how many passages count, which labels count; adding, dropping and ordering lanes.
+
+use crossterm::event::{Event, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+
+use super::{draw, question, switches};
+use crate::tui::app::{App, Corpus, Filter, Lane};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::{border_at, dragged, panes, passage_at};
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::theme::Theme;
+
+/// The largest k.
+const DEEPEST: usize = 100;
+
+/// The question line and the lanes.
+pub struct Lanes;
+
+impl Page for Lanes {
+    fn screen(&self) -> Screen {
+        Screen::LANES
+    }
+
+    fn context(&self, app: &App) -> Context {
+        match () {
+            () if app.typing => Context::Question,
+            () if app.filter.typing => Context::Filter,
+            () => Context::Lanes,
+        }
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        match self.context(app) {
+            Context::Question => question::act(app, action),
+            Context::Filter => act_on_filter(app, action),
+            _ => act(app, action),
+        }
+    }
+
+    fn edit(&self, app: &mut App, key: KeyEvent) -> Vec<Effect> {
+        match self.context(app) {
+            Context::Question => question::edit(app, key),
+            Context::Filter => edit_filter(app, key),
+            _ => Vec::new(),
+        }
+    }
+
+    fn line<'a>(&self, app: &'a mut App) -> Option<&'a mut Input> {
+        match self.context(app) {
+            Context::Question => Some(&mut app.line),
+            Context::Filter => Some(&mut app.filter.line),
+            _ => None,
+        }
+    }
+
+    fn pasted(&self, app: &mut App) -> Vec<Effect> {
+        if app.typing {
+            app.history.forget();
+            return question::changed(app);
+        }
+        keep_in_view(app);
+        Vec::new()
+    }
+
+    fn point(&self, app: &mut App, mouse: MouseEvent) -> Option<Action> {
+        point(app, mouse)
+    }
+
+    fn draw(&self, app: &App, theme: Theme, _: Rect, frame: &mut Frame<'_>) {
+        draw::draw(app, theme, frame);
+    }
+}
+
+fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
+    let at = Position { x: mouse.column, y: mouse.row };
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => {
+            let panes = panes(app);
+            if panes.question.contains(at) {
+                act(app, Action::EditQuestion);
+                return None;
+            }
+            app.dragged = border_at(&panes, at);
+            if app.dragged.is_some() {
+                return None;
+            }
+            let (lane, passage) = passage_at(&panes, app, at)?;
+            app.typing = false;
+            let again = app.lane == lane && passage == Some(app.lanes[lane].selected);
+            app.lane = lane;
+            if let Some(passage) = passage {
+                app.lanes[lane].selected = passage;
+            }
+            // A second click on the marked passage opens it.
+            return again.then_some(Action::Read);
+        }
+        MouseEventKind::Drag(MouseButton::Left) => {
+            if let Some(lane) = app.dragged
+                && let Some((left, right)) = dragged(&panes(app), app, lane, mouse.column)
+            {
+                (app.lanes[lane].width, app.lanes[lane + 1].width) = (left, right);
+            }
+        }
+        MouseEventKind::ScrollDown => drop(act(app, Action::Down)),
+        MouseEventKind::ScrollUp => drop(act(app, Action::Up)),
+        _ => {}
+    }
+    None
+}
+
+/// An action on the lanes.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::EditQuestion => {
+            app.typing = true;
+            question::complete(app);
+        }
+        Action::NextLane => app.lane = (app.lane + 1) % app.lanes.len().max(1),
+        Action::PreviousLane => app.lane = (app.lane + app.lanes.len().max(1) - 1) % app.lanes.len().max(1),
+        Action::Down => step(app, 1),
+        Action::Up => step(app, -1),
+        Action::PageDown => step(app, shown(app) as isize),
+        Action::PageUp => step(app, -(shown(app) as isize)),
+        Action::First => step(app, isize::MIN / 2),
+        Action::Last => step(app, isize::MAX / 2),
+        Action::Filter => app.filter.typing = true,
+        Action::Together => {
+            app.together = !app.together;
+            app.notice = Some(
+                if app.together { "all lanes scroll together" } else { "every lane scrolls alone" }.into(),
+            );
+        }
+        Action::Deeper => return count(app, app.k + 1),
+        Action::Shallower => return count(app, app.k - 1),
+        Action::NextLabelSource => return next_source(app).unwrap_or_default(),
+        Action::CopyRecipe => return copy_recipe(app),
+        Action::Toggle(switch) => return switches::toggle(app, switch),
+        Action::ToggleEverywhere(switch) => return switches::toggle_everywhere(app, switch),
+        Action::MoreRelevance => return switches::change_weight(app, 1),
+        Action::LessRelevance => return switches::change_weight(app, -1),
+        Action::Swap => return switches::swap(app),
+        Action::NewLane => return copy_lane(app),
+        Action::DropLane => return drop_lane(app),
+        Action::LaneLeft => return shift_lane(app, -1),
+        Action::LaneRight => return shift_lane(app, 1),
+        _ => {}
+    }
+    keep_in_view(app);
+    Vec::new()
+}
+
+fn copy_recipe(app: &mut App) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let recipe = lane.recipe.to_string();
+    app.notice = Some(format!("copied: --lane {recipe}"));
+    vec![Effect::Copy(recipe)]
+}
+
+/// Switches to the next kind of labels that the corpus has, and asks again by them: a side may be uncovered now, so more passages
+/// may have to be judged. `None` if the corpus has no labels.
+pub fn next_source(app: &mut App) -> Option<Vec<Effect>> {
+    let (gold, human) = match &app.corpus {
+        Corpus::Open(opened) => (opened.labelled, opened.by_hand),
+        _ => (false, false),
+    };
+    if !gold && !human {
+        app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());
+        return None;
+    }
+    app.judgments.source = app.judgments.source.next(gold, human);
+    Some(question::go_on(app))
+}
+
+fn count(app: &mut App, k: usize) -> Vec<Effect> {
+    if !(1..=DEEPEST).contains(&k) {
+        app.notice = Some(format!("from 1 to {DEEPEST} passages can count"));
+        return Vec::new();
+    }
+    app.k = k;
+    keep_in_view(app);
+    if app.question.text.is_empty() { Vec::new() } else { question::again(app) }
+}
+
+/// Moves the cursor among the passages shown, in all lanes if they scroll together.
+fn step(app: &mut App, by: isize) {
+    let shown = |app: &App, lane: usize| app.lanes.get(lane).map(|lane| app.shown(lane)).unwrap_or_default();
+    let here = shown(app, app.lane);
+    let Some(lane) = app.lanes.get(app.lane) else { return };
+    let at = here.iter().position(|place| *place == lane.selected).unwrap_or(0);
+    let at = at.saturating_add_signed(by).min(here.len().saturating_sub(1));
+    for other in 0..app.lanes.len() {
+        if other == app.lane || app.together {
+            let places = shown(app, other);
+            if let Some(place) = places.get(at).or(places.last()) {
+                app.lanes[other].selected = *place;
+            }
+        }
+    }
+}
+
+/// An action while a filter is typed.
+fn act_on_filter(app: &mut App, action: Action) -> Vec<Effect> {
+    match action {
+        Action::KeepFilter => app.filter.typing = false,
+        Action::Back => app.filter = Filter::default(),
+        action => return act(app, action),
+    }
+    keep_in_view(app);
+    Vec::new()
+}
+
+/// A key that edits the filter.
+fn edit_filter(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    app.filter.line.handle_event(&Event::Key(key));
+    keep_in_view(app);
+    Vec::new()
+}
+
+fn shown(app: &App) -> usize {
+    panes(app).lanes.first().map_or(1, |pane| pane.shown()).max(1)
+}
+
+/// Scrolls every lane so that its marked passage is on screen.
+pub fn keep_in_view(app: &mut App) {
+    let rows = shown(app);
+    for i in 0..app.lanes.len() {
+        let places = app.shown(&app.lanes[i]);
+        let lane = &mut app.lanes[i];
+        // The nearest passage above that passes the filter, else the first.
+        let at = places.partition_point(|place| *place <= lane.selected).saturating_sub(1);
+        lane.selected = places.get(at).copied().unwrap_or(0);
+        lane.top = lane.top.clamp((at + 1).saturating_sub(rows), at);
+    }
+}
+
+/// The most lanes; more do not fit on a screen.
+const MOST: usize = 6;
+
+/// Copies the lane with the cursor to its right.
+fn copy_lane(app: &mut App) -> Vec<Effect> {
+    if app.lanes.len() >= MOST {
+        let key = app.key(Context::Lanes, Action::DropLane);
+        app.notice = Some(format!("there are at most {MOST} lanes; {key} drops one"));
+        return Vec::new();
+    }
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let copy = Lane { before: None, ..lane.clone() };
+    app.lanes.insert(app.lane + 1, copy);
+    app.lane += 1;
+    question::go_on(app)
+}
+
+/// Drops the lane with the cursor, unless it is the last.
+fn drop_lane(app: &mut App) -> Vec<Effect> {
+    if app.lanes.len() == 1 {
+        app.notice = Some("this is the last lane".into());
+        return Vec::new();
+    }
+    let dropped = app.lanes.remove(app.lane);
+    app.notice = Some(format!("dropped {}", dropped.recipe));
+    app.lane = app.lane.min(app.lanes.len() - 1);
+    question::go_on(app)
+}
+
+/// Swaps the lane with the cursor with its neighbour.
+fn shift_lane(app: &mut App, by: isize) -> Vec<Effect> {
+    let Some(other) = app.lane.checked_add_signed(by).filter(|other| *other < app.lanes.len()) else {
+        return Vec::new();
+    };
+    app.lanes.swap(app.lane, other);
+    app.lane = other;
+    keep_in_view(app);
+    question::go_on(app)
+}

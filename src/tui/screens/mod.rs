@@ -1,0 +1,17 @@
+//! The screens, one folder each.
+//!
+//! In each, `mod.rs` holds the state and the keys, and the files beside it update and draw. `pages` lists the screens.
+//! May use: everything in `tui` but the shell, `engine` and the rooms below it.
+
+pub mod bias;
+pub mod compare;
+pub mod detectors;
+pub mod help;
+pub mod labelling;
+pub mod lanes;
+pub mod palette;
+pub mod passage;
+pub mod reader;
+pub mod statements;
+pub mod sycophancy;
+pub mod tune;

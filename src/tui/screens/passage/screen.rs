@@ -1,0 +1,396 @@
+//! The open passage: its layout, its keys, and its requests for evidence. The text is laid out once for the current width.
+
+use std::sync::Arc;
+
+use crossterm::event::{MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::PassageText;
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
+use crate::engine::{Reply, Study};
+use crate::report::marks::{Mark, share};
+use crate::report::{explanations, safe};
+use crate::retrieve::terms;
+use crate::tui::app::{App, LaneState};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::{panes, reading_text};
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::screens::lanes::update as lanes;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::text::{
+    Highlight, Row, columns_of, fit, highlighted, line, passage_piece, piece, rows, with_marks, wrap,
+};
+
+/// One passage in full.
+pub struct Open;
+
+impl Page for Open {
+    fn screen(&self) -> Screen {
+        Screen::PASSAGE
+    }
+
+    fn context(&self, _: &App) -> Context {
+        Context::Read
+    }
+
+    fn opened_by(&self) -> Option<Action> {
+        Some(Action::Read)
+    }
+
+    fn open(&self, app: &mut App) -> Vec<Effect> {
+        open(app)
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        act(app, action)
+    }
+
+    fn point(&self, _: &mut App, mouse: MouseEvent) -> Option<Action> {
+        match mouse.kind {
+            MouseEventKind::ScrollDown => Some(Action::Down),
+            MouseEventKind::ScrollUp => Some(Action::Up),
+            _ => None,
+        }
+    }
+
+    fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
+        match reply {
+            Reply::Evidence { study, at, perspective, sentence } => {
+                if study > app.reading.since {
+                    app.reading.evidence.insert((at, perspective), sentence);
+                }
+                Ok(Vec::new())
+            }
+            Reply::Explained { study, recipe, at, explanations } => {
+                // A late explanation of a passage that is no longer open must not replace that of the open one.
+                let open = app.open_passage().is_some_and(|(open, _)| open == at);
+                if study > app.reading.since && open {
+                    app.reading.why = Some((at, recipe, explanations));
+                }
+                Ok(Vec::new())
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+
+    fn changed(&self, app: &mut App) -> Vec<Effect> {
+        evidence(app)
+    }
+
+    fn settled(&self, app: &App) -> bool {
+        let Some(((at, _), lane)) = app.open_passage().zip(app.lanes.get(app.lane)) else { return true };
+        app.reading.explains(at, &lane.recipe) || lane.state != LaneState::Ready
+    }
+
+    fn refresh(&self, app: &mut App) {
+        refresh(app);
+    }
+
+    fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+        let shown = &app.reading.text;
+        let lines = |rows: &[Row], at: Rect, frame: &mut Frame<'_>| {
+            let lines: Vec<Line<'_>> = rows.iter().map(|row| line(row, theme)).collect();
+            frame.render_widget(Paragraph::new(lines), at);
+        };
+        lines(&shown.heading, reading_text(area, 0), frame);
+        let rest = reading_text(area, shown.heading.len() as u16);
+        let from = app.reading.scroll.min(shown.body.len());
+        let to = shown.body.len().min(from + usize::from(rest.height));
+        lines(&shown.body[from..to], rest, frame);
+    }
+}
+
+/// Performs an action.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let page = app.reading.rows.max(1);
+    match action {
+        Action::Down => app.reading.scroll += 1,
+        Action::Up => app.reading.scroll = app.reading.scroll.saturating_sub(1),
+        Action::PageDown => app.reading.scroll += page,
+        Action::PageUp => app.reading.scroll = app.reading.scroll.saturating_sub(page),
+        Action::First => app.reading.scroll = 0,
+        Action::Last => app.reading.scroll = usize::MAX / 2,
+        Action::NextPassage => return go(app, Action::Down),
+        Action::PreviousPassage => return go(app, Action::Up),
+        Action::NextLane => return go(app, Action::NextLane),
+        Action::NextLabelSource => {
+            let mut effects = lanes::next_source(app).unwrap_or_default();
+            effects.extend(evidence(app));
+            return effects;
+        }
+        Action::Back => app.screen = Screen::LANES,
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn go(app: &mut App, action: Action) -> Vec<Effect> {
+    lanes::act(app, action);
+    if app.selected().is_none() {
+        app.screen = Screen::LANES;
+        return Vec::new();
+    }
+    show(app)
+}
+
+/// Opens the passage under the cursor.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    if app.selected().is_none() {
+        return Vec::new();
+    }
+    app.screen = Screen::PASSAGE;
+    app.typing = false;
+    show(app)
+}
+
+/// Shows the passage under the cursor from its top.
+fn show(app: &mut App) -> Vec<Effect> {
+    app.reading.scroll = 0;
+    evidence(app)
+}
+
+/// Requests the evidence for every statement that the open passage supports, once each, and the explanation of its rank.
+pub fn evidence(app: &mut App) -> Vec<Effect> {
+    let Some((at, passage)) = app.open_passage().filter(|_| app.screen == Screen::PASSAGE) else {
+        return Vec::new();
+    };
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let list = (!app.reading.explains(at, &lane.recipe) && lane.state == LaneState::Ready)
+        .then(|| (lane.ranking.clone(), lane.recipe.clone(), app.question.text.clone()));
+    let supported = app.supported(at);
+    let requested = app.reading.requested.get(&at).is_some_and(|requested| *requested == supported);
+    if (supported.is_empty() || requested) && list.is_none() {
+        return Vec::new();
+    }
+    // A study for the explanation alone would cancel the search for evidence.
+    let sought = supported.iter().filter(|i| !app.reading.evidence.contains_key(&(at, **i)));
+    let statements = sought.map(|i| (*i, app.question.perspectives[*i].clone())).collect();
+    // The study replaces the one before. What that one has not found yet is requested again when its passage is opened again.
+    let reading = &mut app.reading;
+    reading.requested.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
+    reading.requested.insert(at, supported);
+    app.studies += 1;
+    vec![Effect::Study(Study { number: app.studies, at, passage, statements, list })]
+}
+
+/// Columns of the side mark before a verdict.
+const MARK: usize = 4;
+/// A statement that would get fewer columns is not shown.
+const STATEMENT: usize = 8;
+
+/// Lays out the heading and the text of the open passage if anything that they depend on has changed.
+pub fn refresh(app: &mut App) {
+    let Some((at, passage)) = app.open_passage() else {
+        app.reading.text = PassageText::default();
+        return;
+    };
+    let body_area = panes(app).body;
+    let width = usize::from(reading_text(body_area, 0).width);
+    let inputs = super::Inputs {
+        at,
+        lane: app.lane,
+        width,
+        glyphs: app.glyphs,
+        judgments: (app.judgments.revision(), app.judgments.source),
+        question: app.question.clone(),
+        evidence: app.reading.evidence.len(),
+        explained: app.lanes.get(app.lane).is_some_and(|lane| app.reading.explains(at, &lane.recipe)),
+        lists: app.lanes.iter().map(|lane| (lane.recipe.clone(), Arc::clone(&lane.ranking))).collect(),
+    };
+    if !app.reading.text.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
+        let heading = heading(app, at, &passage, width);
+        let body = body(app, at, &passage, width);
+        app.reading.text = PassageText { heading, body, inputs: Some(inputs) };
+    }
+    let text = &app.reading.text;
+    let rows = usize::from(reading_text(body_area, text.heading.len() as u16).height);
+    app.reading.scroll = app.reading.scroll.min(text.body.len().saturating_sub(rows));
+    app.reading.rows = rows;
+}
+
+/// The text with its highlights, then why the passage has its rank.
+fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
+    let text = safe::line(&passage.text);
+    let (text, marks) = highlights(app, at, passage, &text);
+    let wrapped = wrap(&text, width, usize::MAX);
+    let mut lines = Vec::new();
+    if let Some(language) = foreign(&passage.text) {
+        let text = format!("This seems to be {language}; the builtin models were tested on English only.");
+        lines.extend(rows(&text, "", width, Meaning::Warn));
+        lines.push(Row::new());
+    }
+    lines.extend(wrapped.into_iter().map(|row| highlighted(&text, row, &marks)));
+    lines.push(Row::new());
+    let by_model = |i| app.judgments.pair(at, i).is_some_and(|known| matches!(known.model, Some(Ok(_))));
+    if (0..app.judgments.perspectives).any(by_model) {
+        let text = decided(app, at);
+        lines.extend(rows(&text, "", width, Meaning::Muted));
+        lines.push(Row::new());
+    }
+    lines.extend(explanation(app, at, width));
+    lines
+}
+
+/// What the model's verdict comes from: on two opposite statements one decision, else a probability each.
+fn decided(app: &App, at: PassageIx) -> String {
+    let rule = app.judgments.rule();
+    let Some(decision) = app.judgments.by_model_alone(at) else {
+        return format!("The model's verdict is a yes from {} on.", share(f64::from(rule.threshold)));
+    };
+    let [first, second, both, neither] = decision.p.map(share);
+    let mark = |i: usize| Mark::of(i, &app.question).text(app.glyphs);
+    let says = match decision.outcome {
+        Outcome::Neither => format!("It takes no side: that it takes one has {}.", share(decision.engaged)),
+        Outcome::Unclear if !rule.shows_sides() => format!("It takes a side; {NO_SIDE}."),
+        Outcome::Unclear => {
+            let needed =
+                rule.heads.tau.map_or_else(String::new, |tau| format!(", which needs {}", share(tau)));
+            format!("It takes a side, and which one is unclear{needed}.")
+        }
+        Outcome::Both => "It supports both sides.".into(),
+        Outcome::Side(side) => format!("It supports {} alone.", mark(side)),
+    };
+    format!(
+        "The model's decision: {says} {} only {first}, {} only {second}, both {both}, neither {neither}.",
+        mark(0),
+        mark(1)
+    )
+}
+
+/// Why the passage has its rank in the lane with the cursor.
+fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let rank = lane.ranking.rank_of(at).map_or_else(|| "–".into(), |rank| rank.to_string());
+    let title = app.titles().swap_remove(app.lane);
+    let head = format!("Why rank {rank} in {title}");
+    let mut lines = vec![vec![piece(fit(&head, width), Meaning::Title)]];
+    let known = app.reading.why.as_ref().filter(|(of, recipe, _)| *of == at && *recipe == lane.recipe);
+    match known {
+        None => lines.push(vec![piece("…", Meaning::Muted)]),
+        Some((_, _, Err(reason))) => lines.extend(rows(reason, "", width, Meaning::Warn)),
+        Some((_, _, Ok(reasons))) => {
+            let text = explanations::lines(reasons, &lane.ranking, &app.question, app.glyphs);
+            lines.extend(text.iter().flat_map(|text| rows(text, "", width, Meaning::Muted)));
+            let trace = &lane.ranking.trace;
+            let text = trace.expansion().map(|expansion| safe::line(&expansion.describe()));
+            lines.extend(text.map(|text| vec![piece(fit(&text, width), Meaning::Muted)]));
+            lines.extend(trace.notes.iter().flat_map(|note| rows(note, "", width, Meaning::Warn)));
+        }
+    }
+    lines
+}
+
+/// Title, origin, ranks, and the verdict on each statement.
+fn heading(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
+    let title = if passage.title.is_empty() { "(without a title)" } else { &passage.title };
+    let mut lines = vec![vec![passage_piece(fit(&safe::line(title), width), Meaning::Title)]];
+    let about = passage.metadata.iter().map(|(key, value)| match value.as_str() {
+        Some(text) => format!("{key}: {text}"),
+        None => format!("{key}: {value}"),
+    });
+    let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
+    lines.push(vec![piece(fit(&safe::line(&about.join(" · ")), width), Meaning::Muted)]);
+    let lanes = app.titles().into_iter().zip(&app.lanes).filter(|(_, lane)| !lane.ranking.is_empty());
+    let ranks = lanes.map(|(title, lane)| match app.rank_in(lane, at) {
+        Some(rank) => format!("{title} {rank}"),
+        None => format!("{title} –"),
+    });
+    lines.push(vec![piece(
+        fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width),
+        Meaning::Muted,
+    )]);
+    lines.push(Row::new());
+    for (i, statement) in app.question.perspectives.iter().enumerate() {
+        let mark = Mark::of(i, &app.question);
+        // A verdict is never cut: without its last words it may say the opposite.
+        let verdict = safe::line(&verdict(app, at, i));
+        let wrapped = wrap(&verdict, width.saturating_sub(MARK), usize::MAX);
+        let last = wrapped.len().saturating_sub(1);
+        for (row, range) in wrapped.into_iter().enumerate() {
+            let glyph = if row == 0 { mark.text(app.glyphs) } else { String::new() };
+            let text = &verdict[range];
+            let mut spans = vec![
+                piece(format!("{glyph:<MARK$}"), Meaning::Side(mark)),
+                piece(text.to_owned(), Meaning::Title),
+            ];
+            let room = width.saturating_sub(MARK + columns_of(text) + 2);
+            if row == last && room >= STATEMENT {
+                let statement = fit(&safe::line(statement), room);
+                spans.extend([piece("  ", Meaning::Text), piece(statement, Meaning::Text)]);
+            }
+            lines.push(spans);
+        }
+    }
+    lines.push(Row::new());
+    lines
+}
+
+/// `supports .94 (model)`, and the other labels if they differ.
+fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
+    let Some(known) = app.judgments.pair(at, perspective) else { return "not judged yet".into() };
+    match app.judgments.verdict(at, perspective) {
+        None => match &known.model {
+            Some(Err(DetectError::Empty(what))) => format!("no verdict: the {what} is empty"),
+            Some(Err(error)) => format!("no verdict: {error}"),
+            _ if known.tied => "unjudged: as many annotators say yes as no".into(),
+            _ => "no label".into(),
+        },
+        Some(verdict) => {
+            let says = match verdict.supports {
+                Some(true) => "supports",
+                Some(false) => "does not",
+                None => "unclear",
+            };
+            let p = verdict.p.map_or_else(String::new, |p| format!(" {}", share(f64::from(p))));
+            let by = match verdict.by {
+                By::Model => "model",
+                By::Gold => "gold",
+                By::Human => "human",
+            };
+            let mut other = String::new();
+            for (name, label) in [("human", known.human), ("gold", known.gold)] {
+                match label.filter(|label| Some(*label) != verdict.supports) {
+                    Some(true) => other += &format!(", {name}: yes"),
+                    Some(false) => other += &format!(", {name}: no"),
+                    None => {}
+                }
+            }
+            if let Some(model) = app.judgments.by_model(at, perspective)
+                && model.supports != verdict.supports
+                && let Some(p) = model.p
+            {
+                let unclear = if model.supports.is_none() { " unclear" } else { "" };
+                other += &format!(", model{unclear} {}", share(f64::from(p)));
+            }
+            format!("{says}{p} ({by}{other})")
+        }
+    }
+}
+
+/// The safe text with side marks at its evidence, and the ranges of evidence sentences and of the question's terms.
+fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (String, Vec<Highlight>) {
+    let mut marks = Vec::new();
+    for perspective in app.supported(at) {
+        let found = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
+        if let Some(sentence) = found.and_then(|range| passage.text.get(range)).map(safe::line)
+            && let Some(start) = text.find(sentence.trim_end())
+        {
+            let mark = Mark::of(perspective, &app.question);
+            marks.push((start..start + sentence.trim_end().len(), Meaning::Evidence(mark)));
+        }
+    }
+    let (text, mut marks) = with_marks(text, marks, app.glyphs);
+    let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
+    marks.extend(
+        terms(&text)
+            .into_iter()
+            .filter(|term| asked.contains(&term.text))
+            .map(|term| (term.at, Meaning::Match)),
+    );
+    (text, marks)
+}

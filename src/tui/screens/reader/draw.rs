@@ -1,0 +1,417 @@
+//! What is read from the lanes' lists: the stance of every lane over k, the list of the lane with the cursor, and a reader's answers at
+//! every k, right or wrong where the question has gold answers.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+
+use super::{ReadLane, Row};
+use crate::engine::StanceTimeline;
+use crate::read::Effect;
+use crate::read::pattern::Stance;
+use crate::report::marks::{Glyphs, Mark};
+use crate::report::safe;
+use crate::tui::app::{App, Corpus, LaneState};
+use crate::tui::keymap::{Action, Context};
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::text::{OWN, columns_of, fit, paragraph, span};
+
+/// Columns of a lane's name.
+const NAME: usize = 24;
+
+/// Draws the screen.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    // On a low screen there is one line for the lane with the cursor.
+    let low = body.height < 16;
+    let rows = if low { 1.min(body.height) } else { (app.lanes.len() as u16 + 2).min(body.height / 3) };
+    let top = Rect { height: rows, ..body };
+    let rest = Rect { y: body.y + rows, height: body.height - rows, ..body };
+    lanes(app, theme, top, low, frame);
+    let reads = matches!(&app.corpus, Corpus::Open(opened) if opened.reader.is_some());
+    let (own, said) = match (reads, rest.width >= 110) {
+        (false, _) => (rest, Rect::ZERO),
+        (true, true) => {
+            let left = rest.width * 11 / 20;
+            (Rect { width: left, ..rest }, Rect { x: rest.x + left, width: rest.width - left, ..rest })
+        }
+        (true, false) => {
+            let below = rest.height / 2;
+            let above = rest.height - below;
+            (Rect { height: above, ..rest }, Rect { y: rest.y + above, height: below, ..rest })
+        }
+    };
+    list(app, theme, own, frame);
+    if !said.is_empty() {
+        draw_answers(app, theme, said, frame);
+    }
+}
+
+/// The mark of a stance.
+fn mark(stance: Stance) -> Mark {
+    match stance {
+        Stance::Supports => Mark::Support,
+        Stance::Opposes => Mark::Oppose,
+        Stance::Balanced => Mark::Several,
+        Stance::Silent => Mark::Pending,
+    }
+}
+
+/// The word for a stance.
+fn word(stance: Stance) -> &'static str {
+    match stance {
+        Stance::Supports => "supports",
+        Stance::Opposes => "opposes",
+        Stance::Balanced => "balanced",
+        Stance::Silent => "silent",
+    }
+}
+
+/// What turned a list and what would: `supports · turned by 4 · without 2 of 5 another: 1 3`, in ranks of the lane.
+fn turns(lane: &ReadLane, strip: &StanceTimeline) -> String {
+    let kept: Vec<usize> = remaining(&lane.rows).map(|row| row.rank).collect();
+    let ranks = |places: &[usize]| {
+        let ranks = places.iter().filter_map(|place| kept.get(*place)).map(ToString::to_string);
+        ranks.collect::<Vec<_>>().join(" ")
+    };
+    let mut parts = vec![word(strip.last()).to_owned()];
+    if !strip.turns.is_empty() {
+        parts.push(format!("turned by {}", ranks(&strip.turns)));
+    }
+    parts.push(match &strip.removed {
+        Some(removed) => format!("turns without {} of {}: {}", removed.len(), kept.len(), ranks(removed)),
+        None => "no removal turns it".into(),
+    });
+    if strip.judged < kept.len() {
+        parts.push(format!("{} of {} judged", strip.judged, kept.len()));
+    }
+    parts.join(" · ")
+}
+
+/// A row a lane: its stance after each passage, what turned it, and what would.
+fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) {
+    let inner = if low {
+        area
+    } else {
+        let glyph = |stance| mark(stance).glyph(app.glyphs);
+        let title = format!(
+            " stance after each of the first {}: {} supports {} opposes {} balanced {} silent ",
+            app.k,
+            glyph(Stance::Supports),
+            glyph(Stance::Opposes),
+            glyph(Stance::Balanced),
+            glyph(Stance::Silent)
+        );
+        let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+            title,
+            Meaning::Title,
+            theme,
+        ));
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        inner
+    };
+    let width = usize::from(inner.width);
+    let named = if width < 60 { NAME / 2 } else { NAME };
+    let strip_width = app.k.min(width.saturating_sub(named + 2) / 2);
+    let fits = usize::from(inner.height).max(1);
+    let first = (app.lane + 1).saturating_sub(fits);
+    let line = |lane: usize| {
+        let meaning = if lane == app.lane { Meaning::Selected } else { Meaning::Text };
+        let name = app.short_title(lane, named.saturating_sub(2));
+        let pad = " ".repeat(named.saturating_sub(columns_of(&name) + 1));
+        let mut spans = vec![Span::raw(" "), span(name, meaning, theme), Span::raw(pad)];
+        let read = app.answering.lists.get(lane);
+        let timeline = read.and_then(|read| Some((read, read.timeline.as_ref()?)));
+        match (&app.lanes[lane].state, timeline) {
+            (LaneState::Failed(..), _) => spans.push(span("no list", Meaning::Warn, theme)),
+            (_, None) => spans.push(span("no two sides, so no stance", Meaning::Muted, theme)),
+            (_, Some((read, strip))) => {
+                let shown = strip.stances.iter().take(strip_width);
+                spans.extend(shown.map(|stance| {
+                    let mark = mark(*stance);
+                    span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme)
+                }));
+                let pad = (strip_width + 2).saturating_sub(strip.stances.len().min(strip_width));
+                spans.push(Span::raw(" ".repeat(pad)));
+                let room = width.saturating_sub(named + strip_width + 2);
+                spans.push(span(fit(&turns(read, strip), room), Meaning::Text, theme));
+            }
+        }
+        Line::from(spans)
+    };
+    let lines: Vec<Line<'static>> = (first..app.lanes.len().min(first + fits)).map(line).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Draws the list.
+fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let Some(lane) = app.lanes.get(app.lane) else { return };
+    let Some(ReadLane { rows, timeline, .. }) = app.answering.lists.get(app.lane) else { return };
+    let dropped = rows.iter().filter(|row| row.dropped).count();
+    let room = usize::from(area.width).saturating_sub(4);
+    let name = app.short_title(app.lane, room);
+    let mut block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        format!(" {name} "),
+        Meaning::Title,
+        theme,
+    ));
+    let mut below = Vec::new();
+    if let Some(strip) = timeline {
+        below.push(word(strip.last()).to_owned());
+        let named = strip.turns.last().and_then(|place| remaining(rows).nth(*place));
+        below.extend(named.map(|row| format!("turned by {} {}", row.rank, title(app, row))));
+    }
+    below.extend((dropped > 0).then(|| format!("{dropped} dropped")));
+    if !below.is_empty() {
+        let text = fit(&below.join(" · "), room.saturating_sub(2));
+        block = block.title_bottom(span(format!(" {text} "), Meaning::Title, theme));
+    }
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let width = usize::from(inner.width);
+    let lines = match &lane.state {
+        LaneState::Failed(reason, _) => paragraph(reason, " ", width, Meaning::Warn, theme),
+        _ if rows.is_empty() => vec![Line::from(span(" …", Meaning::Muted, theme))],
+        _ => {
+            let top = (app.answering.at + 1).saturating_sub(usize::from(inner.height).max(1));
+            let mut place = 0;
+            let mut lines = Vec::new();
+            for (i, row) in rows.iter().enumerate() {
+                let own = (!row.dropped).then_some(place);
+                place += usize::from(!row.dropped);
+                if i >= top {
+                    lines.push(line(app, theme, *row, own, i == app.answering.at, timeline.as_ref(), width));
+                }
+            }
+            lines
+        }
+    };
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn remaining(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(|row| !row.dropped)
+}
+
+fn title(app: &App, row: &Row) -> String {
+    let ranked = app.lanes.get(app.lane).and_then(|lane| lane.ranking.get(row.rank - 1));
+    let name = ranked.map(|ranked| match ranked.passage.title.as_str() {
+        "" => &ranked.passage.id,
+        _ => &ranked.passage.title,
+    });
+    safe::line(name.map_or("", |name| name))
+}
+
+/// ` 3 ▲ What a licence buys   was 5  ◐ turned it`
+fn line(
+    app: &App,
+    theme: Theme,
+    row: Row,
+    place: Option<usize>,
+    marked: bool,
+    strip: Option<&StanceTimeline>,
+    width: usize,
+) -> Line<'static> {
+    let mut flags = Vec::new();
+    if let (Some(strip), Some(place)) = (strip, place) {
+        flags.extend(strip.turns.contains(&place).then_some("turned it"));
+        flags.extend(strip.alone.contains(&place).then_some("decides"));
+        let removed = strip.removed.as_ref().filter(|removed| removed.len() > 1);
+        flags.extend(removed.filter(|removed| removed.contains(&place)).map(|_| "of those to remove"));
+    }
+    if let Some(place) = place {
+        flags.extend((app.hangs_on(place) == Some(true)).then_some("answer hangs on it"));
+    }
+    let narrow = width < 60;
+    let flags = if narrow { flags.first().copied().unwrap_or("").to_owned() } else { flags.join(", ") };
+    let was = match place {
+        None => "dropped".to_owned(),
+        Some(place) if place + 1 != row.rank => format!("was {}", row.rank),
+        Some(_) => String::new(),
+    };
+    let own = app.mark(row.at);
+    let stance = place.and_then(|place| strip?.stances.get(place).copied());
+    let glyph = stance.map_or(' ', |stance| mark(stance).glyph(app.glyphs));
+    let room_of_flags = match width {
+        ..60 => 9,
+        60..100 => 19,
+        _ => 39,
+    };
+    let flags = fit(&flags, room_of_flags);
+    let right = if narrow { 7 + 3 } else { 8 + 3 } + room_of_flags + 1;
+    let room = width.saturating_sub(6 + right);
+    let name = fit(&title(app, &row), room);
+    let pad = " ".repeat(room.saturating_sub(columns_of(&name)));
+    let meaning = if marked {
+        Meaning::Selected
+    } else if place.is_none() {
+        Meaning::Muted
+    } else {
+        Meaning::Text
+    };
+    let name = Span::styled(
+        name,
+        match place {
+            Some(_) => theme.style(meaning).add_modifier(OWN),
+            None => theme.style(meaning).add_modifier(OWN | Modifier::CROSSED_OUT),
+        },
+    );
+    let number = place.map_or_else(|| "–".into(), |place| (place + 1).to_string());
+    let side = if place.is_some() { Meaning::Side(own) } else { Meaning::Muted };
+    let wide = if narrow { 7 } else { 8 };
+    Line::from(vec![
+        span(format!("{number:>3} "), Meaning::Muted, theme),
+        span(format!("{:<2}", own.text(app.glyphs)), side, theme),
+        name,
+        Span::raw(pad),
+        span(format!("{was:>wide$} "), Meaning::Muted, theme),
+        span(glyph.to_string(), stance.map_or(Meaning::Muted, |stance| Meaning::Side(mark(stance))), theme),
+        Span::raw(" "),
+        span(flags, Meaning::Title, theme),
+    ])
+}
+
+/// Draws the answers.
+pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let Corpus::Open(opened) = &app.corpus else { return };
+    let Some((name, recorded)) = &opened.reader else { return };
+    let by = if *recorded { "recorded" } else { "by the model" };
+    let room = usize::from(area.width).saturating_sub(4);
+    let title = fit(&format!("answer at each k, {by} {}", safe::line(name)), room.saturating_sub(2));
+    let mut block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
+        format!(" {title} "),
+        Meaning::Title,
+        theme,
+    ));
+    let (answers, pattern) = (app.answers(), app.pattern());
+    if let Some(pattern) = pattern.as_ref().filter(|pattern| !pattern.is_empty()) {
+        let bit = |right: bool| u8::from(right);
+        let (em, accumulated) = (pattern.em(pattern.len()), pattern.accumulated_em(pattern.len()));
+        let k = pattern.len();
+        let text =
+            format!(" EM@{k} {}  AcEM@{k} {}  gap {} ", bit(em), bit(accumulated), bit(accumulated && !em));
+        block = block.title_bottom(Line::from(span(text, Meaning::Title, theme)).alignment(Alignment::Right));
+    }
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let width = usize::from(inner.width);
+    let (effects, changes) = (pattern.map(|pattern| pattern.effects()), app.changes());
+    let mut lines = vec![timeline(app, theme, effects.as_deref(), &changes, width)];
+    for (i, answer) in answers.iter().enumerate() {
+        let (text, meaning) = match answer.text.trim() {
+            "" => ("(empty)".to_owned(), Meaning::Muted),
+            text => (safe::line(text), Meaning::Text),
+        };
+        let mut tail = Vec::new();
+        let code = match &effects {
+            Some(effects) => effects.get(i).map(|effect| (code(*effect, app.glyphs), meaning_of(*effect))),
+            None => {
+                changes.get(i).filter(|changed| **changed).map(|_| ("changed".to_owned(), Meaning::Title))
+            }
+        };
+        tail.extend((answer.cut > 0).then_some("cut"));
+        tail.extend(answer.is_refusal().then_some("refusal"));
+        let tail = tail.join(" ");
+        let (code, code_meaning) = code.unwrap_or((String::new(), Meaning::Muted));
+        let room = width.saturating_sub(4 + 8 + if tail.is_empty() { 0 } else { tail.len() + 1 });
+        let text = fit(&text, room);
+        lines.push(Line::from(vec![
+            span(format!("{:>3} ", i + 1), Meaning::Muted, theme),
+            span(format!("{code:<8}"), code_meaning, theme),
+            span(text, meaning, theme),
+            span(if tail.is_empty() { tail } else { format!(" {tail}") }, Meaning::Warn, theme),
+        ]));
+    }
+    let say = |text: &str, meaning| paragraph(text, " ", width, meaning, theme);
+    let key = app.key(Context::Answer, Action::HaveRead);
+    if app.answering.going {
+        lines.extend(say(&format!("reading … {key} gives it up"), Meaning::Muted));
+    } else if !app.is_read() && app.answering.failed.is_none() {
+        lines.extend(say(&format!("{key} has the list read at every k"), Meaning::Muted));
+    }
+    if let Some(reason) = &app.answering.failed {
+        lines.extend(say(reason, Meaning::Warn));
+    }
+    if answers.iter().any(|answer| answer.cut > 0) {
+        lines.extend(say(
+            "cut: some passages were not read whole, as they are past the reader's window",
+            Meaning::Warn,
+        ));
+    }
+    if let Some(reordered) = app.reordered() {
+        let text = format!("the same answer in {} of {} shuffled orders", reordered.same, reordered.of);
+        lines.extend(say(&text, Meaning::Title));
+    }
+    if !app.attention().is_empty() {
+        let share = |(i, share): (usize, &f64)| format!("{}:{share:.2}", i + 1);
+        let shares: Vec<String> = app.attention().iter().enumerate().map(share).collect();
+        let text = format!("attention as the answer begins: {}", shares.join(", "));
+        lines.extend(say(&text, Meaning::Title));
+    }
+    let places = 0..app.answering.without.len();
+    let known: Vec<bool> = places.filter_map(|place| app.hangs_on(place)).collect();
+    if !known.is_empty() {
+        let other = known.iter().filter(|hangs| **hangs).count();
+        lines.extend(say(
+            &format!("another answer without {other} of the {} passages, each left out alone", known.len()),
+            Meaning::Title,
+        ));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn glyph(effect: Effect, glyphs: Glyphs) -> char {
+    let (shape, ascii) = match effect {
+        Effect::InitiallyZero => ('○', 'o'),
+        Effect::DefinitePositive => ('◆', '+'),
+        Effect::SemiPositive => ('●', '='),
+        Effect::DefiniteNegative => ('×', 'x'),
+        Effect::SemiNegative => ('◇', '-'),
+    };
+    if glyphs == Glyphs::Ascii { ascii } else { shape }
+}
+
+fn code(effect: Effect, glyphs: Glyphs) -> String {
+    format!("{} {}", glyph(effect, glyphs), effect.code())
+}
+
+/// What helped is green, what harmed stands out.
+fn meaning_of(effect: Effect) -> Meaning {
+    match effect {
+        Effect::InitiallyZero => Meaning::Muted,
+        Effect::DefinitePositive | Effect::SemiPositive => Meaning::Value(2),
+        Effect::DefiniteNegative => Meaning::Over,
+        Effect::SemiNegative => Meaning::Under,
+    }
+}
+
+/// The whole pattern in one line; without gold answers, where the answer changed.
+fn timeline(
+    app: &App,
+    theme: Theme,
+    effects: Option<&[Effect]>,
+    changes: &[bool],
+    width: usize,
+) -> Line<'static> {
+    let mut spans = vec![Span::raw(" ")];
+    match effects {
+        Some(effects) => spans.extend(
+            effects
+                .iter()
+                .map(|effect| span(glyph(*effect, app.glyphs).to_string(), meaning_of(*effect), theme)),
+        ),
+        None => {
+            spans.extend(changes.iter().enumerate().map(|(i, changed)| match (i, changed) {
+                (0, _) => span("?", Meaning::Muted, theme),
+                (_, true) => span("≠", Meaning::Title, theme),
+                (_, false) => span("=", Meaning::Muted, theme),
+            }));
+            let said = "  no gold answers: where the answer changed";
+            let room = width.saturating_sub(1 + changes.len());
+            spans.push(span(fit(said, room), Meaning::Muted, theme));
+        }
+    }
+    Line::from(spans)
+}

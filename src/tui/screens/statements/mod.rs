@@ -1,0 +1,49 @@
+//! The statements of the question, edited.
+//!
+//! May use: as `screens` says.
+
+pub mod screen;
+
+use tui_input::Input;
+
+use crate::tui::keymap::action::{Action, Context, Screen};
+use crate::tui::keymap::action::{Binding, bind};
+
+impl Screen {
+    /// The statements, edited.
+    pub const STATEMENTS: Screen = Screen("statements");
+}
+
+/// The statements being edited.
+#[derive(Clone, Debug, Default)]
+pub struct Editing {
+    /// One line each.
+    pub lines: Vec<Input>,
+    /// The line with the cursor.
+    pub at: usize,
+    /// Which of two is the supporting one.
+    pub supports: usize,
+}
+
+/// The keys.
+pub const KEYS: &[Binding] = &[
+    bind(
+        Context::Statements,
+        &["<Enter>"],
+        Action::ApplyStatements,
+        "use them",
+        "use the statements and ask again",
+    ),
+    bind(Context::Statements, &["<Esc>"], Action::Back, "cancel", "leave them as they were"),
+    bind(Context::Statements, &["<Down>", "<Tab>"], Action::Down, "choose", "go to the next statement"),
+    bind(Context::Statements, &["<Up>", "<S-Tab>"], Action::Up, "", "go to the statement before"),
+    bind(Context::Statements, &["<C-n>"], Action::AddStatement, "add", "add a statement"),
+    bind(Context::Statements, &["<C-x>"], Action::DropStatement, "drop", "drop the statement"),
+    bind(
+        Context::Statements,
+        &["<C-s>"],
+        Action::SwapSides,
+        "swap sides",
+        "let the other of two be the supporting one",
+    ),
+];

@@ -1,0 +1,447 @@
+//! A lane in all forms of one switch: their figures on the left; on the right what the marked form did (a curve over λ, the texts that were
+//! added, a question's geometry, or what verdicts cost).
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+
+use super::SWITCHES;
+use crate::corpus::PassageIx;
+use crate::engine::recipe::{Mmr, Project, Rerank, Switch, Toward};
+use crate::engine::{List, Projected, Recipe, Step, Tally};
+use crate::expand::{Added, Expansion, Queries, Source};
+use crate::report::marks::{Mark, share, signed};
+use crate::report::safe;
+use crate::tui::app::{App, Lane, LaneState};
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets;
+use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
+
+/// Columns of a form's name.
+const NAME: usize = 17;
+/// The same where the shares of the sides have no room.
+const NAME_NARROW: usize = 12;
+/// Columns of the table of forms.
+const TABLE: u16 = 60;
+/// Columns below which the switches have short names.
+const NARROW: u16 = 60;
+
+/// Draws the screen.
+pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
+    let tabs = Rect { height: body.height.min(1), ..body };
+    frame.render_widget(names(app, theme, tabs.width), tabs);
+    let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
+    // Where both do not fit side by side, what the form did stands below.
+    let beside = rest.width >= TABLE + 30;
+    let rows = (app.tuning.forms.len() as u16 + 3).min(rest.height);
+    let (table, did) = if !beside && !has_something(app, Rect { height: rest.height / 2, ..rest }) {
+        (rest, Rect::ZERO)
+    } else if beside {
+        let right = Rect { x: rest.x + TABLE, width: rest.width - TABLE, ..rest };
+        (Rect { width: TABLE, ..rest }, right)
+    } else {
+        let rows = rows.min(rest.height.div_ceil(2));
+        (Rect { height: rows, ..rest }, Rect { y: rest.y + rows, height: rest.height - rows, ..rest })
+    };
+    forms(app, theme, table, frame);
+    if !did.is_empty() {
+        draw_form(app, theme, did, frame);
+    }
+}
+
+fn names(app: &App, theme: Theme, width: u16) -> Line<'static> {
+    if let Some(typed) = &app.tuning.typed {
+        return Line::from(vec![
+            span(" project toward: ", Meaning::Title, theme),
+            span(safe::line(typed.value()), Meaning::Text, theme),
+            span("▏", Meaning::Focus, theme),
+        ]);
+    }
+    let lane = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.to_string());
+    let mut spans = vec![Span::raw(" ")];
+    for switch in SWITCHES {
+        let meaning = if switch == app.tuning.switch { Meaning::Selected } else { Meaning::Muted };
+        spans.extend([span(format!(" {} ", name(switch, width < NARROW)), meaning, theme), Span::raw(" ")]);
+    }
+    spans.push(span(format!("  {}", safe::line(&lane)), Meaning::Title, theme));
+    Line::from(spans)
+}
+
+fn name(switch: Switch, narrow: bool) -> &'static str {
+    match switch {
+        Switch::Mmr => "MMR",
+        Switch::Expand if narrow => "expand",
+        Switch::Project if narrow => "project",
+        Switch::Diversify if narrow => "diversify",
+        Switch::Expand => "expansion",
+        Switch::Project => "projection",
+        Switch::Diversify => "diversifier",
+    }
+}
+
+fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let tuning = &app.tuning;
+    let over = if tuning.over_set { "over the question set" } else { "on this question" };
+    let going = if tuning.ended { "" } else { " …" };
+    let block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
+        format!(" {over}{going} "),
+        Meaning::Title,
+        theme,
+    ));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let (recall, prec) = (format!("MRecall@{}", app.k), format!("Prec@{}", app.k));
+    let shares = "share of each";
+    let questions = if tuning.over_set { "of" } else { "" };
+    let narrow = inner.width < TABLE - 2;
+    let head = match narrow {
+        true => format!("   {:<NAME_NARROW$}{recall:<11}{prec:<8}{questions}", ""),
+        false => format!("   {:<NAME$}{recall:<12}{prec:<9}{shares:<15}{questions}", ""),
+    };
+    let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
+    let shown = usize::from(inner.height).saturating_sub(1).max(1);
+    let first = (tuning.at + 1).saturating_sub(shown);
+    for (i, form) in tuning.forms.iter().enumerate().skip(first) {
+        let tally = tuning.tallies.as_ref().ok().and_then(|tallies| tallies.get(i));
+        lines.push(row(app, theme, form, tally, i == tuning.at, narrow));
+    }
+    if let Err(reason) = &tuning.tallies {
+        lines.push(Line::from(span(safe::line(reason), Meaning::Warn, theme)));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// `▸ λ .75   .42   .60   ▲.30 ▼.20   24`
+fn row(
+    app: &App,
+    theme: Theme,
+    form: &Recipe,
+    tally: Option<&Tally>,
+    marked: bool,
+    narrow: bool,
+) -> Line<'static> {
+    let named = if narrow { NAME_NARROW } else { NAME };
+    let name = fit(&safe::line(&label(form, app.tuning.switch)), named - 1);
+    let pad = " ".repeat(named - columns_of(&name));
+    let meaning = if marked { Meaning::Selected } else { Meaning::Text };
+    let mut spans =
+        vec![Span::raw(if marked { " > " } else { "   " }), span(name, meaning, theme), Span::raw(pad)];
+    let Some(tally) = tally.filter(|tally| tally.questions + tally.failed > 0) else {
+        spans.push(span("…", Meaning::Muted, theme));
+        return Line::from(spans);
+    };
+    let figure = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
+    let (recall, prec) = (figure(tally.mrecall()), figure(tally.prec()));
+    spans.push(Span::raw(match narrow {
+        true => format!("{recall:<11}{prec:<8}"),
+        false => format!("{recall:<12}{prec:<9}"),
+    }));
+    if let Some((p, n)) = tally.sides().filter(|_| !narrow) {
+        for (mark, value) in [(Mark::Support, p), (Mark::Oppose, n)] {
+            let text = format!("{}{}", mark.text(app.glyphs), share(value));
+            spans.push(span(format!("{text:<6}"), Meaning::Side(mark), theme));
+        }
+        spans.push(Span::raw("   "));
+    }
+    if app.tuning.over_set {
+        spans.push(span(tally.questions.to_string(), Meaning::Muted, theme));
+    }
+    if tally.failed > 0 {
+        spans.push(span(format!(" {} failed", tally.failed), Meaning::Warn, theme));
+    }
+    Line::from(spans)
+}
+
+/// What a form does to the lane, in a word.
+fn label(form: &Recipe, switch: Switch) -> String {
+    let on = &form.switches;
+    match (switch, on.rerank) {
+        (Switch::Mmr, Some(Rerank::Mmr(Mmr { lambda, .. }))) => format!("λ {}", share(f64::from(lambda))),
+        (Switch::Diversify, Some(Rerank::Diversify(method, weight))) => {
+            format!("{method} {}", share(f64::from(weight)))
+        }
+        (Switch::Diversify, Some(Rerank::Mmr(Mmr { lambda, .. }))) => {
+            format!("MMR {}", share(f64::from(lambda)))
+        }
+        (Switch::Mmr, Some(Rerank::Diversify(method, weight))) => {
+            format!("{method} {}", share(f64::from(weight)))
+        }
+        (Switch::Expand, _) if on.expand.is_some() => {
+            on.expand.map_or_else(String::new, |kind| kind.to_string())
+        }
+        (Switch::Project, _) if on.project.is_some() => match &on.project {
+            Some(Project { variant, toward: Toward::Perspective(i) }) => format!("{variant} → {}", i + 1),
+            Some(Project { variant, toward: Toward::Text(text) }) => format!("{variant} → “{text}”"),
+            None => String::new(),
+        },
+        _ => "off".into(),
+    }
+}
+
+/// Rows of a curve at least.
+const CURVE: u16 = 7;
+
+/// Whether there would be anything in a box of that size: a curve needs room, words can be scrolled.
+pub fn has_something(app: &App, area: Rect) -> bool {
+    let Some(lane) = app.lanes.get(app.lane) else { return false };
+    let noted = !lane.ranking.trace.notes.is_empty() || matches!(lane.state, LaneState::Failed(..));
+    app.tuning.switch != Switch::Mmr || noted || area.height >= CURVE + 2
+}
+
+/// Draws the right side.
+pub fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let Some(lane) = app.lanes.get(app.lane) else { return };
+    let title = match app.tuning.switch {
+        Switch::Mmr => " against λ (off = 1) ",
+        Switch::Expand => " what was added ",
+        Switch::Project => " passages between the poles ",
+        Switch::Diversify => " what it was chosen for ",
+    };
+    let mut title = vec![span(title, Meaning::Title, theme)];
+    if app.tuning.switch == Switch::Mmr {
+        let names = ["MRecall", "Prec"].map(|name| format!("{name}@{}", app.k));
+        title.splice(0..0, widgets::legend(names.into_iter(), theme));
+    }
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    if app.tuning.switch == Switch::Mmr && inner.height >= CURVE {
+        return curve(app, theme, inner, frame);
+    }
+    let width = usize::from(inner.width);
+    let mut text = match (&lane.state, app.tuning.switch) {
+        (LaneState::Failed(reason, _), _) => paragraph(reason, " ", width, Meaning::Warn, theme),
+        (LaneState::Ready, Switch::Expand) => match lane.ranking.trace.expansion() {
+            Some(expansion) => lines(expansion, &lane.ranking, width, theme),
+            None => off("The question is searched as it stands.", width, theme),
+        },
+        (LaneState::Ready, Switch::Project) => match lane.ranking.trace.projected() {
+            Some(projected) => geometry(app, theme, lane, projected, width),
+            None => {
+                off(lane.recipe.base.unprojected().unwrap_or("The query is not projected."), width, theme)
+            }
+        },
+        (LaneState::Ready, Switch::Diversify) => chosen(app, theme, &lane.ranking, width),
+        (LaneState::Ready, Switch::Mmr) => notes(&lane.ranking, width, theme),
+        _ => off("…", width, theme),
+    };
+    let last = text.len().saturating_sub(usize::from(inner.height));
+    text.drain(..app.tuning.scroll.min(last));
+    frame.render_widget(Paragraph::new(text), inner);
+}
+
+fn off(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    paragraph(text, " ", width, Meaning::Muted, theme)
+}
+
+fn notes(list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    list.trace.notes.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)).collect()
+}
+
+/// Both measures over λ, as far as they are known.
+fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let tallies = app.tuning.tallies.as_deref().unwrap_or_default();
+    let mut points: [Vec<(f64, f64)>; 2] = Default::default();
+    for (form, tally) in app.tuning.forms.iter().zip(tallies) {
+        let lambda = match form.switches.rerank {
+            Some(Rerank::Mmr(Mmr { lambda, .. })) => f64::from(lambda),
+            Some(_) => continue,
+            None => 1.0,
+        };
+        points[0].extend(tally.mrecall().map(|value| (lambda, value)));
+        points[1].extend(tally.prec().map(|value| (lambda, value)));
+    }
+    for points in &mut points {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let notes = app
+        .lanes
+        .get(app.lane)
+        .map_or_else(Vec::new, |lane| notes(&lane.ranking, usize::from(area.width), theme));
+    let below = (notes.len() as u16).min(area.height / 3);
+    let above = Rect { height: area.height - below, ..area };
+    frame.render_widget(Paragraph::new(notes), Rect { y: above.bottom(), height: below, ..area });
+    let labels = ["0", ".25", ".5", ".75", "λ 1"].map(str::to_owned).to_vec();
+    widgets::draw(app, theme, &points, ((0.0, 1.0), labels), above, frame);
+}
+
+/// The first passages on the axis between the two poles, before the projection and after it.
+fn geometry(app: &App, theme: Theme, lane: &Lane, projected: &Projected, width: usize) -> Vec<Line<'static>> {
+    let mut out = Vec::new();
+    let parts = [
+        ("q ", projected.q.clone()),
+        ("r ", projected.r.clone()),
+        ("p ", projected.p.clone().unwrap_or_else(|| "q − r".into())),
+    ];
+    for (name, text) in parts {
+        out.push(Line::from(vec![
+            span(format!(" {name}"), Meaning::Key, theme),
+            span(
+                crate::tui::widgets::text::fit(&crate::report::safe::line(&text), width.saturating_sub(4)),
+                Meaning::Text,
+                theme,
+            ),
+        ]));
+    }
+    if projected.ran != projected.asked {
+        out.extend(notes(&lane.ranking, width, theme));
+    }
+    let points: Vec<_> = lane
+        .ranking
+        .iter()
+        .take(app.k.max(20))
+        .filter_map(|ranked| Some((app.mark(ranked.at), *projected.points.get(&ranked.at)?)))
+        .collect();
+    let furthest =
+        points.iter().map(|(_, point)| point.before.abs().max(point.after.abs())).fold(0.01, f32::max);
+    for (name, side) in [("before", 0), ("after", 1)] {
+        let at =
+            points.iter().map(|(mark, point)| (*mark, if side == 0 { point.before } else { point.after }));
+        out.push(Line::default());
+        out.push(Line::from(span(format!(" {name}"), Meaning::Muted, theme)));
+        out.extend(axis(app, theme, &at.collect::<Vec<_>>(), furthest, width));
+    }
+    let ends = format!(" ← {}   {} →", "nearer to the second", "nearer to the first");
+    out.push(Line::from(span(ends, Meaning::Muted, theme)));
+    out.push(Line::default());
+    out.push(Line::from(span(" rank  mark  cos(q, c)  score", Meaning::Muted, theme)));
+    for (i, (mark, point)) in points.iter().enumerate().take(app.k.max(5)) {
+        out.push(Line::from(vec![
+            Span::raw(format!(" {:>4}  ", i + 1)),
+            span(format!("{:<6}", mark.text(app.glyphs)), Meaning::Side(*mark), theme),
+            Span::raw(format!("{:>9.3}  {:>5.3}", point.plain, point.score)),
+        ]));
+    }
+    out
+}
+
+/// Marks in rows above a line; marks that fall on each other are stacked.
+fn axis(app: &App, theme: Theme, points: &[(Mark, f32)], furthest: f32, width: usize) -> Vec<Line<'static>> {
+    const STACKED: usize = 4;
+    let room = width.saturating_sub(4).max(3);
+    let mut rows: Vec<Vec<Option<Mark>>> = vec![vec![None; room]; STACKED];
+    for (mark, x) in points {
+        let column = ((x / furthest + 1.0) / 2.0 * (room - 1) as f32).round() as usize;
+        let column = column.min(room - 1);
+        if let Some(row) = rows.iter_mut().find(|row| row[column].is_none()) {
+            row[column] = Some(*mark);
+        }
+    }
+    let used = rows.iter().rposition(|row| row.iter().any(Option::is_some)).map_or(1, |last| last + 1);
+    let mut out = Vec::new();
+    for row in rows[..used].iter().rev() {
+        let cells = row.iter().map(|mark| match mark {
+            Some(mark) => span(mark.glyph(app.glyphs).to_string(), Meaning::Side(*mark), theme),
+            None => Span::raw(" "),
+        });
+        out.push(Line::from(std::iter::once(Span::raw("  ")).chain(cells).collect::<Vec<_>>()));
+    }
+    let half = room / 2;
+    let rule = format!("  {}┼{}", "─".repeat(half), "─".repeat(room - half - 1));
+    out.push(Line::from(span(rule, Meaning::Muted, theme)));
+    out
+}
+
+/// What a diversifier's choices rest on.
+fn chosen(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line<'static>> {
+    let found = list.trace.steps.iter().find_map(|step| match step {
+        Step::Diversify { choices, judged, pool, .. } => Some((choices, judged, pool)),
+        _ => None,
+    });
+    let Some((choices, judged, pool)) = found else {
+        let mmr = list.trace.steps.iter().any(|step| matches!(step, Step::Mmr { .. }));
+        let text = if mmr {
+            "MMR re-ranks this lane; a diversifier takes its place."
+        } else {
+            "The list stands as the retriever made it."
+        };
+        return off(text, width, theme);
+    };
+    let cost = format!(
+        "The model's verdicts choose, labels never do. {judged} verdicts of {} passages were needed first.",
+        pool.len()
+    );
+    let mut out = paragraph(&cost, " ", width, Meaning::Muted, theme);
+    out.extend(notes(list, width, theme));
+    out.push(Line::default());
+    out.push(Line::from(span(" rank  was  relevance  gains            value", Meaning::Muted, theme)));
+    for (i, choice) in choices.iter().enumerate().take(app.k.max(10)) {
+        let mut spans = vec![Span::raw(format!(
+            " {:>4}  {:>3}  {:>9}  ",
+            i + 1,
+            choice.passage + 1,
+            share(f64::from(choice.relevance))
+        ))];
+        for (perspective, gain) in choice.gains.iter().enumerate().take(4) {
+            let mark = Mark::of(perspective, &app.question);
+            let text = format!("{}{} ", mark.text(app.glyphs), signed(f64::from(*gain)).trim());
+            spans.push(span(text, Meaning::Side(mark), theme));
+        }
+        spans.push(Span::raw(format!("  {}", share(f64::from(choice.value)))));
+        out.push(Line::from(spans));
+    }
+    out
+}
+
+/// Everything that is to be known of an expansion.
+fn lines(expansion: &Expansion, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(span(safe::line(&expansion.describe()), Meaning::Title, theme))];
+    for note in &list.trace.notes {
+        lines.extend(paragraph(note, "  ", width, Meaning::Warn, theme));
+    }
+    if let Some(tokens) = expansion.tokens {
+        let text = format!("{} tokens read, {} written", tokens.prompt, tokens.reply);
+        lines.push(Line::from(span(text, Meaning::Muted, theme)));
+    }
+    if let Queries::Terms(weights) = &expansion.queries {
+        let text: Vec<String> = weights.iter().map(|(term, weight)| format!("{term} {weight:.3}")).collect();
+        lines.extend(paragraph(&text.join(" · "), "  ", width, Meaning::Text, theme));
+    }
+    for added in &expansion.added {
+        lines.push(Line::default());
+        let name = added.name.as_ref().map_or_else(String::new, |name| format!("{}: ", safe::line(name)));
+        lines.push(Line::from(vec![
+            span(name, Meaning::Title, theme),
+            span(origin(&added.source, list), Meaning::Muted, theme),
+        ]));
+        lines.extend(sentences(added, list, width, theme));
+    }
+    lines
+}
+
+fn origin(source: &Source, list: &List) -> String {
+    match source {
+        Source::Given => "from the question set".into(),
+        Source::Statement(i) => format!("statement {} of the question", i + 1),
+        Source::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
+        Source::Model { model, .. } => format!("written by {}", safe::line(model)),
+        Source::Passage { at, rank } => format!("from the passage at rank {rank}{}", title(*at, list)),
+        Source::Feedback => "terms of the first passages".into(),
+    }
+}
+
+/// A passage's title, where the list holds it.
+fn title(at: PassageIx, list: &List) -> String {
+    let found = list.iter().find(|ranked| ranked.at == at);
+    found.map_or_else(String::new, |ranked| format!(", {}", safe::line(&ranked.passage.title)))
+}
+
+/// The text; of sentences copied by a model, those that stand in no passage are marked.
+fn sentences(added: &Added, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let by_model = matches!(added.source, Source::Model { .. });
+    if added.sentences.is_empty() || !by_model {
+        return paragraph(&added.text, "  ", width, Meaning::Text, theme);
+    }
+    let each = added.sentences.iter().flat_map(|(range, found)| {
+        let text = added.text.get(range.clone()).unwrap_or_default();
+        match found {
+            Some(at) => {
+                let text = format!("{text} [in the corpus{}]", title(*at, list));
+                paragraph(&text, "  ", width, Meaning::Text, theme)
+            }
+            None => paragraph(&format!("{text} [not in the passages]"), "  ", width, Meaning::Warn, theme),
+        }
+    });
+    each.collect()
+}

@@ -1,0 +1,97 @@
+//! One lane in all forms of one switch: marking a form gives it to the lane.
+//!
+//! May use: as `screens` says.
+
+pub mod draw;
+pub mod update;
+
+use tui_input::Input;
+
+use crate::engine::recipe::Switch;
+use crate::engine::{Recipe, Tally};
+use crate::tui::keymap::action::{Action, Context, Screen};
+use crate::tui::keymap::action::{Binding, bind};
+
+impl Screen {
+    /// One lane in all forms of one switch.
+    pub const TUNE: Screen = Screen("tune");
+}
+
+/// A lane being tuned.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Which switch.
+    pub switch: Switch,
+    /// The lane in all forms of that switch, the first one being off.
+    pub forms: Vec<Recipe>,
+    /// The marked form.
+    pub at: usize,
+    /// Over the whole question set, not this question alone.
+    pub over_set: bool,
+    /// The batch whose figures are shown.
+    pub number: u64,
+    /// What is known of each form.
+    pub tallies: Result<Vec<Tally>, String>,
+    /// No more figures will come.
+    pub ended: bool,
+    /// First line that is shown of what the form did.
+    pub scroll: usize,
+    /// A perspective being typed, to project toward.
+    pub typed: Option<Input>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            switch: Switch::Mmr,
+            forms: Vec::new(),
+            at: 0,
+            over_set: false,
+            number: 0,
+            tallies: Ok(Vec::new()),
+            ended: true,
+            scroll: 0,
+            typed: None,
+        }
+    }
+}
+
+/// In the order of the tabs.
+pub const SWITCHES: [Switch; 4] = [Switch::Mmr, Switch::Expand, Switch::Project, Switch::Diversify];
+
+/// The keys.
+pub const KEYS: &[Binding] = &[
+    bind(
+        Context::Tune,
+        &["<Tab>", "<Right>", "l"],
+        Action::NextSwitch,
+        "switch",
+        "go to the next switch: MMR, expansion, projection, diversifier",
+    ),
+    bind(Context::Tune, &["<S-Tab>", "<Left>", "h"], Action::PreviousSwitch, "", "go to the switch before"),
+    bind(Context::Tune, &["j", "<Down>"], Action::Down, "form", "give the lane the next form"),
+    bind(Context::Tune, &["k", "<Up>"], Action::Up, "", "give the lane the form before"),
+    bind(
+        Context::Tune,
+        &["o"],
+        Action::OverSet,
+        "over the set",
+        "measure over the question set, or on this question alone",
+    ),
+    bind(
+        Context::Tune,
+        &["="],
+        Action::TypePerspective,
+        "toward",
+        "project toward a perspective that you type",
+    ),
+    bind(Context::Toward, &["<Enter>"], Action::ApplyPerspective, "project", "project toward what was typed"),
+    bind(Context::Toward, &["<Esc>"], Action::Back, "cancel", "leave the projection as it was"),
+    bind(Context::Tune, &["<PageDown>", "<C-d>"], Action::PageDown, "scroll", "scroll what the form did"),
+    bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
+    bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Tune, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
+    bind(Context::Tune, &["R"], Action::Record, "", "record the session, or stop"),
+    bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
+    bind(Context::Tune, &[":"], Action::Palette, "", "find an action by its words"),
+];

@@ -1,0 +1,248 @@
+//! A lane in all forms of one switch: marking a form gives it to the lane.
+
+use crossterm::event::{Event, KeyEvent};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+
+use super::draw;
+use super::{SWITCHES, Tuning};
+use crate::engine::recipe::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+use crate::engine::{Batch, Reply};
+use crate::engine::{Recipe, Sweep};
+use crate::expand::Kind;
+use crate::project::Variant;
+use crate::tui::app::{App, Corpus};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::message::Effect;
+use crate::tui::page::Page;
+use crate::tui::screens::lanes::question;
+use crate::tui::screens::lanes::switches;
+use crate::tui::theme::Theme;
+
+/// λ of MMR, from off down; the paper's grid is .5 .75 .9 .95 .99.
+const LAMBDAS: [f32; 9] = [0.99, 0.95, 0.9, 0.8, 0.75, 0.5, 0.25, 0.1, 0.0];
+/// λ of the diversifiers.
+const WEIGHTS: [f32; 4] = [0.25, 0.5, 0.75, 1.0];
+
+/// One lane in all forms of one switch.
+pub struct Tune;
+
+impl Page for Tune {
+    fn screen(&self) -> Screen {
+        Screen::TUNE
+    }
+
+    fn context(&self, app: &App) -> Context {
+        if app.tuning.typed.is_some() { Context::Toward } else { Context::Tune }
+    }
+
+    fn opened_by(&self) -> Option<Action> {
+        Some(Action::Tune)
+    }
+
+    fn open(&self, app: &mut App) -> Vec<Effect> {
+        open(app)
+    }
+
+    fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
+        act(app, action)
+    }
+
+    fn edit(&self, app: &mut App, key: KeyEvent) -> Vec<Effect> {
+        edit(app, key)
+    }
+
+    fn line<'a>(&self, app: &'a mut App) -> Option<&'a mut Input> {
+        app.tuning.typed.as_mut()
+    }
+
+    fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
+        match reply {
+            Reply::Swept { number, tallies, ended } => {
+                if number == app.tuning.number {
+                    (app.tuning.tallies, app.tuning.ended) = (tallies, ended);
+                }
+                Ok(Vec::new())
+            }
+            other => Err(Box::new(other)),
+        }
+    }
+
+    fn embedded(&self, app: &mut App) -> Vec<Effect> {
+        measure(app)
+    }
+
+    fn settled(&self, app: &App) -> bool {
+        app.tuning.ended
+    }
+
+    fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+        draw::draw(app, theme, area, frame);
+    }
+}
+
+/// Opens the screen on the lane with the cursor.
+pub fn open(app: &mut App) -> Vec<Effect> {
+    question::read_line(app);
+    if app.question.text.is_empty() {
+        app.notice = Some("ask a question first; the lane's forms can then be compared on it".into());
+        return Vec::new();
+    }
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
+    app.screen = Screen::TUNE;
+    app.tuning = Tuning { over_set: app.tuning.over_set, ..Tuning::default() };
+    show(app, on.unwrap_or(Switch::Mmr))
+}
+
+/// An action while tuning.
+pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+    let place = SWITCHES.iter().position(|switch| *switch == app.tuning.switch).unwrap_or(0);
+    let page = usize::from(app.size.height / 2).max(1);
+    match action {
+        Action::NextSwitch => return show(app, SWITCHES[(place + 1) % SWITCHES.len()]),
+        Action::PreviousSwitch => return show(app, SWITCHES[(place + SWITCHES.len() - 1) % SWITCHES.len()]),
+        Action::Down => return mark(app, app.tuning.at + 1),
+        Action::Up => return mark(app, app.tuning.at.saturating_sub(1)),
+        Action::PageDown => app.tuning.scroll += page,
+        Action::PageUp => app.tuning.scroll = app.tuning.scroll.saturating_sub(page),
+        Action::OverSet => {
+            let questions = matches!(&app.corpus, Corpus::Open(opened) if !opened.questions.is_empty());
+            if !questions && !app.tuning.over_set {
+                app.notice = Some("there is no question set; give one with --questions FILE".into());
+                return Vec::new();
+            }
+            app.tuning.over_set = !app.tuning.over_set;
+            return measure(app);
+        }
+        Action::TypePerspective => {
+            let reason = app.lanes.get(app.lane).and_then(|lane| lane.recipe.base.unprojected());
+            if let Some(reason) = reason {
+                app.notice = Some(reason.into());
+                return Vec::new();
+            }
+            app.tuning.typed = Some(Input::default());
+        }
+        Action::ApplyPerspective => return project(app),
+        Action::Back if app.tuning.typed.is_some() => app.tuning.typed = None,
+        Action::Back => return app.leave(),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// A key that edits the perspective being typed.
+pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    if let Some(typed) = &mut app.tuning.typed {
+        typed.handle_event(&Event::Key(key));
+    }
+    Vec::new()
+}
+
+/// Projects the lane toward what was typed.
+fn project(app: &mut App) -> Vec<Effect> {
+    let typed = app.tuning.typed.take().unwrap_or_default();
+    let text = typed.value().trim();
+    let Some(lane) = app.lanes.get(app.lane).filter(|_| !text.is_empty()) else { return Vec::new() };
+    let variant = lane.recipe.switches.project.as_ref().map_or(Variant::PapPlus, |project| project.variant);
+    let mut recipe = lane.recipe.clone();
+    recipe.switches.project = Some(Project { variant, toward: Toward::Text(text.into()) });
+    let mut effects = switches::change(app, app.lane, recipe);
+    effects.extend(show(app, Switch::Project));
+    effects
+}
+
+/// Shows one switch's forms, the lane's own being marked.
+fn show(app: &mut App, switch: Switch) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let perspectives = app.question.perspectives.len();
+    let mut forms = forms(&lane.recipe, switch, perspectives);
+    if !forms.contains(&lane.recipe) {
+        forms.push(lane.recipe.clone());
+    }
+    app.tuning.at = forms.iter().position(|form| *form == lane.recipe).unwrap_or(0);
+    (app.tuning.switch, app.tuning.forms, app.tuning.scroll) = (switch, forms, 0);
+    measure(app)
+}
+
+/// Gives the lane the form at a place.
+fn mark(app: &mut App, at: usize) -> Vec<Effect> {
+    let Some(form) = app.tuning.forms.get(at).cloned() else { return Vec::new() };
+    (app.tuning.at, app.tuning.scroll) = (at, 0);
+    switches::change(app, app.lane, form)
+}
+
+/// Asks for the figures of all forms.
+pub fn measure(app: &mut App) -> Vec<Effect> {
+    let number = app.next_batch();
+    let tuning = &mut app.tuning;
+    tuning.number = number;
+    (tuning.tallies, tuning.ended) = (Ok(Vec::new()), false);
+    let questions = match &app.corpus {
+        Corpus::Open(opened) if tuning.over_set => opened.questions.clone(),
+        _ => vec![app.question.clone()],
+    };
+    let sweep = Sweep { forms: tuning.forms.clone(), questions, k: app.k, source: app.judgments.source };
+    vec![Effect::Batch(tuning.number, Batch::Sweep(sweep))]
+}
+
+/// The lane with one switch in all its forms, off first.
+fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
+    match switch {
+        Switch::Mmr => {
+            let norm = match recipe.switches.rerank {
+                Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
+                _ => Norm::Question,
+            };
+            let form = |lambda| with(recipe, |on| on.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
+            std::iter::once(with(recipe, |on| on.rerank = None)).chain(LAMBDAS.map(form)).collect()
+        }
+        Switch::Diversify => {
+            let mut forms = vec![with(recipe, |on| on.rerank = None)];
+            let methods = [Diversify::Xquad, Diversify::Pm2].into_iter().filter(|_| perspectives > 0);
+            for method in methods {
+                let form = |weight| with(recipe, |on| on.rerank = Some(Rerank::Diversify(method, weight)));
+                forms.extend(WEIGHTS.map(form));
+            }
+            forms
+        }
+        Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
+        Switch::Expand => {
+            let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.takes(*kind));
+            let forms = kinds.map(|kind| with(recipe, |on| on.expand = Some(kind)));
+            std::iter::once(with(recipe, |on| on.expand = None)).chain(forms).collect()
+        }
+        Switch::Project => projections(recipe, perspectives),
+    }
+}
+
+/// The recipe with other switches.
+fn with(recipe: &Recipe, change: impl FnOnce(&mut Switches)) -> Recipe {
+    let mut form = recipe.clone();
+    change(&mut form.switches);
+    form
+}
+
+/// Off, every variant toward the lane's perspective, then its own variant toward every other perspective.
+fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
+    let off = with(recipe, |on| on.project = None);
+    let (variant, toward) = match &recipe.switches.project {
+        Some(Project { variant, toward }) => (*variant, toward.clone()),
+        None if recipe.base.unprojected().is_some() || perspectives == 0 => return vec![off],
+        None if !recipe.base.scores_by(Variant::PapPlus) => {
+            (Variant::Pap, Toward::Perspective(perspectives.min(2) - 1))
+        }
+        None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
+    };
+    let form = |variant, toward: Toward| with(recipe, |on| on.project = Some(Project { variant, toward }));
+    let mut forms = vec![off];
+    let variants = Variant::ALL
+        .into_iter()
+        .filter(|variant| *variant != Variant::None && recipe.base.scores_by(*variant));
+    forms.extend(variants.map(|variant| form(variant, toward.clone())));
+    let others = (0..perspectives).map(Toward::Perspective).filter(|other| *other != toward);
+    forms.extend(others.map(|other| form(variant, other)));
+    forms
+}

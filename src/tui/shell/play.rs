@@ -1,0 +1,198 @@
+//! The interface without a terminal: a key script in, a frame out; or a session in, a film out. The clock is virtual: pauses end as
+//! soon as the script waits.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use crate::detect::Choice;
+use crate::engine::{Engine, Opening, Reply};
+use crate::tui::app::App;
+use crate::tui::app::Start;
+use crate::tui::draw::draw;
+use crate::tui::export::frame::Dump;
+use crate::tui::message::{Effect, Msg};
+use crate::tui::pages::settled;
+use crate::tui::script::{Size, Step};
+use crate::tui::session::{Replay, Session};
+use crate::tui::theme::Theme;
+use crate::tui::update::{refresh, update};
+
+/// A script or session that gave no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// The lanes and verdicts did not arrive in time.
+    #[error("not settled after {0:?}; give more with --timeout")]
+    Late(Duration),
+    /// The drawing failed.
+    #[error("the frame could not be drawn: {0}")]
+    Draw(String),
+}
+
+/// Hands an effect to the engine. Effects for the shell itself do nothing here.
+pub fn execute(engine: &Engine, effect: Effect) {
+    match effect {
+        Effect::Start { turn, plan, reach } => engine.start_run(turn, plan, reach),
+        Effect::Study(study) => engine.study(study),
+        Effect::Batch(number, batch) => engine.batch(number, batch),
+        Effect::Label(order) => engine.label(order),
+        Effect::StopBatch(number) => engine.stop_batch(number),
+        Effect::WaitQuiet { .. }
+        | Effect::UseDetector { .. }
+        | Effect::SaveFrame
+        | Effect::Record
+        | Effect::StopRecording
+        | Effect::Copy(_)
+        | Effect::Suspend
+        | Effect::Quit => {}
+    }
+}
+
+/// Sends the engine's replies to the interface; after the interface has ended, nowhere.
+pub fn reply_sender(send: Sender<Msg>) -> Arc<dyn Fn(Reply) + Send + Sync> {
+    Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
+}
+
+/// The options of an engine with another detector. A threshold belongs to the detector that it was fitted for.
+pub fn with_detector(opening: &Opening, choice: Choice, llm: Option<(String, String)>) -> Opening {
+    let llm = llm.or_else(|| opening.llm.clone());
+    Opening { detector: choice, llm, threshold: None, ..opening.clone() }
+}
+
+struct Player {
+    app: App,
+    engine: Engine,
+    opening: Opening,
+    send: Sender<Msg>,
+    messages: Receiver<Msg>,
+    /// Ends of pauses, delivered when the script waits.
+    quiet: Vec<Msg>,
+    ended: bool,
+}
+
+/// Plays a session and passes every new frame to `show`, with how long it lasts. All times come from the session, however long the
+/// work takes here.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn film(
+    start: Start,
+    session: &Session,
+    patience: Duration,
+    mut show: impl FnMut(&Dump, Duration),
+) -> Result<(), PlayError> {
+    let theme = start.theme();
+    let mut player = Player::begin(start, session.head.size);
+    let late = Instant::now() + patience;
+    player.settle(late).ok_or(PlayError::Late(patience))?;
+    Replay::filmed(session).onto(&mut player.app);
+    let mut last: Option<(Dump, Duration)> = None;
+    while let Some(replay) = &player.app.replay {
+        match replay.left(settled(&player.app)) {
+            Some(lasts) => {
+                let frame = frame(&player.app, theme)?;
+                match &mut last {
+                    Some((shown, so_far)) if *shown == frame => *so_far += lasts,
+                    _ if lasts.is_zero() => {}
+                    _ => {
+                        if let Some((frame, lasts)) = last.replace((frame, lasts)) {
+                            show(&frame, lasts);
+                        }
+                    }
+                }
+                player.take(Msg::Passed(lasts));
+            }
+            None => player.settle(late).ok_or(PlayError::Late(patience))?,
+        }
+    }
+    if let Some((frame, lasts)) = last {
+        show(&frame, lasts);
+    }
+    Ok(())
+}
+
+/// Plays a script and returns the last frame.
+///
+/// # Errors
+/// See [`PlayError`].
+pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
+    let theme = start.theme();
+    let mut player = Player::begin(start, size);
+    let late = Instant::now() + patience;
+    player.settle(late).ok_or(PlayError::Late(patience))?;
+    for step in script.iter().chain([&Step::Wait]) {
+        if player.ended {
+            break;
+        }
+        let msg = match step {
+            Step::Key(key) => Msg::Key(*key),
+            Step::Resize(size) => Msg::Resized(*size),
+            Step::Mouse(mouse) => Msg::Mouse(*mouse),
+            Step::Wait => {
+                player.settle(late).ok_or(PlayError::Late(patience))?;
+                continue;
+            }
+        };
+        player.take(msg);
+    }
+    frame(&player.app, theme)
+}
+
+/// Draws one frame.
+///
+/// # Errors
+/// The drawing failed.
+pub fn frame(app: &App, theme: Theme) -> Result<Dump, PlayError> {
+    let backend = TestBackend::new(app.size.width, app.size.height);
+    let mut terminal = Terminal::new(backend).map_err(|error| PlayError::Draw(error.to_string()))?;
+    // The state may have been changed by hand since its last message.
+    let mut app = app.clone();
+    refresh(&mut app);
+    terminal.draw(|frame| draw(&app, theme, frame)).map_err(|error| PlayError::Draw(error.to_string()))?;
+    Ok(Dump::of(terminal.backend().buffer().clone()))
+}
+
+impl Player {
+    fn begin(start: Start, size: Size) -> Self {
+        let (send, messages) = mpsc::channel();
+        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()));
+        let (app, opening) = (App::new(&start, size), start.opening);
+        Player { app, engine, opening, send, messages, quiet: Vec::new(), ended: false }
+    }
+
+    fn take(&mut self, msg: Msg) {
+        for effect in update(&mut self.app, msg) {
+            match effect {
+                Effect::WaitQuiet { turn, reach, .. } => {
+                    self.quiet.push(Msg::QuietPeriodEnded { turn, reach })
+                }
+                Effect::Quit => self.ended = true,
+                Effect::UseDetector { choice, llm } => {
+                    self.opening = with_detector(&self.opening, choice, llm);
+                    self.engine = Engine::start(self.opening.clone(), &reply_sender(self.send.clone()));
+                }
+                effect => execute(&self.engine, effect),
+            }
+        }
+    }
+
+    /// Handles messages until nothing is pending; `None` if that takes too long.
+    fn settle(&mut self, late: Instant) -> Option<()> {
+        loop {
+            // The later of two pauses covers the earlier one.
+            if let Some(pause) = self.quiet.pop() {
+                self.quiet.clear();
+                self.take(pause);
+            }
+            if self.ended || settled(&self.app) {
+                return Some(());
+            }
+            let left = late.checked_duration_since(Instant::now())?;
+            let msg = self.messages.recv_timeout(left).ok()?;
+            self.take(msg);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! The interface in a real terminal: events in, effects out, a frame after every burst of messages.
+
+use std::io::{self, Stdout};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::style::force_color_output;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+
+use super::Guard;
+use super::play::{self, PlayError, execute, reply_sender};
+use crate::engine::{Engine, Labelling, Reach, Reply, Turn};
+use crate::report::Rates;
+use crate::tui::app::App;
+use crate::tui::app::Start;
+use crate::tui::config::{Mouse, watch};
+use crate::tui::draw::draw;
+use crate::tui::export;
+use crate::tui::keymap::Screen;
+use crate::tui::message::{Effect, Msg, Recording};
+use crate::tui::pages::settled;
+use crate::tui::query_history::{HistoryWriter, PastQuery};
+use crate::tui::script::Size;
+use crate::tui::session::{Recorder, Replay, Session, unrecorded};
+use crate::tui::shell;
+use crate::tui::theme::Theme;
+use crate::tui::update::update;
+
+/// Messages handled before the next frame: a burst of keys or verdicts is drawn once.
+const BURST: usize = 256;
+
+/// SIGHUP: what a terminal that is gone means, whether the system sends the signal or not.
+const HANG_UP: i32 = 1;
+
+/// How the interface ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The user left.
+    Quit,
+    /// This signal asked the program to end. The program's exit code should be 128 plus its number.
+    Signal(i32),
+}
+
+/// Runs the interface until the user leaves or a signal arrives. Plays a session first if there is one, at the given pace (2.0 is
+/// twice as fast as it was recorded).
+///
+/// # Errors
+/// The terminal cannot be set up or drawn to.
+pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> {
+    let (send, messages) = mpsc::channel();
+    // Before the terminal is taken: a long session takes a while to prepare.
+    let replay = session.map(|(session, pace)| Replay::begin(session, pace));
+    let (guard, mut terminal) = Guard::take(start.config.mouse)?;
+    let signal = Arc::new(AtomicI32::new(0));
+    listen(send.clone(), Arc::clone(&signal));
+    listen_to_signals(send.clone(), Arc::clone(&signal))?;
+    let configured = send.clone();
+    watch(start.config_from.clone(), start.config.clone(), move |read| {
+        configured.send(Msg::Configured(read)).is_ok()
+    });
+    // The theme has already decided about colours, NO_COLOR included.
+    force_color_output(true);
+    let mut shell = Shell::new(start, replay, size_of(&terminal)?, send);
+    loop {
+        terminal.draw(|frame| draw(&shell.app, shell.theme, frame))?;
+        shell.save_query();
+        if shell.record_settled().is_err() {
+            continue;
+        }
+        for msg in shell.next(&messages) {
+            if shell.handle(msg, &mut terminal)?.is_continue() {
+                continue;
+            }
+            // Dropping `terminal` shows the cursor. That comes first: after Ctrl-S it could block in a terminal that was given back.
+            drop(terminal);
+            drop(guard);
+            let ended = match signal.load(Ordering::Relaxed) {
+                0 => Ended::Quit,
+                signal => Ended::Signal(signal),
+            };
+            let engine = shell.save_all();
+            // Everything is saved. From here on a signal ends the program at once.
+            drop(messages);
+            drop(engine);
+            return Ok(ended);
+        }
+    }
+}
+
+type Screenful = Terminal<CrosstermBackend<Stdout>>;
+
+fn size_of(terminal: &Screenful) -> io::Result<Size> {
+    let area = terminal.size()?;
+    Ok(Size { width: area.width, height: area.height })
+}
+
+/// Why a frame was not saved.
+#[derive(Debug, thiserror::Error)]
+enum SaveError {
+    #[error(transparent)]
+    Draw(#[from] PlayError),
+    #[error(transparent)]
+    Export(#[from] export::ExportError),
+}
+
+/// The state of the interface and everything that acts on its effects.
+struct Shell {
+    start: Start,
+    app: App,
+    theme: Theme,
+    mouse: Mouse,
+    engine: Engine,
+    /// Where an engine's replies go.
+    send: Sender<Msg>,
+    history: Option<HistoryWriter>,
+    /// The turn whose query was saved last.
+    saved: Turn,
+    recorder: Option<Recorder>,
+    rates: Rates,
+    clock: LabelClock,
+    pauses: Vec<Pause>,
+    /// When the last burst was taken.
+    before: Instant,
+}
+
+/// A pause in typing; when it ends, the plan of its turn is run this far.
+struct Pause {
+    ends: Instant,
+    turn: Turn,
+    reach: Reach,
+}
+
+impl Shell {
+    fn new(start: Start, replay: Option<Replay>, size: Size, send: Sender<Msg>) -> Self {
+        let failed = send.clone();
+        let history = start.history.as_ref().map(|history| {
+            history.writer(move |error| drop(failed.send(Msg::Saved(Err(error.to_string())))))
+        });
+        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()));
+        let mut app = App::new(&start, size);
+        if let Some(replay) = replay {
+            replay.onto(&mut app);
+        }
+        Shell {
+            theme: start.theme(),
+            mouse: start.config.mouse,
+            engine,
+            send,
+            history,
+            saved: app.turn,
+            recorder: None,
+            rates: Rates::default(),
+            clock: LabelClock::default(),
+            pauses: Vec::new(),
+            before: Instant::now(),
+            start,
+            app,
+        }
+    }
+
+    /// Waits for a message, the end of a pause or the next act of a replay, then takes whatever else is there.
+    fn next(&mut self, messages: &Receiver<Msg>) -> Vec<Msg> {
+        let now = Instant::now();
+        let pause = self.pauses.iter().map(|pause| pause.ends.saturating_duration_since(now)).min();
+        let act = self.app.replay.as_ref().and_then(|replay| replay.left(settled(&self.app)));
+        let wait = pause.into_iter().chain(act).min().unwrap_or(Duration::from_secs(3600));
+        let mut all = match messages.recv_timeout(wait) {
+            Ok(msg) => vec![msg],
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => vec![Msg::Terminated],
+        };
+        all.extend(messages.try_iter().take(BURST));
+        let now = Instant::now();
+        let ended = self.pauses.extract_if(.., |pause| pause.ends <= now);
+        all.extend(ended.map(|Pause { turn, reach, .. }| Msg::QuietPeriodEnded { turn, reach }));
+        let passed = now.saturating_duration_since(self.before);
+        self.before += passed;
+        all.extend(self.app.replay.as_ref().map(|_| Msg::Passed(passed)));
+        all
+    }
+
+    /// Updates the state and executes the effects. Breaks when the interface is to end.
+    fn handle(&mut self, msg: Msg, terminal: &mut Screenful) -> io::Result<ControlFlow<()>> {
+        let msg = self.completed(msg, terminal)?;
+        let (at, done) = (Instant::now(), self.recorder.is_some().then(|| msg.clone()));
+        let effects = update(&mut self.app, msg);
+        for effect in self.clock.time(&self.app, effects) {
+            if effect == Effect::Quit {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.execute(effect, terminal)?;
+        }
+        // Checked after the effects: the key that begins or ends a recording is no part of it.
+        if let (Some(recorder), Some(done)) = (&mut self.recorder, done)
+            && let Err(error) = recorder.take(&done, at)
+        {
+            self.recording_failed(&error);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Adds what only the shell knows to a message: rates, the terminal's size, the theme.
+    fn completed(&mut self, msg: Msg, terminal: &Screenful) -> io::Result<Msg> {
+        Ok(match msg {
+            Msg::Engine(Reply::Progress(progress)) => {
+                Msg::Progressed { progress, text: self.rates.text(progress, Instant::now()) }
+            }
+            Msg::Resized(_) => Msg::Resized(size_of(terminal)?),
+            Msg::Configured(Ok(config)) => {
+                self.theme.look = config.look;
+                self.mouse = config.mouse;
+                shell::capture_mouse(self.mouse)?;
+                Msg::Configured(Ok(config))
+            }
+            msg => msg,
+        })
+    }
+
+    fn execute(&mut self, effect: Effect, terminal: &mut Screenful) -> io::Result<()> {
+        match effect {
+            Effect::WaitQuiet { turn, reach, pause } => {
+                self.pauses.retain(|waiting| waiting.turn == turn);
+                self.pauses.push(Pause { ends: Instant::now() + pause, turn, reach });
+            }
+            // OSC 52, the terminal's own clipboard, works over SSH too.
+            Effect::Copy(text) => {
+                crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
+            }
+            Effect::SaveFrame => {
+                let saved = self.save_frame().map_err(|error| error.to_string());
+                update(&mut self.app, Msg::Saved(saved));
+            }
+            Effect::Record => {
+                let recording = match Recorder::begin(Path::new(""), &self.start, &self.app, Instant::now()) {
+                    Ok(began) => {
+                        let name = self.recorder.insert(began).name.clone();
+                        Recording::Began(name, unrecorded(&self.start, &self.app))
+                    }
+                    Err(error) => Recording::Failed(error.to_string()),
+                };
+                update(&mut self.app, Msg::Recorded(recording));
+            }
+            Effect::StopRecording => {
+                if let Some(ended) = self.recorder.take() {
+                    update(&mut self.app, Msg::Recorded(Recording::Ended(ended.name)));
+                }
+            }
+            Effect::Suspend => {
+                suspend(self.mouse)?;
+                // Draws everything anew. `clear` would ask the terminal for its cursor, and the listening thread would take the reply.
+                let area = terminal.size()?;
+                terminal.resize(Rect::new(0, 0, area.width, area.height))?;
+            }
+            Effect::UseDetector { choice, llm } => {
+                self.start.opening = play::with_detector(&self.start.opening, choice, llm);
+                self.engine = Engine::start(self.start.opening.clone(), &reply_sender(self.send.clone()));
+            }
+            effect => execute(&self.engine, effect),
+        }
+        Ok(())
+    }
+
+    /// Saves the frame under the first `parallax-N.svg` that is free.
+    fn save_frame(&self) -> Result<String, SaveError> {
+        let frame = play::frame(&self.app, self.theme)?;
+        let free = |n: &u32| !Path::new(&format!("parallax-{n}.svg")).exists();
+        let name = format!("parallax-{}.svg", (1..).find(free).unwrap_or(1));
+        export::write(Path::new(&name), &frame)?;
+        Ok(name)
+    }
+
+    /// Records that all results have arrived since the last frame.
+    fn record_settled(&mut self) -> Result<(), ()> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        let looked = recorder.look(&self.app, Instant::now());
+        looked.map_err(|error| self.recording_failed(&error))
+    }
+
+    fn recording_failed(&mut self, error: &io::Error) {
+        self.recorder = None;
+        update(&mut self.app, Msg::Recorded(Recording::Failed(error.to_string())));
+    }
+
+    /// Saves the query, once a turn and not while it is being typed.
+    fn save_query(&mut self) {
+        let app = &self.app;
+        if let (Some(writer), Some(history)) = (&self.history, &self.start.history)
+            && self.saved != app.turn
+            && !app.typing
+            && !app.question.text.is_empty()
+        {
+            self.saved = app.turn;
+            writer.save(PastQuery {
+                corpus: history.corpus.clone(),
+                question: app.question.text.clone(),
+                lanes: app.lanes.iter().map(|lane| lane.recipe.to_string()).collect(),
+            });
+        }
+    }
+
+    /// Saves the last query and whatever the engine still holds.
+    fn save_all(mut self) -> Engine {
+        self.save_query();
+        drop(self.history);
+        self.engine.write_down();
+        self.engine
+    }
+}
+
+/// How long the passage to be labelled has been on screen.
+#[derive(Default)]
+struct LabelClock {
+    /// Question and passage.
+    shown: Option<(String, String)>,
+    since: Option<Instant>,
+}
+
+impl LabelClock {
+    /// Adds to every label how long its passage was shown before.
+    fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
+        for effect in &mut effects {
+            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since)
+                && act.took.is_none()
+            {
+                act.took = u64::try_from(since.elapsed().as_millis()).ok();
+            }
+        }
+        let item = app.labelling.item().filter(|_| app.screen == Screen::LABELLING);
+        let shown = item.map(|item| (item.question.clone(), item.passage.id.clone()));
+        if shown != self.shown {
+            self.since = shown.as_ref().map(|_| Instant::now());
+            self.shown = shown;
+        }
+        effects
+    }
+}
+
+/// Turns the terminal's events into messages, on a thread that ends with the process.
+fn listen(send: Sender<Msg>, signal: Arc<AtomicI32>) {
+    thread::spawn(move || {
+        loop {
+            let msg = match event::read() {
+                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Msg::Key(key),
+                Ok(Event::Mouse(mouse)) => Msg::Mouse(mouse),
+                Ok(Event::Paste(text)) => Msg::Pasted(text),
+                Ok(Event::Resize(width, height)) => Msg::Resized(Size { width, height }),
+                Ok(_) => continue,
+                // The terminal is gone.
+                Err(_) => {
+                    signal.store(HANG_UP, Ordering::Relaxed);
+                    let _ = send.send(Msg::Terminated);
+                    return;
+                }
+            };
+            if send.send(msg).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Turns signals into messages, so that a signal to end gives the terminal back like any other end.
+///
+/// SIGWINCH is listened to here too: if the size changes together with a key, crossterm reports the key alone.
+#[cfg(unix)]
+fn listen_to_signals(send: Sender<Msg>, ending: Arc<AtomicI32>) -> io::Result<()> {
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT, SIGWINCH])?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let msg = match signal {
+                SIGCONT | SIGWINCH => Msg::Resized(Size { width: 0, height: 0 }),
+                _ => {
+                    ending.store(signal, Ordering::Relaxed);
+                    Msg::Terminated
+                }
+            };
+            // The receiver is gone, so the program is leaving: a second signal ends it even if something still runs.
+            if send.send(msg).is_err() && signal_hook::low_level::emulate_default_handler(signal).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn listen_to_signals(_: Sender<Msg>, _: Arc<AtomicI32>) -> io::Result<()> {
+    Ok(())
+}
+
+/// Gives the terminal back, sleeps, and takes it again on waking.
+#[cfg(unix)]
+fn suspend(mouse: Mouse) -> io::Result<()> {
+    shell::restore();
+    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+    shell::enter(mouse)
+}
+
+#[cfg(not(unix))]
+fn suspend(_: Mouse) -> io::Result<()> {
+    Ok(())
+}

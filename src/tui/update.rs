@@ -1,0 +1,298 @@
+//! What every message does to the state, and the effects it has. No input or output, no clock, no locks.
+
+use std::sync::Arc;
+
+use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
+
+use super::app::{App, Corpus, LaneState};
+use super::config::{Config, Problems};
+use super::keymap::{Action, Context, Screen};
+use super::message::{Effect, Msg};
+use super::pages::{PAGES, context, page};
+use super::screens::lanes::{figures, question, update as lanes};
+use super::screens::palette::Palette;
+use super::screens::palette::screen as palette;
+use super::session::record;
+use crate::engine::{Reply, Turn};
+use crate::report::safe;
+use crate::work::{Job, Progress};
+
+/// Applies a message to the state, works out what is drawn, and returns the effects for the shell to carry out.
+pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
+    let effects = match msg {
+        Msg::Key(key) if app.replay.is_some() => record::press(app, key, handle),
+        Msg::Mouse(_) | Msg::Pasted(_) if app.replay.is_some() => Vec::new(),
+        Msg::Passed(time) => record::pass(app, time, handle),
+        Msg::Recorded(what) => {
+            record::recorded(app, what);
+            Vec::new()
+        }
+        msg => handle(app, msg),
+    };
+    refresh(app);
+    effects
+}
+
+/// Works out everything that is drawn and depends on something that changed.
+pub fn refresh(app: &mut App) {
+    figures::refresh(app);
+    let page = page(app.screen);
+    page.refresh(app);
+    let below = page.context(app);
+    palette::refresh(app, below);
+}
+
+/// Applies a message that comes from a person or from a replay.
+fn handle(app: &mut App, msg: Msg) -> Vec<Effect> {
+    let effects = change(app, msg);
+    refresh(app);
+    effects
+}
+
+fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Key(key) => press(app, key),
+        Msg::Mouse(mouse) => point(app, mouse),
+        Msg::Pasted(text) => paste(app, &text),
+        Msg::Resized(size) => {
+            app.size = size;
+            lanes::keep_in_view(app);
+            Vec::new()
+        }
+        Msg::QuietPeriodEnded { turn, reach } => question::quiet(app, turn, reach),
+        Msg::Progressed { progress, text } => {
+            progressed(app, progress, text);
+            Vec::new()
+        }
+        Msg::Engine(reply) => take(app, reply),
+        Msg::Configured(read) => {
+            configured(app, read);
+            Vec::new()
+        }
+        Msg::Saved(saved) => {
+            app.notice = Some(match saved {
+                Ok(name) => format!("saved as {name}"),
+                Err(reason) => reason,
+            });
+            Vec::new()
+        }
+        Msg::Terminated => vec![Effect::Quit],
+        Msg::Passed(_) | Msg::Recorded(_) => Vec::new(),
+    }
+}
+
+/// Takes a changed configuration. A wrong one is reported and the old one stays.
+fn configured(app: &mut App, read: Result<Config, Problems>) {
+    app.notice = Some(match read {
+        Ok(config) => {
+            app.glyphs = config.glyphs;
+            // A replay keeps the keys and the layout of its session.
+            let (keys, layout) = match &mut app.replay {
+                Some(replay) => (&mut replay.keys, &mut replay.layout),
+                None => (&mut app.keys, &mut app.layout),
+            };
+            (*keys, *layout) = (config.keys, config.layout);
+            lanes::keep_in_view(app);
+            "the configuration was read again".into()
+        }
+        Err(problems) => problems.short(),
+    });
+}
+
+fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+    let here = context(app);
+    let action = app.keys.action(here, &key);
+    let at_once = matches!(action, Some(Action::Quit | Action::Suspend));
+    if !at_once && page(app.screen).hold(app, key) {
+        return Vec::new();
+    }
+    app.notice = None;
+    match action {
+        Some(action) => act(app, here, action),
+        None if here == Context::Palette => {
+            palette::edit(app, key);
+            Vec::new()
+        }
+        None => page(app.screen).edit(app, key),
+    }
+}
+
+/// Carries out an action.
+fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Quit => return vec![Effect::Quit],
+        Action::Suspend => return vec![Effect::Suspend],
+        Action::Palette => app.palette = Some(Palette::default()),
+        action if here == Context::Palette => {
+            let below = page(app.screen).context(app);
+            return match palette::act(app, action) {
+                Some(chosen) => act(app, below, chosen),
+                None => Vec::new(),
+            };
+        }
+        Action::Record => return record::record(app),
+        Action::SaveFrame => return vec![Effect::SaveFrame],
+        action => {
+            let opened = PAGES.into_iter().find(|page| page.opened_by() == Some(action));
+            let from_here = app.screen == Screen::LANES || action == Action::Help;
+            return match opened.filter(|_| from_here) {
+                Some(page) => page.open(app),
+                None => page(app.screen).act(app, action),
+            };
+        }
+    }
+    Vec::new()
+}
+
+fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
+    if matches!(mouse.kind, MouseEventKind::Up(_)) {
+        app.dragged = None;
+    }
+    match page(app.screen).point(app, mouse) {
+        Some(action) => {
+            let here = page(app.screen).context(app);
+            act(app, here, action)
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Inserts pasted text, as one safe line, at the cursor of the line being typed.
+fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+    let here = context(app);
+    // Only the part that can fit is looked at, however long the text.
+    let text = safe::line(&text.trim().chars().take(question::LONGEST + 1).collect::<String>());
+    let line = match &mut app.palette {
+        Some(palette) => Some(&mut palette.line),
+        None => page(app.screen).line(app),
+    };
+    let Some(line) = line else { return Vec::new() };
+    let before = line.value().chars().count();
+    let cut = question::insert(line, &text, question::LONGEST.saturating_sub(before));
+    let more = line.value().chars().count() > before;
+    if cut {
+        let what = if here == Context::Question { "question" } else { "line" };
+        app.notice = Some(format!("a {what} has at most {} characters", question::LONGEST));
+    }
+    match &mut app.palette {
+        Some(palette) => palette.at = 0,
+        None if more => return page(app.screen).pasted(app),
+        None => {}
+    }
+    Vec::new()
+}
+
+/// Takes one reply.
+fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
+    if turn(&reply).is_some_and(|turn| turn != app.turn) {
+        return Vec::new();
+    }
+    match reply {
+        Reply::Opened(opened) => {
+            app.jobs.clear();
+            app.notice = opened.notice.clone().or(app.notice.take());
+            app.judgments.decide_by(Arc::clone(&opened.rule));
+            app.corpus = Corpus::Open(opened);
+            if !app.line.value().trim().is_empty() {
+                // You can go on typing while lanes start.
+                return if app.typing { question::changed(app) } else { question::ask(app) };
+            }
+            question::complete(app);
+        }
+        Reply::OpenFailed(reason) => {
+            app.jobs.clear();
+            (app.settled, app.typing) = (true, false);
+            app.corpus = Corpus::Failed(reason);
+        }
+        // The shell, which has a clock, describes it with a rate.
+        Reply::Progress(progress) => progressed(app, progress, progress.job.name().to_owned()),
+        Reply::Embedded(done) => {
+            // Embedding is the only job once a corpus is open.
+            app.jobs.clear();
+            match done {
+                Ok(()) => return wake(app),
+                Err(reason) => {
+                    for lane in app.lanes.iter_mut().filter(|lane| waits(&lane.state)) {
+                        lane.state = LaneState::Failed(reason.clone(), None);
+                    }
+                }
+            }
+        }
+        Reply::LaneReady { lane, ranking, took, .. } => {
+            if let Some(lane) = app.lanes.get_mut(lane) {
+                // The cursor stays only if the list is the same.
+                if !lane.ranking.iter().map(|ranked| ranked.at).eq(ranking.iter().map(|ranked| ranked.at)) {
+                    (lane.selected, lane.top) = (0, 0);
+                }
+                (lane.ranking, lane.took, lane.state) = (ranking, took, LaneState::Ready);
+            }
+            lanes::keep_in_view(app);
+            return page(app.screen).changed(app);
+        }
+        Reply::LaneFailed { lane, reason, waits, .. } => {
+            if let Some(lane) = app.lanes.get_mut(lane) {
+                lane.state = LaneState::Failed(reason, waits);
+                lane.ranking = Default::default();
+            }
+        }
+        Reply::Verdict { judged, .. } => {
+            app.judgments.write(judged.at, judged.perspective, judged.known);
+            return page(app.screen).changed(app);
+        }
+        Reply::AboutVerdicts { text, .. } => app.notice = Some(text),
+        Reply::Settled { .. } => app.settled = true,
+        reply => return offer(app, reply),
+    }
+    Vec::new()
+}
+
+fn turn(reply: &Reply) -> Option<Turn> {
+    match reply {
+        Reply::LaneReady { turn, .. }
+        | Reply::LaneFailed { turn, .. }
+        | Reply::Verdict { turn, .. }
+        | Reply::AboutVerdicts { turn, .. }
+        | Reply::Settled { turn } => Some(*turn),
+        _ => None,
+    }
+}
+
+/// A long job made progress.
+fn progressed(app: &mut App, progress: Progress, text: String) {
+    // A late report of a count that was cancelled.
+    if progress.job == Job::Counting && (app.screen != Screen::BIAS || app.biasing.fields.is_some()) {
+        return;
+    }
+    // Jobs follow one another while a corpus opens; only embedding runs beside them.
+    app.jobs.retain(|(known, _)| known.job != progress.job && known.job == Job::Embedding);
+    app.jobs.push((progress, text));
+}
+
+fn waits(state: &LaneState) -> bool {
+    matches!(state, LaneState::Failed(_, Some(_)))
+}
+
+/// The corpus has its vectors: asks the lanes again that waited for them.
+fn wake(app: &mut App) -> Vec<Effect> {
+    let mut effects = page(app.screen).embedded(app);
+    if app.lanes.iter().any(|lane| waits(&lane.state)) {
+        effects.extend(question::again(app));
+    }
+    effects
+}
+
+/// Offers a reply to every screen, then presses the keys that the screen held back until this reply.
+fn offer(app: &mut App, mut reply: Reply) -> Vec<Effect> {
+    for page in PAGES {
+        match page.reply(app, reply) {
+            Ok(mut effects) => {
+                while let Some(key) = page.release(app) {
+                    effects.extend(press(app, key));
+                }
+                return effects;
+            }
+            Err(other) => reply = *other,
+        }
+    }
+    Vec::new()
+}

@@ -1,0 +1,328 @@
+//! Text: breaking it into lines of a width in columns, pieces that mean something, and the last touch to a frame.
+
+use std::ops::Range;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::report::marks::{Glyphs, Mark};
+use crate::report::safe;
+use crate::tui::theme::{Meaning, Theme};
+
+/// Paragraphs of plain words, wrapped.
+pub fn say(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let area = Rect { x: area.x + u16::from(area.width > 2), width: area.width.saturating_sub(2), ..area };
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let paragraph = safe::line(paragraph);
+        let rows = wrap(&paragraph, usize::from(area.width), usize::from(area.height));
+        if rows.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.extend(rows.into_iter().map(|row| Line::from(paragraph[row].to_owned())));
+    }
+    frame.render_widget(Paragraph::new(lines).style(theme.style(meaning)), area);
+}
+
+/// A piece of text with a meaning.
+pub fn span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
+    Span::styled(text.into(), theme.style(meaning))
+}
+
+/// A piece of a passage, whose characters stay as they are in ASCII too.
+pub fn of_passage(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
+    Span::styled(text.into(), theme.style(meaning).add_modifier(OWN))
+}
+
+/// A piece of a row before a theme gives it a style.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The characters, safe to draw.
+    pub text: String,
+    /// What it means; a later meaning is laid over the earlier ones.
+    pub meanings: Vec<Meaning>,
+    /// Whether its characters are a passage's own, which stay as they are in ASCII too.
+    pub own: bool,
+}
+
+/// A row of text that is worked out once and drawn in any theme.
+pub type Row = Vec<Piece>;
+
+/// A piece of text with a meaning.
+pub fn piece(text: impl Into<String>, meaning: Meaning) -> Piece {
+    Piece { text: text.into(), meanings: vec![meaning], own: false }
+}
+
+/// A piece of a passage, whose characters stay as they are in ASCII too.
+pub fn passage_piece(text: impl Into<String>, meaning: Meaning) -> Piece {
+    Piece { text: text.into(), meanings: vec![meaning], own: true }
+}
+
+/// A row in a theme's styles.
+pub fn line(row: &Row, theme: Theme) -> Line<'_> {
+    let span = |piece: &'_ Piece| {
+        let layers = piece.meanings.iter().map(|meaning| theme.style(*meaning));
+        let style = layers.fold(Style::default(), Style::patch);
+        (style, piece.own)
+    };
+    let spans = row.iter().map(|piece| {
+        let (style, own) = span(piece);
+        Span::styled(piece.text.as_str(), if own { style.add_modifier(OWN) } else { style })
+    });
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+/// Text wrapped below an indent, in rows.
+pub fn rows(text: &str, indent: &'static str, width: usize, meaning: Meaning) -> Vec<Row> {
+    let text = safe::line(text);
+    let rows = wrap(&text, width.saturating_sub(indent.len()).max(1), usize::MAX);
+    rows.into_iter().map(|row| vec![piece(indent, Meaning::Text), piece(&text[row], meaning)]).collect()
+}
+
+/// Text wrapped below an indent.
+pub fn paragraph(
+    text: &str,
+    indent: &'static str,
+    width: usize,
+    meaning: Meaning,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let text = safe::line(text);
+    let rows = wrap(&text, width.saturating_sub(indent.len()).max(1), usize::MAX);
+    let line = |row| Line::from(vec![Span::raw(indent), span(&text[row], meaning, theme)]);
+    rows.into_iter().map(line).collect()
+}
+
+/// The columns of a text, cluster by cluster, as a terminal draws it. The width of the whole string would be smaller where letters of
+/// two clusters can join (Arabic lam and alef).
+pub fn columns_of(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
+/// The lines of `text`, broken at spaces, and inside words that are wider than a line. Never more than `most` lines.
+pub fn wrap(text: &str, width: usize, most: usize) -> Vec<Range<usize>> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let (mut start, mut end, mut columns) = (0, 0, 0);
+    for (at, word) in words(text) {
+        let wide = columns_of(word);
+        let gap = usize::from(columns > 0);
+        if columns + gap + wide <= width {
+            if columns == 0 {
+                start = at;
+            }
+            (end, columns) = (at + word.len(), columns + gap + wide);
+            continue;
+        }
+        if columns > 0 {
+            lines.push(start..end);
+        }
+        (start, end, columns) = (at, at, 0);
+        for (i, cluster) in word.grapheme_indices(true) {
+            let wide = cluster.width();
+            if columns + wide > width && columns > 0 {
+                lines.push(start..end);
+                (start, columns) = (at + i, 0);
+            }
+            (end, columns) = (at + i + cluster.len(), columns + wide);
+            if lines.len() >= most {
+                break;
+            }
+        }
+        if lines.len() >= most {
+            break;
+        }
+    }
+    if columns > 0 {
+        lines.push(start..end);
+    }
+    lines.truncate(most);
+    lines
+}
+
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split(' ')
+        .scan(0, |at, word| {
+            let start = *at;
+            *at += word.len() + 1;
+            Some((start, word))
+        })
+        .filter(|(_, word)| !word.is_empty())
+}
+
+/// The beginning of `text` that fits `width` columns, ending in `…` if anything was cut.
+pub fn fit(text: &str, width: usize) -> String {
+    if columns_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut columns = 0;
+    for cluster in text.graphemes(true) {
+        let wide = cluster.width();
+        if columns + wide + 1 > width {
+            break;
+        }
+        out.push_str(cluster);
+        columns += wide;
+    }
+    if width > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Marks the cells of a passage's own characters for [`finish`], which keeps them in ASCII. No theme blinks.
+pub const OWN: Modifier = Modifier::RAPID_BLINK;
+
+/// Goes over every cell.
+pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
+    let ground = theme.ground();
+    for cell in &mut buffer.content {
+        if let Some((text, ground)) = ground {
+            cell.fg = if cell.fg == Color::Reset { text } else { cell.fg };
+            cell.bg = if cell.bg == Color::Reset { ground } else { cell.bg };
+        }
+        let own = cell.modifier.contains(OWN);
+        cell.modifier.remove(OWN);
+        if glyphs == Glyphs::Ascii
+            && let Some(glyph) = alone(cell.symbol())
+            && let Some(plain) = put_there(glyph).or_else(|| plain(glyph).filter(|_| !own))
+        {
+            cell.set_char(plain);
+        }
+    }
+}
+
+/// The one character of a cell.
+fn alone(symbol: &str) -> Option<char> {
+    let mut chars = symbol.chars();
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+/// The ASCII for what the explorer adds to a passage's characters: an ellipsis, and pictures of control characters.
+fn put_there(glyph: char) -> Option<char> {
+    match glyph {
+        '…' => Some('~'),
+        '\u{2400}'..='\u{2421}' | '\u{fffd}' => Some('?'),
+        _ => None,
+    }
+}
+
+/// The ASCII for a glyph of the explorer. The frame with the cursor keeps a line of its own, because there may be no colour.
+fn plain(glyph: char) -> Option<char> {
+    Some(match glyph {
+        '─' | '–' | '−' => '-',
+        '│' | '┤' | '├' => '|',
+        '┌' | '┐' | '└' | '┘' | '┬' | '┴' | '┼' => '+',
+        '━' => '=',
+        '┃' | '┏' | '┓' | '┗' | '┛' => '#',
+        '█' => '@',
+        '▒' => ':',
+        '▲' => 'Y',
+        '▼' => 'N',
+        '◆' | '●' | '■' | '★' | '□' => '#',
+        '◇' => '?',
+        '○' => 'o',
+        '◐' => '*',
+        '↑' => '^',
+        '↓' => 'v',
+        '←' => '<',
+        '→' | '▸' => '>',
+        '▏' => '|',
+        '✓' => 'y',
+        '✗' => 'n',
+        '·' => '.',
+        '×' => 'x',
+        '±' => '~',
+        '≠' => '#',
+        '“' | '”' => '"',
+        'α' => 'a',
+        'κ' => 'k',
+        'λ' => 'l',
+        'Δ' => 'D',
+        '•' => '*',
+        '\u{2800}' => ' ',
+        '\u{2801}'..='\u{28ff}' => '*',
+        _ => return None,
+    })
+}
+
+/// A range of a text, and what it means.
+pub type Highlight = (Range<usize>, Meaning);
+
+/// The text with the mark of its side before every piece of evidence, because without colours they look alike; and the ranges, moved.
+pub fn with_marks(text: &str, ranges: Vec<Highlight>, glyphs: Glyphs) -> (String, Vec<Highlight>) {
+    let mut put: Vec<(usize, String)> = Vec::new();
+    for (range, meaning) in &ranges {
+        if let Meaning::Evidence(mark) = meaning
+            && *mark != Mark::None
+        {
+            put.push((range.start, format!("{} ", mark.text(glyphs))));
+        }
+    }
+    put.sort_by_key(|(at, _)| *at);
+    let (mut whole, mut from) = (String::new(), 0);
+    for (at, mark) in &put {
+        whole.push_str(&text[from..*at]);
+        whole.push_str(mark);
+        from = *at;
+    }
+    whole.push_str(&text[from..]);
+    let now =
+        |at: usize| at + put.iter().filter(|(put, _)| *put < at).map(|(_, mark)| mark.len()).sum::<usize>();
+    let moved = ranges.into_iter().map(|(range, meaning)| (now(range.start)..now(range.end), meaning));
+    (whole, moved.collect())
+}
+
+/// A row of the text, cut where a highlight begins or ends.
+pub fn highlighted(text: &str, row: Range<usize>, marks: &[Highlight]) -> Row {
+    let mut cuts = vec![row.start, row.end];
+    for (range, _) in marks {
+        cuts.extend([range.start, range.end].into_iter().filter(|cut| row.contains(cut)));
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let pieces = cuts.windows(2).map(|cut| {
+        let over = marks.iter().filter(|(range, _)| range.start <= cut[0] && cut[1] <= range.end);
+        let meanings = std::iter::once(Meaning::Text).chain(over.map(|(_, meaning)| *meaning)).collect();
+        Piece { text: text[cut[0]..cut[1]].to_owned(), meanings, own: true }
+    });
+    pieces.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, width: usize) -> Vec<&str> {
+        wrap(text, width, usize::MAX).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_inside_words_that_are_too_wide() {
+        assert_eq!(lines("the bears paced", 9), ["the bears", "paced"]);
+        assert_eq!(lines("unbreakable", 4), ["unbr", "eaka", "ble"]);
+        assert_eq!(lines("", 4), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn wide_characters_count_two_columns() {
+        assert_eq!(lines("動物園は", 4), ["動物", "園は"]);
+        assert_eq!(fit("動物園は", 5), "動物…");
+    }
+
+    #[test]
+    fn no_width_panics_and_a_text_without_end_costs_only_the_lines_that_are_shown() {
+        let text = "x".repeat(1_000_000);
+        for width in 0..5 {
+            assert_eq!(wrap(&text, width, 3).len(), 3);
+            assert!(fit("動物園", width).width() <= width);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The rules of the house, read from the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use parallax::tui::keymap::TABLE;
+
+mod imports;
+mod words;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Rust files of a module of `src`, a folder or one file, by their path.
+fn sources(below: &str) -> Vec<(String, String)> {
+    let place = root().join("src").join(below);
+    if !place.is_dir() {
+        let file = place.with_extension("rs");
+        return vec![(format!("src/{below}.rs"), fs::read_to_string(&file).unwrap())];
+    }
+    let (mut found, mut open) = (Vec::new(), vec![place]);
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "src/{below} holds no Rust file");
+    found
+}
+
+/// The code of a line, without its comment.
+fn code(line: &str) -> &str {
+    line.split_once("//").map_or(line, |(code, _)| code)
+}
+
+/// Every line of code that names one of the crates, in a file that may not.
+fn trespasses(crates: &[&str], may: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in sources("").into_iter().filter(|(name, _)| !may(name)) {
+        for (i, line) in text.lines().enumerate() {
+            let words = code(line).split(|c: char| !c.is_alphanumeric() && c != '_');
+            if words.into_iter().any(|word| crates.contains(&word)) {
+                found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+fn none(found: &[String]) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_interface_knows_the_terminal() {
+    none(&trespasses(&["ratatui", "crossterm", "tui_input"], |name| name.starts_with("src/tui/")));
+}
+
+#[test]
+fn only_bm25_and_its_indexer_know_tantivy() {
+    let may = ["src/retrieve/bm25.rs", "src/retrieve/index.rs"];
+    none(&trespasses(&["tantivy"], |name| may.contains(&name)));
+}
+
+#[test]
+fn only_the_graph_knows_rten_and_only_networks_know_candle() {
+    none(&trespasses(&["rten", "rten_tensor"], |name| name == "src/encode/graph.rs"));
+    none(&trespasses(&["candle", "candle_core", "candle_nn", "gemm"], |name| {
+        name.starts_with("src/encode/family/") || name.starts_with("src/llm/local/")
+    }));
+}
+
+#[test]
+fn only_language_models_and_the_room_they_share_know_the_network() {
+    none(&trespasses(&["reqwest", "tokio", "rustls"], |name| {
+        name.starts_with("src/llm/") || name.starts_with("src/net/")
+    }));
+}
+
+#[test]
+fn only_its_own_room_knows_the_sdk_of_milvus() {
+    let mut found = trespasses(&["milvus"], |name| name.starts_with("src/remote/milvus/"));
+    // Its name is spelled out elsewhere: in features and in recipes. What is taken of the room is what opens it.
+    found.retain(|line| line.contains("milvus::") || line.contains("use milvus"));
+    found.retain(|line| {
+        !(line.starts_with("src/remote/mod.rs:") && line.contains("(milvus::Milvus::from_env("))
+    });
+    none(&found);
+}
+
+#[test]
+fn files_use_each_other_in_one_direction() {
+    let sources = imports::Sources::read();
+    let uses = sources.uses();
+    let rings: Vec<String> = imports::circles(&uses).iter().map(|ring| ring.join(" ↔ ")).collect();
+    none(&rings);
+}
+
+/// The layers of ARCHITECTURE.md, the lowest first: each line of its fenced block `layers` names the rooms of one layer.
+fn layers() -> Vec<Vec<String>> {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let block = page.split_once("```layers\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (block, _) = block.expect("ARCHITECTURE.md holds a block ```layers");
+    let rooms = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+    block.lines().rev().map(rooms).collect()
+}
+
+#[test]
+fn no_room_uses_a_room_above_it() {
+    let layers = layers();
+    let layer = |room: &str| layers.iter().position(|rooms| rooms.iter().any(|name| name == room));
+    let sources = imports::Sources::read();
+    let mut found = Vec::new();
+    for (file, targets) in sources.uses() {
+        let from = imports::room(file);
+        if matches!(from, "lib" | "main") {
+            continue;
+        }
+        let Some(own) = layer(from) else {
+            found.push(format!("{file}: no layer of ARCHITECTURE.md names `{from}`"));
+            continue;
+        };
+        for target in targets {
+            let to = imports::room(target);
+            if to != from && layer(to).is_none_or(|other| other >= own) {
+                found.push(format!("{file} uses {target}, which is not below it"));
+            }
+        }
+    }
+    none(&found);
+}
+
+#[test]
+fn there_are_few_files_and_none_is_long() {
+    let (src, tests) = (imports::count(&root().join("src")), imports::count(&root().join("tests")));
+    assert!(src.len() <= 320 && tests.len() <= 60, "{} and {}", src.len(), tests.len());
+    let lines: usize = src.iter().map(|(_, lines)| lines).sum();
+    assert!(lines / src.len() >= 200, "{} lines a file", lines / src.len());
+    let long = src.iter().filter(|(path, lines)| {
+        *lines > 500
+            && !fs::read_to_string(path).unwrap().lines().next().unwrap_or_default().contains("Long:")
+    });
+    let long: Vec<String> = long.map(|(path, lines)| format!("{}: {lines} lines", path.display())).collect();
+    none(&long);
+}
+
+#[test]
+fn retired_words_name_nothing() {
+    none(&words::names(&imports::Sources::read()));
+}
+
+#[test]
+fn prose_has_no_retired_word() {
+    let mut files = sources("");
+    for page in pages() {
+        files.push((page.display().to_string(), fs::read_to_string(&page).unwrap()));
+    }
+    for (path, _) in
+        imports::count(&root().join("tests")).into_iter().chain(imports::count(&root().join("benches")))
+    {
+        if !path.ends_with("house/words.rs") {
+            files.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+        }
+    }
+    none(&words::prose(root(), &files));
+}
+
+fn key_table() -> String {
+    let mut table = String::from("| where | keys | does |\n| --- | --- | --- |\n");
+    for binding in TABLE {
+        let place = binding.context.name();
+        let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{key}`")).collect();
+        table.push_str(&format!("| {place} | {} | {} |\n", keys.join(" "), binding.help));
+    }
+    table
+}
+
+#[test]
+fn the_actions_have_the_names_that_configurations_were_written_with() {
+    let mut names: Vec<String> = TABLE.iter().map(|line| line.action.name()).collect();
+    names.sort();
+    names.dedup();
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("action-names", names.join("\n"));
+    });
+}
+
+#[test]
+fn the_key_table_of_the_page_is_the_one_that_keys_are_dispatched_by() {
+    let page = fs::read_to_string(root().join("docs/keys.md")).expect("docs/keys.md");
+    let inside = page.split_once("<!-- keys -->").and_then(|(_, rest)| rest.split_once("<!-- /keys -->"));
+    let (inside, _) = inside.expect("docs/keys.md holds <!-- keys --> and <!-- /keys -->");
+    let table = key_table();
+    assert!(inside.trim() == table.trim(), "between the two comments of docs/keys.md belongs:\n\n{table}");
+}
+
+/// The pages: those in the first folder and in `docs`.
+fn pages() -> Vec<PathBuf> {
+    let folders =
+        [root().to_owned(), root().join("docs")].map(|folder| fs::read_dir(folder).expect("a folder"));
+    let files = folders.into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    files.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+}
+
+#[test]
+fn every_link_between_the_pages_leads_to_a_file() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !link.contains("://") {
+                let leads = page.parent().expect("a folder").join(file).exists();
+                assert!(leads, "{}: {link} leads nowhere", page.display());
+            }
+        }
+    }
+}
