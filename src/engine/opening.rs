@@ -13,7 +13,7 @@ use crate::detect::{
 };
 use crate::encode::{EmbedError, EncodeError, Encoder, Named, ReadyError, Vectors};
 use crate::input::{self, InputError};
-use crate::llm::{self, AT_ONCE, Chat, Job, Prompts, Recorded, Recording};
+use crate::llm::{self, AT_ONCE, BadEndpoint, Chat, Job, Prompts, Recorded, Recording};
 use crate::read;
 use crate::read::{Answers, Prompted, Reader};
 use crate::retrieve::RetrieveError;
@@ -87,9 +87,31 @@ pub enum SetupError {
     /// The detector could not be loaded.
     #[error(transparent)]
     Detector(#[from] DetectError),
-    /// The cache folder cannot be used.
-    #[error("{0}")]
-    Cache(String),
+    /// A folder below the data folder cannot be used.
+    #[error("{} cannot be used ({error}); make room there or name another folder with --data-dir", place.display())]
+    Folder {
+        /// The folder or file.
+        place: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Verdicts cannot be kept, not even in memory.
+    #[error("verdicts cannot be kept: {0}")]
+    Verdicts(#[from] rusqlite::Error),
+    /// The language model's address or file is not right.
+    #[error(transparent)]
+    Llm(#[from] BadEndpoint),
+    /// A language model behind a server was named, and no server may be contacted.
+    #[error("--offline: no language model behind a server is asked; leave --llm out, or --offline")]
+    Offline,
+    /// The detector is a language model and none was named.
+    #[error(
+        "the detector llm has no model to ask; give --llm URL and --llm-model NAME, or recorded replies with --replies FILE"
+    )]
+    NoModel,
+    /// The system gives no threads.
+    #[error("no threads for the models: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
 /// A part that is made when first asked for.
@@ -125,13 +147,9 @@ pub(super) type EncoderStore = Mutex<Vec<(Option<Named>, Arc<EncoderSlot>)>>;
 pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
     let Some((llm, model)) = &opening.llm else { return Ok(None) };
     if opening.offline && !llm.trim().starts_with("gguf:") {
-        return Err(SetupError::Cache(
-            "--offline: no language model behind a server is asked; leave --llm out, or --offline".into(),
-        ));
+        return Err(SetupError::Offline);
     }
-    llm::named(llm, model, opening.at_once.unwrap_or(AT_ONCE))
-        .map(Some)
-        .map_err(|error| SetupError::Cache(error.to_string()))
+    Ok(Some(llm::named(llm, model, opening.at_once.unwrap_or(AT_ONCE))?))
 }
 
 /// What writes expansions: recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid
@@ -168,17 +186,12 @@ fn of_model(recorded: Recorded, opening: &Opening) -> Recorded {
 /// # Errors
 /// The system gives no threads.
 pub fn model_threads() -> Result<rayon::ThreadPool, SetupError> {
-    rayon::ThreadPoolBuilder::new()
-        .thread_name(|i| format!("model-{i}"))
-        .build()
-        .map_err(|error| SetupError::Cache(format!("no threads for the models: {error}")))
+    Ok(rayon::ThreadPoolBuilder::new().thread_name(|i| format!("model-{i}")).build()?)
 }
 
-pub(super) fn unwritable(place: &Path, error: &std::io::Error) -> String {
-    format!(
-        "{} cannot be used ({error}); make room there or name another folder with --data-dir",
-        place.display()
-    )
+/// What a folder that cannot be used becomes.
+pub(super) fn unusable(place: &Path) -> impl Fn(std::io::Error) -> SetupError + '_ {
+    |error| SetupError::Folder { place: place.to_owned(), error }
 }
 
 /// Where the replies of models that read or judge answers are kept, in the data folder: a file a model.
@@ -304,10 +317,7 @@ pub(super) fn judges(
     let threads = rayon::ThreadPoolBuilder::new()
         .num_threads(detector.at_once().unwrap_or(AT_ONCE))
         .thread_name(|i| format!("judge-{i}"));
-    let threads = threads.build();
-    let threads =
-        threads.map_err(|error| SetupError::Cache(format!("no threads to ask for verdicts: {error}")))?;
-    Ok(Some(Judges { detector, model, threads }))
+    Ok(Some(Judges { detector, model, threads: threads.build()? }))
 }
 
 /// The replies that were named, then the model. What it says is recorded in a file of its own: what one model was asked is asked in
@@ -320,12 +330,7 @@ fn prompted(
     let (recorded, bytes) = match &opening.replies {
         Some(path) => (of_model(Recorded::read(path)?, opening), input::text(path)?),
         None if model.is_some() => (Recorded::default(), String::new()),
-        None => {
-            return Err(SetupError::Cache(
-                "the detector llm has no model to ask; give --llm URL and --llm-model NAME, or recorded replies with --replies FILE"
-                    .into(),
-            ));
-        }
+        None => return Err(SetupError::NoModel),
     };
     let name = model.as_ref().map_or_else(|| recorded.model(), |model| model.model()).to_owned();
     // A model of that name elsewhere may be another one; a file's name holds a hash of what it is.

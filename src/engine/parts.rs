@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::judge::MANY;
 use super::judgments::Shares;
-use super::opening::{EncoderSlot, Part, SetupError, loaded, refitted, unwritable};
+use super::opening::{EncoderSlot, Part, SetupError, loaded, refitted, unusable};
 use super::recipe::Recipe;
 use super::setup::{Setup, statements};
 use crate::annotate::{Decision, Key, text_hash};
@@ -93,12 +93,12 @@ impl Setup {
             if !place.exists() {
                 return Err(None);
             }
-            let cache = |error: std::io::Error| Some(SetupError::Cache(unwritable(&place, &error)));
-            let vectors = Vectors::open(&place, dimensions).map_err(cache)?;
+            let unusable = |error| Some(unusable(&place)(error));
+            let vectors = Vectors::open(&place, dimensions).map_err(unusable)?;
             if vectors.len() != self.corpus.len() {
                 // Cut short by somebody: it is made again.
                 drop(vectors);
-                fs::remove_file(&place).map_err(cache)?;
+                fs::remove_file(&place).map_err(unusable)?;
                 return Err(None);
             }
             Ok(Arc::new(vectors))
@@ -123,7 +123,7 @@ impl Setup {
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder).map_err(|error| SetupError::Cache(unwritable(folder, &error)))?;
+            fs::create_dir_all(folder).map_err(unusable(folder))?;
         }
         let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
         if self.vectors(model)?.is_none() {

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
     EncoderStore, Judges, MODELS, Opening, Part, SetupError, client, expansion_chat, judges, model_threads,
-    reader, unwritable,
+    reader, unusable,
 };
 use super::recipe::RunFile;
 use super::run_files::RunFiles;
@@ -137,7 +137,7 @@ impl Setup {
             corpus: Arc::new(corpus),
             questions,
             labels,
-            verdicts: Cache::open(&opening.data_dir).map_err(|error| SetupError::Cache(error.to_string()))?,
+            verdicts: Cache::open(&opening.data_dir)?,
             runs: RunFiles::default(),
             remotes: Remotes::new(opening.offline),
             chat,
@@ -238,16 +238,16 @@ pub fn index_terms(
         return Ok(());
     }
     let beside = place.with_extension("building");
-    let cache = |error: std::io::Error| SetupError::Cache(unwritable(&place, &error));
+    let unusable = unusable(&place);
     if beside.exists() {
-        fs::remove_dir_all(&beside).map_err(cache)?;
+        fs::remove_dir_all(&beside).map_err(&unusable)?;
     }
-    fs::create_dir_all(&beside).map_err(cache)?;
+    fs::create_dir_all(&beside).map_err(&unusable)?;
     TermIndex::build(&beside, corpus, on_progress, stop).map_err(|error| match error {
-        RetrieveError::Index(reason) => cache(std::io::Error::other(reason)),
+        RetrieveError::Index(reason) => unusable(std::io::Error::other(reason)),
         other => other.into(),
     })?;
-    replace_folder(&beside, &place).map_err(cache)
+    replace_folder(&beside, &place).map_err(&unusable)
 }
 
 /// The name of whoever is at the machine, as far as it can be a file's.

@@ -11,7 +11,9 @@ use crate::cli::job::{Meter, interrupted, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::library::Library;
 use crate::corpus::source::{Format, Source, Wanted};
-use crate::corpus::{BuildError, Census, Columns, Passage, PassageIx, Refused, Repeats, StoredCorpus};
+use crate::corpus::{
+    BuildError, Census, Columns, Corpus, Passage, PassageIx, Refused, Repeats, StoredCorpus,
+};
 use crate::engine::{Opening, Recipe, Setup, SetupError, index_terms};
 use crate::input::excerpt;
 use crate::report::safe;
@@ -68,7 +70,7 @@ pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
             Ok(interrupted())
         }
         added => {
-            added?;
+            print(library, &name, &added?)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -80,20 +82,23 @@ fn store(
     name: &str,
     meter: &Meter,
     stop: &Stop,
-) -> Result<(), SetupError> {
+) -> Result<Corpus, SetupError> {
     let show = |progress| meter.show(progress);
     let corpus = library.add(source, name, &show, stop)?;
     index_terms(library, &corpus, &show, stop)?;
+    Ok(corpus)
+}
+
+fn print(library: &Library, name: &str, corpus: &Corpus) -> anyhow::Result<()> {
     let about =
         library.stored()?.into_iter().find(|kept| kept.whole && kept.fingerprint == corpus.fingerprint);
     let about = about.and_then(|kept| kept.about).unwrap_or_default();
     let mut out = io::stdout().lock();
-    let printed = writeln!(out, "recognised  {}", safe::line(&about.recognised)).and_then(|()| {
-        writeln!(out, "passages    {}", thousands(corpus.len() as u64))?;
-        writeln!(out, "duplicates  {}", repeats(&about.repeats, &|ix| corpus.id(ix)))?;
-        writeln!(out, "open it     parallax --corpus {}", safe::line(name))
-    });
-    printed.map_err(|error| SetupError::Cache(error.to_string()))
+    writeln!(out, "recognised  {}", safe::line(&about.recognised))?;
+    writeln!(out, "passages    {}", thousands(corpus.len() as u64))?;
+    writeln!(out, "duplicates  {}", repeats(&about.repeats, &|ix| corpus.id(ix)))?;
+    writeln!(out, "open it     parallax --corpus {}", safe::line(name))?;
+    Ok(())
 }
 
 /// Reads the source as an import does, and stores nothing.

@@ -123,6 +123,8 @@ pub fn table(common: &Common, args: &Eval, folder: &Path) -> anyhow::Result<Opti
     notes.splice(0..0, bench.about(target));
     let mut first = tables.remove(0);
     first.notes.splice(0..0, notes);
+    // One caution is enough for all.
+    tables.iter_mut().for_each(|table| table.caution = None);
     first.further = tables;
     Ok(Some(first))
 }

@@ -109,7 +109,13 @@ fn caution(app: &App) -> Vec<String> {
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
     // Diversifiers use the verdicts whatever labels count. While labelling, the keys matter more.
     let chosen_by = |lane: &Lane| lane.recipe.switches.is_on(Switch::Diversify);
-    let count = !app.judgments.source.is_labels() || app.lanes.iter().any(chosen_by);
+    let count = match app.judgments.source {
+        source if source.is_labels() => false,
+        // Labels come first; the model's verdicts count where there are none.
+        LabelSource::Auto if opened.labelled || opened.by_hand => app.judged_by.by_model() > 0,
+        _ => true,
+    };
+    let count = count || app.lanes.iter().any(chosen_by);
     let shown = count && app.judgments.perspectives > 0 && app.screen != Screen::LABELLING;
     let Some(said) = opened.detector.as_deref().filter(|_| shown).map(safe::line) else { return Vec::new() };
     let key = app.key(context(app), Action::NextLabelSource);
