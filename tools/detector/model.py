@@ -24,12 +24,6 @@ def narrow(x):
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
 
 
-def narrow(x):
-    """The format that products are counted in."""
-    kind = x.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
-
-
 class Rows8(torch.autograd.Function):
     """Weights as int8 keeps them, one scale a row, but for the wide columns; the gradient goes through as if nothing had been rounded."""
 
@@ -106,10 +100,14 @@ def count_in_int8(m, how="all"):
 
 
 class Layer(nn.Module):
-    def __init__(self, d, heads, ff, eps, dropout):
+    """`heads` are the numbers of the attention heads that it has, out of `of`; `ff` its inner width."""
+
+    def __init__(self, d, heads, of, ff, eps, dropout):
         super().__init__()
-        self.heads = heads
-        self.q, self.k, self.v, self.o = (Linear(d, d) for _ in range(4))
+        self.heads, self.size = heads, d // of
+        self.some = None if len(heads) == of else torch.tensor(heads)
+        inner = len(heads) * self.size
+        self.q, self.k, self.v, self.o = Linear(d, inner), Linear(d, inner), Linear(d, inner), Linear(inner, d)
         self.ln1, self.ln2 = nn.LayerNorm(d, eps), nn.LayerNorm(d, eps)
         self.up, self.down = Linear(d, ff), Linear(ff, d)
         self.drop = nn.Dropout(dropout)
@@ -118,20 +116,22 @@ class Layer(nn.Module):
     def forward(self, x, bias, plain, real=None):
         """`real`: where in the padded batch the tokens of the flat `x` stand; the padding then costs nothing but in the attention."""
         if real is not None:
-            b, l, d = bias.shape[0], bias.shape[-1], x.shape[-1]
-            pad = lambda y: torch.zeros(b * l, d, dtype=y.dtype, device=y.device).index_copy(0, real, y)
+            b, l = bias.shape[0], bias.shape[-1]
+            pad = lambda y: torch.zeros(b * l, y.shape[-1], dtype=y.dtype, device=y.device).index_copy(0, real, y)
         else:
-            (b, l, d), pad = x.shape, lambda y: y
+            (b, l, _), pad = x.shape, lambda y: y
+        if self.some is not None and bias.shape[1] > 1:
+            bias = bias.index_select(1, self.some)
         y = Values8.apply(x, self.q.wide) if self.q.int8 else x
-        q, k, v = (pad(f(y, True)).view(b, l, self.heads, d // self.heads).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k, v = (pad(f(y, True)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
         if plain:
-            w = torch.softmax(q @ k.transpose(-1, -2) * ((d // self.heads) ** -0.5) + bias, -1)
+            w = torch.softmax(q @ k.transpose(-1, -2) * (self.size ** -0.5) + bias, -1)
             y = w @ v
         else:
             y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
-        y = y.transpose(1, 2).reshape(b, l, d)
+        y = y.transpose(1, 2).reshape(b, l, len(self.heads) * self.size)
         if real is not None:
-            y = y.reshape(b * l, d)[real]
+            y = y.flatten(0, 1)[real]
         x = self.ln1(x + self.drop(self.o(y)))
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
@@ -161,9 +161,10 @@ class Encoder(nn.Module):
         self.rel = nn.Embedding(cfg["relative_attention_num_buckets"], cfg["num_attention_heads"]) if mpnet else None
         self.ln = nn.LayerNorm(d, eps)
         self.drop = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(
-            Layer(d, cfg["num_attention_heads"], cfg["intermediate_size"], eps, dropout)
-            for _ in range(cfg["num_hidden_layers"]))
+        of = cfg["num_attention_heads"]
+        # a pruned model says which heads and how many inner units each layer has (prune.py)
+        shapes = cfg.get("pruned") or [{"heads": list(range(of)), "units": cfg["intermediate_size"]}] * cfg["num_hidden_layers"]
+        self.layers = nn.ModuleList(Layer(d, x["heads"], of, x["units"], eps, dropout) for x in shapes)
         self.plain, self.frozen = False, 0
 
     def freeze(self, layers):

@@ -715,6 +715,16 @@ def main():
                     group(it, "written" if k == "side" else "written-other", q["question"], 1.0, where,
                           extra={"two": side, "row": f"w{i}"})
 
+    # passages as the web has them, written for this and labelled by other readers; one question in five is kept aside
+    for x in (json.loads(l) for l in gzip.open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "web.jsonl.gz"), "rt", encoding="utf-8")):
+        st, t = [sentence(clean(s)) for s in x["statements"]], clean(" ".join(y for y in (x["text"], x["title"]) if y))
+        if not all(topic_ok(s, "web") for s in st) or not topic_ok(x["question"], "web") or not text_ok(t, "web"):
+            continue
+        where = "check" if zlib.crc32(x["question"].encode()) % 5 == 0 else "train"
+        label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[x["label"]]
+        group([(t, s, l) for s, l in zip(st, label)], "web", x["question"], 1.0, where,
+              extra={"two": x["label"], "row": f"web{gid[0]}", "register": x["register"]})
+
     # minimal pairs: the passages of a line are alike and take other sides, so the whole line is one group. One question in eight is
     # kept aside, by a sum over its words, so that it stays aside when more are written.
     lines = []

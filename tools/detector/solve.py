@@ -104,8 +104,9 @@ def main():
             return [inside(layer, x, told) for x, told in part]
     for n in range(a.shared, len(layers)):
         layer, goal = m.layers[n], want[layers[n]]
-        # a layer that follows its own neighbour has nothing to make up for
-        for name, feature, place in (("o", "y", "p"), ("down", "g", "h")) if layers[n] > layers[n - 1] + 1 else ():
+        # a whole layer that follows its own neighbour has nothing to make up for
+        less = layers[n] > layers[n - 1] + 1 or "pruned" in m.cfg
+        for name, feature, place in (("o", "y", "p"), ("down", "g", "h")) if less else ():
             to = [g[0] if name == "o" else g[1] for g in goal]
             now = read(layer, state)
             was = off([k[place].float() for k, _ in now[:held]], to[:held])
