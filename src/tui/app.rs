@@ -187,6 +187,8 @@ pub struct App {
     pub question: Question,
     /// Who made the statements.
     pub by: By,
+    /// The language of the question, if it is not English: no statements can be derived from it.
+    pub foreign: Option<&'static str>,
     /// Counts edits and toggles.
     pub turn: Turn,
     /// What is searched.
@@ -276,6 +278,7 @@ impl App {
             dragged: None,
             question: Question::default(),
             by: By::None,
+            foreign: None,
             turn: Turn::default(),
             corpus: Corpus::Opening,
             lanes: start.lanes.iter().cloned().map(Lane::new).collect(),

@@ -1,4 +1,4 @@
-//! Where the panes are. Drawing and the mouse both use it.
+//! The positions of the panes, for drawing and for the mouse.
 
 use ratatui::layout::{Position, Rect};
 
@@ -8,18 +8,18 @@ use super::widgets::text::wrap;
 use crate::report::safe;
 
 /// The most lanes shown side by side.
-const MOST: u16 = 6;
+const MAX_LANES: u16 = 6;
 
-/// The narrowest lane that dragging can make.
-const NARROWEST: u32 = 16;
+/// Dragging cannot make a lane narrower than this.
+const MIN_WIDTH: u32 = 16;
 
 /// The most rows of a notice.
-const NOTICE: usize = 3;
+const NOTICE_ROWS: usize = 3;
 
 /// The most rows of a replay's caption.
-const CAPTION: usize = 3;
+const CAPTION_ROWS: usize = 3;
 
-/// Columns at either side of the caption.
+/// Empty columns on either side of the caption.
 pub const CAPTION_MARGIN: u16 = 1;
 
 /// The panes of the terminal. A pane without room is empty.
@@ -29,32 +29,32 @@ pub struct Panes {
     pub question: Rect,
     /// The statements.
     pub statements: Rect,
-    /// The names of all lanes, where they do not fit side by side.
+    /// The names of all lanes, if the lanes do not fit side by side.
     pub tabs: Rect,
     /// The lanes that are shown.
     pub lanes: Vec<LanePanes>,
     /// The caption of a replay.
     pub caption: Rect,
-    /// Progress and notices.
+    /// Progress of jobs, and notices.
     pub status: Rect,
-    /// Keys.
+    /// The keys.
     pub footer: Rect,
-    /// Everything between header and footer, which a screen fills.
+    /// The area between header and footer, which a screen fills.
     pub body: Rect,
 }
 
 /// One lane's panes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LanePanes {
-    /// Which lane, from 0.
+    /// The index of the lane.
     pub lane: usize,
-    /// With its frame.
+    /// The lane with its frame.
     pub outer: Rect,
     /// Its passages.
     pub list: Rect,
     /// Its figures.
     pub figures: Rect,
-    /// Rows a passage takes.
+    /// Rows per passage.
     pub rows: u16,
 }
 
@@ -70,7 +70,7 @@ pub fn panes(app: &App) -> Panes {
     arrange(Rect::new(0, 0, app.size.width, app.size.height), app)
 }
 
-/// Arranges the panes of the explore screen in `area`.
+/// Arranges the panes in `area`.
 pub fn arrange(area: Rect, app: &App) -> Panes {
     let mut rest = area;
     let question = take_top(&mut rest, 1);
@@ -85,7 +85,7 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
-    let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MOST.min(count));
+    let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MAX_LANES.min(count));
     let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
     let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
     let width = |lane: usize| app.lanes.get(lane).map_or(Lane::WIDTH, |lane| lane.width);
@@ -108,20 +108,20 @@ pub fn progress(app: &App) -> String {
     app.jobs.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Rows that a notice or the progress of jobs needs.
+/// The number of rows that a notice or the progress of jobs needs.
 fn status_rows(app: &App, width: u16) -> u16 {
     let text = match &app.notice {
         Some(notice) => safe::line(notice),
         None if app.filtered() => return 1,
         None => progress(app),
     };
-    wrap(&text, usize::from(width).saturating_sub(1), NOTICE).len() as u16
+    wrap(&text, usize::from(width).saturating_sub(1), NOTICE_ROWS).len() as u16
 }
 
-/// Rows of a replay's captions: as many as the longest needs, so that nothing moves between captions.
+/// The number of rows for a replay's captions: as many as the longest needs, so that nothing moves between captions.
 fn caption_rows(replay: &Replay, width: u16) -> u16 {
     let width = usize::from(width.saturating_sub(2 * CAPTION_MARGIN));
-    let rows = replay.captions.iter().map(|words| wrap(&safe::line(words), width, CAPTION).len());
+    let rows = replay.captions.iter().map(|words| wrap(&safe::line(words), width, CAPTION_ROWS).len());
     rows.max().unwrap_or(0) as u16
 }
 
@@ -147,7 +147,7 @@ fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
         _ if many => 5,
         _ => 4,
     };
-    // A line separates passages and figures if there is room.
+    // If there is room, a line separates passages and figures.
     let ruled = u16::from(figures > 1);
     let figures = take_bottom(&mut inner, figures);
     take_bottom(&mut inner, ruled);
@@ -169,7 +169,7 @@ fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
     Rect { y: rest.y + rest.height, height: rows, ..*rest }
 }
 
-/// The lane and the passage, from 0, at a position.
+/// The lane and the passage at a position, by their indices.
 pub fn passage_at(panes: &Panes, app: &App, at: Position) -> Option<(usize, Option<usize>)> {
     let pane = panes.lanes.iter().find(|pane| pane.outer.contains(at))?;
     let row = pane.list.contains(at).then(|| usize::from((at.y - pane.list.y) / pane.rows.max(1)));
@@ -183,19 +183,19 @@ pub fn border_at(panes: &Panes, at: Position) -> Option<usize> {
     let pairs = panes.lanes.iter().zip(panes.lanes.iter().skip(1));
     let border =
         |x: u16, left: &LanePanes, right: &LanePanes| x + 1 == left.outer.right() || x == right.outer.x;
-    let found = |(left, right): &(&LanePanes, &LanePanes)| {
+    let hit = |(left, right): &(&LanePanes, &LanePanes)| {
         (left.outer.top()..left.outer.bottom()).contains(&at.y) && border(at.x, left, right)
     };
-    pairs.filter(found).map(|(left, _)| left.lane).next()
+    pairs.filter(hit).map(|(left, _)| left.lane).next()
 }
 
-/// The shares of two neighbouring lanes after their border was dragged to a column.
-pub fn dragged(panes: &Panes, app: &App, lane: usize, column: u16) -> Option<(u32, u32)> {
+/// The widths of two neighbouring lanes after their border was dragged to a column.
+pub fn drag_border(panes: &Panes, app: &App, lane: usize, column: u16) -> Option<(u32, u32)> {
     let place = panes.lanes.iter().position(|pane| pane.lane == lane)?;
     let (left, right) = (panes.lanes.get(place)?.outer, panes.lanes.get(place + 1)?.outer);
     let room = u32::from(left.width + right.width);
-    let most = room.checked_sub(NARROWEST).filter(|most| *most >= NARROWEST)?;
-    let wanted = (u32::from(column.saturating_sub(left.x)) + 1).clamp(NARROWEST, most);
+    let most = room.checked_sub(MIN_WIDTH).filter(|most| *most >= MIN_WIDTH)?;
+    let wanted = (u32::from(column.saturating_sub(left.x)) + 1).clamp(MIN_WIDTH, most);
     let both = app.lanes.get(lane)?.width + app.lanes.get(lane + 1)?.width;
     let width = (both * wanted).div_ceil(room);
     Some((width, both - width))

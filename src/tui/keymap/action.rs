@@ -331,3 +331,61 @@ pub(in crate::tui) const fn bind(
 ) -> Binding {
     Binding { context, keys, action, short, help }
 }
+
+/// Rows that several screens have, each with its keys written once.
+pub(in crate::tui) mod shared {
+    use super::{Action, Binding, Context, bind};
+
+    pub const fn down(context: Context, short: &'static str, help: &'static str) -> Binding {
+        bind(context, &["j", "<Down>"], Action::Down, short, help)
+    }
+
+    pub const fn up(context: Context, help: &'static str) -> Binding {
+        bind(context, &["k", "<Up>"], Action::Up, "", help)
+    }
+
+    pub const fn page_down(context: Context, short: &'static str, help: &'static str) -> Binding {
+        bind(context, &["<PageDown>", "<C-d>"], Action::PageDown, short, help)
+    }
+
+    pub const fn page_up(context: Context, help: &'static str) -> Binding {
+        bind(context, &["<PageUp>", "<C-u>"], Action::PageUp, "", help)
+    }
+
+    pub const fn first(context: Context, help: &'static str) -> Binding {
+        bind(context, &["g", "<Home>"], Action::First, "", help)
+    }
+
+    pub const fn last(context: Context, help: &'static str) -> Binding {
+        bind(context, &["G", "<End>"], Action::Last, "", help)
+    }
+
+    pub const fn next_lane(context: Context, help: &'static str) -> Binding {
+        bind(context, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", help)
+    }
+
+    pub const fn previous_lane(context: Context, help: &'static str) -> Binding {
+        bind(context, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", help)
+    }
+
+    pub const fn label_source(context: Context) -> Binding {
+        let help = "let other labels count: auto, model, gold, human";
+        bind(context, &["s"], Action::NextLabelSource, "labels", help)
+    }
+
+    pub const fn save_frame(context: Context) -> Binding {
+        bind(context, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture")
+    }
+
+    pub const fn record(context: Context) -> Binding {
+        bind(context, &["R"], Action::Record, "", "record the session, or stop")
+    }
+
+    pub const fn help(context: Context) -> Binding {
+        bind(context, &["?"], Action::Help, "keys", "show all keys")
+    }
+
+    pub const fn palette(context: Context) -> Binding {
+        bind(context, &[":"], Action::Palette, "", "find an action by its words")
+    }
+}

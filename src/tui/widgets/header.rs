@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
-use crate::detect::{LabelSource, foreign_question};
+use crate::detect::LabelSource;
 use crate::question::By;
 use crate::report::marks::Mark;
 use crate::report::safe;
@@ -14,16 +14,15 @@ use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::Panes;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::fit;
-use crate::tui::widgets::text::span;
+use crate::tui::widgets::text::{fit, span};
 
-/// What stands before the question line.
+/// The text before the question line.
 pub const NAME: &str = " parallax  ";
 
-/// From this width on, the question is cut rather than the labels that its figures use.
+/// From this width on, the question is cut so that the source of the labels stays visible.
 const NARROWEST: usize = 32;
 
-/// Draws question and statements.
+/// Draws the question and its statements.
 pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     question(app, theme, panes.question, frame);
     statements(app, theme, panes.statements, frame);
@@ -33,7 +32,7 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let room = usize::from(area.width);
     let name = if room >= 48 { NAME } else { " " };
     let value = safe::line(app.line.value());
-    // The description of the corpus gives way before the question does.
+    // The description of the corpus is shortened before the question is.
     let fits = |about: &String| name.width() + value.width().max(24) + 3 + about.width() <= room;
     let forms = about(app);
     let least = forms.last().filter(|_| !app.typing && room >= NARROWEST).cloned();
@@ -70,7 +69,8 @@ fn question(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-/// The corpus, k and whose judgments are on screen, longest form first. Every form names them, because all figures depend on them.
+/// The corpus, k and the source of the judgments, longest form first. Every form names k and the source, because all figures depend on
+/// them.
 fn about(app: &App) -> [String; 4] {
     let (k, source) = (app.k, app.judgments.source);
     let corpus = match &app.corpus {
@@ -86,7 +86,7 @@ fn about(app: &App) -> [String; 4] {
     ]
 }
 
-/// Whose judgments are on screen, in words, and shorter.
+/// The source of the judgments on screen: a long and a short form.
 fn judged_by(app: &App) -> (String, String) {
     let (shares, rule) = (app.judged_by, app.judgments.rule());
     let source = app.judgments.source;
@@ -100,11 +100,14 @@ fn judged_by(app: &App) -> (String, String) {
         return (format!("judged by {name}"), format!("labels: {source}"));
     }
     let words = safe::line(&shares.words(rule));
-    let name = match () {
-        () if shares.by_model() == shares.all() => fit(&safe::line(&rule.about.name), 24),
-        () if shares.gold == shares.all() => "gold labels".into(),
-        () if shares.human == shares.all() => "labels by hand".into(),
-        () => format!("{source}, {} of {} by the model", shares.by_model(), shares.all()),
+    let name = if shares.by_model() == shares.all() {
+        fit(&safe::line(&rule.about.name), 24)
+    } else if shares.gold == shares.all() {
+        "gold labels".into()
+    } else if shares.human == shares.all() {
+        "labels by hand".into()
+    } else {
+        format!("{source}, {} of {} by the model", shares.by_model(), shares.all())
     };
     let key = app.key(Context::Lanes, Action::Annotate);
     let words = match shares.gold == shares.all() && source == LabelSource::Auto && !key.is_empty() {
@@ -125,11 +128,11 @@ fn statements(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
     if count == 0 {
         let key = app.key(Context::Lanes, Action::EditStatements);
-        let text = match foreign_question(&question.text) {
+        let text = match app.foreign {
             Some(language) => format!(
-                " This question seems to be {language}, and rules make statements of English ones alone: press {key} to type them."
+                " This question seems to be {language}; statements can be derived from English questions only: press {key} to type them."
             ),
-            None => format!(" No rule makes statements of this question: press {key} to type them."),
+            None => format!(" No statements could be derived from this question: press {key} to type them."),
         };
         frame.render_widget(span(fit(&text, usize::from(area.width)), Meaning::Warn, theme), area);
         return;

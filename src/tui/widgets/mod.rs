@@ -1,8 +1,8 @@
-//! What several screens are made of: text, the lines above and below, and curves, which each have a number because they look alike without
-//! colours.
+//! Parts that several screens share: text, the lines at the top and the bottom, the mouse wheel, and numbered curves.
 //!
 //! May use: the state in `app`, keymap, layout, theme.
 
+use crossterm::event::{MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::symbols::Marker;
@@ -10,6 +10,7 @@ use ratatui::text::Span;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
 use super::app::App;
+use super::keymap::Action;
 use super::theme::{Meaning, Theme};
 use crate::report::marks::{Glyphs, Mark};
 use text::span;
@@ -18,12 +19,21 @@ pub mod footer;
 pub mod header;
 pub mod text;
 
+/// The action of the mouse wheel on a screen whose text scrolls.
+pub fn scrolled(mouse: MouseEvent) -> Option<Action> {
+    match mouse.kind {
+        MouseEventKind::ScrollDown => Some(Action::Down),
+        MouseEventKind::ScrollUp => Some(Action::Up),
+        _ => None,
+    }
+}
+
 /// The meaning of a curve and of its name in [`legend`].
 fn meaning(curve: usize) -> Meaning {
     Meaning::Side(Mark::Other(curve))
 }
 
-/// The curves' names with their numbers, for the title, where they hide nothing.
+/// The curves' names with their numbers, which distinguish them without colours. For the title, where they cover nothing.
 pub fn legend<'a>(
     names: impl Iterator<Item = String> + 'a,
     theme: Theme,
@@ -31,7 +41,7 @@ pub fn legend<'a>(
     names.enumerate().map(move |(i, name)| span(format!(" {} {name} ", i + 1), meaning(i), theme))
 }
 
-/// Draws the curves over an axis from `ends.0` to `ends.1`; the other goes from 0 to 1.
+/// Draws the curves. The x axis goes from `ends.0` to `ends.1`, the y axis from 0 to 1.
 pub fn draw(
     app: &App,
     theme: Theme,
@@ -41,7 +51,7 @@ pub fn draw(
     frame: &mut Frame<'_>,
 ) {
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
-    // Each curve's number is at a different point, because curves can end in the same one.
+    // Each number is at a different place along its curve, because several curves can end at the same point.
     let numbers = curves.iter().enumerate().filter_map(|(i, points)| {
         let apart = (points.len() / curves.len()).max(1);
         let point = points.iter().rev().nth(i * apart % points.len().max(1))?;

@@ -126,7 +126,7 @@ fn help(width: u16, height: u16) -> App {
     app
 }
 
-/// No rule turns it into statements.
+/// No statements can be derived from it.
 fn without_statements(width: u16, height: u16) -> App {
     let question = Question { text: "Who pays for zoos?".into(), ..Question::default() };
     let mut app = with_lists(empty(width, height), &PASSAGES, question);

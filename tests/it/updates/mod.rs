@@ -1,5 +1,6 @@
 //! Messages in, state and effects out.
 
+mod bound;
 mod turns;
 mod typing;
 

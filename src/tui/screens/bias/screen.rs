@@ -1,19 +1,17 @@
 //! Above, the sides that each lane favours; below, whose passages it returns.
 
-use std::sync::Arc;
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::{Inputs, Measured};
+use super::{Inputs, Measured, SideRow};
 use crate::corpus::store::{Field, NONE};
-use crate::engine::{Batch, Compared, EXAMPLE, Reply, Uneven, covered_sides, desired};
-use crate::measure::pir::{Crossed, Standing, crossed, distance, pooled, standings};
-use crate::report::marks::{share, signed};
+use crate::engine::{Batch, EXAMPLE, Reply};
+use crate::measure::pir::{Crossed, Standing, distance};
+use crate::report::marks::share;
 use crate::report::safe;
-use crate::tui::app::{App, Corpus, Lane, LaneState};
+use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
@@ -125,45 +123,17 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             app.biasing.over_set = !app.biasing.over_set;
             return ask(app);
         }
-        Action::NextLane | Action::PreviousLane => return lanes::act(app, action),
-        Action::NextLabelSource => {
-            let Some(again) = lanes::next_source(app) else { return Vec::new() };
-            let mut effects = ask(app);
-            // With other labels, more passages of the lanes may need judging.
-            effects.extend(again);
-            return effects;
-        }
-        Action::Back => return app.leave(),
-        _ => {}
+        action => return lanes::act_with_batch(app, action, ask),
     }
     Vec::new()
 }
 
-/// Updates the outcomes if anything that they depend on has changed.
+/// Recomputes the tables if anything that they depend on has changed.
 fn measure(app: &mut App) {
-    let done = app.comparing.questions.iter().flatten().count();
-    let judgments = &app.judgments;
-    let list = |lane: &Lane| (lane.state == LaneState::Ready, Arc::clone(&lane.ranking));
-    let inputs = Inputs {
-        set: app.biasing.over_set.then_some((app.comparing.number, done)),
-        judgments: (judgments.revision(), judgments.source),
-        question: app.question.clone(),
-        k: app.k,
-        lists: app.lanes.iter().map(list).collect(),
-    };
-    if app.biasing.measured.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-        return;
+    let inputs = Inputs::of(app);
+    if !app.biasing.measured.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
+        app.biasing.measured = Measured::of(app, inputs);
     }
-    let (compared, questions) = match &app.corpus {
-        _ if !app.biasing.over_set => (vec![app.compared()], vec![app.question.clone()]),
-        Corpus::Open(opened) => {
-            let outcomes = app.comparing.questions.iter().zip(&opened.questions);
-            let known = outcomes.filter_map(|(one, question)| Some((one.as_ref()?.as_ref().ok()?, question)));
-            known.map(|(one, question)| (one.clone(), question.clone())).unzip()
-        }
-        _ => (Vec::new(), Vec::new()),
-    };
-    app.biasing.measured = Measured { compared, questions, inputs: Some(inputs) };
 }
 
 fn has_set(app: &App) -> bool {
@@ -237,61 +207,21 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
     let inner = bordered(theme, format!(" sides in the first {k} · {what} "), area, frame);
     let wide = inner.width >= 70;
     let width = if wide { 20 } else { 12 };
-    let expected = measured.compared.first().is_some_and(|one| one.expected.is_some());
-    let covers = if app.biasing.over_set || expected { "▲only  ▼only  both none " } else { "covers" };
+    let covers = if measured.as_shares { "▲only  ▼only  both none " } else { "covers" };
     let covers = if wide { format!("{covers:<26}") } else { String::new() };
     let head = format!("  {:<width$}{covers}{:<7}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
-    for lane in 0..app.lanes.len() {
+    for (lane, row) in measured.sides.iter().enumerate().take(app.lanes.len()) {
         let mut spans = vec![Span::raw("  ")];
         spans.extend(name(app, theme, lane, width));
         if wide {
-            spans.push(Span::raw(format!("{:<26}", covered(app, measured, lane))));
+            spans.push(Span::raw(format!("{:<26}", row.covered)));
         }
-        let compared = &measured.compared;
-        let lean = |one: &Compared| match app.biasing.over_set {
-            true => one.lean(lane),
-            false => one.sides(lane).and_then(|_| one.lean(lane)),
-        };
-        let lean = mean(compared.iter().filter_map(lean));
-        let uneven: Vec<Uneven> = compared.iter().filter_map(|one| one.uneven(lane, k)).collect();
-        let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
-        let supports = compared.iter().filter_map(|one| one.supports.get(lane)).flatten();
-        let (none, of) = supports.fold((0, 0), |(none, of), set| {
-            (none + usize::from(set.is_none_or(|set| set.is_empty())), of + 1)
-        });
-        spans.push(Span::raw(format!(
-            "{:<7}{:<7}{:<7}{none}/{of}",
-            lean.map_or_else(|| "–".into(), |lean| signed(lean).trim().to_owned()),
-            shown(mean(uneven.iter().map(|one| one.rkl.value))),
-            shown(mean(uneven.iter().map(|one| one.awrf.value))),
-        )));
+        let SideRow { lean, rkl, awrf, no_side, .. } = row;
+        spans.push(Span::raw(format!("{lean:<7}{rkl:<7}{awrf:<7}{no_side}")));
         lines.push(Line::from(spans));
     }
     frame.render_widget(Paragraph::new(lines), inner);
-}
-
-/// Which sides the first k cover: in words for one question, as shares over the set.
-fn covered(app: &App, measured: &Measured, lane: usize) -> String {
-    let counts = covered_sides(&measured.compared, lane);
-    let all: f64 = counts.iter().sum();
-    // By the model's probabilities one question has shares too.
-    let expected = measured.compared.first().is_some_and(|one| one.expected.is_some());
-    if app.biasing.over_set || (expected && all > 0.0) {
-        let [a, b, c, d] = counts.map(|count| share(count / all.max(1.0)));
-        return if all == 0.0 { "–".into() } else { format!("{a:<7}{b:<7}{c:<5}{d}") };
-    }
-    let figures = measured.compared.first().and_then(|one| one.figures.get(lane)?.as_ref());
-    match (figures.filter(|figures| figures.is_measured()), counts.iter().position(|count| *count > 0.0)) {
-        (None, _) => "–".into(),
-        (Some(_), Some(place)) => ["▲ only", "▼ only", "both ▲ and ▼", "neither side"][place].to_owned(),
-        (Some(figures), None) => format!("{} of {} perspectives", figures.covered.len(), figures.first.len()),
-    }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let all: Vec<f64> = values.collect();
-    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
 /// Columns of a value's name.
@@ -308,10 +238,7 @@ const MARKED: f64 = 0.5;
 /// Draws the table of shares, and the matrix if any question asks for a value.
 fn values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
     let Some(field) = app.biasing.category(app.biasing.at) else { return };
-    let asked: Vec<Vec<usize>> = measured.questions.iter().map(|question| desired(field, question)).collect();
-    let counts: Vec<Vec<usize>> =
-        measured.compared.iter().map(|compared| compared.counts(app.lane, field)).collect();
-    let rows = crossed(&asked, &counts, field.values.len());
+    let rows = &measured.matrix;
     let tall = rows.len() as u16 + 3;
     let (table, matrix) = match (rows.is_empty(), area.width >= 110) {
         (true, _) => (area, Rect::ZERO),
@@ -328,7 +255,7 @@ fn values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut 
     };
     shares(app, theme, field, measured, table, frame);
     if !matrix.is_empty() {
-        retrieved(app, theme, field, &rows, matrix, frame);
+        retrieved(app, theme, field, rows, matrix, frame);
     }
 }
 
@@ -363,12 +290,7 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
     head.extend(lanes.clone().flat_map(|lane| name(app, theme, lane, LANE)));
     let mut lines = if low { Vec::new() } else { vec![tabs(app, theme)] };
     lines.push(Line::from(head));
-    let corpus = field.counts();
-    let of = |lane: usize| {
-        let counts: Vec<Vec<usize>> = measured.compared.iter().map(|one| one.counts(lane, field)).collect();
-        standings(&pooled(counts.iter().map(Vec::as_slice), corpus.len()), &corpus)
-    };
-    let all: Vec<Vec<Standing>> = lanes.map(of).collect();
+    let shown = measured.standings.get(lanes).unwrap_or_default();
     let room = usize::from(inner.height).saturating_sub(lines.len() + usize::from(!low)).max(1);
     // Scrolling stops when the last value is visible.
     let top = app.biasing.scroll.min(field.values.len().saturating_sub(room));
@@ -376,10 +298,12 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
         let part = share(*count as f64 / passages.max(1) as f64);
         let mut spans = vec![Span::raw(" "), span(padded(value, named), meaning(field, place), theme)];
         spans.push(Span::raw(format!("{part:<own$}")));
-        spans.extend(all.iter().flat_map(|lane| cell(theme, lane[place])));
+        spans.extend(
+            shown.iter().filter_map(|lane| lane.get(place)).flat_map(|standing| cell(theme, *standing)),
+        );
         lines.push(Line::from(spans));
     }
-    let far = all.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
+    let far = shown.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
     let hidden = field.values.len().saturating_sub(top + room);
     let label = if hidden > 0 { format!("distance (+{hidden})") } else { "distance".into() };
     let far = far.collect::<String>();

@@ -5,8 +5,7 @@
 pub mod screen;
 
 use crate::engine::Compared;
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
     /// The lanes over the question set.
@@ -18,26 +17,26 @@ impl Screen {
 pub struct Comparing {
     /// The batch whose outcome is shown.
     pub number: u64,
-    /// One a question of the set, once it is there.
+    /// The outcome of each question of the set, once it has arrived.
     pub questions: Vec<Option<Result<Compared, String>>>,
     /// The marked row, from 0.
     pub at: usize,
     /// How the rows are ordered.
     pub order: Order,
-    /// What is shown of the outcomes.
+    /// The figures shown.
     pub summary: Summary,
 }
 
-/// What the outcomes come to, worked out whenever one arrives or the lane with the cursor changes.
+/// The figures over all outcomes; recomputed when one arrives, or the lane under the cursor, k or the order changes.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// The questions' numbers in the order they are shown.
+    /// The indices of the questions in the order they are shown.
     pub rows: Vec<usize>,
     /// Each lane's figures over the questions.
     pub lanes: Vec<LaneSummary>,
-    /// Mean MRecall at 1 … k, a curve a lane; none until a question is done.
+    /// Mean MRecall at 1 … k, one curve per lane; empty until a question is done.
     pub curves: Vec<Vec<(f64, f64)>>,
-    /// The batch, questions done, lane with the cursor, lanes, k and order that this was worked out for.
+    /// The batch, questions done, lane under the cursor, lanes, k and order that this was computed from.
     inputs: Option<(u64, usize, usize, usize, usize, Order)>,
 }
 
@@ -50,9 +49,9 @@ pub struct LaneSummary {
     pub prec: String,
     /// Shares of the two-sided questions whose first k cover one side, the other, both, neither.
     pub sides: String,
-    /// Jaccard and RBO with the lane with the cursor.
+    /// Jaccard and RBO against the lane under the cursor.
     pub overlap: String,
-    /// The corrected p of the difference from that lane, or how many questions failed.
+    /// The corrected p of the difference from that lane, or the number of questions that failed.
     pub p: String,
 }
 
@@ -62,14 +61,14 @@ pub enum Order {
     /// As in the set.
     #[default]
     Set,
-    /// Where the lanes differ most, first.
+    /// Largest difference between the lanes first.
     Disagreement,
-    /// Where the lane with the cursor is worst, first.
+    /// Worst of the lane under the cursor first.
     Worst,
 }
 
 impl Comparing {
-    /// Whether the outcome of every question is there.
+    /// Whether the outcome of every question has arrived.
     pub fn ended(&self) -> bool {
         self.questions.iter().all(Option::is_some)
     }
@@ -84,12 +83,12 @@ pub const KEYS: &[Binding] = &[
         "open",
         "open the marked question with the same lanes",
     ),
-    bind(Context::Compare, &["j", "<Down>"], Action::Down, "", "go to the next question"),
-    bind(Context::Compare, &["k", "<Up>"], Action::Up, "", "go to the question before"),
-    bind(Context::Compare, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
-    bind(Context::Compare, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
-    bind(Context::Compare, &["g", "<Home>"], Action::First, "", "go to the first question"),
-    bind(Context::Compare, &["G", "<End>"], Action::Last, "", "go to the last question"),
+    shared::down(Context::Compare, "", "go to the next question"),
+    shared::up(Context::Compare, "go to the question before"),
+    shared::page_down(Context::Compare, "", "go a screen down"),
+    shared::page_up(Context::Compare, "go a screen up"),
+    shared::first(Context::Compare, "go to the first question"),
+    shared::last(Context::Compare, "go to the last question"),
     bind(
         Context::Compare,
         &["o"],
@@ -97,27 +96,9 @@ pub const KEYS: &[Binding] = &[
         "order",
         "order the questions as in the set, by disagreement, or worst first",
     ),
-    bind(
-        Context::Compare,
-        &["<Tab>", "<Right>", "l"],
-        Action::NextLane,
-        "lane",
-        "compare the lanes with the next one",
-    ),
-    bind(
-        Context::Compare,
-        &["<S-Tab>", "<Left>", "h"],
-        Action::PreviousLane,
-        "",
-        "compare the lanes with the one before",
-    ),
-    bind(
-        Context::Compare,
-        &["s"],
-        Action::NextLabelSource,
-        "labels",
-        "let other labels count: auto, model, gold, human",
-    ),
+    shared::next_lane(Context::Compare, "compare the others with the next lane"),
+    shared::previous_lane(Context::Compare, "compare the others with the lane before"),
+    shared::label_source(Context::Compare),
     bind(
         Context::Compare,
         &["<Esc>", "q", "c"],
@@ -125,8 +106,8 @@ pub const KEYS: &[Binding] = &[
         "back",
         "go back to the lanes; the comparison stops",
     ),
-    bind(Context::Compare, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Compare, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Compare, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Compare, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::save_frame(Context::Compare),
+    shared::record(Context::Compare),
+    shared::help(Context::Compare),
+    shared::palette(Context::Compare),
 ];

@@ -1,4 +1,4 @@
-//! The lanes over the question set: a row a question, and below it each lane's means, intervals, tests, curves and overlap.
+//! The lanes over the question set: one row per question; below, each lane's means, intervals, tests, curves and overlap.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -88,7 +88,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     ask(app)
 }
 
-/// An action on the screen.
+/// Performs an action.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let last = app.comparing.questions.len().saturating_sub(1);
     let page = usize::from(app.size.height / 2).max(1);
@@ -108,21 +108,13 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             };
             comparing.at = 0;
         }
-        Action::NextLane | Action::PreviousLane => return lanes::act(app, action),
-        Action::NextLabelSource => {
-            let again = lanes::next_source(app).unwrap_or_default();
-            let mut effects = ask(app);
-            effects.extend(again);
-            return effects;
-        }
-        Action::OpenQuestion => return question(app),
-        Action::Back => return app.leave(),
-        _ => {}
+        Action::OpenQuestion => return open_question(app),
+        action => return lanes::act_with_batch(app, action, ask),
     }
     Vec::new()
 }
 
-/// Asks for the outcome of every question.
+/// Requests the outcome of every question.
 pub fn ask(app: &mut App) -> Vec<Effect> {
     let number = app.next_batch();
     begin(app, number);
@@ -142,7 +134,7 @@ pub fn begin(app: &mut App, number: u64) {
 }
 
 /// Opens the marked question with the same lanes.
-fn question(app: &mut App) -> Vec<Effect> {
+fn open_question(app: &mut App) -> Vec<Effect> {
     let Some(row) = app.comparing.summary.rows.get(app.comparing.at).copied() else { return Vec::new() };
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
     let Some(question) = opened.questions.get(row) else { return Vec::new() };
@@ -155,7 +147,7 @@ fn question(app: &mut App) -> Vec<Effect> {
 /// Draws behind intervals and tests on screen; `eval` takes more.
 const DRAWS: usize = 400;
 
-/// Works the summary out, if an outcome has arrived or what it is compared with has changed.
+/// Recomputes the summary if an outcome has arrived or what is compared has changed.
 pub fn refresh(app: &mut App) {
     let comparing = &app.comparing;
     let done = comparing.questions.iter().flatten().count();
@@ -163,8 +155,8 @@ pub fn refresh(app: &mut App) {
     if comparing.summary.inputs == Some(inputs) {
         return;
     }
-    let all: Vec<&Compared> = comparing.questions.iter().flatten().flatten().collect();
-    let compared: Vec<&Compared> = all.into_iter().filter(|one| one.perspectives > 0).collect();
+    let all = comparing.questions.iter().flatten().flatten();
+    let compared: Vec<&Compared> = all.filter(|one| one.perspectives > 0).collect();
     app.comparing.summary = Summary {
         rows: rows(comparing, app.lane),
         lanes: lanes(app, &compared),
@@ -173,71 +165,114 @@ pub fn refresh(app: &mut App) {
     };
 }
 
-/// The questions' numbers in the order they are shown.
+/// The indices of the questions in the order they are shown.
 fn rows(comparing: &Comparing, lane: usize) -> Vec<usize> {
-    let mut rows: Vec<usize> = (0..comparing.questions.len()).collect();
-    let known = |i: &usize| comparing.questions[*i].as_ref().and_then(|compared| compared.as_ref().ok());
-    let value = |i: &usize| match comparing.order {
-        Order::Set => 0.0,
-        Order::Disagreement => known(i).map_or(f64::INFINITY, |compared| -compared.disagreement()),
-        Order::Worst => known(i)
-            .and_then(|compared| {
-                let k = compared.figures.get(lane)?.as_ref()?.k;
-                compared.at(lane, k)
-            })
-            .map_or(f64::INFINITY, |(recall, prec)| recall + prec),
+    let value = |outcome: &Option<Result<Compared, String>>| {
+        let known = outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
+        match comparing.order {
+            Order::Set => 0.0,
+            Order::Disagreement => known.map_or(f64::INFINITY, |compared| -compared.disagreement()),
+            Order::Worst => known
+                .and_then(|compared| {
+                    let k = compared.figures.get(lane)?.as_ref()?.k;
+                    compared.at(lane, k)
+                })
+                .map_or(f64::INFINITY, |(recall, prec)| recall + prec),
+        }
     };
-    rows.sort_by(|a, b| value(a).total_cmp(&value(b)).then(a.cmp(b)));
+    let values: Vec<f64> = comparing.questions.iter().map(value).collect();
+    let mut rows: Vec<usize> = (0..values.len()).collect();
+    // The sort is stable: questions of equal value keep the order of the set.
+    rows.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     rows
 }
 
-/// Each lane against the one with the cursor.
+/// One lane's values over the questions.
+struct LaneValues {
+    recalls: Vec<f64>,
+    precs: Vec<f64>,
+    /// Questions for which the lane has no list.
+    failed: usize,
+    /// See [`drawn_means`].
+    drawn: Option<Vec<f64>>,
+}
+
+impl LaneValues {
+    fn of(app: &App, compared: &[&Compared], lane: usize) -> Self {
+        let values = compared.iter().map(|one| one.at(lane, app.k).unwrap_or_default());
+        let (recalls, precs) = values.unzip();
+        let failed = compared.iter().filter(|one| one.figures.get(lane).is_none_or(Option::is_none)).count();
+        LaneValues { recalls, precs, failed, drawn: drawn_means(compared, lane) }
+    }
+
+    /// Mean MRecall with its interval, as text.
+    fn recall_text(&self) -> String {
+        if self.failed > 0 && self.failed == self.recalls.len() {
+            return "no list".into();
+        }
+        let recall = match &self.drawn {
+            Some(means) => {
+                Spread::of(&mut means.clone()).map(|spread| (spread.mean, spread.low, spread.high))
+            }
+            None => bootstrap_interval(&self.recalls, 0.95, DRAWS, 0)
+                .ok()
+                .map(|interval| (interval.mean, interval.low, interval.high)),
+        };
+        recall.map_or_else(
+            || "…".into(),
+            |(mean, low, high)| format!("{} ({}–{})", share(mean), share(low), share(high)),
+        )
+    }
+
+    /// Mean Prec, as text.
+    fn prec_text(&self) -> String {
+        if self.precs.is_empty() {
+            return "…".into();
+        }
+        share(self.precs.iter().sum::<f64>() / self.precs.len() as f64)
+    }
+
+    /// Whether the model's doubt leaves open which of two lanes covers more.
+    fn is_undecided_against(&self, other: &LaneValues) -> bool {
+        let both = self.drawn.as_ref().zip(other.drawn.as_ref());
+        let difference = both.and_then(|(one, other)| {
+            Spread::of(&mut one.iter().zip(other).map(|(one, other)| one - other).collect::<Vec<_>>())
+        });
+        difference.is_some_and(|difference| difference.holds_zero())
+    }
+}
+
+/// Each lane's figures, compared with the lane with the cursor.
 fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
-    let values = |lane: usize| -> Vec<(f64, f64)> {
-        compared.iter().map(|one| one.at(lane, app.k).unwrap_or_default()).collect()
-    };
-    let recalls = |lane: usize| -> Vec<f64> { values(lane).iter().map(|value| value.0).collect() };
-    let against = recalls(app.lane);
-    let others = (0..app.lanes.len()).filter(|lane| *lane != app.lane);
+    let all: Vec<LaneValues> = (0..app.lanes.len()).map(|lane| LaneValues::of(app, compared, lane)).collect();
+    let Some(against) = all.get(app.lane) else { return Vec::new() };
+    let others = all.iter().enumerate().filter(|(lane, _)| *lane != app.lane);
     let tested: Vec<(usize, f64)> = others
-        .filter_map(|lane| Some((lane, paired_randomisation(&recalls(lane), &against, DRAWS, 0).ok()?)))
+        .filter_map(|(lane, values)| {
+            Some((lane, paired_randomisation(&values.recalls, &against.recalls, DRAWS, 0).ok()?))
+        })
         .collect();
     let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
     let p = |lane: usize| {
         let place = tested.iter().position(|(tested, _)| *tested == lane)?;
         corrected.get(place).copied()
     };
-    let one = |lane: usize| {
-        let both = values(lane);
-        let failed = compared.iter().filter(|one| one.figures.get(lane).is_none_or(Option::is_none)).count();
-        let recall = match drawn_means(compared, lane) {
-            Some(mut means) => Spread::of(&mut means).map(|spread| (spread.mean, spread.low, spread.high)),
-            None => bootstrap_interval(&recalls(lane), 0.95, DRAWS, 0)
-                .ok()
-                .map(|interval| (interval.mean, interval.low, interval.high)),
-        };
-        let recall = recall.map_or_else(
-            || "…".into(),
-            |(mean, low, high)| format!("{} ({}–{})", share(mean), share(low), share(high)),
-        );
-        let recall = if failed == compared.len() && failed > 0 { "no list".to_owned() } else { recall };
-        let prec = if both.is_empty() {
-            "…".into()
-        } else {
-            share(both.iter().map(|value| value.1).sum::<f64>() / both.len() as f64)
-        };
-        let p = match failed {
-            0 if undecided(compared, lane, app.lane) => "open".into(),
+    let one = |(lane, values): (usize, &LaneValues)| LaneSummary {
+        recall: values.recall_text(),
+        prec: values.prec_text(),
+        sides: sides(compared, lane),
+        overlap: overlap(app, compared, lane),
+        p: match values.failed {
+            0 if lane != app.lane && values.is_undecided_against(against) => "open".into(),
             0 => p(lane).map_or_else(String::new, share),
             failed => format!("{failed} failed"),
-        };
-        LaneSummary { recall, prec, sides: sides(compared, lane), overlap: overlap(app, compared, lane), p }
+        },
     };
-    (0..app.lanes.len()).map(one).collect()
+    all.iter().enumerate().map(one).collect()
 }
 
-/// A lane's mean MRecall in every draw of the questions and of the model's verdicts; none where labels alone count. All lanes see the
-/// same draws.
+/// A lane's mean MRecall in every draw of the questions and of the model's verdicts; `None` if only labels count. All lanes see the same
+/// draws.
 fn drawn_means(compared: &[&Compared], lane: usize) -> Option<Vec<f64>> {
     if compared.is_empty() || compared.iter().all(|one| one.expected.is_none()) {
         return None;
@@ -254,15 +289,6 @@ fn drawn_means(compared: &[&Compared], lane: usize) -> Option<Vec<f64>> {
         drawn.sum::<f64>() / compared.len() as f64
     };
     Some((0..DRAWS).map(mean).collect())
-}
-
-/// Whether the model's doubt leaves open which of two lanes covers more.
-fn undecided(compared: &[&Compared], lane: usize, other: usize) -> bool {
-    let both = drawn_means(compared, lane).zip(drawn_means(compared, other));
-    let difference = both.and_then(|(one, other)| {
-        Spread::of(&mut one.iter().zip(other).map(|(one, other)| one - other).collect::<Vec<_>>())
-    });
-    lane != other && difference.is_some_and(|difference| difference.holds_zero())
 }
 
 fn overlap(app: &App, compared: &[&Compared], lane: usize) -> String {
@@ -305,8 +331,9 @@ fn curves(app: &App, compared: &[&Compared]) -> Vec<Vec<(f64, f64)>> {
 
 /// Columns of one lane in the table.
 const LANE: usize = 13;
-/// Columns that stay empty at the right of a column, and so may lie beyond the frame.
+/// The last columns of a cell are empty, so they may lie outside the frame.
 const GAP: usize = 5;
+
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let below = (app.lanes.len() as u16 + 3).max(10).min(body.height / 2);
@@ -321,7 +348,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-/// A row a question: MRecall and Prec of every lane.
+/// Draws one row per question: MRecall and Prec of every lane.
 fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let comparing = &app.comparing;
     let (done, all) = (comparing.questions.iter().flatten().count(), comparing.questions.len());
@@ -406,7 +433,7 @@ fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> 
     }
 }
 
-/// Means with intervals, sides covered, and how each lane differs from the one with the cursor.
+/// Draws means with intervals, sides covered, and how each lane differs from the one with the cursor.
 fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let k = app.k;
     let so_far = if app.comparing.ended() { "" } else { " so far" };
@@ -418,7 +445,7 @@ fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    // Columns that have no room are left out, the last ones first; none is cut.
+    // Columns without room are left out, the last ones first; none is cut.
     let width = usize::from(inner.width);
     let named = width.saturating_sub(2 + 15 + 5).clamp(8, 18);
     let rest = [15, 5, 24, 11, 8].into_iter().scan(2 + named, |used, columns| {
@@ -450,7 +477,7 @@ fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// MRecall of every lane over k.
+/// Draws MRecall of every lane over k.
 fn draw_curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut title = vec![span(" MRecall over k ", Meaning::Title, theme)];
     title.extend(widgets::legend((0..app.lanes.len()).map(|i| app.short_title(i, 14)), theme));

@@ -5,8 +5,7 @@
 pub mod screen;
 
 use crate::engine::detectors::DetectorOffer;
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 use crate::work::Progress;
 
 impl Screen {
@@ -47,8 +46,8 @@ pub const KEYS: &[Binding] = &[
         "use",
         "use the marked detector, or fetch it first",
     ),
-    bind(Context::Detectors, &["j", "<Down>"], Action::Down, "choose", "mark the next detector"),
-    bind(Context::Detectors, &["k", "<Up>"], Action::Up, "", "mark the detector before"),
+    shared::down(Context::Detectors, "choose", "mark the next detector"),
+    shared::up(Context::Detectors, "mark the detector before"),
     bind(
         Context::Detectors,
         &["<Esc>", "q", "D"],
@@ -56,8 +55,8 @@ pub const KEYS: &[Binding] = &[
         "back",
         "stop fetching, or go back to the lanes",
     ),
-    bind(Context::Detectors, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Detectors, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Detectors, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Detectors, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::save_frame(Context::Detectors),
+    shared::record(Context::Detectors),
+    shared::help(Context::Detectors),
+    shared::palette(Context::Detectors),
 ];

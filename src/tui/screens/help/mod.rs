@@ -4,8 +4,7 @@
 
 pub mod screen;
 
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
     /// The list of keys.
@@ -15,10 +14,10 @@ impl Screen {
 /// The keys.
 pub const KEYS: &[Binding] = &[
     bind(Context::Help, &["<Esc>", "q", "?"], Action::Back, "back", "go back"),
-    bind(Context::Help, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
-    bind(Context::Help, &["k", "<Up>"], Action::Up, "", "scroll up"),
-    bind(Context::Help, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
-    bind(Context::Help, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
-    bind(Context::Help, &["g", "<Home>"], Action::First, "", "go to the beginning"),
-    bind(Context::Help, &["G", "<End>"], Action::Last, "", "go to the end"),
+    shared::down(Context::Help, "scroll", "scroll down"),
+    shared::up(Context::Help, "scroll up"),
+    shared::page_down(Context::Help, "", "go a screen down"),
+    shared::page_up(Context::Help, "go a screen up"),
+    shared::first(Context::Help, "go to the beginning"),
+    shared::last(Context::Help, "go to the end"),
 ];

@@ -1,4 +1,4 @@
-//! One passage being labelled: who and how far, the question and its statements with their keys, the text, what is held of it.
+//! Draws one passage being labelled: progress, the question and its statements with their keys, the text, and the label so far.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -48,7 +48,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut above = vec![Line::from(span(fit(&about(labelling, annotation), width), Meaning::Muted, theme))];
     if let Some((figure, narrowing)) = &labelling.narrowing {
         let key = app.key(Context::Annotate, Action::NextFigure);
-        let text = format!(" {} · {key} another figure", narrowed(figure, narrowing));
+        let text = format!(" {} · {key} another figure", narrowing_text(figure, narrowing));
         above.push(Line::from(span(fit(&text, width), Meaning::Muted, theme)));
     }
     above.push(Line::from(span(
@@ -60,7 +60,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     if area.height > 16 {
         above.push(Line::default());
     }
-    let below = held(app, question, theme, width);
+    let below = label_lines(app, question, theme, width);
     let room = area.height.saturating_sub(above.len() as u16 + below.len() as u16);
     let top = Rect { height: (above.len() as u16).min(area.height), ..area };
     let bottom = Rect { y: area.bottom().saturating_sub(below.len() as u16).max(top.bottom()), ..area };
@@ -110,7 +110,7 @@ fn about(labelling: &Labelling, annotation: &AnnotationState) -> String {
 }
 
 /// `MRecall@5 of bm25, 24 of 79 questions: ± .21 (10) → ± .15 (20) → ± .12 now · ± .08 expected with 44`
-fn narrowed(figure: &str, Narrowing { labelled, of, widths, next }: &Narrowing) -> String {
+fn narrowing_text(figure: &str, Narrowing { labelled, of, widths, next }: &Narrowing) -> String {
     let mut text = format!("{}, {labelled} of {of} questions: ", safe::line(figure));
     match widths.split_last() {
         None => text += "an interval needs 4 labelled questions",
@@ -141,7 +141,7 @@ fn key(app: &App, question: &Question, i: usize) -> String {
     }
 }
 
-/// A line a statement: its key, its mark, whether it is chosen, what the model says.
+/// One line per statement: its key, its mark, whether it is chosen, and the model's probability.
 fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let labelling = &app.labelling;
     let row = |(i, statement): (usize, &String)| {
@@ -181,8 +181,8 @@ fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec
     question.perspectives.iter().enumerate().take(9).map(row).collect()
 }
 
-/// What is held of the passage: the label, whether it is on the disk, flag, note, evidence.
-fn held(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
+/// The label of the passage: whether it is on the disk, flag, note and evidence.
+fn label_lines(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let labelling = &app.labelling;
     let draft = &labelling.draft;
     let says = |i: &usize| draft.answers.get(&question.perspectives[*i]) == Some(&true);
@@ -194,13 +194,18 @@ fn held(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<
         _ => Mark::Several,
     };
     let written = labelling.held();
-    let state = match () {
-        () if labelling.saving.is_some() => "being written …",
-        () if labelling.in_conflict() => "two of your machines say different things: decide again",
-        () if draft.answers.is_empty() && written.skipped => "skipped",
-        () if draft.answers.is_empty() => "not labelled yet",
-        () if draft.answers == written.answers => "on the disk",
-        () => &format!("{} keeps it", app.key(Context::Annotate, Action::ApplyLabel)),
+    let state = if labelling.saving.is_some() {
+        "being written …"
+    } else if labelling.in_conflict() {
+        "two of your machines say different things: decide again"
+    } else if draft.answers.is_empty() && written.skipped {
+        "skipped"
+    } else if draft.answers.is_empty() {
+        "not labelled yet"
+    } else if draft.answers == written.answers {
+        "on the disk"
+    } else {
+        &format!("{} keeps it", app.key(Context::Annotate, Action::ApplyLabel))
     };
     let mut spans = vec![
         Span::raw(" "),
@@ -222,7 +227,7 @@ fn held(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<
     vec![Line::default(), Line::from(spans)]
 }
 
-/// The remark being typed, over the last line.
+/// Draws the note being typed over the last line.
 fn note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(typed) = &labelling.typed else { return };
     if area.height == 0 || area.width < 10 {

@@ -1,15 +1,14 @@
-//! Passages labelled by hand.
+//! The labelling screen: passages labelled by hand.
 
 pub mod draw;
 pub mod state;
 pub mod text;
 pub mod update;
 
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
-    /// Passages labelled by hand.
+    /// The labelling screen.
     pub const LABELLING: Screen = Screen("labelling");
 }
 
@@ -21,7 +20,7 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Annotate, &["0"], Action::LabelNone, "none", "it supports no side"),
     bind(Context::Annotate, &["<Space>"], Action::Skip, "skip", "pass it over for now"),
     bind(Context::Annotate, &["u"], Action::Undo, "undo", "take the last act back; without end"),
-    bind(Context::Annotate, &["?"], Action::Help, "keys", "show all keys"),
+    shared::help(Context::Annotate),
     bind(Context::Annotate, &["<Esc>", "q", "a"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Annotate, &["e"], Action::MarkEvidence, "evidence", "mark the words that show it"),
     bind(Context::Annotate, &["t"], Action::Note, "note", "write a remark"),
@@ -65,23 +64,17 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Annotate, &["<C-r>", "U"], Action::Redo, "redo", "do again what was taken back"),
     bind(Context::Annotate, &["l", "<Right>"], Action::NextPassage, "", "go to the next passage as it is"),
     bind(Context::Annotate, &["h", "<Left>"], Action::PreviousPassage, "", "go to the passage before"),
-    bind(Context::Annotate, &["j", "<Down>"], Action::Down, "", "scroll the text down"),
-    bind(Context::Annotate, &["k", "<Up>"], Action::Up, "", "scroll it up"),
-    bind(Context::Annotate, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Annotate, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Annotate, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::down(Context::Annotate, "", "scroll the text down"),
+    shared::up(Context::Annotate, "scroll it up"),
+    shared::save_frame(Context::Annotate),
+    shared::record(Context::Annotate),
+    shared::palette(Context::Annotate),
     bind(Context::Note, &["<Enter>"], Action::ApplyNote, "keep", "keep the remark"),
     bind(Context::Note, &["<Esc>"], Action::Back, "cancel", "leave it as it was"),
     bind(Context::Marking, &["l", "<Right>", "w"], Action::NextWord, "word", "go to the next word"),
     bind(Context::Marking, &["h", "<Left>", "b"], Action::PreviousWord, "", "go to the word before"),
-    bind(Context::Marking, &["j", "<Down>"], Action::Down, "sentence", "go to the next sentence"),
-    bind(
-        Context::Marking,
-        &["k", "<Up>"],
-        Action::Up,
-        "",
-        "go to the beginning of the sentence, or the one before",
-    ),
+    shared::down(Context::Marking, "sentence", "go to the next sentence"),
+    shared::up(Context::Marking, "go to the beginning of the sentence, or the one before"),
     bind(
         Context::Marking,
         &["v", "<Space>"],

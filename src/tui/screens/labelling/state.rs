@@ -1,4 +1,4 @@
-//! What the annotate screen knows: the annotation with its passages, which of them is shown, and what is being decided of it.
+//! The state of the labelling screen: the annotation with its passages, the passage shown, and the decision being made.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -16,56 +16,56 @@ use crate::question::Question;
 use crate::report::marks::Glyphs;
 use crate::tui::widgets::text::Row;
 
-/// Passages being labelled by hand.
+/// The state of the labelling screen.
 #[derive(Clone, Debug, Default)]
 pub struct Labelling {
-    /// What lies before the annotator; none while it is fetched.
+    /// The passages to label with their history; `None` until they have arrived.
     pub annotation: Option<Result<Box<AnnotationState>, String>>,
-    /// The passages by their places on the annotation, in the order they come.
+    /// The order of the passages, as indices into the annotation's items.
     pub queue: Vec<usize>,
-    /// The one shown, by its place in the queue.
+    /// The passage shown, as an index into the queue.
     pub at: usize,
-    /// What is held of it, or being decided.
+    /// Its label as it is being decided.
     pub draft: View,
-    /// An act is on its way to the disk; whether the next passage is shown after it.
+    /// Set while a decision is being written: whether the next passage is shown afterwards.
     pub saving: Option<bool>,
-    /// Keys pressed while it is: they are pressed after it, whatever they mean then.
+    /// Keys pressed meanwhile; they are handled once it is written.
     pub ahead: VecDeque<KeyEvent>,
-    /// In which order the passages come.
+    /// The order of the passages.
     pub order: Order,
-    /// Lane, rank and the model's verdict are hidden.
+    /// Whether lane, rank and the model's verdict are hidden.
     pub blind: bool,
-    /// The batch that asks the model, and what it said of each passage so far.
+    /// The batch that asks the model.
     pub number: u64,
-    /// Probabilities by passage and statement.
+    /// The model's probabilities by passage and statement, as far as they have arrived.
     pub scored: Vec<Option<Vec<Option<f32>>>>,
-    /// The passages that take a side for the model, unclear which.
+    /// The passages that take a side, by the model, but it is unclear which.
     pub unclear: HashSet<usize>,
-    /// First line of the text that is shown.
+    /// The first visible line of the text.
     pub scroll: usize,
-    /// The guidelines are shown in place of the passage.
+    /// Whether the guidelines are shown instead of the passage.
     pub guide: bool,
-    /// A note being typed.
+    /// The note being typed.
     pub typed: Option<Input>,
-    /// Evidence being marked.
+    /// The evidence being marked.
     pub marking: Option<Marking>,
-    /// How far the annotator is, after the last act.
+    /// The annotator's progress.
     pub pace: Pace,
-    /// How many passages of a lane count.
+    /// The number of passages of a lane that count.
     pub k: usize,
-    /// The figure whose interval is shown, counted through lanes and measures.
+    /// The figure whose interval is shown: an index over lanes and measures.
     pub figure: usize,
-    /// Its name, and how its interval narrows, after the last act; none unless the questions were drawn.
+    /// The figure's name and how its interval narrows; `None` unless the questions were drawn at random.
     pub narrowing: Option<(String, Narrowing)>,
-    /// Agreement with every other annotator, after the last act.
+    /// The agreement with every other annotator.
     pub agreement: Vec<(String, Agreement)>,
-    /// Evidence that was marked before the label was given.
+    /// Evidence that was marked before the label was decided.
     pub marked: Option<String>,
-    /// What is shown of the passage.
+    /// The text as it is drawn.
     pub text: LabelText,
 }
 
-/// The passage with its evidence, or the guidelines, worked out for one width.
+/// The passage with its evidence, or the guidelines, laid out for one width.
 #[derive(Clone, Debug, Default)]
 pub struct LabelText {
     /// The rows, from the title on.
@@ -73,7 +73,7 @@ pub struct LabelText {
     pub(super) inputs: Option<Inputs>,
 }
 
-/// What the rows depend on.
+/// The inputs of the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Inputs {
     pub item: Option<(String, String)>,
@@ -89,16 +89,16 @@ pub(super) struct Inputs {
 /// Words of the passage being marked as evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marking {
-    /// The words, as bytes of the text.
+    /// The words, as byte ranges of the text.
     pub words: Vec<Range<usize>>,
     /// The word with the cursor.
     pub at: usize,
-    /// Where the evidence begins, once that was said.
+    /// The word that the evidence begins with, once it is chosen.
     pub from: Option<usize>,
 }
 
 impl Marking {
-    /// The bytes that are marked now.
+    /// The byte range that is marked.
     pub fn range(&self) -> Range<usize> {
         let from = self.from.unwrap_or(self.at);
         let (first, last) = (from.min(self.at), from.max(self.at));
@@ -107,21 +107,21 @@ impl Marking {
     }
 }
 
-/// How far the annotator is.
+/// An annotator's progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Passages labelled for every statement.
     pub done: usize,
-    /// Passages passed over.
+    /// Passages skipped.
     pub skipped: usize,
-    /// Passages in all.
+    /// All passages.
     pub all: usize,
-    /// Half of the labels took no longer than this, in milliseconds.
+    /// The median time per label in milliseconds.
     pub median: Option<u64>,
 }
 
 impl Labelling {
-    /// The annotation, once it is there.
+    /// The annotation, once it has arrived.
     pub fn open(&self) -> Option<&AnnotationState> {
         self.annotation.as_ref()?.as_deref().ok()
     }
@@ -137,29 +137,29 @@ impl Labelling {
         annotation.questions.iter().find(|question| question.text == item.question)
     }
 
-    /// What the annotator holds of it, as written down.
+    /// The annotator's label of the passage shown, as written to the journal.
     pub fn held(&self) -> View {
         self.queue.get(self.at).and_then(|place| self.view(*place)).cloned().unwrap_or_default()
     }
 
-    /// Whether two machines of this annotator say different things of it.
+    /// Whether two machines of this annotator have different labels of it.
     pub fn in_conflict(&self) -> bool {
         let Some((item, annotation)) = self.item().zip(self.open()) else { return false };
         let key = item.key(&annotation.by);
         annotation.history.heads(&key).len() > 1 && annotation.history.view(&key).is_none()
     }
 
-    /// What the model says of it, as far as it was asked.
+    /// The model's probabilities for it, if they have arrived.
     pub fn model(&self) -> Option<&[Option<f32>]> {
         self.scored.get(*self.queue.get(self.at)?)?.as_deref()
     }
 
-    /// Whether it takes a side for the model, unclear which.
+    /// Whether it takes a side, by the model, but it is unclear which.
     pub fn is_unclear(&self) -> bool {
         self.queue.get(self.at).is_some_and(|place| self.unclear.contains(place))
     }
 
-    /// What is held of the passage at a place of the annotation; nothing where it was decided on another text.
+    /// The label of the passage at an index; `None` if it was decided on another text.
     fn view(&self, place: usize) -> Option<&View> {
         let annotation = self.open()?;
         let item = annotation.items.get(place)?;
@@ -169,7 +169,7 @@ impl Labelling {
         annotation.history.view(&key).filter(|_| same)
     }
 
-    /// Whether the passage at a place of the annotation is labelled for every statement of its question.
+    /// Whether the passage at an index is labelled for every statement of its question.
     fn is_done(&self, place: usize) -> bool {
         let Some(annotation) = self.open() else { return false };
         let question = annotation.items.get(place).map(|item| &item.question);
@@ -183,20 +183,23 @@ impl Labelling {
         self.view(place).is_some_and(|view| view.skipped)
     }
 
-    /// The next place in the queue that is to be labelled: after this one, then from the top, and what was passed over at last.
+    /// The next passage to label, as an index into the queue: after the one shown, then from the top; skipped passages come last.
     pub fn next(&self) -> Option<usize> {
-        let turn = || (1..=self.queue.len()).map(|step| (self.at + step) % self.queue.len());
+        let following = || (1..=self.queue.len()).map(|step| (self.at + step) % self.queue.len());
         let open = |at: &usize| !self.is_done(self.queue[*at]);
-        turn().filter(open).find(|at| !self.is_skipped(self.queue[*at])).or_else(|| turn().find(open))
+        following()
+            .filter(open)
+            .find(|at| !self.is_skipped(self.queue[*at]))
+            .or_else(|| following().find(open))
     }
 
-    /// The place in the queue of what a key names.
+    /// The index in the queue of the passage that a key names.
     pub fn find(&self, key: &Key) -> Option<usize> {
         let annotation = self.open()?;
         self.queue.iter().position(|place| annotation.items[*place].key(&annotation.by) == *key)
     }
 
-    /// Puts the passages into the order asked for.
+    /// Puts the passages into the chosen order.
     pub fn arrange(&mut self, threshold: f32) {
         let Some(Ok(annotation)) = &self.annotation else { return };
         let unsure = |item: &Item| {
@@ -206,14 +209,14 @@ impl Labelling {
         };
         self.queue = queue(&annotation.items, self.order, annotation.seed, &annotation.lanes, &unsure);
         if annotation.drawn.is_some() {
-            // Only the beginning of a draw is drawn at random: the order holds inside a question.
+            // Only the first questions of a draw are a random sample, so their order stays; the chosen order holds within each question.
             let place =
                 |item: &Item| annotation.questions.iter().position(|question| question.text == item.question);
             self.queue.sort_by_key(|at| place(&annotation.items[*at]));
         }
     }
 
-    /// Puts what follows into the order asked for; the passage that is shown stays.
+    /// Puts all passages but the one shown into the chosen order.
     pub fn rearrange(&mut self, threshold: f32) {
         let Some(shown) = self.queue.get(self.at).copied() else { return };
         self.arrange(threshold);
@@ -230,17 +233,17 @@ impl Labelling {
         self.draft = self.held();
     }
 
-    /// Something was written down: counts it in.
+    /// Recomputes progress, agreement and interval after a decision.
     pub fn recount(&mut self) {
-        (self.pace, self.agreement) = (self.how_far(), self.agreed());
-        self.narrowing = self.narrowed();
+        (self.pace, self.agreement) = (self.measure_pace(), self.agreements());
+        self.narrowing = self.narrowing_of_figure();
     }
 
-    /// How the interval of the chosen figure narrows.
-    fn narrowed(&self) -> Option<(String, Narrowing)> {
+    /// The chosen figure's name and how its interval narrows.
+    fn narrowing_of_figure(&self) -> Option<(String, Narrowing)> {
         let annotation = self.open()?;
         let drawn = annotation.drawn.as_ref()?;
-        // Lists of other wordings are pooled beside the lanes, under names that are no recipes.
+        // Lists of other wordings are pooled too, under names that are not recipes.
         let lanes: Vec<&String> =
             annotation.lanes.iter().filter(|lane| lane.parse::<Recipe>().is_ok()).collect();
         let k = self.k.min(drawn.depth);
@@ -254,23 +257,23 @@ impl Labelling {
             let said = self.scored.get(place)?.as_ref()?;
             said.iter().map(|p| p.map(f64::from)).collect::<Option<Vec<f64>>>().map(Chances::Each)
         };
-        let made = narrowing(
+        let narrowing = narrowing(
             (&annotation.questions, &pool, drawn.of),
             (lane, column, k),
             &Human::of_pool(labels, &pool),
             &judge,
         );
-        Some((format!("{column} of {lane}"), made))
+        Some((format!("{column} of {lane}"), narrowing))
     }
 
     /// Shows the interval of the next figure.
     pub fn next_figure(&mut self) {
         self.figure += 1;
-        self.narrowing = self.narrowed();
+        self.narrowing = self.narrowing_of_figure();
     }
 
-    /// How far the annotator is, over what lies on the annotation.
-    fn how_far(&self) -> Pace {
+    /// The annotator's progress over all passages.
+    fn measure_pace(&self) -> Pace {
         let Some(annotation) = self.open() else { return Pace::default() };
         let done = (0..annotation.items.len()).filter(|place| self.is_done(*place)).count();
         let skipped = (0..annotation.items.len())
@@ -284,8 +287,8 @@ impl Labelling {
         Pace { done, skipped, all: annotation.items.len(), median: took.get(took.len() / 2).copied() }
     }
 
-    /// Agreement with every other annotator, over the pairs that both decided.
-    fn agreed(&self) -> Vec<(String, Agreement)> {
+    /// The agreement with every other annotator, over the pairs that both decided.
+    fn agreements(&self) -> Vec<(String, Agreement)> {
         let Some(annotation) = self.open() else { return Vec::new() };
         let mut names: Vec<&str> = annotation.others.iter().map(|other| other.by.as_str()).collect();
         names.sort_unstable();

@@ -1,4 +1,4 @@
-//! The text of the screen: the passage with its evidence, or the guidelines; worked out once, for the present width.
+//! The text of the screen: the passage with its evidence, or the guidelines, laid out for the present width.
 
 use super::state::{Inputs, LabelText};
 use crate::annotate::Item;
@@ -9,10 +9,10 @@ use crate::tui::app::App;
 use crate::tui::theme::Meaning;
 use crate::tui::widgets::text::{Row, fit, highlighted, passage_piece, piece, rows, with_marks, wrap};
 
-/// Text is not set wider than this.
+/// The most columns of the text.
 pub const WIDEST: u16 = 100;
 
-/// Works the rows out, if anything that they depend on has changed.
+/// Lays the text out again if its inputs have changed.
 pub fn refresh(app: &mut App) {
     let labelling = &app.labelling;
     let inputs = Inputs {
@@ -37,7 +37,7 @@ pub fn refresh(app: &mut App) {
     app.labelling.text = LabelText { rows, inputs: Some(inputs) };
 }
 
-/// Title, where it comes from, and the text with the evidence in it.
+/// The title, its origin, and the text with its evidence marked.
 fn passage(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row> {
     let labelling = &app.labelling;
     let title = if item.passage.title.is_empty() { "(without a title)" } else { &item.passage.title };
@@ -67,7 +67,7 @@ fn passage(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row
         mark(words, Meaning::Evidence(Mark::None));
     }
     if let Some(marking) = &labelling.marking {
-        // The same bytes of the safe text, which may be longer than the raw one.
+        // The same place in the safe text, which can be longer than the raw text.
         let safe_at = |at: usize| safe::line(item.passage.text.get(..at).unwrap_or_default()).len();
         let range = marking.range();
         marks.push((safe_at(range.start)..safe_at(range.end), Meaning::Selected));
@@ -77,12 +77,12 @@ fn passage(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row
     lines
 }
 
-/// A recipe as a lane's title, where it is one.
+/// The title of a recipe; other names stay as they are.
 fn name(recipe: &str) -> String {
     recipe.parse::<crate::engine::Recipe>().map_or_else(|_| recipe.to_owned(), |recipe| recipe.title())
 }
 
-/// Marks of Markdown that mean something without a browser: headings and lists.
+/// One line of Markdown: headings are highlighted, other lines are plain text.
 fn guideline(line: &str, width: usize) -> Vec<Row> {
     match line.trim_start_matches('#') {
         heading if heading.len() < line.len() => rows(heading.trim(), "", width, Meaning::Title),

@@ -1,8 +1,8 @@
-//! What a key decides on a passage, what follows once it is written, and marking words as evidence.
+//! Deciding on a passage, taking what was written to the journal, and marking words as evidence.
 
 use std::collections::BTreeMap;
 
-use crossterm::event::{Event, KeyEvent, MouseEvent, MouseEventKind};
+use crossterm::event::{Event, KeyEvent, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use tui_input::Input;
@@ -20,11 +20,12 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::question;
 use crate::tui::theme::Theme;
+use crate::tui::widgets::scrolled;
 
-/// How many passages of each lane are labelled where no project says which.
+/// The number of passages of each lane to label outside a project.
 const POOLED: usize = 20;
 
-/// Passages labelled by hand.
+/// The labelling screen.
 pub struct Labels;
 
 impl Page for Labels {
@@ -33,10 +34,12 @@ impl Page for Labels {
     }
 
     fn context(&self, app: &App) -> Context {
-        match () {
-            () if app.labelling.typed.is_some() => Context::Note,
-            () if app.labelling.marking.is_some() => Context::Marking,
-            () => Context::Annotate,
+        if app.labelling.typed.is_some() {
+            Context::Note
+        } else if app.labelling.marking.is_some() {
+            Context::Marking
+        } else {
+            Context::Annotate
         }
     }
 
@@ -52,7 +55,7 @@ impl Page for Labels {
         match self.context(app) {
             Context::Note => act_on_note(app, action),
             Context::Marking => act_on_words(app, action),
-            _ => act(app, action),
+            _ => act_on_passage(app, action),
         }
     }
 
@@ -69,19 +72,15 @@ impl Page for Labels {
     }
 
     fn point(&self, _: &mut App, mouse: MouseEvent) -> Option<Action> {
-        match mouse.kind {
-            MouseEventKind::ScrollDown => Some(Action::Down),
-            MouseEventKind::ScrollUp => Some(Action::Up),
-            _ => None,
-        }
+        scrolled(mouse)
     }
 
     fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
         match reply {
-            Reply::AnnotationState(annotation) => Ok(laid(app, annotation)),
-            Reply::Labelled(written) => Ok(self::written(app, written)),
+            Reply::AnnotationState(annotation) => Ok(take_annotation(app, annotation)),
+            Reply::Labelled(written) => Ok(take_written(app, written)),
             Reply::Scored { number, item, probabilities, unclear } => {
-                scored(app, number, item, (probabilities, unclear));
+                take_scores(app, number, item, (probabilities, unclear));
                 Ok(Vec::new())
             }
             other => Err(Box::new(other)),
@@ -118,7 +117,7 @@ impl Page for Labels {
     }
 }
 
-/// Opens the screen and asks for the journal.
+/// Opens the screen and requests the journal.
 pub fn open(app: &mut App) -> Vec<Effect> {
     if !matches!(app.corpus, Corpus::Open(_)) {
         return Vec::new();
@@ -127,7 +126,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     app.screen = Screen::LABELLING;
     app.labelling = Labelling::default();
     let (items, questions) = (pool(app), vec![app.question.clone()]);
-    // A replay leaves nothing behind, not even a lock.
+    // A replay must not write, not even a lock file.
     let order = if app.replay.is_some() { engine::Labelling::Show } else { engine::Labelling::Open };
     vec![Effect::Label(order(items, questions))]
 }
@@ -153,8 +152,8 @@ fn pool(app: &App) -> Vec<Item> {
     items
 }
 
-/// The journal was opened, or could not be.
-pub fn laid(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> Vec<Effect> {
+/// Takes the opened journal, or the reason why it could not be opened.
+fn take_annotation(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> Vec<Effect> {
     let left =
         app.screen != Screen::LABELLING && (app.screen, app.help_from) != (Screen::HELP, Screen::LABELLING);
     if left {
@@ -171,7 +170,7 @@ pub fn laid(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> 
             app.notice = Some(notes.join(" · "));
         }
         (labelling.order, labelling.blind, labelling.number) = (annotation.order, annotation.blind, number);
-        // Behind one's own passages those of others, where a figure rests on the labels of all.
+        // The passages of others follow, because a figure over drawn questions uses the labels of all annotators.
         let others = annotation.drawn.iter().flat_map(|drawn| &drawn.others);
         let items: Vec<Item> = annotation.items.iter().chain(others).cloned().collect();
         labelling.scored = vec![None; items.len()];
@@ -184,12 +183,12 @@ pub fn laid(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> 
         annotation
     }));
     app.labelling.recount();
-    arranged(app);
+    arrange(app);
     effects
 }
 
-/// Orders the passages and shows the first that is not labelled.
-fn arranged(app: &mut App) {
+/// Orders the passages and shows the first one without a label.
+fn arrange(app: &mut App) {
     app.labelling.arrange(app.judgments.rule().threshold);
     let labelling = &mut app.labelling;
     // `next` starts after this one, so it finds the first.
@@ -198,8 +197,8 @@ fn arranged(app: &mut App) {
     labelling.show(first);
 }
 
-/// The model's probabilities for a passage arrived.
-pub fn scored(app: &mut App, number: u64, item: usize, (probabilities, unclear): (Vec<Option<f32>>, bool)) {
+/// Takes the model's probabilities for a passage.
+fn take_scores(app: &mut App, number: u64, item: usize, (probabilities, unclear): (Vec<Option<f32>>, bool)) {
     let labelling = &mut app.labelling;
     if number != labelling.number {
         return;
@@ -220,8 +219,8 @@ pub fn scored(app: &mut App, number: u64, item: usize, (probabilities, unclear):
     }
 }
 
-/// An action on the screen.
-pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+/// Performs an action on a passage.
+fn act_on_passage(app: &mut App, action: Action) -> Vec<Effect> {
     let labelling = &mut app.labelling;
     match action {
         Action::Back if labelling.guide => labelling.guide = false,
@@ -246,26 +245,28 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextFigure => labelling.next_figure(),
         Action::NextLabelOrder => {
             labelling.order = labelling.order.next();
-            arranged(app);
+            arrange(app);
         }
         Action::NextPassage if labelling.at + 1 < labelling.queue.len() => labelling.show(labelling.at + 1),
         Action::PreviousPassage if labelling.at > 0 => labelling.show(labelling.at - 1),
-        Action::Undo | Action::Redo => return turn_back(app, action),
+        Action::Undo | Action::Redo => return undo_or_redo(app, action),
         _ if labelling.item().is_some() => return decide(app, action),
         _ => {}
     }
     Vec::new()
 }
 
-fn writable(app: &mut App) -> bool {
+/// Whether labels can be written; if not, the notice says why.
+fn is_writable(app: &mut App) -> bool {
     let reason = app.labelling.open().and_then(|annotation| annotation.read_only.clone());
-    let may = reason.is_none() && app.labelling.open().is_some();
+    let writable = reason.is_none() && app.labelling.open().is_some();
     app.notice = reason.or(app.notice.take());
-    may
+    writable
 }
 
-fn turn_back(app: &mut App, action: Action) -> Vec<Effect> {
-    if !writable(app) {
+/// Undoes or redoes a decision.
+fn undo_or_redo(app: &mut App, action: Action) -> Vec<Effect> {
+    if !is_writable(app) {
         return Vec::new();
     }
     app.labelling.saving = Some(false);
@@ -273,11 +274,11 @@ fn turn_back(app: &mut App, action: Action) -> Vec<Effect> {
     vec![Effect::Label(order)]
 }
 
-/// An action on the passage that is shown.
+/// Decides on the passage shown.
 fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(question) = app.labelling.question().cloned() else { return Vec::new() };
-    let beside = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
-    if beside && app.labelling.in_conflict() {
+    let no_label = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
+    if no_label && app.labelling.in_conflict() {
         app.notice = Some("two of your machines say different things of this passage: label it first".into());
         return Vec::new();
     }
@@ -302,8 +303,8 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         Action::LabelBoth => vec![0, 1],
         Action::LabelNone => Vec::new(),
         Action::ApplyLabel => {
-            let said = |i: &usize| labelling.draft.answers.get(&statements[*i]) == Some(&true);
-            (0..statements.len()).filter(said).collect()
+            let chosen = |i: &usize| labelling.draft.answers.get(&statements[*i]) == Some(&true);
+            (0..statements.len()).filter(chosen).collect()
         }
         Action::ToggleLabel(i) => {
             if let Some(statement) = statements.get(i) {
@@ -329,7 +330,7 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     };
     let held = labelling.held();
     let mut view = View { skipped: false, evidence: BTreeMap::new(), ..held.clone() };
-    // Labels of statements that are no longer asked stay.
+    // Labels of statements that the question no longer has stay.
     for (i, statement) in statements.iter().enumerate() {
         view.answers.insert(statement.clone(), chosen.contains(&i));
         let words = labelling.marked.as_ref().or(held.evidence.get(statement));
@@ -344,24 +345,24 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     effects
 }
 
-/// Asks for a decision to be written to the journal.
+/// Requests that a decision is written to the journal.
 pub fn write(app: &mut App, view: View, advance: bool) -> Vec<Effect> {
-    if !writable(app) {
+    if !is_writable(app) {
         return Vec::new();
     }
     let Some(item) = app.labelling.item() else { return Vec::new() };
     let (question, passage) = (item.question.clone(), item.passage.id.clone());
-    // A flag or a note keeps the time that the label took.
-    let standing = app.labelling.open().map(|annotation| annotation.history.heads(&item.key(&annotation.by)));
+    // A flag or a note does not change how long the label took.
+    let heads = app.labelling.open().map(|annotation| annotation.history.heads(&item.key(&annotation.by)));
     let same = view.answers == app.labelling.held().answers;
-    let took = standing.and_then(|heads| heads.last()?.took).filter(|_| same);
+    let took = heads.and_then(|heads| heads.last()?.took).filter(|_| same);
     let act = Act { question, passage, text: text_hash(&item.passage), view, took };
     app.labelling.saving = Some(advance);
     vec![Effect::Label(engine::Labelling::Write(act))]
 }
 
-/// A decision was written, or could not be.
-pub fn written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> Vec<Effect> {
+/// Takes a decision that was written, or the reason why it was not.
+fn take_written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> Vec<Effect> {
     let advance = app.labelling.saving.take();
     match written {
         Err(reason) => {
@@ -371,15 +372,15 @@ pub fn written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> 
         }
         Ok(None) => app.notice = Some("there is nothing to go back or forth to".into()),
         Ok(Some(written)) => {
-            counts(app, &written);
-            take(app, *written, advance == Some(true));
+            update_judgments(app, &written);
+            go_on(app, *written, advance == Some(true));
         }
     }
     Vec::new()
 }
 
-/// Updates the measures on screen.
-fn counts(app: &mut App, written: &Written) {
+/// Lets the new label count in the measures on screen.
+fn update_judgments(app: &mut App, written: &Written) {
     if let Corpus::Open(opened) = &mut app.corpus {
         opened.by_hand = true;
     }
@@ -394,7 +395,8 @@ fn counts(app: &mut App, written: &Written) {
     }
 }
 
-fn take(app: &mut App, written: Written, advance: bool) {
+/// Adds a written decision to the history, and shows the next passage if `advance` is set.
+fn go_on(app: &mut App, written: Written, advance: bool) {
     let key = written.entry.key();
     let labelling = &mut app.labelling;
     if let Some(Ok(annotation)) = &mut labelling.annotation {
@@ -406,7 +408,7 @@ fn take(app: &mut App, written: Written, advance: bool) {
         return;
     };
     if at != labelling.at || !advance {
-        // Shows what was undone; marked words and chosen perspectives stay.
+        // An undone decision is shown; marked words and chosen perspectives stay.
         if at != labelling.at {
             labelling.show(at);
         }
@@ -422,16 +424,16 @@ fn take(app: &mut App, written: Written, advance: bool) {
     }
 }
 
-/// A key while a note is typed.
-pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
+/// Edits the note being typed.
+fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if let Some(typed) = &mut app.labelling.typed {
         typed.handle_event(&Event::Key(key));
     }
     Vec::new()
 }
 
-/// An action while a note is typed.
-pub fn act_on_note(app: &mut App, action: Action) -> Vec<Effect> {
+/// Performs an action while a note is typed.
+fn act_on_note(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(typed) = app.labelling.typed.take() else { return Vec::new() };
     if action != Action::ApplyNote {
         return Vec::new();
@@ -441,7 +443,7 @@ pub fn act_on_note(app: &mut App, action: Action) -> Vec<Effect> {
     write(app, View { note, ..held }, false)
 }
 
-/// Begins at the first word of the passage.
+/// Starts marking evidence, at the first word of the passage.
 fn begin_marking(labelling: &mut Labelling) {
     let Some(item) = labelling.item() else { return };
     let words = item.passage.text.unicode_word_indices();
@@ -451,7 +453,7 @@ fn begin_marking(labelling: &mut Labelling) {
     }
 }
 
-/// An action while words are marked.
+/// Performs an action while words are marked.
 fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
     let text = app.labelling.item().map(|item| item.passage.text.clone()).unwrap_or_default();
     let Some(marking) = &mut app.labelling.marking else { return Vec::new() };
@@ -468,20 +470,20 @@ fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
             marking.at = next.copied().unwrap_or(if action == Action::Down { last } else { 0 });
         }
         Action::BeginSpan => marking.from = Some(marking.at),
-        Action::ApplySpan => return keep_words(app, &text),
+        Action::ApplySpan => return apply_words(app, &text),
         _ => app.labelling.marking = None,
     }
     Vec::new()
 }
 
-/// The words that sentences begin with.
+/// The indices of the words that sentences begin with.
 fn sentence_starts(text: &str, marking: &Marking) -> Vec<usize> {
     let starts = sentences(text).into_iter();
     starts.filter_map(|sentence| marking.words.iter().position(|word| word.start >= sentence.start)).collect()
 }
 
-/// The marked words become the evidence of the present label, or of the next one.
-fn keep_words(app: &mut App, text: &str) -> Vec<Effect> {
+/// Makes the marked words the evidence of the present label, or of the next one.
+fn apply_words(app: &mut App, text: &str) -> Vec<Effect> {
     let Some(marking) = app.labelling.marking.take() else { return Vec::new() };
     let Some(words) = text.get(marking.range()).map(str::to_owned) else { return Vec::new() };
     let mut held = app.labelling.held();

@@ -1,4 +1,4 @@
-//! One lane: its passages and its figures.
+//! Draws the lanes: passages, figures and completions.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -18,16 +18,15 @@ use crate::tui::keymap::{Action, Context};
 use crate::tui::layout::{LanePanes, Panes, arrange};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::header::NAME;
-use crate::tui::widgets::text::{columns_of, fit, wrap};
-use crate::tui::widgets::text::{of_passage, say, span};
+use crate::tui::widgets::text::{columns_of, fit, of_passage, say, span, wrap};
 
-/// Characters of a passage that its preview can use.
+/// The most characters of a passage in its preview.
 const PREVIEW: usize = 600;
 
 /// The most columns of a passage's field value.
 const VALUE: usize = 12;
 
-/// Draws the lanes, and over them the questions that the line may become.
+/// Draws the lanes, and over them the completions of the question line.
 pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     let panes = arrange(frame.area(), app);
     match &app.corpus {
@@ -73,11 +72,11 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             Meaning::Title,
             theme,
         ))
-        .title(Line::from(span(standing(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
+        .title(Line::from(span(state_text(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
     let right = linked_rank(app, lane, pane.lane, usize::from(pane.outer.width).saturating_sub(2));
     let room = usize::from(pane.outer.width).saturating_sub(columns_of(&right) + 4);
-    let block = match said(lane) {
-        // The tuning screen (`t`) shows it in full.
+    let block = match note(lane) {
+        // The tuning screen (`t`) shows the whole text.
         Some((text, meaning)) if room >= 12 => {
             block.title_bottom(span(format!(" {} ", fit(&safe::line(&text), room)), meaning, theme))
         }
@@ -125,7 +124,8 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
     }
 }
 
-fn standing(app: &App, lane: &Lane) -> String {
+/// How long the list took, or what the lane waits for.
+fn state_text(app: &App, lane: &Lane) -> String {
     match &lane.state {
         LaneState::Waiting if lane.recipe.switches.is_on(Switch::Diversify) => " judging … ".into(),
         LaneState::Waiting if lane.recipe.switches.expand.is_some() => " expanding … ".into(),
@@ -141,7 +141,7 @@ fn standing(app: &App, lane: &Lane) -> String {
 
 /// A warning about the lane's list, or else the kind of its expansion. If the expansion warns, its kind comes first, because the rest
 /// may not fit.
-fn said(lane: &Lane) -> Option<(String, Meaning)> {
+fn note(lane: &Lane) -> Option<(String, Meaning)> {
     if lane.state != LaneState::Ready {
         return None;
     }
@@ -159,7 +159,7 @@ fn said(lane: &Lane) -> Option<(String, Meaning)> {
     }
 }
 
-/// The rank in this lane of the passage marked in the focused one.
+/// The rank in this lane of the passage marked in the focused lane.
 fn linked_rank(app: &App, lane: &Lane, index: usize, width: usize) -> String {
     match app.selected() {
         Some(selected) if index != app.lane && !lane.ranking.is_empty() => {
@@ -214,7 +214,7 @@ fn head(
     let mark = app.mark(ranked.at);
     let p = app.judgments.shown(ranked.at).map_or_else(String::new, share);
     let disputed = app.judgments.disagrees(ranked.at);
-    let score = format!("{}{}", moved(lane, i, ranked), lane.recipe.score(ranked.score));
+    let score = format!("{}{}", rank_move(lane, i, ranked), lane.recipe.score(ranked.score));
     let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
     let p = if app.judgments.perspectives > 0 {
@@ -222,8 +222,8 @@ fn head(
     } else {
         String::new()
     };
-    let said = value(app, theme, ranked, (width / 4).clamp(4, VALUE));
-    let tag = said.as_ref().map_or(0, |said| said.width() + 1);
+    let value = field_value(app, theme, ranked, (width / 4).clamp(4, VALUE));
+    let tag = value.as_ref().map_or(0, |value| value.width() + 1);
     let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1 + tag;
     let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
     let title = fit(&safe::line(title), width.saturating_sub(fixed));
@@ -246,13 +246,13 @@ fn head(
         of_passage(title, meaning, theme),
         Span::raw(pad),
     ];
-    spans.extend(said.into_iter().flat_map(|said| [said, Span::raw(" ")]));
+    spans.extend(value.into_iter().flat_map(|value| [value, Span::raw(" ")]));
     spans.push(span(score, Meaning::Muted, theme));
     Line::from(spans)
 }
 
 /// The passage's value of the field shown on the lanes.
-fn value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option<Span<'static>> {
+fn field_value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option<Span<'static>> {
     let field = app.biasing.category(app.biasing.on_lanes?)?;
     let place = field.place(&ranked.passage.metadata)?;
     let (value, _) = field.values.get(place)?;
@@ -261,7 +261,7 @@ fn value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option<Span<
 }
 
 /// `↑3 `, `new `, `= `: how the rank changed since the last change to the lane.
-fn moved(lane: &Lane, i: usize, ranked: &Ranked) -> String {
+fn rank_move(lane: &Lane, i: usize, ranked: &Ranked) -> String {
     let Some(before) = &lane.before else { return String::new() };
     match before.ranking.rank_of(ranked.at) {
         None => "new ".into(),
@@ -282,7 +282,7 @@ fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool)
     lines.into_iter().map(line).collect()
 }
 
-/// The completions, over whatever is below the line.
+/// Draws the completions below the question line, over the panes.
 fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     if !app.typing || app.completions.is_empty() {
         return;

@@ -14,10 +14,9 @@ use crate::report::marks::{Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::columns_of;
-use crate::tui::widgets::text::span;
+use crate::tui::widgets::text::{columns_of, span};
 
-/// Works out what every lane's list comes to, where anything that it depends on has changed.
+/// Recomputes the figures of every lane whose inputs have changed.
 pub fn refresh(app: &mut App) {
     let judgments = &app.judgments;
     let state = (judgments.revision(), judgments.perspectives, judgments.source);
@@ -34,7 +33,7 @@ pub fn refresh(app: &mut App) {
             filter: app.filter.line.value().to_owned(),
         };
         if !lane.figures.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-            app.lanes[i].figures = work_out(app, lane, inputs);
+            app.lanes[i].figures = compute(app, lane, inputs);
             changed = true;
         }
     }
@@ -44,7 +43,7 @@ pub fn refresh(app: &mut App) {
     }
 }
 
-fn work_out(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
+fn compute(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
     let of = |list: &Ranking| Figures::of(list, &app.judgments, &app.question, app.k);
     let now = inputs.ready.then(|| of(&inputs.list)).flatten();
     let before = inputs.before.as_ref().filter(|_| now.is_some());
@@ -80,7 +79,7 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     }
     lines.truncate(usize::from(area.height).saturating_sub(1).max(1));
     if area.height > 1 {
-        lines.push(standing(app, theme, figures, (change.as_ref(), *doubt), usize::from(area.width)));
+        lines.push(judged_line(app, theme, figures, (change.as_ref(), *doubt), usize::from(area.width)));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -90,7 +89,7 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
 }
 
-/// `MRecall@5 1  ▲3 ▼1 ○1  2/2`; with a model judging mean and interval: `MRecall@5 .93 (.00–1.0)  ▲3 ▼1 ○1 ◇2`
+/// `MRecall@5 1  ▲3 ▼1 ○1  2/2`, or if a model judged, mean and interval: `MRecall@5 .93 (.00–1.0)  ▲3 ▼1 ○1 ◇2`
 fn coverage(
     app: &App,
     theme: Theme,
@@ -98,7 +97,7 @@ fn coverage(
     (change, doubt): (Option<&Change>, Option<Doubt>),
 ) -> Line<'static> {
     let recall = match doubt {
-        Some(doubt) => between(doubt.mrecall, share),
+        Some(doubt) => spread_text(doubt.mrecall, share),
         None => figures.shown(|| format!("{:.0}", figures.mrecall)),
     };
     let difference = change.map(|change| (change.mrecall, change.gap.map(|gap| gap.mrecall)));
@@ -108,7 +107,7 @@ fn coverage(
     };
     let mut spans = vec![
         span(format!("MRecall@{} {recall}", figures.k), Meaning::Title, theme),
-        changed(difference, text, theme),
+        change_span(difference, text, theme),
     ];
     if app.judgments.perspectives <= 2 {
         for (i, count) in figures.supporting.iter().enumerate() {
@@ -135,13 +134,13 @@ fn coverage(
 }
 
 /// `.46 (.00–1.0)`
-fn between(spread: Spread, short: fn(f64) -> String) -> String {
-    let [mean, low, high] = [spread.mean, spread.low, spread.high].map(|x| short(x).trim().to_owned());
+fn spread_text(spread: Spread, format: fn(f64) -> String) -> String {
+    let [mean, low, high] = [spread.mean, spread.low, spread.high].map(|x| format(x).trim().to_owned());
     format!("{mean} ({low}–{high})")
 }
 
-/// ` (+1)  `: the change of a measure since the last change to the lane. ` (±)  ` where the model's doubt leaves its sign open.
-fn changed(
+/// ` (+1)  `: the change of a measure since the last change to the lane; ` (±)  ` if the model's doubt leaves its sign open.
+fn change_span(
     difference: Option<(f64, Option<Spread>)>,
     text: impl Fn(f64) -> String,
     theme: Theme,
@@ -155,8 +154,8 @@ fn changed(
     }
 }
 
-fn first(first: FirstRank) -> String {
-    match first {
+fn first_rank_text(rank: FirstRank) -> String {
+    match rank {
         FirstRank::At(rank) => rank.to_string(),
         // The first passage has no judgment yet.
         FirstRank::Below(0) => "…".into(),
@@ -169,7 +168,11 @@ fn first_ranks(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
     let mut spans = vec![span("first rank ", Meaning::Muted, theme)];
     for (i, at) in figures.first.iter().enumerate() {
         let mark = Mark::of(i, &app.question);
-        spans.push(span(format!("{}{} ", mark.text(app.glyphs), first(*at)), Meaning::Side(mark), theme));
+        spans.push(span(
+            format!("{}{} ", mark.text(app.glyphs), first_rank_text(*at)),
+            Meaning::Side(mark),
+            theme,
+        ));
     }
     if !app.settled && figures.first.iter().any(|at| matches!(at, FirstRank::Below(_))) {
         spans.push(span("so far", Meaning::Muted, theme));
@@ -177,19 +180,19 @@ fn first_ranks(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
     Line::from(spans)
 }
 
-/// One count and first rank a perspective, as many in a line as fit.
+/// One count and first rank per perspective, as many in a line as fit.
 fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> Vec<Line<'static>> {
     const CELL: usize = 10;
     let cells = figures.supporting.iter().zip(&figures.first).enumerate().map(|(i, (count, at))| {
         let mark = Mark::of(i, &app.question);
-        let text = format!("{} {count}@{}", mark.text(app.glyphs), first(*at));
+        let text = format!("{} {count}@{}", mark.text(app.glyphs), first_rank_text(*at));
         span(format!("{text:<CELL$}"), Meaning::Side(mark), theme)
     });
     let cells: Vec<Span<'static>> = cells.collect();
     cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
 }
 
-/// `▲██████░░░░▼ lean +.40`: the two sides' shares of what supports either.
+/// `▲██████▒▒▒▒▼ lean +.40`: the two sides' shares of the passages that support either.
 fn balance(
     app: &App,
     theme: Theme,
@@ -197,11 +200,11 @@ fn balance(
     width: usize,
 ) -> Line<'static> {
     let Some(sides) = figures.sides else { return Line::default() };
-    let expected = doubt.and_then(|doubt| doubt.lean).map(|lean| between(lean, signed));
+    let expected = doubt.and_then(|doubt| doubt.lean).map(|lean| spread_text(lean, signed));
     let shown = || figures.shown(|| signed(sides.lean()).trim().to_owned());
     let lean = format!(" lean {}", expected.unwrap_or_else(shown));
     let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
-    let change = changed(difference, |by| signed(by).trim().to_owned(), theme);
+    let change = change_span(difference, |by| signed(by).trim().to_owned(), theme);
     let bar = width.saturating_sub(lean.chars().count() + change.content.chars().count() + 3).min(24);
     let both = sides.p + sides.n;
     let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
@@ -220,8 +223,8 @@ fn balance(
     ])
 }
 
-/// `Prec@5 .80   5/5 judged by model`
-fn standing(
+/// `Prec@5 .80   5/5 judged (model)`
+fn judged_line(
     app: &App,
     theme: Theme,
     figures: &Figures,
@@ -233,7 +236,7 @@ fn standing(
     let prec = doubt.map_or_else(shown, |doubt| share(doubt.prec.mean));
     let mut spans = vec![Span::raw(format!("Prec@{} {prec}", figures.k))];
     let difference = change.map(|change| (change.prec, change.gap.map(|gap| gap.prec)));
-    spans.push(changed(difference, |by| signed(by).trim().to_owned(), theme));
+    spans.push(change_span(difference, |by| signed(by).trim().to_owned(), theme));
     let judged = format!("{}/{} judged ({})", figures.judged, figures.returned, app.judgments.source);
     let used: usize = spans.iter().map(|span| columns_of(&span.content)).sum();
     if let Some(doubt) = doubt {

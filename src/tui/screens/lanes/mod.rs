@@ -12,29 +12,28 @@ use crate::detect::LabelSource;
 use crate::engine::recipe::Switch;
 use crate::engine::{Change, Doubt, Figures, Ranking};
 use crate::question::Question;
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
     /// The question and its lanes.
     pub const LANES: Screen = Screen("lanes");
 }
 
-/// What a lane's list comes to, worked out whenever the list, a judgment, k or the filter changes.
+/// The figures of a lane's list, recomputed when the list, a judgment, k or the filter changes.
 #[derive(Clone, Debug, Default)]
 pub struct LaneFigures {
-    /// The figures of the list; none while it is on its way, or where the question has no statements.
+    /// The figures of the list; `None` until it has arrived, or if the question has no statements.
     pub now: Option<Figures>,
-    /// How they differ from those of the list before the last change to the lane.
+    /// The difference from the list before the last change to the lane.
     pub change: Option<Change>,
-    /// Means and intervals where a model judged; none until every passage that counts was read.
+    /// Means and intervals if a model judged; `None` until every passage that counts was judged.
     pub doubt: Option<Doubt>,
-    /// The places of the passages that the filter lets through, from 0, best first.
+    /// The indices of the passages that pass the filter, best first.
     pub shown: Vec<usize>,
     inputs: Option<Inputs>,
 }
 
-/// What they depend on.
+/// The inputs of the figures.
 #[derive(Clone, Debug)]
 struct Inputs {
     ready: bool,
@@ -77,9 +76,9 @@ pub const KEYS: &[Binding] = &[
     ),
     bind(Context::Lanes, &["<Enter>"], Action::Read, "read", "read the passage in full"),
     bind(Context::Lanes, &["/"], Action::EditQuestion, "ask", "edit the question"),
-    bind(Context::Lanes, &["?"], Action::Help, "keys", "show all keys"),
+    shared::help(Context::Lanes),
     bind(Context::Lanes, &["q"], Action::Quit, "quit", "leave"),
-    bind(Context::Lanes, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::palette(Context::Lanes),
     bind(Context::Lanes, &["m"], Action::Toggle(Switch::Mmr), "mmr", "re-rank the lane by MMR, or not"),
     bind(Context::Lanes, &["e"], Action::Toggle(Switch::Expand), "expand", "expand the lane's query, or not"),
     bind(
@@ -122,14 +121,14 @@ pub const KEYS: &[Binding] = &[
         "see what is read from the first k, and which passage turns it",
     ),
     bind(Context::Lanes, &["D"], Action::ChooseDetector, "", "choose what judges, and fetch detectors"),
-    bind(Context::Lanes, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "go to the next lane"),
-    bind(Context::Lanes, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "go to the lane before"),
-    bind(Context::Lanes, &["j", "<Down>"], Action::Down, "", "go to the next passage"),
-    bind(Context::Lanes, &["k", "<Up>"], Action::Up, "", "go to the passage before"),
-    bind(Context::Lanes, &["<PageDown>", "<C-d>"], Action::PageDown, "", "go a screen down"),
-    bind(Context::Lanes, &["<PageUp>", "<C-u>"], Action::PageUp, "", "go a screen up"),
-    bind(Context::Lanes, &["g", "<Home>"], Action::First, "", "go to the first passage"),
-    bind(Context::Lanes, &["G", "<End>"], Action::Last, "", "go to the last passage"),
+    shared::next_lane(Context::Lanes, "go to the next lane"),
+    shared::previous_lane(Context::Lanes, "go to the lane before"),
+    shared::down(Context::Lanes, "", "go to the next passage"),
+    shared::up(Context::Lanes, "go to the passage before"),
+    shared::page_down(Context::Lanes, "", "go a screen down"),
+    shared::page_up(Context::Lanes, "go a screen up"),
+    shared::first(Context::Lanes, "go to the first passage"),
+    shared::last(Context::Lanes, "go to the last passage"),
     bind(Context::Lanes, &["f"], Action::Filter, "filter", "show only passages that hold certain words"),
     bind(Context::Lanes, &["="], Action::Together, "", "let all lanes scroll together, or each alone"),
     bind(Context::Filter, &["<Enter>"], Action::KeepFilter, "keep", "keep the filter and go to the lanes"),
@@ -138,13 +137,7 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Filter, &["<Up>"], Action::Up, "", "go to the passage before"),
     bind(Context::Lanes, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
     bind(Context::Lanes, &["-"], Action::Shallower, "", "let one passage less count (k)"),
-    bind(
-        Context::Lanes,
-        &["s"],
-        Action::NextLabelSource,
-        "labels",
-        "let other labels count: auto, model, gold, human",
-    ),
+    shared::label_source(Context::Lanes),
     bind(
         Context::Lanes,
         &["M"],

@@ -1,4 +1,4 @@
-//! The question line: typing, completing, asking.
+//! The question line: typing, completing and asking.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use crate::engine::Judgments;
-use crate::engine::{Reach, Turn};
+use crate::detect::foreign_question;
+use crate::engine::{Judgments, Reach, Turn};
 use crate::question::{By, Question, statements};
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::screens::passage::Reading;
 
-/// The pause after which the term lanes run.
+/// The pause in typing after which the term lanes run.
 const SHORT: Duration = Duration::from_millis(60);
-/// The pause after which all lanes run.
+/// The pause in typing after which all lanes run.
 const LONG: Duration = Duration::from_millis(300);
 /// The most completions shown.
 const OFFERED: usize = 8;
@@ -24,8 +24,8 @@ const OFFERED: usize = 8;
 /// The longest line in characters; more is not accepted.
 pub const LONGEST: usize = 2_000;
 
-/// An action in the question line.
-pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+/// Performs an action in the question line.
+pub fn act_on_line(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::Ask => {
             if let Some(chosen) = app.completion.and_then(|i| app.completions.get(i)).cloned() {
@@ -63,12 +63,12 @@ fn recall(app: &mut App, question: Option<String>) -> Vec<Effect> {
     let Some(question) = question else { return Vec::new() };
     app.line = Input::new(question);
     let effects = changed(app);
-    // No completions while you go through the history.
+    // No completions while the user goes through the history.
     app.completions.clear();
     effects
 }
 
-/// A key that edits the line.
+/// Edits the line.
 pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     let adds = matches!(key.code, KeyCode::Char(_)) && (key.modifiers - KeyModifiers::SHIFT).is_empty();
     if adds && app.line.value().chars().count() >= LONGEST {
@@ -84,7 +84,7 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// The line changed: its question is asked after a pause.
+/// Asks the question in the line after a pause, because the line has changed.
 pub fn changed(app: &mut App) -> Vec<Effect> {
     complete(app);
     app.turn = Turn(app.turn.0 + 1);
@@ -95,7 +95,7 @@ pub fn changed(app: &mut App) -> Vec<Effect> {
         .to_vec()
 }
 
-/// Offers the questions of the set that match what was typed, best first.
+/// Offers the questions of the set that contain every word of the line.
 pub fn complete(app: &mut App) {
     app.completion = None;
     app.completions.clear();
@@ -110,7 +110,7 @@ pub fn complete(app: &mut App) {
     app.completions = texts.filter(holds).take(OFFERED).cloned().collect();
 }
 
-/// The pause ended; if nothing was typed since, the question is asked.
+/// A pause ended: asks the question if nothing was typed since.
 pub fn quiet(app: &mut App, turn: Turn, reach: Reach) -> Vec<Effect> {
     if turn != app.turn || !matches!(app.corpus, Corpus::Open(_)) {
         return Vec::new();
@@ -141,7 +141,7 @@ fn leave(app: &mut App) {
     app.completions.clear();
 }
 
-/// Makes the line the question. A question of the set has its own statements; for others, rules make them.
+/// Makes the line the question. A question of the set has its own statements; for others, they are derived by rule.
 pub fn read_line(app: &mut App) {
     let text = app.line.value().trim().to_owned();
     if app.question.text == text && !app.question.text.is_empty() {
@@ -149,16 +149,16 @@ pub fn read_line(app: &mut App) {
     }
     let Corpus::Open(opened) = &app.corpus else { return };
     let given = std::mem::take(&mut app.given);
-    let known = opened.questions.iter().find(|known| known.text.eq_ignore_ascii_case(&text));
+    let in_set = opened.questions.iter().find(|question| question.text.eq_ignore_ascii_case(&text));
     let (question, by) = if !given.is_empty() && !text.is_empty() {
         let supports = (given.len() == 2).then_some(0);
         (Question { text, perspectives: given, supports, ..Question::default() }, By::User)
-    } else if let Some(known) = known {
-        (Question { text, ..known.clone() }, By::Given)
+    } else if let Some(in_set) = in_set {
+        (Question { text, ..in_set.clone() }, By::Given)
     } else {
-        let ruled = statements(&text);
-        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
-        (Question { text, perspectives, supports, ..Question::default() }, ruled.by)
+        let derived = statements(&text);
+        let (perspectives, supports) = (derived.perspectives, derived.supports);
+        (Question { text, perspectives, supports, ..Question::default() }, derived.by)
     };
     ask_instead(app, question, by);
 }
@@ -166,6 +166,7 @@ pub fn read_line(app: &mut App) {
 /// Replaces the question or its statements, and forgets the judgments of the old one.
 pub fn ask_instead(app: &mut App, question: Question, by: By) {
     let judgments = Judgments::new(&question, app.judgments.source, app.judgments.shared_rule());
+    app.foreign = foreign_question(&question.text);
     (app.question, app.by, app.judgments) = (question, by, judgments);
     app.reading = Reading { since: app.studies, ..Reading::default() };
     for lane in &mut app.lanes {
@@ -185,13 +186,13 @@ pub fn restart(app: &mut App) -> Vec<Effect> {
     start(app, Reach::All)
 }
 
-/// Begins a new turn with the present question; lanes keep their lists in full view meanwhile.
+/// Begins a new turn with the present question. Lanes keep showing their lists meanwhile.
 pub fn go_on(app: &mut App) -> Vec<Effect> {
     if app.question.text.is_empty() || !matches!(app.corpus, Corpus::Open(_)) {
         return Vec::new();
     }
     if app.line.value().trim() != app.question.text {
-        // The line was edited and left: its question is asked.
+        // The line was edited but not asked.
         return again(app);
     }
     app.turn = Turn(app.turn.0 + 1);
@@ -227,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_put_at_the_cursor_and_no_more_of_it_than_fits() {
+    fn a_text_is_inserted_at_the_cursor_and_cut_to_what_fits() {
         let mut line = Input::new("zoos 動物".into()).with_cursor(5);
         assert!(!insert(&mut line, "é動", 9));
         assert_eq!((line.value(), line.cursor()), ("zoos é動動物", 7));

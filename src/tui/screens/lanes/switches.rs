@@ -1,4 +1,4 @@
-//! The four switches. A change to a lane keeps its state before, for rank moves and for `x`.
+//! The four switches. A change to a lane keeps the lane's state before it, for rank moves and for `x`.
 
 use crate::engine::Recipe;
 use crate::engine::recipe::{Mmr, Rerank, Switch, Toward};
@@ -16,7 +16,7 @@ const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
 pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let on = !lane.recipe.switches.is_on(switch);
-    match flipped(app, &lane.recipe, switch, on) {
+    match with_switch(app, &lane.recipe, switch, on) {
         Ok(recipe) => {
             let was = lane.recipe.switches.rerank;
             let effects = change(app, app.lane, recipe);
@@ -42,7 +42,7 @@ pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
 
 /// Switches on in every lane that can use the switch; off everywhere if all of them have it on.
 pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
-    let flip = |lane: &Lane, on| flipped(app, &lane.recipe, switch, on);
+    let flip = |lane: &Lane, on| with_switch(app, &lane.recipe, switch, on);
     let usable = |lane: &&Lane| flip(lane, true).is_ok();
     let on = !app.lanes.iter().filter(usable).all(|lane| lane.recipe.switches.is_on(switch));
     let changed: Vec<_> = app.lanes.iter().map(|lane| flip(lane, on).ok()).collect();
@@ -52,7 +52,7 @@ pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
     }
     for (lane, recipe) in app.lanes.iter_mut().zip(changed) {
         if let Some(recipe) = recipe.filter(|recipe| *recipe != lane.recipe) {
-            put(lane, recipe);
+            set_recipe(lane, recipe);
         }
     }
     question::go_on(app)
@@ -89,7 +89,7 @@ pub fn change(app: &mut App, lane: usize, recipe: Recipe) -> Vec<Effect> {
     if lane.recipe == recipe {
         return Vec::new();
     }
-    put(lane, recipe);
+    set_recipe(lane, recipe);
     question::go_on(app)
 }
 
@@ -115,8 +115,8 @@ pub fn swap(app: &mut App) -> Vec<Effect> {
     question::go_on(app)
 }
 
-/// Changes the recipe. The last list becomes the one before; if no list has arrived since the last change, the older one stays.
-fn put(lane: &mut Lane, recipe: Recipe) {
+/// Changes the recipe and remembers the last list. If no list has arrived since the last change, the older one stays remembered.
+fn set_recipe(lane: &mut Lane, recipe: Recipe) {
     let was = std::mem::replace(&mut lane.recipe, recipe);
     if lane.state == LaneState::Ready {
         let ranking = lane.ranking.clone();
@@ -127,8 +127,8 @@ fn put(lane: &mut Lane, recipe: Recipe) {
     }
 }
 
-/// The recipe with a switch on or off, or why this lane cannot use it.
-fn flipped(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<Recipe, String> {
+/// The recipe with a switch on or off, or the reason why this lane cannot use it.
+fn with_switch(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<Recipe, String> {
     let (options, perspectives) = (&app.options, app.question.perspectives.len());
     let key = app.key(Context::Lanes, Action::EditStatements);
     let mut changed = recipe.clone();

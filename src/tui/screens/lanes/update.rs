@@ -1,4 +1,4 @@
-//! The lanes: moving the mark, how many passages count, which labels count; adding, dropping and ordering lanes.
+//! The lanes: moving the cursor, changing k and the label source, and adding, dropping and ordering lanes.
 
 use crossterm::event::{Event, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -9,13 +9,13 @@ use tui_input::backend::crossterm::EventHandler;
 use super::{draw, question, switches};
 use crate::tui::app::{App, Corpus, Filter, Lane};
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{border_at, dragged, panes, passage_at};
+use crate::tui::layout::{border_at, drag_border, panes, passage_at};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::theme::Theme;
 
 /// The largest k.
-const DEEPEST: usize = 100;
+const MAX_K: usize = 100;
 
 /// The question line and the lanes.
 pub struct Lanes;
@@ -26,18 +26,20 @@ impl Page for Lanes {
     }
 
     fn context(&self, app: &App) -> Context {
-        match () {
-            () if app.typing => Context::Question,
-            () if app.filter.typing => Context::Filter,
-            () => Context::Lanes,
+        if app.typing {
+            Context::Question
+        } else if app.filter.typing {
+            Context::Filter
+        } else {
+            Context::Lanes
         }
     }
 
     fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
         match self.context(app) {
-            Context::Question => question::act(app, action),
+            Context::Question => question::act_on_line(app, action),
             Context::Filter => act_on_filter(app, action),
-            _ => act(app, action),
+            _ => act_on_lanes(app, action),
         }
     }
 
@@ -81,7 +83,7 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
         MouseEventKind::Down(MouseButton::Left) => {
             let panes = panes(app);
             if panes.question.contains(at) {
-                act(app, Action::EditQuestion);
+                act_on_lanes(app, Action::EditQuestion);
                 return None;
             }
             app.dragged = border_at(&panes, at);
@@ -100,20 +102,20 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
         }
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(lane) = app.dragged
-                && let Some((left, right)) = dragged(&panes(app), app, lane, mouse.column)
+                && let Some((left, right)) = drag_border(&panes(app), app, lane, mouse.column)
             {
                 (app.lanes[lane].width, app.lanes[lane + 1].width) = (left, right);
             }
         }
-        MouseEventKind::ScrollDown => drop(act(app, Action::Down)),
-        MouseEventKind::ScrollUp => drop(act(app, Action::Up)),
+        MouseEventKind::ScrollDown => drop(act_on_lanes(app, Action::Down)),
+        MouseEventKind::ScrollUp => drop(act_on_lanes(app, Action::Up)),
         _ => {}
     }
     None
 }
 
-/// An action on the lanes.
-pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
+/// Performs an action on the lanes.
+pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::EditQuestion => {
             app.typing = true;
@@ -123,8 +125,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PreviousLane => app.lane = (app.lane + app.lanes.len().max(1) - 1) % app.lanes.len().max(1),
         Action::Down => step(app, 1),
         Action::Up => step(app, -1),
-        Action::PageDown => step(app, shown(app) as isize),
-        Action::PageUp => step(app, -(shown(app) as isize)),
+        Action::PageDown => step(app, visible(app) as isize),
+        Action::PageUp => step(app, -(visible(app) as isize)),
         Action::First => step(app, isize::MIN / 2),
         Action::Last => step(app, isize::MAX / 2),
         Action::Filter => app.filter.typing = true,
@@ -134,8 +136,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
                 if app.together { "all lanes scroll together" } else { "every lane scrolls alone" }.into(),
             );
         }
-        Action::Deeper => return count(app, app.k + 1),
-        Action::Shallower => return count(app, app.k - 1),
+        Action::Deeper => return set_k(app, app.k + 1),
+        Action::Shallower => return set_k(app, app.k - 1),
         Action::NextLabelSource => return next_source(app).unwrap_or_default(),
         Action::CopyRecipe => return copy_recipe(app),
         Action::Toggle(switch) => return switches::toggle(app, switch),
@@ -160,8 +162,8 @@ fn copy_recipe(app: &mut App) -> Vec<Effect> {
     vec![Effect::Copy(recipe)]
 }
 
-/// Switches to the next kind of labels that the corpus has, and asks again by them: a side may be uncovered now, so more passages
-/// may have to be judged. `None` if the corpus has no labels.
+/// Switches to the next label source that the corpus has and asks again: with other labels a side may be uncovered, so that more passages
+/// must be judged. `None` if the corpus has no labels.
 pub fn next_source(app: &mut App) -> Option<Vec<Effect>> {
     let (gold, human) = match &app.corpus {
         Corpus::Open(opened) => (opened.labelled, opened.by_hand),
@@ -175,9 +177,25 @@ pub fn next_source(app: &mut App) -> Option<Vec<Effect>> {
     Some(question::go_on(app))
 }
 
-fn count(app: &mut App, k: usize) -> Vec<Effect> {
-    if !(1..=DEEPEST).contains(&k) {
-        app.notice = Some(format!("from 1 to {DEEPEST} passages can count"));
+/// Performs the actions that screens with a batch share; `ask` requests the batch again.
+pub fn act_with_batch(app: &mut App, action: Action, ask: fn(&mut App) -> Vec<Effect>) -> Vec<Effect> {
+    match action {
+        Action::NextLane | Action::PreviousLane => act_on_lanes(app, action),
+        Action::NextLabelSource => {
+            let Some(again) = next_source(app) else { return Vec::new() };
+            let mut effects = ask(app);
+            // With other labels, more passages of the lanes may need judging.
+            effects.extend(again);
+            effects
+        }
+        Action::Back => app.leave(),
+        _ => Vec::new(),
+    }
+}
+
+fn set_k(app: &mut App, k: usize) -> Vec<Effect> {
+    if !(1..=MAX_K).contains(&k) {
+        app.notice = Some(format!("from 1 to {MAX_K} passages can count"));
         return Vec::new();
     }
     app.k = k;
@@ -185,7 +203,7 @@ fn count(app: &mut App, k: usize) -> Vec<Effect> {
     if app.question.text.is_empty() { Vec::new() } else { question::again(app) }
 }
 
-/// Moves the cursor among the passages shown, in all lanes if they scroll together.
+/// Moves the cursor among the passages shown; in all lanes if they scroll together.
 fn step(app: &mut App, by: isize) {
     let shown = |app: &App, lane: usize| app.lanes.get(lane).map(|lane| app.shown(lane)).unwrap_or_default();
     let here = shown(app, app.lane);
@@ -202,31 +220,32 @@ fn step(app: &mut App, by: isize) {
     }
 }
 
-/// An action while a filter is typed.
+/// Performs an action while a filter is typed.
 fn act_on_filter(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::KeepFilter => app.filter.typing = false,
         Action::Back => app.filter = Filter::default(),
-        action => return act(app, action),
+        action => return act_on_lanes(app, action),
     }
     keep_in_view(app);
     Vec::new()
 }
 
-/// A key that edits the filter.
+/// Edits the filter.
 fn edit_filter(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     app.filter.line.handle_event(&Event::Key(key));
     keep_in_view(app);
     Vec::new()
 }
 
-fn shown(app: &App) -> usize {
+/// How many passages of a lane are visible at once.
+fn visible(app: &App) -> usize {
     panes(app).lanes.first().map_or(1, |pane| pane.shown()).max(1)
 }
 
 /// Scrolls every lane so that its marked passage is on screen.
 pub fn keep_in_view(app: &mut App) {
-    let rows = shown(app);
+    let rows = visible(app);
     for i in 0..app.lanes.len() {
         let places = app.shown(&app.lanes[i]);
         let lane = &mut app.lanes[i];
@@ -237,14 +256,14 @@ pub fn keep_in_view(app: &mut App) {
     }
 }
 
-/// The most lanes; more do not fit on a screen.
-const MOST: usize = 6;
+/// The most lanes that fit on a screen.
+const MAX_LANES: usize = 6;
 
-/// Copies the lane with the cursor to its right.
+/// Copies the lane under the cursor to its right.
 fn copy_lane(app: &mut App) -> Vec<Effect> {
-    if app.lanes.len() >= MOST {
+    if app.lanes.len() >= MAX_LANES {
         let key = app.key(Context::Lanes, Action::DropLane);
-        app.notice = Some(format!("there are at most {MOST} lanes; {key} drops one"));
+        app.notice = Some(format!("there are at most {MAX_LANES} lanes; {key} drops one"));
         return Vec::new();
     }
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
@@ -254,7 +273,7 @@ fn copy_lane(app: &mut App) -> Vec<Effect> {
     question::go_on(app)
 }
 
-/// Drops the lane with the cursor, unless it is the last.
+/// Drops the lane under the cursor, unless it is the last.
 fn drop_lane(app: &mut App) -> Vec<Effect> {
     if app.lanes.len() == 1 {
         app.notice = Some("this is the last lane".into());
@@ -266,7 +285,7 @@ fn drop_lane(app: &mut App) -> Vec<Effect> {
     question::go_on(app)
 }
 
-/// Swaps the lane with the cursor with its neighbour.
+/// Swaps the lane under the cursor with its neighbour.
 fn shift_lane(app: &mut App, by: isize) -> Vec<Effect> {
     let Some(other) = app.lane.checked_add_signed(by).filter(|other| *other < app.lanes.len()) else {
         return Vec::new();

@@ -6,8 +6,7 @@ pub mod screen;
 
 use tui_input::Input;
 
-use crate::tui::keymap::action::{Action, Context};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, bind};
 
 /// An action being looked for.
 #[derive(Clone, Debug, Default)]

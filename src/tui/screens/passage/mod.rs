@@ -13,8 +13,7 @@ use crate::detect::LabelSource;
 use crate::engine::{Explanation, Ranking, Recipe};
 use crate::question::Question;
 use crate::report::marks::Glyphs;
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 use crate::tui::widgets::text::Row;
 
 impl Screen {
@@ -90,16 +89,16 @@ impl Reading {
 /// The keys.
 pub const KEYS: &[Binding] = &[
     bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
-    bind(Context::Read, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Read, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Read, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Read, &[":"], Action::Palette, "", "find an action by its words"),
-    bind(Context::Read, &["j", "<Down>"], Action::Down, "scroll", "scroll down"),
-    bind(Context::Read, &["k", "<Up>"], Action::Up, "", "scroll up"),
+    shared::save_frame(Context::Read),
+    shared::record(Context::Read),
+    shared::help(Context::Read),
+    shared::palette(Context::Read),
+    shared::down(Context::Read, "scroll", "scroll down"),
+    shared::up(Context::Read, "scroll up"),
     bind(Context::Read, &["<PageDown>", "<C-d>", "<Space>"], Action::PageDown, "", "scroll a screen down"),
-    bind(Context::Read, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll a screen up"),
-    bind(Context::Read, &["g", "<Home>"], Action::First, "", "scroll to the top"),
-    bind(Context::Read, &["G", "<End>"], Action::Last, "", "scroll to the end"),
+    shared::page_up(Context::Read, "scroll a screen up"),
+    shared::first(Context::Read, "scroll to the top"),
+    shared::last(Context::Read, "scroll to the end"),
     bind(Context::Read, &["n", "<Right>", "l"], Action::NextPassage, "next", "read the lane's next passage"),
     bind(
         Context::Read,
@@ -109,11 +108,5 @@ pub const KEYS: &[Binding] = &[
         "read the lane's passage before",
     ),
     bind(Context::Read, &["<Tab>"], Action::NextLane, "lane", "read on in the next lane"),
-    bind(
-        Context::Read,
-        &["s"],
-        Action::NextLabelSource,
-        "labels",
-        "let other labels count: auto, model, gold, human",
-    ),
+    shared::label_source(Context::Read),
 ];

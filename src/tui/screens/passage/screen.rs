@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossterm::event::{MouseEvent, MouseEventKind};
+use crossterm::event::MouseEvent;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -22,6 +22,7 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::update as lanes;
 use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::scrolled;
 use crate::tui::widgets::text::{
     Highlight, Row, columns_of, fit, highlighted, line, passage_piece, piece, rows, with_marks, wrap,
 };
@@ -51,11 +52,7 @@ impl Page for Open {
     }
 
     fn point(&self, _: &mut App, mouse: MouseEvent) -> Option<Action> {
-        match mouse.kind {
-            MouseEventKind::ScrollDown => Some(Action::Down),
-            MouseEventKind::ScrollUp => Some(Action::Up),
-            _ => None,
-        }
+        scrolled(mouse)
     }
 
     fn reply(&self, app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
@@ -130,7 +127,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 }
 
 fn go(app: &mut App, action: Action) -> Vec<Effect> {
-    lanes::act(app, action);
+    lanes::act_on_lanes(app, action);
     if app.selected().is_none() {
         app.screen = Screen::LANES;
         return Vec::new();

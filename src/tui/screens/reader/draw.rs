@@ -1,5 +1,5 @@
-//! What is read from the lanes' lists: the stance of every lane over k, the list of the lane with the cursor, and a reader's answers at
-//! every k, right or wrong where the question has gold answers.
+//! Draws every lane's stance over k, the list of the lane under the cursor, and the reader's answer at every k: right or wrong if the
+//! question has gold answers.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::{ReadLane, Row};
+use super::{AnswersShown, ReadLane, Row};
 use crate::engine::StanceTimeline;
 use crate::read::Effect;
 use crate::read::pattern::Stance;
@@ -23,18 +23,18 @@ const NAME: usize = 24;
 
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
-    // On a low screen there is one line for the lane with the cursor.
+    // A low screen has one line, for the lane under the cursor.
     let low = body.height < 16;
     let rows = if low { 1.min(body.height) } else { (app.lanes.len() as u16 + 2).min(body.height / 3) };
     let top = Rect { height: rows, ..body };
     let rest = Rect { y: body.y + rows, height: body.height - rows, ..body };
     lanes(app, theme, top, low, frame);
     let reads = matches!(&app.corpus, Corpus::Open(opened) if opened.reader.is_some());
-    let (own, said) = match (reads, rest.width >= 110) {
+    let (left, right) = match (reads, rest.width >= 110) {
         (false, _) => (rest, Rect::ZERO),
         (true, true) => {
-            let left = rest.width * 11 / 20;
-            (Rect { width: left, ..rest }, Rect { x: rest.x + left, width: rest.width - left, ..rest })
+            let width = rest.width * 11 / 20;
+            (Rect { width, ..rest }, Rect { x: rest.x + width, width: rest.width - width, ..rest })
         }
         (true, false) => {
             let below = rest.height / 2;
@@ -42,9 +42,9 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
             (Rect { height: above, ..rest }, Rect { y: rest.y + above, height: below, ..rest })
         }
     };
-    list(app, theme, own, frame);
-    if !said.is_empty() {
-        draw_answers(app, theme, said, frame);
+    list(app, theme, left, frame);
+    if !right.is_empty() {
+        draw_answers(app, theme, right, frame);
     }
 }
 
@@ -68,28 +68,28 @@ fn word(stance: Stance) -> &'static str {
     }
 }
 
-/// What turned a list and what would: `supports · turned by 4 · without 2 of 5 another: 1 3`, in ranks of the lane.
-fn turns(lane: &ReadLane, strip: &StanceTimeline) -> String {
+/// The passages that changed a list's stance, and those whose removal would, by rank: `supports · turned by 4 · turns without 2 of 5: 1 3`.
+fn turns_text(lane: &ReadLane, timeline: &StanceTimeline) -> String {
     let kept: Vec<usize> = remaining(&lane.rows).map(|row| row.rank).collect();
     let ranks = |places: &[usize]| {
         let ranks = places.iter().filter_map(|place| kept.get(*place)).map(ToString::to_string);
         ranks.collect::<Vec<_>>().join(" ")
     };
-    let mut parts = vec![word(strip.last()).to_owned()];
-    if !strip.turns.is_empty() {
-        parts.push(format!("turned by {}", ranks(&strip.turns)));
+    let mut parts = vec![word(timeline.last()).to_owned()];
+    if !timeline.turns.is_empty() {
+        parts.push(format!("turned by {}", ranks(&timeline.turns)));
     }
-    parts.push(match &strip.removed {
+    parts.push(match &timeline.removed {
         Some(removed) => format!("turns without {} of {}: {}", removed.len(), kept.len(), ranks(removed)),
         None => "no removal turns it".into(),
     });
-    if strip.judged < kept.len() {
-        parts.push(format!("{} of {} judged", strip.judged, kept.len()));
+    if timeline.judged < kept.len() {
+        parts.push(format!("{} of {} judged", timeline.judged, kept.len()));
     }
     parts.join(" · ")
 }
 
-/// A row a lane: its stance after each passage, what turned it, and what would.
+/// Draws one row per lane: its stance after each passage, and the passages that changed it or would.
 fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) {
     let inner = if low {
         area
@@ -127,16 +127,16 @@ fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) 
         match (&app.lanes[lane].state, timeline) {
             (LaneState::Failed(..), _) => spans.push(span("no list", Meaning::Warn, theme)),
             (_, None) => spans.push(span("no two sides, so no stance", Meaning::Muted, theme)),
-            (_, Some((read, strip))) => {
-                let shown = strip.stances.iter().take(strip_width);
+            (_, Some((read, timeline))) => {
+                let shown = timeline.stances.iter().take(strip_width);
                 spans.extend(shown.map(|stance| {
                     let mark = mark(*stance);
                     span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme)
                 }));
-                let pad = (strip_width + 2).saturating_sub(strip.stances.len().min(strip_width));
+                let pad = (strip_width + 2).saturating_sub(timeline.stances.len().min(strip_width));
                 spans.push(Span::raw(" ".repeat(pad)));
                 let room = width.saturating_sub(named + strip_width + 2);
-                spans.push(span(fit(&turns(read, strip), room), Meaning::Text, theme));
+                spans.push(span(fit(&turns_text(read, timeline), room), Meaning::Text, theme));
             }
         }
         Line::from(spans)
@@ -145,7 +145,7 @@ fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) 
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// Draws the list.
+/// Draws the list of the lane under the cursor.
 fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(lane) = app.lanes.get(app.lane) else { return };
     let Some(ReadLane { rows, timeline, .. }) = app.answering.lists.get(app.lane) else { return };
@@ -158,9 +158,9 @@ fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         theme,
     ));
     let mut below = Vec::new();
-    if let Some(strip) = timeline {
-        below.push(word(strip.last()).to_owned());
-        let named = strip.turns.last().and_then(|place| remaining(rows).nth(*place));
+    if let Some(timeline) = timeline {
+        below.push(word(timeline.last()).to_owned());
+        let named = timeline.turns.last().and_then(|place| remaining(rows).nth(*place));
         below.extend(named.map(|row| format!("turned by {} {}", row.rank, title(app, row))));
     }
     below.extend((dropped > 0).then(|| format!("{dropped} dropped")));
@@ -179,10 +179,18 @@ fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             let mut place = 0;
             let mut lines = Vec::new();
             for (i, row) in rows.iter().enumerate() {
-                let own = (!row.dropped).then_some(place);
+                let kept_at = (!row.dropped).then_some(place);
                 place += usize::from(!row.dropped);
                 if i >= top {
-                    lines.push(line(app, theme, *row, own, i == app.answering.at, timeline.as_ref(), width));
+                    lines.push(line(
+                        app,
+                        theme,
+                        *row,
+                        kept_at,
+                        i == app.answering.at,
+                        timeline.as_ref(),
+                        width,
+                    ));
                 }
             }
             lines
@@ -211,18 +219,19 @@ fn line(
     row: Row,
     place: Option<usize>,
     marked: bool,
-    strip: Option<&StanceTimeline>,
+    timeline: Option<&StanceTimeline>,
     width: usize,
 ) -> Line<'static> {
     let mut flags = Vec::new();
-    if let (Some(strip), Some(place)) = (strip, place) {
-        flags.extend(strip.turns.contains(&place).then_some("turned it"));
-        flags.extend(strip.alone.contains(&place).then_some("decides"));
-        let removed = strip.removed.as_ref().filter(|removed| removed.len() > 1);
+    if let (Some(timeline), Some(place)) = (timeline, place) {
+        flags.extend(timeline.turns.contains(&place).then_some("turned it"));
+        flags.extend(timeline.alone.contains(&place).then_some("decides"));
+        let removed = timeline.removed.as_ref().filter(|removed| removed.len() > 1);
         flags.extend(removed.filter(|removed| removed.contains(&place)).map(|_| "of those to remove"));
     }
     if let Some(place) = place {
-        flags.extend((app.hangs_on(place) == Some(true)).then_some("answer hangs on it"));
+        let hangs = app.answering.shown.hangs.get(place) == Some(&Some(true));
+        flags.extend(hangs.then_some("answer hangs on it"));
     }
     let narrow = width < 60;
     let flags = if narrow { flags.first().copied().unwrap_or("").to_owned() } else { flags.join(", ") };
@@ -232,7 +241,7 @@ fn line(
         Some(_) => String::new(),
     };
     let own = app.mark(row.at);
-    let stance = place.and_then(|place| strip?.stances.get(place).copied());
+    let stance = place.and_then(|place| timeline?.stances.get(place).copied());
     let glyph = stance.map_or(' ', |stance| mark(stance).glyph(app.glyphs));
     let room_of_flags = match width {
         ..60 => 9,
@@ -285,7 +294,9 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
         Meaning::Title,
         theme,
     ));
-    let (answers, pattern) = (app.answers(), app.pattern());
+    let AnswersShown { count, is_read, pattern, effects, changes, hangs, attention, reordered, .. } =
+        &app.answering.shown;
+    let answers = app.answering.answers.get(..*count).unwrap_or_default();
     if let Some(pattern) = pattern.as_ref().filter(|pattern| !pattern.is_empty()) {
         let bit = |right: bool| u8::from(right);
         let (em, accumulated) = (pattern.em(pattern.len()), pattern.accumulated_em(pattern.len()));
@@ -297,15 +308,14 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width);
-    let (effects, changes) = (pattern.map(|pattern| pattern.effects()), app.changes());
-    let mut lines = vec![timeline(app, theme, effects.as_deref(), &changes, width)];
+    let mut lines = vec![pattern_line(app, theme, effects.as_deref(), changes, width)];
     for (i, answer) in answers.iter().enumerate() {
         let (text, meaning) = match answer.text.trim() {
             "" => ("(empty)".to_owned(), Meaning::Muted),
             text => (safe::line(text), Meaning::Text),
         };
         let mut tail = Vec::new();
-        let code = match &effects {
+        let code = match effects {
             Some(effects) => effects.get(i).map(|effect| (code(*effect, app.glyphs), meaning_of(*effect))),
             None => {
                 changes.get(i).filter(|changed| **changed).map(|_| ("changed".to_owned(), Meaning::Title))
@@ -328,7 +338,7 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
     let key = app.key(Context::Answer, Action::HaveRead);
     if app.answering.going {
         lines.extend(say(&format!("reading … {key} gives it up"), Meaning::Muted));
-    } else if !app.is_read() && app.answering.failed.is_none() {
+    } else if !is_read && app.answering.failed.is_none() {
         lines.extend(say(&format!("{key} has the list read at every k"), Meaning::Muted));
     }
     if let Some(reason) = &app.answering.failed {
@@ -340,18 +350,17 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
             Meaning::Warn,
         ));
     }
-    if let Some(reordered) = app.reordered() {
+    if let Some(reordered) = reordered {
         let text = format!("the same answer in {} of {} shuffled orders", reordered.same, reordered.of);
         lines.extend(say(&text, Meaning::Title));
     }
-    if !app.attention().is_empty() {
+    if !attention.is_empty() {
         let share = |(i, share): (usize, &f64)| format!("{}:{share:.2}", i + 1);
-        let shares: Vec<String> = app.attention().iter().enumerate().map(share).collect();
+        let shares: Vec<String> = attention.iter().enumerate().map(share).collect();
         let text = format!("attention as the answer begins: {}", shares.join(", "));
         lines.extend(say(&text, Meaning::Title));
     }
-    let places = 0..app.answering.without.len();
-    let known: Vec<bool> = places.filter_map(|place| app.hangs_on(place)).collect();
+    let known: Vec<bool> = hangs.iter().flatten().copied().collect();
     if !known.is_empty() {
         let other = known.iter().filter(|hangs| **hangs).count();
         lines.extend(say(
@@ -377,7 +386,7 @@ fn code(effect: Effect, glyphs: Glyphs) -> String {
     format!("{} {}", glyph(effect, glyphs), effect.code())
 }
 
-/// What helped is green, what harmed stands out.
+/// Passages that helped are green; those that harmed are highlighted.
 fn meaning_of(effect: Effect) -> Meaning {
     match effect {
         Effect::InitiallyZero => Meaning::Muted,
@@ -387,8 +396,8 @@ fn meaning_of(effect: Effect) -> Meaning {
     }
 }
 
-/// The whole pattern in one line; without gold answers, where the answer changed.
-fn timeline(
+/// The whole pattern in one line; without gold answers, the places where the answer changed.
+fn pattern_line(
     app: &App,
     theme: Theme,
     effects: Option<&[Effect]>,

@@ -1,4 +1,4 @@
-//! What is read from the lanes' lists, and what was answered from them.
+//! The reader screen: the lanes' lists as a reader reads them, and its answers.
 //!
 //! May use: as `screens` says.
 
@@ -8,15 +8,15 @@ use crate::corpus::PassageIx;
 use crate::detect::LabelSource;
 use crate::engine::{Ranking, StanceTimeline};
 use crate::question::Question;
-use crate::read::Answer;
 use crate::read::incremental::Reordered;
-use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind};
+use crate::read::{Answer, Effect, Pattern};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 pub mod draw;
 pub mod update;
 
 impl Screen {
-    /// What is read from the lanes' lists.
+    /// The reader screen.
     pub const READER: Screen = Screen("reader");
 }
 
@@ -39,13 +39,13 @@ pub const KEYS: &[Binding] = &[
         "read/stop",
         "have the reader answer from the first 1 … k, or give that up",
     ),
-    bind(Context::Answer, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
-    bind(Context::Answer, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "show the lane before"),
+    shared::next_lane(Context::Answer, "show the next lane"),
+    shared::previous_lane(Context::Answer, "show the lane before"),
     bind(Context::Answer, &["<Esc>", "q", "r"], Action::Back, "back", "go back to the lanes"),
     bind(Context::Answer, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
     bind(Context::Answer, &["-"], Action::Shallower, "", "let one passage less count (k)"),
-    bind(Context::Answer, &["j", "<Down>"], Action::Down, "", "go to the next passage"),
-    bind(Context::Answer, &["k", "<Up>"], Action::Up, "", "go to the passage before"),
+    shared::down(Context::Answer, "", "go to the next passage"),
+    shared::up(Context::Answer, "go to the passage before"),
     bind(
         Context::Answer,
         &["1", "2", "3", "4", "5", "6"],
@@ -61,61 +61,90 @@ pub const KEYS: &[Binding] = &[
         "have the list read without each of its passages",
     ),
     bind(Context::Answer, &["o"], Action::OtherOrders, "orders", "have the list read in ten shuffled orders"),
-    bind(
-        Context::Answer,
-        &["s"],
-        Action::NextLabelSource,
-        "labels",
-        "let other labels count: auto, model, gold, human",
-    ),
-    bind(Context::Answer, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Answer, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Answer, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Answer, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::label_source(Context::Answer),
+    shared::save_frame(Context::Answer),
+    shared::record(Context::Answer),
+    shared::help(Context::Answer),
+    shared::palette(Context::Answer),
 ];
 
-/// The reader screen.
+/// The state of the reader screen.
 #[derive(Clone, Debug, Default)]
 pub struct Answering {
     /// The batch whose answers are taken.
     pub number: u64,
-    /// What was changed in each lane's list, by the lane's place.
+    /// The changes to each lane's list, by the lane's index.
     pub edits: Vec<Edits>,
-    /// What the lists were before each change, with their lane.
+    /// The edits before each change, with their lane.
     pub past: Vec<(usize, Edits)>,
     /// The marked passage, from 0.
     pub at: usize,
-    /// The passages whose answers are known, in the order they were read.
+    /// The passages that were read, in reading order.
     pub read: Vec<PassageIx>,
     /// The answers from the first 1 … of them.
     pub answers: Vec<Answer>,
-    /// More are on the way.
+    /// Whether more results will come.
     pub going: bool,
-    /// Why there are no more.
+    /// Why the last reading failed.
     pub failed: Option<String>,
-    /// The answers without each passage, and from other orders, of the list `aside`.
+    /// The answers without each passage of the list `aside`.
     pub without: Vec<Answer>,
-    /// How the reader shared its attention out among the passages of the list `aside`, where it can say.
+    /// The share of the reader's attention on each passage of the list `aside`; empty if the reader cannot say.
     pub attention: Vec<f64>,
-    /// See `without`.
+    /// The result of the reorder test on the list `aside`.
     pub reordered: Option<Reordered>,
-    /// The list that was read otherwise.
+    /// The list that was read without each passage or in other orders.
     pub aside: Vec<PassageIx>,
-    /// What is shown of every lane's list, by the lane's place.
+    /// Every lane's list as it is drawn, by the lane's index.
     pub lists: Vec<ReadLane>,
+    /// The answers as they are drawn.
+    pub shown: AnswersShown,
 }
 
-/// A lane's list as it is read, worked out whenever the list, a judgment, k or an edit changes.
+/// A lane's list as it is read, recomputed when the list, a judgment, k or an edit changes.
 #[derive(Clone, Debug, Default)]
 pub struct ReadLane {
-    /// Its first k, dropped ones in their places.
+    /// Its first k; dropped passages keep their places.
     pub rows: Vec<Row>,
-    /// What they do to its stance; none where the question has no two sides.
+    /// The lane's stance after each passage; `None` if the question does not have two sides.
     pub timeline: Option<StanceTimeline>,
     inputs: Option<Inputs>,
 }
 
-/// What it depends on. Lists are compared by identity: they are replaced, never changed.
+/// The answers for the list of the lane with the cursor, recomputed when the list changes or a result arrives.
+#[derive(Clone, Debug, Default)]
+pub struct AnswersShown {
+    /// How many of the answers hold for the list.
+    pub count: usize,
+    /// Whether every depth of the list has its answer.
+    pub is_read: bool,
+    /// Right or wrong at every k; `None` without gold answers.
+    pub pattern: Option<Pattern>,
+    /// The effect of each passage on the answer; `None` without gold answers.
+    pub effects: Option<Vec<Effect>>,
+    /// Whether each answer differs from the one before.
+    pub changes: Vec<bool>,
+    /// Whether the answer changes without the passage at each place; `None` if that was not read.
+    pub hangs: Vec<Option<bool>>,
+    /// The share of the reader's attention on each passage; empty if it is not known.
+    pub attention: Vec<f64>,
+    /// The result of the reorder test, if the list had one.
+    pub reordered: Option<Reordered>,
+    inputs: Option<AnswerInputs>,
+}
+
+/// The inputs of [`AnswersShown`]. Within a batch, answers are only added.
+#[derive(Clone, Debug, PartialEq)]
+struct AnswerInputs {
+    /// The batch, and how many answers, answers without a passage and shares of attention have arrived.
+    arrived: (u64, usize, usize, usize),
+    reordered: Option<Reordered>,
+    gold: Vec<String>,
+    /// The passages that are read.
+    kept: Vec<PassageIx>,
+}
+
+/// The inputs of [`ReadLane`]. Lists are compared by identity: they are replaced, never changed.
 #[derive(Clone, Debug)]
 struct Inputs {
     pub list: Ranking,
@@ -134,10 +163,10 @@ impl Inputs {
     }
 }
 
-/// A lane's list as the user wants it read.
+/// The user's changes to a lane's list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// The passages in this order; those that are not named follow as they rank.
+    /// The passages in their new order; passages not named here follow by rank.
     pub order: Vec<PassageIx>,
     /// Passages that are not read.
     pub dropped: Vec<PassageIx>,
@@ -146,10 +175,10 @@ pub struct Edits {
 /// A passage of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which.
+    /// The passage.
     pub at: PassageIx,
     /// Its rank in the lane, from 1.
     pub rank: usize,
-    /// It is not read.
+    /// Whether it is not read.
     pub dropped: bool,
 }

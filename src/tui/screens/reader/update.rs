@@ -1,11 +1,11 @@
-//! The lanes' lists as a reader reads them: dropping, restoring and moving passages, having them read, and the answers that still hold.
+//! Dropping, restoring and moving the passages of a list, having it read, and the answers that still hold.
 
 use std::sync::Arc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{Answering, Edits, Inputs, ReadLane, Row, draw};
+use super::{AnswerInputs, Answering, AnswersShown, Edits, Inputs, ReadLane, Row, draw};
 use crate::corpus::PassageIx;
 use crate::engine::{Batch, ReadEvent, ReadList, Reply, StanceTimeline, Want};
 use crate::read::incremental::{Reordered, changes, pattern};
@@ -19,7 +19,7 @@ use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, update as lanes};
 use crate::tui::theme::Theme;
 
-/// What is read from the lanes' lists.
+/// The reader screen.
 pub struct Reader;
 
 impl Page for Reader {
@@ -54,7 +54,7 @@ impl Page for Reader {
     }
 
     fn refresh(&self, app: &mut App) {
-        app.refresh_read_lists();
+        app.refresh_reader();
     }
 
     fn settled(&self, app: &App) -> bool {
@@ -93,19 +93,19 @@ fn reader(app: &App) -> Option<(String, bool)> {
     }
 }
 
-/// An action on the screen.
+/// Performs an action.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let last = app.rows(app.lane).len().saturating_sub(1);
     match action {
         Action::Down => app.answering.at = (app.answering.at + 1).min(last),
         Action::Up => app.answering.at = app.answering.at.min(last).saturating_sub(1),
         Action::NextLane | Action::PreviousLane => {
-            lanes::act(app, action);
+            lanes::act_on_lanes(app, action);
             app.answering.at = 0;
-            return give_up(app);
+            return stop_reading(app);
         }
-        Action::Deeper | Action::Shallower => return lanes::act(app, action),
-        Action::NextLabelSource => return lanes::act(app, action),
+        Action::Deeper | Action::Shallower => return lanes::act_on_lanes(app, action),
+        Action::NextLabelSource => return lanes::act_on_lanes(app, action),
         Action::DropPassage => return drop_passage(app),
         Action::PassageDown => return shift(app, 1),
         Action::PassageUp => return shift(app, -1),
@@ -115,14 +115,14 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
                 if app.lane != lane {
                     (app.lane, app.answering.at) = (lane, 0);
                 }
-                return give_up(app);
+                return stop_reading(app);
             }
             None => app.notice = Some("nothing was changed".into()),
         },
         Action::HaveRead => return have_read(app),
         Action::Probe(number) => return probe(app, number),
-        Action::WithoutEach => return aside(app, Want::Without),
-        Action::OtherOrders => return aside(app, Want::Reordered),
+        Action::WithoutEach => return read_aside(app, Want::Without),
+        Action::OtherOrders => return read_aside(app, Want::Reordered),
         Action::Back => {
             app.answering.going = false;
             return app.leave();
@@ -132,17 +132,18 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Changes the list of the lane with the cursor and cancels the reading of the old one.
+/// Changes the list of the lane under the cursor and cancels the reading of the old one.
 fn change(app: &mut App, edits: Edits) -> Vec<Effect> {
     let lane = app.lane;
     if let Some(own) = app.answering.edits.get_mut(lane) {
         let before = std::mem::replace(own, edits);
         app.answering.past.push((lane, before));
     }
-    give_up(app)
+    stop_reading(app)
 }
 
-fn give_up(app: &mut App) -> Vec<Effect> {
+/// Cancels the reading in progress.
+fn stop_reading(app: &mut App) -> Vec<Effect> {
     if !std::mem::take(&mut app.answering.going) {
         return Vec::new();
     }
@@ -150,6 +151,7 @@ fn give_up(app: &mut App) -> Vec<Effect> {
     vec![Effect::StopBatch(app.answering.number)]
 }
 
+/// Drops the marked passage, or restores it.
 fn drop_passage(app: &mut App) -> Vec<Effect> {
     let Some(row) = app.rows(app.lane).get(app.answering.at).copied() else { return Vec::new() };
     let mut edits = app.answering.edits.get(app.lane).cloned().unwrap_or_default();
@@ -161,6 +163,7 @@ fn drop_passage(app: &mut App) -> Vec<Effect> {
     change(app, edits)
 }
 
+/// Moves the marked passage.
 fn shift(app: &mut App, by: isize) -> Vec<Effect> {
     let mut rows = app.rows(app.lane);
     let from = app.answering.at;
@@ -176,7 +179,7 @@ fn shift(app: &mut App, by: isize) -> Vec<Effect> {
 /// Reads the depths that have no answer yet, or cancels the reading in progress.
 fn have_read(app: &mut App) -> Vec<Effect> {
     if app.answering.going {
-        return give_up(app);
+        return stop_reading(app);
     }
     if reader(app).is_none() {
         app.notice = Some(
@@ -193,10 +196,11 @@ fn have_read(app: &mut App) -> Vec<Effect> {
     app.answering.read = app.remaining(app.lane);
     let from = known.len();
     app.answering.answers = known;
-    order(app, passages, Want::EachK(from))
+    request(app, passages, Want::EachK(from))
 }
 
-fn order(app: &mut App, passages: Vec<crate::read::Context>, want: Want) -> Vec<Effect> {
+/// Requests answers.
+fn request(app: &mut App, passages: Vec<ReadContext>, want: Want) -> Vec<Effect> {
     let number = app.next_batch();
     (app.answering.number, app.answering.going, app.answering.failed) = (number, true, None);
     let question = app.question.text.clone();
@@ -206,7 +210,7 @@ fn order(app: &mut App, passages: Vec<crate::read::Context>, want: Want) -> Vec<
 }
 
 /// Reads the whole list without each passage, or in other orders.
-fn aside(app: &mut App, want: Want) -> Vec<Effect> {
+fn read_aside(app: &mut App, want: Want) -> Vec<Effect> {
     if !app.is_read() {
         let key = app.key(Context::Answer, Action::HaveRead);
         app.notice = Some(format!("the list has no answer yet; {key} has it read"));
@@ -223,10 +227,10 @@ fn aside(app: &mut App, want: Want) -> Vec<Effect> {
         _ => answering.reordered = None,
     }
     let passages = app.contexts(app.lane);
-    order(app, passages, want)
+    request(app, passages, want)
 }
 
-/// Drops the passages that a probe drops, in one change.
+/// Drops the passages that a probe drops, as one change.
 fn probe(app: &mut App, number: usize) -> Vec<Effect> {
     let Some(probe) = Probe::all().nth(number) else { return Vec::new() };
     let pattern = match app.pattern() {
@@ -242,21 +246,21 @@ fn probe(app: &mut App, number: usize) -> Vec<Effect> {
         Some(pattern) => pattern,
     };
     let effects = pattern.effects();
-    let (kept, stays) = (app.remaining(app.lane), probe.keep(&effects));
+    let (kept, stay) = (app.remaining(app.lane), probe.keep(&effects));
     let mut edits = app.answering.edits.get(app.lane).cloned().unwrap_or_default();
-    edits.dropped.extend((0..kept.len()).filter(|place| !stays.contains(place)).map(|place| kept[place]));
+    edits.dropped.extend((0..kept.len()).filter(|place| !stay.contains(place)).map(|place| kept[place]));
     let key = app.key(Context::Answer, Action::Undo);
-    app.notice = Some(format!("{probe} keeps {} of {}; {key} takes it back", stays.len(), kept.len()));
+    app.notice = Some(format!("{probe} keeps {} of {}; {key} takes it back", stay.len(), kept.len()));
     change(app, edits)
 }
 
-/// A result of the reader arrived.
-pub fn read_event(app: &mut App, number: u64, heard: ReadEvent) {
+/// Takes a result of the reader.
+fn read_event(app: &mut App, number: u64, event: ReadEvent) {
     let answering = &mut app.answering;
     if number != answering.number || !answering.going {
         return;
     }
-    match heard {
+    match event {
         ReadEvent::Answer(k, answer) if k == answering.answers.len() + 1 => answering.answers.push(answer),
         ReadEvent::Without(place, answer) if place == answering.without.len() => {
             answering.without.push(answer)
@@ -269,7 +273,7 @@ pub fn read_event(app: &mut App, number: u64, heard: ReadEvent) {
 }
 
 impl App {
-    /// The first k of a lane as they are to be read, dropped ones in their places.
+    /// The first k of a lane in reading order; dropped passages keep their places.
     pub fn rows(&self, lane: usize) -> Vec<Row> {
         let Some(shown) = self.lanes.get(lane) else { return Vec::new() };
         let none = Edits::default();
@@ -287,10 +291,10 @@ impl App {
 
     /// The passages of a lane that are read.
     pub fn remaining(&self, lane: usize) -> Vec<PassageIx> {
-        self.rows(lane).iter().filter(|row| !row.dropped).map(|row| row.at).collect()
+        undropped(&self.rows(lane))
     }
 
-    /// The same with what they say.
+    /// The same passages with their texts.
     pub fn contexts(&self, lane: usize) -> Vec<ReadContext> {
         let context = |row: &Row| {
             let ranked = self.lanes.get(lane)?.ranking.get(row.rank - 1)?;
@@ -299,13 +303,13 @@ impl App {
         self.rows(lane).iter().filter(|row| !row.dropped).filter_map(context).collect()
     }
 
-    /// What the passages of a lane do to its stance; none where the question has no two sides.
+    /// A lane's stance after each passage; `None` if the question does not have two sides.
     pub fn stance_timeline(&self, lane: usize) -> Option<StanceTimeline> {
         StanceTimeline::of(&self.question, &self.judgments, &self.remaining(lane))
     }
 
-    /// Works out every lane's list as it is read, where anything that it depends on has changed.
-    pub fn refresh_read_lists(&mut self) {
+    /// Recomputes the lists and the answers that are drawn, if anything that they depend on has changed.
+    pub fn refresh_reader(&mut self) {
         self.answering.lists.resize_with(self.lanes.len(), ReadLane::default);
         for i in 0..self.lanes.len() {
             let judgments = &self.judgments;
@@ -321,9 +325,40 @@ impl App {
                 self.answering.lists[i] = ReadLane { rows, timeline, inputs: Some(inputs) };
             }
         }
+        let answering = &self.answering;
+        let inputs = AnswerInputs {
+            arrived: (
+                answering.number,
+                answering.answers.len(),
+                answering.without.len(),
+                answering.attention.len(),
+            ),
+            reordered: answering.reordered,
+            gold: self.question.answers.clone(),
+            kept: answering.lists.get(self.lane).map(|list| undropped(&list.rows)).unwrap_or_default(),
+        };
+        if answering.shown.inputs.as_ref() != Some(&inputs) {
+            self.answering.shown = self.answers_shown(inputs);
+        }
     }
 
-    /// The answers that hold for the lane's list as it is now: those from as many passages as it shares with what was read.
+    fn answers_shown(&self, inputs: AnswerInputs) -> AnswersShown {
+        let pattern = self.pattern();
+        AnswersShown {
+            count: self.answers().len(),
+            is_read: self.is_read(),
+            effects: pattern.as_ref().map(Pattern::effects),
+            pattern,
+            changes: changes(self.answers()),
+            hangs: (0..inputs.kept.len()).map(|place| self.hangs_on(place)).collect(),
+            attention: self.attention().to_vec(),
+            reordered: self.reordered(),
+            inputs: Some(inputs),
+        }
+    }
+
+    /// The answers that hold for the lane's present list: one for each passage that it shares with the list that was read, from the first
+    /// on.
     pub fn answers(&self) -> &[Answer] {
         let shared = self
             .remaining(self.lane)
@@ -340,17 +375,12 @@ impl App {
         kept > 0 && self.answers().len() == kept
     }
 
-    /// Right or wrong at every k that was read; none without gold answers.
+    /// Right or wrong at every k that was read; `None` without gold answers.
     pub fn pattern(&self) -> Option<Pattern> {
         (!self.question.answers.is_empty()).then(|| pattern(self.answers(), &self.question.answers))
     }
 
-    /// Whether each answer differs from the one before.
-    pub fn changes(&self) -> Vec<bool> {
-        changes(self.answers())
-    }
-
-    /// Whether the answer is another one without the passage at a place of those kept; unknown where that was not read.
+    /// Whether the answer changes without the passage at a place of those kept; `None` if that was not read.
     pub fn hangs_on(&self, place: usize) -> Option<bool> {
         let kept = self.remaining(self.lane);
         let own = self.answers().get(kept.len().checked_sub(1)?)?;
@@ -358,13 +388,18 @@ impl App {
         Some(!same(&without.text, &own.text))
     }
 
-    /// The share of the reader's attention that each passage of the present list had; none where that is not known.
+    /// The share of the reader's attention on each passage of the present list; empty if it is not known.
     pub fn attention(&self) -> &[f64] {
         if self.answering.aside == self.remaining(self.lane) { &self.answering.attention } else { &[] }
     }
 
-    /// How the answer stood the reorder test, if the present list had one.
+    /// The result of the reorder test, if the present list had one.
     pub fn reordered(&self) -> Option<Reordered> {
         self.answering.reordered.filter(|_| self.answering.aside == self.remaining(self.lane))
     }
+}
+
+/// The passages of a list that are read.
+fn undropped(rows: &[Row]) -> Vec<PassageIx> {
+    rows.iter().filter(|row| !row.dropped).map(|row| row.at).collect()
 }

@@ -6,8 +6,7 @@ pub mod screen;
 
 use tui_input::Input;
 
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind};
 
 impl Screen {
     /// The statements, edited.

@@ -7,8 +7,7 @@ pub mod screen;
 use std::sync::Arc;
 
 use crate::engine::Sycophancy;
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
     /// The lanes asked in three wordings.
@@ -26,18 +25,12 @@ pub struct SycophancyScreen {
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
-    bind(Context::Sycophancy, &["<Tab>", "<Right>", "l"], Action::NextLane, "lane", "show the next lane"),
-    bind(Context::Sycophancy, &["<S-Tab>", "<Left>", "h"], Action::PreviousLane, "", "show the lane before"),
-    bind(
-        Context::Sycophancy,
-        &["s"],
-        Action::NextLabelSource,
-        "labels",
-        "let other labels count: auto, model, gold, human",
-    ),
+    shared::next_lane(Context::Sycophancy, "show the next lane"),
+    shared::previous_lane(Context::Sycophancy, "show the lane before"),
+    shared::label_source(Context::Sycophancy),
     bind(Context::Sycophancy, &["<Esc>", "q", "y"], Action::Back, "back", "go back to the lanes"),
-    bind(Context::Sycophancy, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Sycophancy, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Sycophancy, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Sycophancy, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::save_frame(Context::Sycophancy),
+    shared::record(Context::Sycophancy),
+    shared::help(Context::Sycophancy),
+    shared::palette(Context::Sycophancy),
 ];

@@ -85,18 +85,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
 
 /// An action on the screen.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
-    match action {
-        Action::NextLane | Action::PreviousLane => return lanes::act(app, action),
-        Action::NextLabelSource => {
-            let again = lanes::next_source(app).unwrap_or_default();
-            let mut effects = ask(app);
-            effects.extend(again);
-            return effects;
-        }
-        Action::Back => return app.leave(),
-        _ => {}
-    }
-    Vec::new()
+    lanes::act_with_batch(app, action, ask)
 }
 
 /// Asks all lanes in the three wordings.

@@ -9,8 +9,7 @@ use tui_input::Input;
 
 use crate::engine::recipe::Switch;
 use crate::engine::{Recipe, Tally};
-use crate::tui::keymap::action::{Action, Context, Screen};
-use crate::tui::keymap::action::{Binding, bind};
+use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
     /// One lane in all forms of one switch.
@@ -69,8 +68,8 @@ pub const KEYS: &[Binding] = &[
         "go to the next switch: MMR, expansion, projection, diversifier",
     ),
     bind(Context::Tune, &["<S-Tab>", "<Left>", "h"], Action::PreviousSwitch, "", "go to the switch before"),
-    bind(Context::Tune, &["j", "<Down>"], Action::Down, "form", "give the lane the next form"),
-    bind(Context::Tune, &["k", "<Up>"], Action::Up, "", "give the lane the form before"),
+    shared::down(Context::Tune, "form", "give the lane the next form"),
+    shared::up(Context::Tune, "give the lane the form before"),
     bind(
         Context::Tune,
         &["o"],
@@ -87,11 +86,11 @@ pub const KEYS: &[Binding] = &[
     ),
     bind(Context::Toward, &["<Enter>"], Action::ApplyPerspective, "project", "project toward what was typed"),
     bind(Context::Toward, &["<Esc>"], Action::Back, "cancel", "leave the projection as it was"),
-    bind(Context::Tune, &["<PageDown>", "<C-d>"], Action::PageDown, "scroll", "scroll what the form did"),
-    bind(Context::Tune, &["<PageUp>", "<C-u>"], Action::PageUp, "", "scroll back"),
+    shared::page_down(Context::Tune, "scroll", "scroll what the form did"),
+    shared::page_up(Context::Tune, "scroll back"),
     bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
-    bind(Context::Tune, &["S"], Action::SaveFrame, "", "save the frame as an SVG picture"),
-    bind(Context::Tune, &["R"], Action::Record, "", "record the session, or stop"),
-    bind(Context::Tune, &["?"], Action::Help, "keys", "show all keys"),
-    bind(Context::Tune, &[":"], Action::Palette, "", "find an action by its words"),
+    shared::save_frame(Context::Tune),
+    shared::record(Context::Tune),
+    shared::help(Context::Tune),
+    shared::palette(Context::Tune),
 ];

@@ -1,0 +1,106 @@
+//! Every row of the key table does something on its screen.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parallax::engine::Reply;
+use parallax::engine::detectors::{DetectorEvent, detectors};
+use parallax::tui::app::{App, Corpus};
+use parallax::tui::keymap::{Context, TABLE};
+use parallax::tui::message::Msg;
+use parallax::tui::pages::context;
+use parallax::tui::script::{Step, parse};
+use parallax::tui::update::update;
+
+use crate::stage::{asked, empty, fields, give_reader, press};
+
+/// The explorer after some keys, with everything that is drawn computed.
+fn after(mut app: App, keys: &str) -> App {
+    press(&mut app, keys);
+    app.notice = None;
+    let size = app.size;
+    update(&mut app, Msg::Resized(size));
+    app
+}
+
+fn comparing() -> App {
+    let mut app = asked(140, 40);
+    if let Corpus::Open(opened) = &mut app.corpus {
+        let question = opened.questions[0].clone();
+        opened.questions.extend([question.clone(), question]);
+    }
+    after(app, "cj")
+}
+
+fn biased() -> App {
+    let mut app = after(asked(140, 40), "b");
+    update(&mut app, Msg::Engine(Reply::Fields(Arc::new(fields()))));
+    after(app, "j")
+}
+
+fn answering() -> App {
+    let mut app = asked(140, 40);
+    give_reader(&mut app, "m", false);
+    after(app, "rj")
+}
+
+fn choosing() -> App {
+    let mut app = after(asked(140, 40), "D");
+    let (number, event) = (app.choosing.number, DetectorEvent::Listed(detectors(Path::new("nowhere"))));
+    update(&mut app, Msg::Engine(Reply::Detectors { number, event }));
+    after(app, "j")
+}
+
+/// States of every screen, with cursors between the ends and texts that can be scrolled.
+fn states() -> Vec<App> {
+    let lanes = || after(asked(140, 40), "<Tab>jj");
+    let labelling = || after(crate::labelling::open(140, 40), "");
+    vec![
+        after(empty(140, 40), "zoo"),
+        after(empty(140, 40), "zoo<Down>"),
+        lanes(),
+        after(lanes(), "fzoo"),
+        after(asked(40, 14), "jj<Enter>"),
+        after(asked(40, 14), "jj<Enter>jj"),
+        after(lanes(), "i"),
+        after(lanes(), "tjj"),
+        after(lanes(), "t<PageDown>"),
+        after(lanes(), "t="),
+        after(lanes(), "y"),
+        comparing(),
+        biased(),
+        answering(),
+        labelling(),
+        after(labelling(), "lj"),
+        after(labelling(), "t"),
+        after(labelling(), "elll"),
+        choosing(),
+        after(asked(80, 24), "?jj"),
+        after(lanes(), ":<Down>"),
+    ]
+}
+
+/// Whether a key has an effect or changes the state, its notice included.
+fn acts(app: &App, key: &str) -> bool {
+    let mut next = app.clone();
+    let steps = parse(key).unwrap();
+    let [Step::Key(key)] = steps[..] else { panic!("not a key: {key}") };
+    !update(&mut next, Msg::Key(key)).is_empty() || format!("{next:?}") != format!("{app:?}")
+}
+
+#[test]
+fn every_row_of_the_key_table_does_something_on_its_screen() {
+    let states = states();
+    for app in &states {
+        assert!(!acts(app, "<F12>"), "a key without an action changes nothing in {:?}", context(app));
+    }
+    let idle: Vec<String> = TABLE
+        .iter()
+        .filter(|row| {
+            let here = |app: &&App| row.context == Context::Anywhere || context(app) == row.context;
+            !states.iter().filter(here).any(|app| acts(app, row.keys[0]))
+        })
+        .map(|row| format!("{} {}: {}", row.context.name(), row.keys[0], row.help))
+        .collect();
+    assert_eq!(idle, Vec::<String>::new(), "nobody handles these actions");
+}
