@@ -1,15 +1,15 @@
-//! Actions, the contexts in which keys are looked up, and one line of the table of keys.
+//! Actions, the contexts in which keys are looked up, and the lines of the key table.
 
 use crate::engine::recipe::Switch;
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Put the cursor into the question line.
     EditQuestion,
-    /// Put the question to all lanes.
+    /// Ask all lanes the question.
     Ask,
-    /// Take the completion that is marked.
+    /// Take the marked completion.
     Complete,
     /// Mark the completion below.
     NextCompletion,
@@ -17,43 +17,43 @@ pub enum Action {
     PreviousCompletion,
     /// Leave the question line or the screen.
     Back,
-    /// The lane to the right.
+    /// Go to the lane on the right.
     NextLane,
-    /// The lane to the left.
+    /// Go to the lane on the left.
     PreviousLane,
-    /// One down.
+    /// Go one down.
     Down,
-    /// One up.
+    /// Go one up.
     Up,
-    /// A screen down.
+    /// Go a screen down.
     PageDown,
-    /// A screen up.
+    /// Go a screen up.
     PageUp,
-    /// To the first.
+    /// Go to the first.
     First,
-    /// To the last.
+    /// Go to the last.
     Last,
     /// Read the passage.
     Read,
-    /// The passage after this one.
+    /// Go to the next passage.
     NextPassage,
-    /// The passage before this one.
+    /// Go to the passage before.
     PreviousPassage,
-    /// Show only passages that hold certain words.
+    /// Show only passages that contain certain words.
     Filter,
     /// Leave the filter's line; the filter stays.
     KeepFilter,
     /// Let all lanes scroll together, or not.
     Together,
-    /// Let one more passage count.
+    /// Increase k by one.
     Deeper,
-    /// Let one passage less count.
+    /// Decrease k by one.
     Shallower,
-    /// Let other labels count.
+    /// Switch to the next label source.
     NextLabelSource,
     /// Flip a switch of the lane.
     Toggle(Switch),
-    /// Flip a switch of every lane that has a use for it.
+    /// Flip a switch of every lane that can use it.
     ToggleEverywhere(Switch),
     /// Let relevance count more in re-ranking.
     MoreRelevance,
@@ -65,7 +65,7 @@ pub enum Action {
     NextSwitch,
     /// Show the forms of the switch before.
     PreviousSwitch,
-    /// Measure over the question set, or on this question alone.
+    /// Measure over the question set, or on this question only.
     OverSet,
     /// Type a perspective to project toward.
     TypePerspective,
@@ -75,25 +75,25 @@ pub enum Action {
     Sycophancy,
     /// Show the lanes over the question set.
     Compare,
-    /// Show which way the lanes lean, and whose passages they bring up.
+    /// Show which sides the lanes favour, and whose passages they return.
     Bias,
-    /// Show what is read from the lanes' lists.
+    /// Open the reader screen.
     Answers,
     /// Show the detectors that can be chosen.
     ChooseDetector,
-    /// Leave the passage out of what is read, or take it in again.
+    /// Drop the passage from the list that is read, or restore it.
     DropPassage,
-    /// Let the passage be read later.
+    /// Move the passage down in the list that is read.
     PassageDown,
-    /// Let it be read earlier.
+    /// Move it up.
     PassageUp,
-    /// Have the list read at every depth, or give that up.
+    /// Read the list at every depth, or stop reading.
     HaveRead,
-    /// Have it read without each passage.
+    /// Read the list without each of its passages.
     WithoutEach,
-    /// Have it read in other orders.
+    /// Read the list in other orders.
     OtherOrders,
-    /// Keep what a probe keeps, by its number from 0.
+    /// Keep the passages that a probe keeps; the probe's index.
     Probe(usize),
     /// Show the next field of the passages.
     NextField,
@@ -101,7 +101,7 @@ pub enum Action {
     PreviousField,
     /// Show the field's values on the lanes, or no longer.
     OnLanes,
-    /// Order the questions otherwise.
+    /// Change the order of the questions.
     NextOrder,
     /// Open the marked question.
     OpenQuestion,
@@ -113,35 +113,35 @@ pub enum Action {
     LabelOppose,
     /// It supports both sides.
     LabelBoth,
-    /// It supports none.
+    /// It supports no side.
     LabelNone,
-    /// Choose a perspective, by its number from 0, or choose it no longer.
+    /// Choose a statement by its index, or choose it no longer.
     ToggleLabel(usize),
-    /// It supports what was chosen.
+    /// Label the passage with the chosen statements.
     ApplyLabel,
-    /// Pass the passage over for now.
+    /// Skip the passage for now.
     Skip,
-    /// Mark it for another look.
+    /// Mark it to look at again.
     Flag,
-    /// Write a remark on it.
+    /// Write a note on it.
     Note,
-    /// Keep the remark.
+    /// Keep the note.
     ApplyNote,
-    /// Mark the words that show what it supports.
+    /// Mark the words that are evidence for the label.
     MarkEvidence,
-    /// To the next word.
+    /// Go to the next word.
     NextWord,
-    /// To the word before.
+    /// Go to the word before.
     PreviousWord,
-    /// The evidence begins here.
+    /// Begin the evidence at this word.
     BeginSpan,
     /// Keep the marked words.
     ApplySpan,
-    /// Take the last act back.
+    /// Undo the last change.
     Undo,
-    /// Do again what was taken back.
+    /// Redo the change that was undone.
     Redo,
-    /// Let the passages come in another order.
+    /// Change the order of the passages.
     NextLabelOrder,
     /// Show the interval of another figure.
     NextFigure,
@@ -149,9 +149,9 @@ pub enum Action {
     ToggleBlind,
     /// Show what counts as support.
     Guidelines,
-    /// Swap the lanes with what they were before the last change.
+    /// Swap the lanes with their state before the last change.
     Swap,
-    /// Another lane like this one.
+    /// Add a copy of the lane.
     NewLane,
     /// Drop the lane.
     DropLane,
@@ -161,70 +161,70 @@ pub enum Action {
     LaneRight,
     /// Copy the lane's recipe.
     CopyRecipe,
-    /// Change the statements.
+    /// Edit the statements.
     EditStatements,
-    /// Another statement.
+    /// Add a statement.
     AddStatement,
     /// Drop the statement.
     DropStatement,
-    /// Let the other of two statements be the supporting one.
+    /// Swap the supporting and the opposing statement.
     SwapSides,
-    /// Use the statements as they stand.
+    /// Use the edited statements.
     ApplyStatements,
     /// Find an action by its words.
     Palette,
-    /// Do the action that is marked.
+    /// Use the marked entry.
     Choose,
     /// Show all keys.
     Help,
     /// Save the frame as a picture.
     SaveFrame,
-    /// Record what is done, or stop.
+    /// Start recording the session, or stop.
     Record,
-    /// Sleep in the background.
+    /// Suspend the program.
     Suspend,
-    /// End.
+    /// Quit the program.
     Quit,
 }
 
-/// What fills the screen, by its name. Each screen's folder names its own.
+/// A screen, by its name. Each screen's folder defines its constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Screen(pub &'static str);
 
-/// Where keys are looked up.
+/// The place where keys are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The question line.
     Question,
     /// The lanes.
     Lanes,
-    /// Words being typed that passages must hold.
+    /// The filter being typed.
     Filter,
     /// A passage in full.
     Read,
     /// The statements being edited.
     Statements,
-    /// A lane in all forms of one switch.
+    /// The tuning screen.
     Tune,
-    /// A perspective being typed there.
+    /// A perspective being typed on the tuning screen.
     Toward,
-    /// The lanes asked in three wordings.
+    /// The sycophancy screen.
     Sycophancy,
-    /// The lanes over the question set.
+    /// The comparison screen.
     Compare,
-    /// Passages being labelled by hand.
+    /// The labelling screen.
     Annotate,
-    /// A remark being typed there.
+    /// A note being typed on the labelling screen.
     Note,
-    /// Evidence being marked there.
+    /// Evidence being marked on the labelling screen.
     Marking,
-    /// An action being looked for.
+    /// The palette.
     Palette,
-    /// Which way the lanes lean.
+    /// The bias screen.
     Bias,
-    /// What is read from their lists.
+    /// The reader screen.
     Answer,
-    /// The detectors that can be chosen.
+    /// The detectors screen.
     Detectors,
     /// The list of keys.
     Help,
@@ -233,7 +233,7 @@ pub enum Context {
 }
 
 impl Action {
-    /// Its name in a configuration: `page-down`, `toggle-mmr`. It is made of the variant's own words.
+    /// Its name in a configuration, made of the variant's words: `page-down`, `toggle-mmr`.
     pub fn name(self) -> String {
         let mut name = String::new();
         for c in format!("{self:?}").chars().filter(char::is_ascii_alphabetic) {
@@ -259,7 +259,7 @@ impl Action {
         })
     }
 
-    /// The action of the key at a place, where the keys are numbers.
+    /// The action of a line's key at an index: lines of number keys have one action per key.
     pub(in crate::tui) fn at(self, place: usize) -> Action {
         match self {
             Action::ToggleLabel(_) => Action::ToggleLabel(place),
@@ -270,7 +270,7 @@ impl Action {
 }
 
 impl Context {
-    /// What it is called.
+    /// Its name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Context::Question => "question line",
@@ -306,22 +306,22 @@ impl Context {
     }
 }
 
-/// One line of the table.
+/// One line of the key table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binding {
-    /// Where.
+    /// The context in which the keys work.
     pub context: Context,
     /// Keys in Vim's notation; the first is the one shown.
     pub keys: &'static [&'static str],
-    /// What.
+    /// The action.
     pub action: Action,
-    /// A word or two for the footer; empty where it has no room.
+    /// A word or two for the footer; empty if the line is not shown there.
     pub short: &'static str,
     /// A sentence for the help screen.
     pub help: &'static str,
 }
 
-/// A line of the table.
+/// Makes a line of the key table.
 pub(in crate::tui) const fn bind(
     context: Context,
     keys: &'static [&'static str],
@@ -332,7 +332,7 @@ pub(in crate::tui) const fn bind(
     Binding { context, keys, action, short, help }
 }
 
-/// Rows that several screens have, each with its keys written once.
+/// Lines that several screens have, each with its keys written once.
 pub(in crate::tui) mod shared {
     use super::{Action, Binding, Context, bind};
 

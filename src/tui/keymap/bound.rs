@@ -1,4 +1,4 @@
-//! The key table with the keys in force (those of a preset, changed by a configuration), and keys in Vim's notation: `<C-x>`, `<Enter>`, `j`.
+//! The key table with its present keys (those of a preset, changed by a configuration), and keys in Vim's notation: `<C-x>`, `<Enter>`, `j`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -8,7 +8,7 @@ use super::action::{Action, Binding, Context};
 /// The keys before a configuration changes any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// Those of the table.
+    /// The keys of the table.
     #[default]
     Default,
     /// The same with `hjkl` first, and Vim's keys for pages and completions.
@@ -16,7 +16,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All.
+    /// All presets.
     pub const ALL: [Preset; 2] = [Preset::Default, Preset::Vim];
 
     /// Its name in a configuration.
@@ -44,7 +44,7 @@ impl Preset {
     }
 }
 
-/// One line of the table, with the keys in force.
+/// One line of the table with its present keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The line; its own keys are those of the default preset.
@@ -53,18 +53,18 @@ pub struct Bound {
     pub keys: Vec<String>,
 }
 
-/// One key with two actions in one context: the two lines, from 0.
+/// One key with two actions in one context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
     /// The key.
     pub key: String,
-    /// The line that comes first.
+    /// The index of the first line.
     pub first: usize,
-    /// The other.
+    /// The index of the second line.
     pub second: usize,
 }
 
-/// The table with the keys in force.
+/// The table with its present keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keymap {
     /// The preset it started from.
@@ -79,7 +79,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// A preset as it is.
+    /// The keys of a preset, unchanged.
     pub fn of(preset: Preset) -> Self {
         Keymap { preset, lines: TABLE.iter().map(|line| Bound { line, keys: preset.keys(line) }).collect() }
     }
@@ -89,17 +89,17 @@ impl Keymap {
         &self.lines
     }
 
-    /// The lines of one place alone.
+    /// The lines of one context.
     pub fn of_place(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.lines.iter().filter(move |bound| bound.line.context == context)
     }
 
-    /// The lines whose keys work in a context.
+    /// The lines whose keys work in a context: its own and those that work everywhere.
     pub fn here(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.lines.iter().filter(move |bound| meet(bound.line.context, context))
     }
 
-    /// The action of a key in a place.
+    /// The action of a key in a context.
     pub fn action(&self, context: Context, key: &KeyEvent) -> Option<Action> {
         let name = name(key)?;
         self.here(context).find_map(|bound| {
@@ -114,7 +114,7 @@ impl Keymap {
         bound.and_then(|bound| bound.keys.first()).map(|key| shown(key, ascii)).unwrap_or_default()
     }
 
-    /// Gives a line other keys.
+    /// Changes the keys of a line.
     pub fn give(&mut self, line: usize, keys: Vec<String>) {
         if let Some(bound) = self.lines.get_mut(line) {
             bound.keys = keys;
@@ -144,7 +144,7 @@ fn meet(of: Context, place: Context) -> bool {
     of == place || of == Context::Anywhere
 }
 
-/// A key in Vim's notation; none for keys that have no name there.
+/// A key in Vim's notation; `None` for keys without a name in it.
 pub fn name(key: &KeyEvent) -> Option<String> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let special = match key.code {
@@ -166,14 +166,14 @@ pub fn name(key: &KeyEvent) -> Option<String> {
         KeyCode::End => "End",
         KeyCode::PageUp => "PageUp",
         KeyCode::PageDown => "PageDown",
-        // Scripts have no others.
+        // Scripts have no other function keys.
         KeyCode::F(n @ 1..=12) => return Some(format!("<F{n}>")),
         _ => return None,
     };
     Some(format!("<{special}>"))
 }
 
-/// The key that a text names, in the notation of [`name`]; `None` if it names no key or several.
+/// The key that a text names, in the notation of [`name`]; `None` unless it names exactly one.
 pub fn written(text: &str) -> Option<String> {
     let script = crate::tui::script::parse(text).ok()?;
     let [crate::tui::script::Step::Key(event)] = script.as_slice() else { return None };
@@ -186,7 +186,7 @@ pub fn written(text: &str) -> Option<String> {
         "<C-i>" => "<Tab>".into(),
         "<C-m>" => "<Enter>".into(),
         "<C-[>" => "<Esc>".into(),
-        // For other combinations, a terminal sends nothing or another key.
+        // A terminal sends nothing or another key for other combinations.
         _ => return arrives(event).then_some(name),
     })
 }

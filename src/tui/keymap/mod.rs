@@ -1,5 +1,5 @@
-//! One table of context, keys, action and help, composed of the keys of each screen. Dispatch, the footer, the help screen, the palette and
-//! `docs/keys.md` come from it, in its order; a [`Keymap`] is the table with the keys that a configuration gives.
+//! The key table: context, keys, action and help, composed of the keys of each screen. Dispatch, the footer, the help screen, the palette
+//! and `docs/keys.md` use it, in its order. A [`Keymap`] is the table with the keys of a configuration.
 //!
 //! May use: the keys of the screens, script.
 
@@ -36,7 +36,7 @@ const PARTS: [&[Binding]; 13] = [
     ANYWHERE,
 ];
 
-/// The table.
+/// The key table.
 pub const TABLE: &[Binding] = &joined();
 
 const LINES: usize = {

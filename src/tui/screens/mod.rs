@@ -1,6 +1,6 @@
 //! The screens, one folder each.
 //!
-//! In each, `mod.rs` holds the state and the keys, and the files beside it update and draw. `pages` lists the screens.
+//! In each, `mod.rs` holds the state and the keys; the other files update and draw. `pages` lists the screens.
 //! May use: everything in `tui` but the shell, `engine` and the rooms below it.
 
 pub mod bias;

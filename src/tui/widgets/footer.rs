@@ -1,4 +1,4 @@
-//! The bottom lines: progress, notices, and the keys of the present place.
+//! The lines at the bottom: progress, notices, and the keys of the present context.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -19,10 +19,9 @@ use crate::tui::layout::{Panes, progress};
 use crate::tui::pages::context;
 use crate::tui::session::record;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::span;
-use crate::tui::widgets::text::{fit, wrap};
+use crate::tui::widgets::text::{fit, span, wrap};
 
-/// Draws all of them.
+/// Draws the lines.
 pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     let (text, meaning) = match &app.notice {
         Some(notice) => (safe::line(notice), Meaning::Warn),
@@ -38,7 +37,7 @@ pub fn draw(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     frame.render_widget(line, panes.footer);
 }
 
-/// The text in the rows it has; if they are too few, the last one ends in `…`.
+/// Draws the text in the rows it has. If they are too few, the last one ends in `…`.
 fn status(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let (width, height) = (usize::from(area.width).saturating_sub(1), usize::from(area.height));
     let rows = wrap(text, width, height);
@@ -49,7 +48,7 @@ fn status(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Fr
     frame.render_widget(Paragraph::new(rows.into_iter().enumerate().map(line).collect::<Vec<_>>()), area);
 }
 
-/// The filter's words, and how many passages of each lane pass.
+/// The filter's words, and the number of passages of each lane that pass.
 fn filter(app: &App, panes: &Panes, frame: &mut Frame<'_>) -> String {
     let words = safe::line(app.filter.line.value());
     let before = "filter: ";
@@ -64,6 +63,7 @@ fn filter(app: &App, panes: &Panes, frame: &mut Frame<'_>) -> String {
     format!("{before}{words}   shown: {}", counts.join(", "))
 }
 
+/// The keys of the present context, and the caution if there is one.
 fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let here = context(app);
     let mut listed = HashSet::new();
@@ -83,8 +83,8 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let help = keys.iter().position(|(line, ..)| line.action == Action::Help).filter(|_| !forms.is_empty());
     let columns_at =
         |place: Option<usize>| place.and_then(|i| keys.get(i)).map_or(0, |(.., columns)| *columns);
-    let kept = columns_at(Some(0)) + columns_at(help.filter(|place| *place > 0));
-    let room = width.saturating_sub(mark.width() + kept);
+    let reserved = columns_at(Some(0)) + columns_at(help.filter(|place| *place > 0));
+    let room = width.saturating_sub(mark.width() + reserved);
     let warning = forms.iter().find(|form| form.width() <= room).cloned();
     let warning = warning.unwrap_or_else(|| forms.last().map_or_else(String::new, |form| fit(form, room)));
     let mut columns = mark.width() + warning.width() + columns_at(help);
@@ -104,25 +104,27 @@ fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The caution about the model's verdicts where they count, longest form first; with labels, it names the key that uses them.
+/// The caution about the model's verdicts if they count, longest form first. If there are gold labels, it names the key that uses them.
 fn caution(app: &App) -> Vec<String> {
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
-    // Diversifiers use the verdicts whatever labels count. While labelling, the keys matter more.
+    // Diversifiers use the verdicts whichever labels count. While labelling, the keys matter more.
     let chosen_by = |lane: &Lane| lane.recipe.switches.is_on(Switch::Diversify);
     let count = match app.judgments.source {
         source if source.is_labels() => false,
-        // Labels come first; the model's verdicts count where there are none.
+        // Labels come first; the model's verdicts count only without them.
         LabelSource::Auto if opened.labelled || opened.by_hand => app.judged_by.by_model() > 0,
         _ => true,
     };
     let count = count || app.lanes.iter().any(chosen_by);
     let shown = count && app.judgments.perspectives > 0 && app.screen != Screen::LABELLING;
-    let Some(said) = opened.detector.as_deref().filter(|_| shown).map(safe::line) else { return Vec::new() };
+    let Some(tested) = opened.detector.as_deref().filter(|_| shown).map(safe::line) else {
+        return Vec::new();
+    };
     let key = app.key(context(app), Action::NextLabelSource);
     let silent = app.judged_by.by_model() > 0 && app.judgments.shows_no_side();
     let silent = silent.then(|| [format!(" {NO_SIDE} "), " this detector shows no side ".to_owned()]);
     let gold = app.judgments.source == LabelSource::Model && opened.labelled && !key.is_empty();
-    let long = gold.then(|| format!(" verdicts: {}, {key}: gold ", fit(&said, 28)));
-    let short = [fit(&format!(" verdicts: {said} "), 40), format!(" {said} ")];
+    let long = gold.then(|| format!(" verdicts: {}, {key}: gold ", fit(&tested, 28)));
+    let short = [fit(&format!(" verdicts: {tested} "), 40), format!(" {tested} ")];
     silent.into_iter().flatten().chain(long).chain(short).collect()
 }

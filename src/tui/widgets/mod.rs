@@ -33,7 +33,7 @@ fn meaning(curve: usize) -> Meaning {
     Meaning::Side(Mark::Other(curve))
 }
 
-/// The curves' names with their numbers, which distinguish them without colours. For the title, where they cover nothing.
+/// The curves' names, for the title. The numbers distinguish them without colours.
 pub fn legend<'a>(
     names: impl Iterator<Item = String> + 'a,
     theme: Theme,

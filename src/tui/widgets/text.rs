@@ -1,4 +1,4 @@
-//! Text: breaking it into lines of a width in columns, pieces that mean something, and the last touch to a frame.
+//! Text: wrapping it into lines, spans with a meaning, and the last pass over a frame.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::report::marks::{Glyphs, Mark};
 use crate::report::safe;
 use crate::tui::theme::{Meaning, Theme};
 
-/// Paragraphs of plain words, wrapped.
+/// Draws plain text, wrapped.
 pub fn say(text: &str, meaning: Meaning, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let area = Rect { x: area.x + u16::from(area.width > 2), width: area.width.saturating_sub(2), ..area };
     let mut lines = Vec::new();
@@ -35,8 +35,8 @@ pub fn span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'st
     Span::styled(text.into(), theme.style(meaning))
 }
 
-/// A piece of a passage, whose characters stay as they are in ASCII too.
-pub fn of_passage(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
+/// A piece of a passage; its characters are drawn unchanged even with ASCII glyphs.
+pub fn passage_span(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Span<'static> {
     Span::styled(text.into(), theme.style(meaning).add_modifier(OWN))
 }
 
@@ -45,13 +45,13 @@ pub fn of_passage(text: impl Into<String>, meaning: Meaning, theme: Theme) -> Sp
 pub struct Piece {
     /// The characters, safe to draw.
     pub text: String,
-    /// What it means; a later meaning is laid over the earlier ones.
+    /// Its meanings; each one is laid over the earlier ones.
     pub meanings: Vec<Meaning>,
-    /// Whether its characters are a passage's own, which stay as they are in ASCII too.
+    /// Whether it is part of a passage, which is drawn unchanged even with ASCII glyphs.
     pub own: bool,
 }
 
-/// A row of text that is worked out once and drawn in any theme.
+/// A row of text that is laid out once and drawn in any theme.
 pub type Row = Vec<Piece>;
 
 /// A piece of text with a meaning.
@@ -59,12 +59,12 @@ pub fn piece(text: impl Into<String>, meaning: Meaning) -> Piece {
     Piece { text: text.into(), meanings: vec![meaning], own: false }
 }
 
-/// A piece of a passage, whose characters stay as they are in ASCII too.
+/// A piece of a passage; its characters are drawn unchanged even with ASCII glyphs.
 pub fn passage_piece(text: impl Into<String>, meaning: Meaning) -> Piece {
     Piece { text: text.into(), meanings: vec![meaning], own: true }
 }
 
-/// A row in a theme's styles.
+/// The row in a theme's styles.
 pub fn line(row: &Row, theme: Theme) -> Line<'_> {
     let span = |piece: &'_ Piece| {
         let layers = piece.meanings.iter().map(|meaning| theme.style(*meaning));
@@ -78,14 +78,14 @@ pub fn line(row: &Row, theme: Theme) -> Line<'_> {
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// Text wrapped below an indent, in rows.
+/// Wraps text behind an indent, as rows.
 pub fn rows(text: &str, indent: &'static str, width: usize, meaning: Meaning) -> Vec<Row> {
     let text = safe::line(text);
     let rows = wrap(&text, width.saturating_sub(indent.len()).max(1), usize::MAX);
     rows.into_iter().map(|row| vec![piece(indent, Meaning::Text), piece(&text[row], meaning)]).collect()
 }
 
-/// Text wrapped below an indent.
+/// Wraps text behind an indent, as styled lines.
 pub fn paragraph(
     text: &str,
     indent: &'static str,
@@ -99,13 +99,13 @@ pub fn paragraph(
     rows.into_iter().map(line).collect()
 }
 
-/// The columns of a text, cluster by cluster, as a terminal draws it. The width of the whole string would be smaller where letters of
+/// The number of columns of a text as a terminal draws it, cluster by cluster. The width of the whole string would be smaller if letters of
 /// two clusters can join (Arabic lam and alef).
 pub fn columns_of(text: &str) -> usize {
     text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
-/// The lines of `text`, broken at spaces, and inside words that are wider than a line. Never more than `most` lines.
+/// The lines of `text`, at most `most`, as byte ranges. Lines break at spaces, and inside words that are wider than a line.
 pub fn wrap(text: &str, width: usize, most: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -177,10 +177,10 @@ pub fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// Marks the cells of a passage's own characters for [`finish`], which keeps them in ASCII. No theme blinks.
+/// Marks the cells of a passage's characters for [`finish`], which does not replace them with ASCII. No theme uses blinking.
 pub const OWN: Modifier = Modifier::RAPID_BLINK;
 
-/// Goes over every cell.
+/// Sets the ground colours of every cell, and replaces glyphs if only ASCII can be shown.
 pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
     let ground = theme.ground();
     for cell in &mut buffer.content {
@@ -191,22 +191,22 @@ pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
         let own = cell.modifier.contains(OWN);
         cell.modifier.remove(OWN);
         if glyphs == Glyphs::Ascii
-            && let Some(glyph) = alone(cell.symbol())
-            && let Some(plain) = put_there(glyph).or_else(|| plain(glyph).filter(|_| !own))
+            && let Some(glyph) = only_char(cell.symbol())
+            && let Some(plain) = ascii_of_inserted(glyph).or_else(|| ascii_of_glyph(glyph).filter(|_| !own))
         {
             cell.set_char(plain);
         }
     }
 }
 
-/// The one character of a cell.
-fn alone(symbol: &str) -> Option<char> {
+/// The character of a cell that has exactly one.
+fn only_char(symbol: &str) -> Option<char> {
     let mut chars = symbol.chars();
     chars.next().filter(|_| chars.next().is_none())
 }
 
-/// The ASCII for what the explorer adds to a passage's characters: an ellipsis, and pictures of control characters.
-fn put_there(glyph: char) -> Option<char> {
+/// The ASCII for characters that the explorer inserts into a passage: an ellipsis, and pictures of control characters.
+fn ascii_of_inserted(glyph: char) -> Option<char> {
     match glyph {
         '…' => Some('~'),
         '\u{2400}'..='\u{2421}' | '\u{fffd}' => Some('?'),
@@ -214,8 +214,8 @@ fn put_there(glyph: char) -> Option<char> {
     }
 }
 
-/// The ASCII for a glyph of the explorer. The frame with the cursor keeps a line of its own, because there may be no colour.
-fn plain(glyph: char) -> Option<char> {
+/// The ASCII for a glyph of the explorer. The frame of the focused lane keeps a different line, because there may be no colour.
+fn ascii_of_glyph(glyph: char) -> Option<char> {
     Some(match glyph {
         '─' | '–' | '−' => '-',
         '│' | '┤' | '├' => '|',
@@ -256,32 +256,35 @@ fn plain(glyph: char) -> Option<char> {
 /// A range of a text, and what it means.
 pub type Highlight = (Range<usize>, Meaning);
 
-/// The text with the mark of its side before every piece of evidence, because without colours they look alike; and the ranges, moved.
+/// Returns the text with a side's mark before every piece of evidence, because without colours they look alike, and the ranges moved
+/// accordingly.
 pub fn with_marks(text: &str, ranges: Vec<Highlight>, glyphs: Glyphs) -> (String, Vec<Highlight>) {
-    let mut put: Vec<(usize, String)> = Vec::new();
+    let mut inserts: Vec<(usize, String)> = Vec::new();
     for (range, meaning) in &ranges {
         if let Meaning::Evidence(mark) = meaning
             && *mark != Mark::None
         {
-            put.push((range.start, format!("{} ", mark.text(glyphs))));
+            inserts.push((range.start, format!("{} ", mark.text(glyphs))));
         }
     }
-    put.sort_by_key(|(at, _)| *at);
+    inserts.sort_by_key(|(at, _)| *at);
     let (mut whole, mut from) = (String::new(), 0);
-    for (at, mark) in &put {
+    for (at, mark) in &inserts {
         whole.push_str(&text[from..*at]);
         whole.push_str(mark);
         from = *at;
     }
     whole.push_str(&text[from..]);
-    let now =
-        |at: usize| at + put.iter().filter(|(put, _)| *put < at).map(|(_, mark)| mark.len()).sum::<usize>();
+    let now = |at: usize| {
+        let before = inserts.iter().filter(|(place, _)| *place < at);
+        at + before.map(|(_, mark)| mark.len()).sum::<usize>()
+    };
     let moved = ranges.into_iter().map(|(range, meaning)| (now(range.start)..now(range.end), meaning));
     (whole, moved.collect())
 }
 
-/// A row of the text, cut where a highlight begins or ends.
-pub fn highlighted(text: &str, row: Range<usize>, marks: &[Highlight]) -> Row {
+/// A row of the text, split at the ends of the highlights.
+pub fn highlight_row(text: &str, row: Range<usize>, marks: &[Highlight]) -> Row {
     let mut cuts = vec![row.start, row.end];
     for (range, _) in marks {
         cuts.extend([range.start, range.end].into_iter().filter(|cut| row.contains(cut)));
@@ -289,8 +292,8 @@ pub fn highlighted(text: &str, row: Range<usize>, marks: &[Highlight]) -> Row {
     cuts.sort_unstable();
     cuts.dedup();
     let pieces = cuts.windows(2).map(|cut| {
-        let over = marks.iter().filter(|(range, _)| range.start <= cut[0] && cut[1] <= range.end);
-        let meanings = std::iter::once(Meaning::Text).chain(over.map(|(_, meaning)| *meaning)).collect();
+        let covering = marks.iter().filter(|(range, _)| range.start <= cut[0] && cut[1] <= range.end);
+        let meanings = std::iter::once(Meaning::Text).chain(covering.map(|(_, meaning)| *meaning)).collect();
         Piece { text: text[cut[0]..cut[1]].to_owned(), meanings, own: true }
     });
     pieces.collect()
@@ -318,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn no_width_panics_and_a_text_without_end_costs_only_the_lines_that_are_shown() {
+    fn no_width_panics_and_a_long_text_costs_only_the_lines_that_are_shown() {
         let text = "x".repeat(1_000_000);
         for width in 0..5 {
             assert_eq!(wrap(&text, width, 3).len(), 3);

@@ -37,7 +37,7 @@ pub struct BiasState {
     pub measured: Measured,
 }
 
-/// The rows of the tables; recomputed when a list, a judgment, k, the field or the lane with the cursor changes.
+/// The rows of the tables; recomputed when a list, a judgment, k, the field or the lane under the cursor changes.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The sides that each lane favours.
@@ -46,7 +46,7 @@ pub struct Measured {
     as_shares: bool,
     /// For each lane, every value's share of the first k and of the corpus.
     standings: Vec<Vec<Standing>>,
-    /// Values asked for × values retrieved by the lane with the cursor, one row per value that a question asks for.
+    /// Values asked for × values retrieved by the lane under the cursor, one row per value that a question asks for.
     matrix: Vec<Crossed>,
     inputs: Option<Inputs>,
 }
@@ -71,7 +71,7 @@ struct Inputs {
     judgments: (u64, LabelSource),
     question: Question,
     k: usize,
-    /// The category shown and the lane with the cursor.
+    /// The category shown and the lane under the cursor.
     shown: (usize, usize),
     fields: Option<Arc<Fields>>,
     lists: Vec<(bool, Ranking)>,
@@ -163,7 +163,7 @@ impl SideRow {
             (none + usize::from(set.is_none_or(|set| set.is_empty())), of + 1)
         });
         SideRow {
-            covered: covered(app, compared, lane),
+            covered: covered_text(app, compared, lane),
             lean: lean.map_or_else(|| "–".into(), |lean| signed(lean).trim().to_owned()),
             rkl: shown(mean(uneven.iter().map(|one| one.rkl.value))),
             awrf: shown(mean(uneven.iter().map(|one| one.awrf.value))),
@@ -173,7 +173,7 @@ impl SideRow {
 }
 
 /// The sides that the first k cover: in words for one question, as shares over the set.
-fn covered(app: &App, compared: &[&Compared], lane: usize) -> String {
+fn covered_text(app: &App, compared: &[&Compared], lane: usize) -> String {
     let counts = covered_sides(compared.iter().copied(), lane);
     let all: f64 = counts.iter().sum();
     let expected = compared.first().is_some_and(|first| first.expected.is_some());

@@ -156,12 +156,12 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let measured = &app.biasing.measured;
     let above = (app.lanes.len() as u16 + 3).min(body.height / 2);
-    sides(app, theme, measured, Rect { height: above, ..body }, frame);
+    draw_sides(app, theme, measured, Rect { height: above, ..body }, frame);
     let below = Rect { y: body.y + above, height: body.height - above, ..body };
     match &app.biasing.fields {
-        Some(fields) if !fields.categories.is_empty() => values(app, theme, measured, below, frame),
+        Some(fields) if !fields.categories.is_empty() => draw_values(app, theme, measured, below, frame),
         fields => {
-            let inner = bordered(theme, " whose passages ".into(), below, frame);
+            let inner = draw_border(theme, " whose passages ".into(), below, frame);
             let reason = match fields {
                 None => "Counting the values of the metadata fields …".to_owned(),
                 Some(fields) if fields.others.is_empty() => format!(
@@ -178,7 +178,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
 }
 
 /// Draws a border with a title; returns the area inside.
-fn bordered(theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> Rect {
+fn draw_border(theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> Rect {
     let title = span(title, Meaning::Title, theme);
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(title);
     let inner = block.inner(area);
@@ -187,7 +187,7 @@ fn bordered(theme: Theme, title: String, area: Rect, frame: &mut Frame<'_>) -> R
 }
 
 /// A lane's name, padded to a column.
-fn name(app: &App, theme: Theme, lane: usize, width: usize) -> [Span<'static>; 2] {
+fn lane_name(app: &App, theme: Theme, lane: usize, width: usize) -> [Span<'static>; 2] {
     let meaning = if lane == app.lane { Meaning::Selected } else { Meaning::Text };
     let title = app.lanes.get(lane).map_or_else(String::new, |lane| lane.recipe.title());
     let title = fit(&safe::line(&title), width.saturating_sub(1));
@@ -196,7 +196,7 @@ fn name(app: &App, theme: Theme, lane: usize, width: usize) -> [Span<'static>; 2
 }
 
 /// Draws how often each side is covered, the lane's lean, how uneven its order is, and how many passages take no side.
-fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+fn draw_sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
     let k = app.k;
     let what = match (app.biasing.over_set, app.comparing.questions.len()) {
         (false, _) => "this question".to_owned(),
@@ -204,7 +204,7 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
             format!("{}/{all} questions", app.comparing.questions.iter().flatten().count())
         }
     };
-    let inner = bordered(theme, format!(" sides in the first {k} · {what} "), area, frame);
+    let inner = draw_border(theme, format!(" sides in the first {k} · {what} "), area, frame);
     let wide = inner.width >= 70;
     let width = if wide { 20 } else { 12 };
     let covers = if measured.as_shares { "▲only  ▼only  both none " } else { "covers" };
@@ -213,7 +213,7 @@ fn sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut F
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     for (lane, row) in measured.sides.iter().enumerate().take(app.lanes.len()) {
         let mut spans = vec![Span::raw("  ")];
-        spans.extend(name(app, theme, lane, width));
+        spans.extend(lane_name(app, theme, lane, width));
         if wide {
             spans.push(Span::raw(format!("{:<26}", row.covered)));
         }
@@ -236,7 +236,7 @@ const RETRIEVED: usize = 8;
 const MARKED: f64 = 0.5;
 
 /// Draws the table of shares, and the matrix if any question asks for a value.
-fn values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+fn draw_values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
     let Some(field) = app.biasing.category(app.biasing.at) else { return };
     let rows = &measured.matrix;
     let tall = rows.len() as u16 + 3;
@@ -253,31 +253,38 @@ fn values(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &mut 
         }
         (false, false) => (area, Rect::ZERO),
     };
-    shares(app, theme, field, measured, table, frame);
+    draw_shares(app, theme, field, measured, table, frame);
     if !matrix.is_empty() {
-        retrieved(app, theme, field, rows, matrix, frame);
+        draw_matrix(app, theme, field, rows, matrix, frame);
     }
 }
 
 /// A value's colour; passages without a value are muted.
-fn meaning(field: &Field, place: usize) -> Meaning {
+fn value_meaning(field: &Field, place: usize) -> Meaning {
     match field.values.get(place) {
         Some((value, _)) if value != NONE => Meaning::Value(place),
         _ => Meaning::Muted,
     }
 }
 
-fn padded(text: &str, width: usize) -> String {
+fn pad(text: &str, width: usize) -> String {
     let text = fit(&safe::line(text), width.saturating_sub(1));
     let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
     text + &pad
 }
 
 /// Draws one row per value: its share of the corpus, and of each lane's first k.
-fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rect, frame: &mut Frame<'_>) {
+fn draw_shares(
+    app: &App,
+    theme: Theme,
+    field: &Field,
+    measured: &Measured,
+    area: Rect,
+    frame: &mut Frame<'_>,
+) {
     let passages = app.biasing.fields.as_ref().map_or(0, |fields| fields.passages);
     let title = format!(" whose passages: the first {} against all {passages}, log2 of the ratio ", app.k);
-    let inner = bordered(theme, title, area, frame);
+    let inner = draw_border(theme, title, area, frame);
     let width = usize::from(inner.width);
     // In a narrow area, names are cut before lanes are dropped; in a low one, the tabs are dropped before values.
     let (named, own) = if width < 60 { (NAME - 5, CORPUS - 1) } else { (NAME, CORPUS) };
@@ -285,9 +292,9 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
     let shown = (width.saturating_sub(named + own + 1) / LANE).min(app.lanes.len());
     let first = (app.lane + 1).saturating_sub(shown).min(app.lanes.len().saturating_sub(shown));
     let lanes = first..first + shown;
-    let mut head = vec![Span::raw(" "), span(padded("", named), Meaning::Muted, theme)];
-    head.push(span(padded("corpus", own), Meaning::Muted, theme));
-    head.extend(lanes.clone().flat_map(|lane| name(app, theme, lane, LANE)));
+    let mut head = vec![Span::raw(" "), span(pad("", named), Meaning::Muted, theme)];
+    head.push(span(pad("corpus", own), Meaning::Muted, theme));
+    head.extend(lanes.clone().flat_map(|lane| lane_name(app, theme, lane, LANE)));
     let mut lines = if low { Vec::new() } else { vec![tabs(app, theme)] };
     lines.push(Line::from(head));
     let shown = measured.standings.get(lanes).unwrap_or_default();
@@ -296,7 +303,7 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
     let top = app.biasing.scroll.min(field.values.len().saturating_sub(room));
     for (place, (value, count)) in field.values.iter().enumerate().skip(top).take(room) {
         let part = share(*count as f64 / passages.max(1) as f64);
-        let mut spans = vec![Span::raw(" "), span(padded(value, named), meaning(field, place), theme)];
+        let mut spans = vec![Span::raw(" "), span(pad(value, named), value_meaning(field, place), theme)];
         spans.push(Span::raw(format!("{part:<own$}")));
         spans.extend(
             shown.iter().filter_map(|lane| lane.get(place)).flat_map(|standing| cell(theme, *standing)),
@@ -308,7 +315,7 @@ fn shares(app: &App, theme: Theme, field: &Field, measured: &Measured, area: Rec
     let label = if hidden > 0 { format!("distance (+{hidden})") } else { "distance".into() };
     let far = far.collect::<String>();
     lines.push(Line::from(span(
-        format!(" {}{}{far}", padded(&label, named), " ".repeat(own)),
+        format!(" {}{}{far}", pad(&label, named), " ".repeat(own)),
         Meaning::Muted,
         theme,
     )));
@@ -344,16 +351,16 @@ fn cell(theme: Theme, standing: Standing) -> Vec<Span<'static>> {
     vec![Span::raw(format!("{part:<4}")), span(over, meaning, theme), Span::raw(count), Span::raw(pad)]
 }
 
-/// Draws the matrix of the lane with the cursor: one row per value that questions ask for, one column per value retrieved.
-fn retrieved(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: Rect, frame: &mut Frame<'_>) {
+/// Draws the matrix of the lane under the cursor: one row per value that questions ask for, one column per value retrieved.
+fn draw_matrix(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: Rect, frame: &mut Frame<'_>) {
     let lane = app.lanes.get(app.lane).map_or_else(String::new, |lane| lane.recipe.title());
     let title = fit(&safe::line(&lane), usize::from(area.width).saturating_sub(32));
-    let inner = bordered(theme, format!(" asked for × retrieved · {title} "), area, frame);
+    let inner = draw_border(theme, format!(" asked for × retrieved · {title} "), area, frame);
     let fits = usize::from(inner.width).saturating_sub(NAME + 6 + RETRIEVED) / RETRIEVED;
     let columns: Vec<usize> = rows.iter().map(|row| row.desired).take(fits).collect();
     let value = |place: usize| field.values.get(place).map_or("", |(value, _)| value.as_str());
     let mut head = vec![span(format!(" {:<NAME$}{:<5}", "asked for", "n"), Meaning::Muted, theme)];
-    head.extend(columns.iter().map(|at| span(padded(value(*at), RETRIEVED), meaning(field, *at), theme)));
+    head.extend(columns.iter().map(|at| span(pad(value(*at), RETRIEVED), value_meaning(field, *at), theme)));
     head.push(span("others", Meaning::Muted, theme));
     let mut lines = vec![Line::from(head)];
     for row in rows {
@@ -363,7 +370,7 @@ fn retrieved(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: Rec
         };
         let mut spans = vec![
             Span::raw(" "),
-            span(padded(value(row.desired), NAME), meaning(field, row.desired), theme),
+            span(pad(value(row.desired), NAME), value_meaning(field, row.desired), theme),
             span(format!("{:<5}", row.questions.len()), Meaning::Muted, theme),
         ];
         let mut others = all;

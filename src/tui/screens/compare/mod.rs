@@ -1,4 +1,4 @@
-//! The lanes over the question set.
+//! The comparison screen: the lanes over the question set.
 //!
 //! May use: as `screens` says.
 
@@ -8,18 +8,18 @@ use crate::engine::Compared;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
-    /// The lanes over the question set.
+    /// The comparison screen.
     pub const COMPARE: Screen = Screen("compare");
 }
 
-/// The lanes over the question set.
+/// The state of the comparison screen.
 #[derive(Clone, Debug, Default)]
 pub struct Comparing {
     /// The batch whose outcome is shown.
     pub number: u64,
     /// The outcome of each question of the set, once it has arrived.
     pub questions: Vec<Option<Result<Compared, String>>>,
-    /// The marked row, from 0.
+    /// The index of the marked row.
     pub at: usize,
     /// How the rows are ordered.
     pub order: Order,

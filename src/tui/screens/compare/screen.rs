@@ -22,7 +22,7 @@ use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets;
 use crate::tui::widgets::text::{columns_of, fit, span};
 
-/// The lanes over the question set.
+/// The comparison of the lanes over the question set.
 pub struct Compare;
 
 impl Page for Compare {
@@ -242,7 +242,7 @@ impl LaneValues {
     }
 }
 
-/// Each lane's figures, compared with the lane with the cursor.
+/// Each lane's figures, compared with the lane under the cursor.
 fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
     let all: Vec<LaneValues> = (0..app.lanes.len()).map(|lane| LaneValues::of(app, compared, lane)).collect();
     let Some(against) = all.get(app.lane) else { return Vec::new() };
@@ -433,7 +433,7 @@ fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> 
     }
 }
 
-/// Draws means with intervals, sides covered, and how each lane differs from the one with the cursor.
+/// Draws means with intervals, sides covered, and how each lane differs from the one under the cursor.
 fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let k = app.k;
     let so_far = if app.comparing.ended() { "" } else { " so far" };
@@ -459,7 +459,7 @@ fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let head = joined(["MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"]);
     let head = format!("  {:named$}{head}", "");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
-    // The lane with the cursor is always among those that are shown.
+    // The lane under the cursor is always visible.
     let shown = usize::from(inner.height).saturating_sub(1).max(1);
     let first = (app.lane + 1).saturating_sub(shown);
     let lanes = app.comparing.summary.lanes.iter().enumerate();

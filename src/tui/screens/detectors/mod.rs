@@ -1,4 +1,4 @@
-//! The detectors that can be chosen, fetched on the way.
+//! The detectors screen: choosing a detector, and fetching it first if need be.
 //!
 //! May use: as `screens` says.
 
@@ -9,29 +9,29 @@ use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared}
 use crate::work::Progress;
 
 impl Screen {
-    /// The detectors that can be chosen.
+    /// The detectors screen.
     pub const DETECTORS: Screen = Screen("detectors");
 }
 
-/// The detectors that can be chosen.
+/// The state of the detectors screen.
 #[derive(Clone, Debug, Default)]
 pub struct Choosing {
     /// The batch whose replies are shown.
     pub number: u64,
-    /// Those that need no server.
+    /// Detectors that need no server.
     pub local: Vec<DetectorOffer>,
-    /// Language models; none until the ports were looked at.
+    /// Language models on servers; `None` until the servers have been looked for.
     pub served: Option<Vec<DetectorOffer>>,
-    /// The marked one, from 0.
+    /// The index of the marked detector.
     pub at: usize,
-    /// What is being fetched, and how far.
+    /// The detector being fetched, and the progress.
     pub fetching: Option<(String, Option<Progress>)>,
     /// Why the last fetch failed.
     pub failed: Option<String>,
 }
 
 impl Choosing {
-    /// All offers, in their order on the screen.
+    /// All detectors, in their order on the screen.
     pub fn offers(&self) -> impl Iterator<Item = &DetectorOffer> {
         self.local.iter().chain(self.served.iter().flatten())
     }

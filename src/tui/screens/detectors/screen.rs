@@ -1,4 +1,4 @@
-//! Looking for detectors, fetching one, letting another one judge, and the table of them.
+//! Looking for detectors, fetching one, switching to one, and the table of all.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ use crate::tui::page::Page;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
 
-/// The detectors that can be chosen.
+/// The detectors screen.
 pub struct Detectors;
 
 impl Page for Detectors {
@@ -78,14 +78,14 @@ fn open(app: &mut App) -> Vec<Effect> {
     vec![Effect::Batch(number, Batch::Detectors)]
 }
 
-/// An action on the screen.
+/// Performs an action.
 fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let count = app.choosing.offers().count();
     match action {
         Action::Down => app.choosing.at = (app.choosing.at + 1).min(count.saturating_sub(1)),
         Action::Up => app.choosing.at = app.choosing.at.saturating_sub(1),
         Action::Choose => return choose(app),
-        // The part that came is kept; the batch answers once it has stopped.
+        // The part that was fetched is kept; the batch replies once it has stopped.
         Action::Back if app.choosing.fetching.is_some() => return vec![Effect::StopBatch(app.next_batch())],
         Action::Back => return app.leave(),
         _ => {}
@@ -102,7 +102,7 @@ fn choose(app: &mut App) -> Vec<Effect> {
     let Some(offer) = app.choosing.offers().nth(app.choosing.at).cloned() else { return Vec::new() };
     if offer.presence == Presence::OnHub {
         let Some(detector) = NamedDetector::find(&offer.name) else { return Vec::new() };
-        // Servers are not looked for again.
+        // The servers found so far stay listed.
         let number = app.next_batch();
         app.choosing.number = number;
         app.choosing.fetching = Some((offer.name, None));
@@ -118,12 +118,13 @@ fn choose(app: &mut App) -> Vec<Effect> {
     app.detector = offer.choice.clone();
     app.llm = offer.llm.clone().or(app.llm.take());
     app.notice = Some(format!("{} judges from now on", offer.name));
-    // The corpus is opened anew with it, and the question asked again.
+    // The corpus is opened again with it, and the question asked again.
     app.corpus = Corpus::Opening;
     effects.push(Effect::UseDetector { choice: offer.choice, llm: offer.llm });
     effects
 }
 
+/// Takes an event of the batch.
 fn take(app: &mut App, event: DetectorEvent) {
     let choosing = &mut app.choosing;
     match event {
@@ -152,7 +153,7 @@ fn take(app: &mut App, event: DetectorEvent) {
     }
 }
 
-/// The columns of the table: their headings, and how wide they are at most.
+/// The columns of the table: heading and greatest width.
 const COLUMNS: [(&str, usize); 6] =
     [("detector", 24), ("", 15), ("MB", 6), ("languages", 13), ("licence", 18), ("measured on our test", 44)];
 
@@ -167,7 +168,7 @@ fn cells(offer: &DetectorOffer) -> [String; 6] {
     ]
 }
 
-fn row(cells: &[String; 6], width: usize) -> String {
+fn table_row(cells: &[String; 6], width: usize) -> String {
     let columns = cells.iter().zip(COLUMNS).map(|(text, (_, width))| {
         let text = fit(text, width);
         let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
@@ -185,17 +186,17 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width);
-    let mut below = below(app, width, theme);
+    let mut below = lines_below(app, width, theme);
     below.truncate(usize::from(inner.height).saturating_sub(3));
     let headings = COLUMNS.map(|(heading, _)| heading.to_owned());
-    let heading = format!("   {}", row(&headings, width.saturating_sub(3)));
+    let heading = format!("   {}", table_row(&headings, width.saturating_sub(3)));
     let mut lines = vec![Line::from(span(heading, Meaning::Muted, theme))];
     let rows = usize::from(inner.height).saturating_sub(1 + below.len()).max(1);
     let choosing = &app.choosing;
     let first = (choosing.at + 1).saturating_sub(rows);
     for (i, offer) in choosing.offers().enumerate().skip(first).take(rows) {
         let used = if offer.is_used(&app.detector, app.llm.as_ref()) { "*" } else { " " };
-        let text = format!(" {used} {}", row(&cells(offer), width.saturating_sub(3)));
+        let text = format!(" {used} {}", table_row(&cells(offer), width.saturating_sub(3)));
         let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
         let meaning = if i == choosing.at { Meaning::Selected } else { Meaning::Text };
         lines.push(Line::from(span(text + &pad, meaning, theme)));
@@ -204,8 +205,8 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// What stands below the table: what the marked one is, and what goes on.
-fn below(app: &App, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// The lines below the table: the marked detector's origin, and what is in progress.
+fn lines_below(app: &App, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let choosing = &app.choosing;
     let mut rows = vec![Line::default()];
     let mut say = |text: &str, meaning| rows.extend(paragraph(text, " ", width, meaning, theme));

@@ -1,4 +1,4 @@
-//! The list of keys.
+//! The help screen: the list of keys.
 //!
 //! May use: as `screens` says.
 
@@ -7,7 +7,7 @@ pub mod screen;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
-    /// The list of keys.
+    /// The help screen.
     pub const HELP: Screen = Screen("help");
 }
 

@@ -1,4 +1,4 @@
-//! All keys, from the table that dispatch uses.
+//! Lists all keys, from the table that also dispatches them.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,13 +15,13 @@ use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::widgets::text::span;
 use crate::tui::widgets::text::{columns_of, wrap};
 
-/// Columns of the keys, where they are not more.
+/// Columns of the keys, unless they need more.
 const KEYS: usize = 18;
 
-/// Below so many columns the keys have half of theirs.
+/// On a screen with fewer columns, the keys have half of theirs.
 const NARROW: usize = 60;
 
-/// The list of keys.
+/// The help screen.
 pub struct Help;
 
 impl Page for Help {
@@ -43,7 +43,7 @@ impl Page for Help {
     }
 
     fn act(&self, app: &mut App, action: Action) -> Vec<Effect> {
-        let (last, page) = (last(app), shown_lines(app).max(1));
+        let (last, page) = (last_top(app), visible_lines(app).max(1));
         let at = app.help_scroll.min(last);
         let at = match action {
             Action::Down => at + 1,
@@ -81,8 +81,8 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// Lines that are shown at once.
-fn shown_lines(app: &App) -> usize {
+/// The number of lines visible at once.
+fn visible_lines(app: &App) -> usize {
     usize::from(Block::bordered().inner(body(app)).height)
 }
 
@@ -90,16 +90,16 @@ fn body(app: &App) -> Rect {
     panes(app).body
 }
 
-/// The first line that is shown at the end of the page.
-fn last(app: &App) -> usize {
-    content(app, Theme::of(Look::Mono), body(app).width).len().saturating_sub(shown_lines(app))
+/// The first visible line when scrolled to the end.
+fn last_top(app: &App) -> usize {
+    content(app, Theme::of(Look::Mono), body(app).width).len().saturating_sub(visible_lines(app))
 }
 
 fn content(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let ascii = app.glyphs == Glyphs::Ascii;
     let width = usize::from(width.saturating_sub(2));
-    let mut lines = legend(app, theme, width);
-    // The lanes first: you are there most of the time. The rest follows in the order of the table.
+    let mut lines = legend_lines(app, theme, width);
+    // The lanes come first, because they are used most. The rest follows in the order of the table.
     let mut places = vec![Context::Lanes];
     for bound in app.keys.lines() {
         if !places.contains(&bound.line.context) {
@@ -118,7 +118,7 @@ fn content(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// A key or a mark, and beside it what it means. Where that does not fit, it goes on below, indented.
+/// A key or a mark with its meaning to the right. If the meaning does not fit, it continues below, indented.
 fn entry(
     name: &str,
     meaning: Meaning,
@@ -133,17 +133,18 @@ fn entry(
         return vec![Line::from(vec![span(first, meaning, theme), span(means, Meaning::Text, theme)])];
     }
     let indent = " ".repeat(2 + keys);
-    let beside = columns_of(&first) == 2 + keys;
+    let same_line = columns_of(&first) == 2 + keys;
     let rows = wrap(means, width.saturating_sub(2 + keys), usize::MAX);
-    let mut lines = if beside { Vec::new() } else { vec![Line::from(span(first.clone(), meaning, theme))] };
+    let mut lines =
+        if same_line { Vec::new() } else { vec![Line::from(span(first.clone(), meaning, theme))] };
     lines.extend(rows.into_iter().enumerate().map(|(i, row)| {
-        let before = if beside && i == 0 { first.clone() } else { indent.clone() };
+        let before = if same_line && i == 0 { first.clone() } else { indent.clone() };
         Line::from(vec![span(before, meaning, theme), span(&means[row], Meaning::Text, theme)])
     }));
     lines
 }
 
-fn legend(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
+fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let marks = [
         (Mark::Support, "supports the question's first side"),
         (Mark::Oppose, "supports the other side"),

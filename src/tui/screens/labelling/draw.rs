@@ -45,7 +45,8 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         return say(&nothing, Meaning::Muted, theme, area, frame);
     };
     let width = usize::from(area.width);
-    let mut above = vec![Line::from(span(fit(&about(labelling, annotation), width), Meaning::Muted, theme))];
+    let mut above =
+        vec![Line::from(span(fit(&progress_text(labelling, annotation), width), Meaning::Muted, theme))];
     if let Some((figure, narrowing)) = &labelling.narrowing {
         let key = app.key(Context::Annotate, Action::NextFigure);
         let text = format!(" {} · {key} another figure", narrowing_text(figure, narrowing));
@@ -56,7 +57,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         Meaning::Title,
         theme,
     )));
-    above.extend(statements(app, question, theme, width));
+    above.extend(statement_lines(app, question, theme, width));
     if area.height > 16 {
         above.push(Line::default());
     }
@@ -78,11 +79,11 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let shown = rows.iter().skip(labelling.scroll.min(last)).take(usize::from(middle.height));
     let lines: Vec<Line<'_>> = shown.map(|row| line(row, theme)).collect();
     frame.render_widget(Paragraph::new(lines), middle);
-    note(labelling, theme, bottom, frame);
+    draw_note(labelling, theme, bottom, frame);
 }
 
 /// ` anna · 12 of 50 labelled · 3.2 s each · pooled · κ .82 with ben (12) `
-fn about(labelling: &Labelling, annotation: &AnnotationState) -> String {
+fn progress_text(labelling: &Labelling, annotation: &AnnotationState) -> String {
     let pace = labelling.pace;
     let mut said = vec![safe::line(&annotation.by), format!("{} of {} labelled", pace.done, pace.all)];
     if pace.skipped > 0 {
@@ -128,7 +129,7 @@ fn narrowing_text(figure: &str, Narrowing { labelled, of, widths, next }: &Narro
 }
 
 /// The key that chooses a statement.
-fn key(app: &App, question: &Question, i: usize) -> String {
+fn statement_key(app: &App, question: &Question, i: usize) -> String {
     match Mark::of(i, question) {
         Mark::Support if question.perspectives.len() == 2 => app.key(Context::Annotate, Action::LabelSupport),
         Mark::Oppose => app.key(Context::Annotate, Action::LabelOppose),
@@ -142,7 +143,7 @@ fn key(app: &App, question: &Question, i: usize) -> String {
 }
 
 /// One line per statement: its key, its mark, whether it is chosen, and the model's probability.
-fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
+fn statement_lines(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let labelling = &app.labelling;
     let row = |(i, statement): (usize, &String)| {
         let mark = Mark::of(i, question);
@@ -164,7 +165,7 @@ fn statements(app: &App, question: &Question, theme: Theme, width: usize) -> Vec
             Some(p) => format!("  model {}", share(f64::from(p))),
             None => "  model …".into(),
         };
-        let head = format!(" {} ", key(app, question, i));
+        let head = format!(" {} ", statement_key(app, question, i));
         let glyph = format!("{} ", mark.text(app.glyphs));
         let answer = format!("{said:<3} ");
         let used = columns_of(&head) + columns_of(&glyph) + 4 + columns_of(&model);
@@ -228,7 +229,7 @@ fn label_lines(app: &App, question: &Question, theme: Theme, width: usize) -> Ve
 }
 
 /// Draws the note being typed over the last line.
-fn note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+fn draw_note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(typed) = &labelling.typed else { return };
     if area.height == 0 || area.width < 10 {
         return;

@@ -8,6 +8,7 @@ use tui_input::Input;
 
 use crate::annotate::narrowing::{Narrowing, narrowing};
 use crate::annotate::{Human, Item, Key, Order, View, doubt, queue, text_hash};
+use crate::detect::sentences;
 use crate::engine::{AnnotationState, Recipe};
 use crate::measure::agreement::{Agreement, cohen_kappa};
 use crate::measure::expected::Chances;
@@ -91,13 +92,21 @@ pub(super) struct Inputs {
 pub struct Marking {
     /// The words, as byte ranges of the text.
     pub words: Vec<Range<usize>>,
-    /// The word with the cursor.
+    /// The index of the word under the cursor.
     pub at: usize,
     /// The word that the evidence begins with, once it is chosen.
     pub from: Option<usize>,
 }
 
 impl Marking {
+    /// The indices of the words that the sentences of the text begin with.
+    pub fn sentence_starts(&self, text: &str) -> Vec<usize> {
+        let starts = sentences(text).into_iter();
+        starts
+            .filter_map(|sentence| self.words.iter().position(|word| word.start >= sentence.start))
+            .collect()
+    }
+
     /// The byte range that is marked.
     pub fn range(&self) -> Range<usize> {
         let from = self.from.unwrap_or(self.at);
@@ -209,7 +218,7 @@ impl Labelling {
         };
         self.queue = queue(&annotation.items, self.order, annotation.seed, &annotation.lanes, &unsure);
         if annotation.drawn.is_some() {
-            // Only the first questions of a draw are a random sample, so their order stays; the chosen order holds within each question.
+            // The first n questions of a draw are a random sample for any n, so their order stays; the chosen order holds within each question.
             let place =
                 |item: &Item| annotation.questions.iter().position(|question| question.text == item.question);
             self.queue.sort_by_key(|at| place(&annotation.items[*at]));

@@ -7,7 +7,7 @@ use crate::report::marks::Mark;
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::theme::Meaning;
-use crate::tui::widgets::text::{Row, fit, highlighted, passage_piece, piece, rows, with_marks, wrap};
+use crate::tui::widgets::text::{Row, fit, highlight_row, passage_piece, piece, rows, with_marks, wrap};
 
 /// The most columns of the text.
 pub const WIDEST: u16 = 100;
@@ -29,23 +29,23 @@ pub fn refresh(app: &mut App) {
     }
     let rows = match (labelling.open(), labelling.item(), labelling.question()) {
         (Some(annotation), ..) if labelling.guide => {
-            annotation.guidelines.lines().flat_map(|line| guideline(line, inputs.width)).collect()
+            annotation.guidelines.lines().flat_map(|line| guideline_rows(line, inputs.width)).collect()
         }
-        (Some(_), Some(item), Some(question)) => passage(app, item, question, inputs.width),
+        (Some(_), Some(item), Some(question)) => passage_rows(app, item, question, inputs.width),
         _ => Vec::new(),
     };
     app.labelling.text = LabelText { rows, inputs: Some(inputs) };
 }
 
 /// The title, its origin, and the text with its evidence marked.
-fn passage(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row> {
+fn passage_rows(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row> {
     let labelling = &app.labelling;
     let title = if item.passage.title.is_empty() { "(without a title)" } else { &item.passage.title };
     let mut lines = vec![vec![passage_piece(fit(&safe::line(title), width), Meaning::Title)]];
     if !labelling.blind {
         let mut ranks: Vec<(&String, &usize)> = item.ranks.iter().collect();
         ranks.sort_by_key(|(lane, rank)| (**rank, *lane));
-        let ranks = ranks.iter().map(|(lane, rank)| format!(" · {} {rank}", name(lane)));
+        let ranks = ranks.iter().map(|(lane, rank)| format!(" · {} {rank}", lane_title(lane)));
         let about = format!("{}{}", item.passage.id, ranks.collect::<String>());
         lines.push(vec![piece(fit(&safe::line(&about), width), Meaning::Muted)]);
     }
@@ -73,17 +73,17 @@ fn passage(app: &App, item: &Item, question: &Question, width: usize) -> Vec<Row
         marks.push((safe_at(range.start)..safe_at(range.end), Meaning::Selected));
     }
     let (text, marks) = with_marks(&text, marks, app.glyphs);
-    lines.extend(wrap(&text, width, usize::MAX).into_iter().map(|row| highlighted(&text, row, &marks)));
+    lines.extend(wrap(&text, width, usize::MAX).into_iter().map(|row| highlight_row(&text, row, &marks)));
     lines
 }
 
 /// The title of a recipe; other names stay as they are.
-fn name(recipe: &str) -> String {
+fn lane_title(recipe: &str) -> String {
     recipe.parse::<crate::engine::Recipe>().map_or_else(|_| recipe.to_owned(), |recipe| recipe.title())
 }
 
 /// One line of Markdown: headings are highlighted, other lines are plain text.
-fn guideline(line: &str, width: usize) -> Vec<Row> {
+fn guideline_rows(line: &str, width: usize) -> Vec<Row> {
     match line.trim_start_matches('#') {
         heading if heading.len() < line.len() => rows(heading.trim(), "", width, Meaning::Title),
         "" => vec![Row::new()],

@@ -1,4 +1,4 @@
-//! Deciding on a passage, taking what was written to the journal, and marking words as evidence.
+//! Decides on a passage, takes the replies of the journal, and marks words as evidence.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::state::{Labelling, Marking};
 use super::{draw, text};
 use crate::annotate::{Act, Item, View, text_hash};
-use crate::detect::{LabelSource, sentences};
+use crate::detect::LabelSource;
 use crate::engine::{self, AnnotationState, Batch, Reply, Written};
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
@@ -462,7 +462,7 @@ fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextWord => marking.at = (marking.at + 1).min(last),
         Action::PreviousWord => marking.at = marking.at.saturating_sub(1),
         Action::Down | Action::Up => {
-            let starts = sentence_starts(&text, marking);
+            let starts = marking.sentence_starts(&text);
             let next = match action {
                 Action::Down => starts.iter().find(|start| **start > marking.at),
                 _ => starts.iter().rev().find(|start| **start < marking.at),
@@ -474,12 +474,6 @@ fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
         _ => app.labelling.marking = None,
     }
     Vec::new()
-}
-
-/// The indices of the words that sentences begin with.
-fn sentence_starts(text: &str, marking: &Marking) -> Vec<usize> {
-    let starts = sentences(text).into_iter();
-    starts.filter_map(|sentence| marking.words.iter().position(|word| word.start >= sentence.start)).collect()
 }
 
 /// Makes the marked words the evidence of the present label, or of the next one.

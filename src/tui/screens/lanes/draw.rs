@@ -18,7 +18,7 @@ use crate::tui::keymap::{Action, Context};
 use crate::tui::layout::{LanePanes, Panes, arrange};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::header::NAME;
-use crate::tui::widgets::text::{columns_of, fit, of_passage, say, span, wrap};
+use crate::tui::widgets::text::{columns_of, fit, passage_span, say, span, wrap};
 
 /// The most characters of a passage in its preview.
 const PREVIEW: usize = 600;
@@ -243,7 +243,7 @@ fn head(
             },
             theme,
         ),
-        of_passage(title, meaning, theme),
+        passage_span(title, meaning, theme),
         Span::raw(pad),
     ];
     spans.extend(value.into_iter().flat_map(|value| [value, Span::raw(" ")]));
@@ -277,7 +277,7 @@ fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool)
     let lines = wrap(&text, width.saturating_sub(3), rows);
     let meaning = if deep { Meaning::Muted } else { Meaning::Text };
     let line = |range: std::ops::Range<usize>| {
-        Line::from(vec![Span::raw("   "), of_passage(&text[range], meaning, theme)])
+        Line::from(vec![Span::raw("   "), passage_span(&text[range], meaning, theme)])
     };
     lines.into_iter().map(line).collect()
 }

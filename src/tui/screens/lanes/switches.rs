@@ -12,7 +12,7 @@ use crate::tui::screens::lanes::question;
 /// The steps of λ, small near 1 as in the paper's grid.
 const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
 
-/// Flips a switch of the lane with the cursor.
+/// Flips a switch of the lane under the cursor.
 pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let on = !lane.recipe.switches.is_on(switch);

@@ -1,4 +1,4 @@
-//! An action found by its words.
+//! The palette: finds an action by its words.
 //!
 //! May use: as `screens` says.
 
@@ -8,14 +8,14 @@ use tui_input::Input;
 
 use crate::tui::keymap::action::{Action, Binding, Context, bind};
 
-/// An action being looked for.
+/// The state of the palette.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
-    /// Words that the action's help must hold.
+    /// The words that the action's help must contain.
     pub line: Input,
-    /// The marked one of those that do.
+    /// The marked action, as an index into `found`.
     pub at: usize,
-    /// Those that do, best first, by their places in the table of keys.
+    /// The matching actions, best first, as indices into the key table.
     pub found: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The actions whose description matches what was typed, and the box that lists them.
+//! Matches actions with the words that were typed, and draws the box that lists them.
 
 use crossterm::event::{Event, KeyEvent};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -16,7 +16,7 @@ use crate::tui::keymap::{Action, Context, shown};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, span};
 
-/// Finds what can be done in `below` and matches what was typed.
+/// Finds the actions that can be performed in `below` and match the words.
 pub fn refresh(app: &mut App, below: Context) {
     let Some(palette) = &mut app.palette else { return };
     let all = app.keys.lines().iter().enumerate();
@@ -32,7 +32,7 @@ pub fn refresh(app: &mut App, below: Context) {
     palette.at = palette.at.min(palette.found.len().saturating_sub(1));
 }
 
-/// A key that edits the words.
+/// Edits the words.
 pub fn edit(app: &mut App, key: KeyEvent) {
     if let Some(palette) = &mut app.palette {
         palette.line.handle_event(&Event::Key(key));
@@ -40,7 +40,7 @@ pub fn edit(app: &mut App, key: KeyEvent) {
     }
 }
 
-/// Moves the mark or closes the palette; the action that was chosen, if one was.
+/// Moves the mark or closes the palette. Returns the action that was chosen, if any.
 pub fn act(app: &mut App, action: Action) -> Option<Action> {
     let palette = app.palette.as_mut()?;
     match action {
@@ -56,10 +56,10 @@ pub fn act(app: &mut App, action: Action) -> Option<Action> {
     None
 }
 
-/// Columns of the box, where there is room.
+/// Columns of the box, if there is room.
 const WIDTH: u16 = 76;
 
-/// Draws it, if one is looked for.
+/// Draws the palette if it is open.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let Some(palette) = &app.palette else { return };
     let width = WIDTH.min(body.width);
@@ -82,16 +82,16 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     if palette.found.is_empty() {
         lines.push(Line::from(span(" nothing that can be done here has these words", Meaning::Warn, theme)));
     }
-    // The marked line stays in view.
+    // The marked line is always visible.
     let rows = usize::from(inner.height).saturating_sub(1).max(1);
     let first = (palette.at + 1).saturating_sub(rows);
     for (i, line) in palette.found.iter().enumerate().skip(first).take(rows) {
         let Some(bound) = app.keys.lines().get(*line) else { continue };
         let key = bound.keys.first().map(|key| shown(key, app.glyphs == Glyphs::Ascii)).unwrap_or_default();
-        let said = fit(&format!(" {key:<6} {}", bound.line.help), room);
-        let pad = " ".repeat(room.saturating_sub(columns_of(&said)));
+        let text = fit(&format!(" {key:<6} {}", bound.line.help), room);
+        let pad = " ".repeat(room.saturating_sub(columns_of(&text)));
         let meaning = if i == palette.at { Meaning::Selected } else { Meaning::Text };
-        lines.push(Line::from(span(said + &pad, meaning, theme)));
+        lines.push(Line::from(span(text + &pad, meaning, theme)));
     }
     frame.render_widget(Paragraph::new(lines), inner);
     if inner.width > 4 && inner.height > 0 {
@@ -100,8 +100,8 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-/// The items whose text matches every word that was typed, best first and otherwise in their own order. Matches that are less than half as
-/// good as the best one are left out: in a long text, almost any word is found somewhere.
+/// Returns the items whose text matches every word, best first; ties keep their order. Matches that are less than half as good as the
+/// best are left out, because in a long text almost any word matches somewhere.
 pub fn matches<T>(typed: &str, items: impl IntoIterator<Item = (T, String)>) -> Vec<T> {
     let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
     let mut matcher = Matcher::new(Config::DEFAULT);

@@ -1,4 +1,4 @@
-//! The passage screen: one passage in full, its ranks, what it supports, and which words and sentences matter.
+//! The passage screen: one passage in full, its ranks, the statements that it supports, and the evidence.
 //!
 //! May use: as `screens` says.
 
@@ -30,7 +30,7 @@ pub struct Reading {
     pub evidence: HashMap<(PassageIx, usize), Option<Range<usize>>>,
     /// The statements for which evidence was requested, by passage.
     pub requested: HashMap<PassageIx, Vec<usize>>,
-    /// Why the passage has its rank in the lane with this recipe.
+    /// The explanation of the passage's rank in the lane with this recipe.
     pub why: Option<(PassageIx, Recipe, Result<Vec<Explanation>, String>)>,
     /// The last study of an earlier question; replies to it and to those before are dropped.
     pub since: u64,
@@ -47,11 +47,11 @@ pub struct PassageText {
     pub heading: Vec<Row>,
     /// The text, and why the passage has its rank.
     pub body: Vec<Row>,
-    /// What both were computed from.
+    /// The inputs of both.
     inputs: Option<Inputs>,
 }
 
-/// What the rows depend on.
+/// The inputs of the rows.
 #[derive(Clone, Debug)]
 struct Inputs {
     at: PassageIx,

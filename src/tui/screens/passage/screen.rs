@@ -24,7 +24,7 @@ use crate::tui::screens::lanes::update as lanes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::scrolled;
 use crate::tui::widgets::text::{
-    Highlight, Row, columns_of, fit, highlighted, line, passage_piece, piece, rows, with_marks, wrap,
+    Highlight, Row, columns_of, fit, highlight_row, line, passage_piece, piece, rows, with_marks, wrap,
 };
 
 /// One passage in full.
@@ -126,6 +126,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Opens another passage: the action moves the cursor on the lanes.
 fn go(app: &mut App, action: Action) -> Vec<Effect> {
     lanes::act_on_lanes(app, action);
     if app.selected().is_none() {
@@ -145,7 +146,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     show(app)
 }
 
-/// Shows the passage under the cursor from its top.
+/// Shows the passage under the cursor from the top.
 fn show(app: &mut App) -> Vec<Effect> {
     app.reading.scroll = 0;
     evidence(app)
@@ -167,7 +168,7 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     // A study for the explanation alone would cancel the search for evidence.
     let sought = supported.iter().filter(|i| !app.reading.evidence.contains_key(&(at, **i)));
     let statements = sought.map(|i| (*i, app.question.perspectives[*i].clone())).collect();
-    // The study replaces the one before. What that one has not found yet is requested again when its passage is opened again.
+    // The study replaces the one before. Evidence that the earlier study has not found yet is requested again with its passage.
     let reading = &mut app.reading;
     reading.requested.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
     reading.requested.insert(at, supported);
@@ -210,7 +211,7 @@ pub fn refresh(app: &mut App) {
     app.reading.rows = rows;
 }
 
-/// The text with its highlights, then why the passage has its rank.
+/// The text with its highlights, then the explanation of the passage's rank.
 fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
     let text = safe::line(&passage.text);
     let (text, marks) = highlights(app, at, passage, &text);
@@ -221,11 +222,11 @@ fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
         lines.extend(rows(&text, "", width, Meaning::Warn));
         lines.push(Row::new());
     }
-    lines.extend(wrapped.into_iter().map(|row| highlighted(&text, row, &marks)));
+    lines.extend(wrapped.into_iter().map(|row| highlight_row(&text, row, &marks)));
     lines.push(Row::new());
     let by_model = |i| app.judgments.pair(at, i).is_some_and(|known| matches!(known.model, Some(Ok(_))));
     if (0..app.judgments.perspectives).any(by_model) {
-        let text = decided(app, at);
+        let text = decision_text(app, at);
         lines.extend(rows(&text, "", width, Meaning::Muted));
         lines.push(Row::new());
     }
@@ -233,8 +234,8 @@ fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
     lines
 }
 
-/// What the model's verdict comes from: on two opposite statements one decision, else a probability each.
-fn decided(app: &App, at: PassageIx) -> String {
+/// The basis of the model's verdicts: one decision on two opposite statements, or else one probability per statement.
+fn decision_text(app: &App, at: PassageIx) -> String {
     let rule = app.judgments.rule();
     let Some(decision) = app.judgments.by_model_alone(at) else {
         return format!("The model's verdict is a yes from {} on.", share(f64::from(rule.threshold)));
@@ -259,7 +260,7 @@ fn decided(app: &App, at: PassageIx) -> String {
     )
 }
 
-/// Why the passage has its rank in the lane with the cursor.
+/// The explanation of the passage's rank in the lane under the cursor.
 fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let rank = lane.ranking.rank_of(at).map_or_else(|| "–".into(), |rank| rank.to_string());
@@ -304,7 +305,7 @@ fn heading(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row
     lines.push(Row::new());
     for (i, statement) in app.question.perspectives.iter().enumerate() {
         let mark = Mark::of(i, &app.question);
-        // A verdict is never cut: without its last words it may say the opposite.
+        // A verdict is never cut: without its last words it could say the opposite.
         let verdict = safe::line(&verdict(app, at, i));
         let wrapped = wrap(&verdict, width.saturating_sub(MARK), usize::MAX);
         let last = wrapped.len().saturating_sub(1);
@@ -369,12 +370,12 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
     }
 }
 
-/// The safe text with side marks at its evidence, and the ranges of evidence sentences and of the question's terms.
+/// The safe text with side marks before its evidence, and the ranges of the evidence and of the question's terms.
 fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (String, Vec<Highlight>) {
     let mut marks = Vec::new();
     for perspective in app.supported(at) {
-        let found = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
-        if let Some(sentence) = found.and_then(|range| passage.text.get(range)).map(safe::line)
+        let evidence = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
+        if let Some(sentence) = evidence.and_then(|range| passage.text.get(range)).map(safe::line)
             && let Some(start) = text.find(sentence.trim_end())
         {
             let mark = Mark::of(perspective, &app.question);

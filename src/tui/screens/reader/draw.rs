@@ -28,7 +28,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let rows = if low { 1.min(body.height) } else { (app.lanes.len() as u16 + 2).min(body.height / 3) };
     let top = Rect { height: rows, ..body };
     let rest = Rect { y: body.y + rows, height: body.height - rows, ..body };
-    lanes(app, theme, top, low, frame);
+    draw_lanes(app, theme, top, low, frame);
     let reads = matches!(&app.corpus, Corpus::Open(opened) if opened.reader.is_some());
     let (left, right) = match (reads, rest.width >= 110) {
         (false, _) => (rest, Rect::ZERO),
@@ -42,14 +42,14 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
             (Rect { height: above, ..rest }, Rect { y: rest.y + above, height: below, ..rest })
         }
     };
-    list(app, theme, left, frame);
+    draw_list(app, theme, left, frame);
     if !right.is_empty() {
         draw_answers(app, theme, right, frame);
     }
 }
 
 /// The mark of a stance.
-fn mark(stance: Stance) -> Mark {
+fn stance_mark(stance: Stance) -> Mark {
     match stance {
         Stance::Supports => Mark::Support,
         Stance::Opposes => Mark::Oppose,
@@ -59,7 +59,7 @@ fn mark(stance: Stance) -> Mark {
 }
 
 /// The word for a stance.
-fn word(stance: Stance) -> &'static str {
+fn stance_word(stance: Stance) -> &'static str {
     match stance {
         Stance::Supports => "supports",
         Stance::Opposes => "opposes",
@@ -75,7 +75,7 @@ fn turns_text(lane: &ReadLane, timeline: &StanceTimeline) -> String {
         let ranks = places.iter().filter_map(|place| kept.get(*place)).map(ToString::to_string);
         ranks.collect::<Vec<_>>().join(" ")
     };
-    let mut parts = vec![word(timeline.last()).to_owned()];
+    let mut parts = vec![stance_word(timeline.last()).to_owned()];
     if !timeline.turns.is_empty() {
         parts.push(format!("turned by {}", ranks(&timeline.turns)));
     }
@@ -90,11 +90,11 @@ fn turns_text(lane: &ReadLane, timeline: &StanceTimeline) -> String {
 }
 
 /// Draws one row per lane: its stance after each passage, and the passages that changed it or would.
-fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) {
+fn draw_lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) {
     let inner = if low {
         area
     } else {
-        let glyph = |stance| mark(stance).glyph(app.glyphs);
+        let glyph = |stance| stance_mark(stance).glyph(app.glyphs);
         let title = format!(
             " stance after each of the first {}: {} supports {} opposes {} balanced {} silent ",
             app.k,
@@ -130,7 +130,7 @@ fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) 
             (_, Some((read, timeline))) => {
                 let shown = timeline.stances.iter().take(strip_width);
                 spans.extend(shown.map(|stance| {
-                    let mark = mark(*stance);
+                    let mark = stance_mark(*stance);
                     span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme)
                 }));
                 let pad = (strip_width + 2).saturating_sub(timeline.stances.len().min(strip_width));
@@ -146,7 +146,7 @@ fn lanes(app: &App, theme: Theme, area: Rect, low: bool, frame: &mut Frame<'_>) 
 }
 
 /// Draws the list of the lane under the cursor.
-fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+fn draw_list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(lane) = app.lanes.get(app.lane) else { return };
     let Some(ReadLane { rows, timeline, .. }) = app.answering.lists.get(app.lane) else { return };
     let dropped = rows.iter().filter(|row| row.dropped).count();
@@ -159,9 +159,9 @@ fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     ));
     let mut below = Vec::new();
     if let Some(timeline) = timeline {
-        below.push(word(timeline.last()).to_owned());
+        below.push(stance_word(timeline.last()).to_owned());
         let named = timeline.turns.last().and_then(|place| remaining(rows).nth(*place));
-        below.extend(named.map(|row| format!("turned by {} {}", row.rank, title(app, row))));
+        below.extend(named.map(|row| format!("turned by {} {}", row.rank, passage_title(app, row))));
     }
     below.extend((dropped > 0).then(|| format!("{dropped} dropped")));
     if !below.is_empty() {
@@ -182,7 +182,7 @@ fn list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
                 let kept_at = (!row.dropped).then_some(place);
                 place += usize::from(!row.dropped);
                 if i >= top {
-                    lines.push(line(
+                    lines.push(row_line(
                         app,
                         theme,
                         *row,
@@ -203,7 +203,7 @@ fn remaining(rows: &[Row]) -> impl Iterator<Item = &Row> {
     rows.iter().filter(|row| !row.dropped)
 }
 
-fn title(app: &App, row: &Row) -> String {
+fn passage_title(app: &App, row: &Row) -> String {
     let ranked = app.lanes.get(app.lane).and_then(|lane| lane.ranking.get(row.rank - 1));
     let name = ranked.map(|ranked| match ranked.passage.title.as_str() {
         "" => &ranked.passage.id,
@@ -213,7 +213,7 @@ fn title(app: &App, row: &Row) -> String {
 }
 
 /// ` 3 ▲ What a licence buys   was 5  ◐ turned it`
-fn line(
+fn row_line(
     app: &App,
     theme: Theme,
     row: Row,
@@ -242,7 +242,7 @@ fn line(
     };
     let own = app.mark(row.at);
     let stance = place.and_then(|place| timeline?.stances.get(place).copied());
-    let glyph = stance.map_or(' ', |stance| mark(stance).glyph(app.glyphs));
+    let glyph = stance.map_or(' ', |stance| stance_mark(stance).glyph(app.glyphs));
     let room_of_flags = match width {
         ..60 => 9,
         60..100 => 19,
@@ -251,7 +251,7 @@ fn line(
     let flags = fit(&flags, room_of_flags);
     let right = if narrow { 7 + 3 } else { 8 + 3 } + room_of_flags + 1;
     let room = width.saturating_sub(6 + right);
-    let name = fit(&title(app, &row), room);
+    let name = fit(&passage_title(app, &row), room);
     let pad = " ".repeat(room.saturating_sub(columns_of(&name)));
     let meaning = if marked {
         Meaning::Selected
@@ -276,7 +276,11 @@ fn line(
         name,
         Span::raw(pad),
         span(format!("{was:>wide$} "), Meaning::Muted, theme),
-        span(glyph.to_string(), stance.map_or(Meaning::Muted, |stance| Meaning::Side(mark(stance))), theme),
+        span(
+            glyph.to_string(),
+            stance.map_or(Meaning::Muted, |stance| Meaning::Side(stance_mark(stance))),
+            theme,
+        ),
         Span::raw(" "),
         span(flags, Meaning::Title, theme),
     ])
@@ -316,7 +320,9 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
         };
         let mut tail = Vec::new();
         let code = match effects {
-            Some(effects) => effects.get(i).map(|effect| (code(*effect, app.glyphs), meaning_of(*effect))),
+            Some(effects) => {
+                effects.get(i).map(|effect| (effect_code(*effect, app.glyphs), effect_meaning(*effect)))
+            }
             None => {
                 changes.get(i).filter(|changed| **changed).map(|_| ("changed".to_owned(), Meaning::Title))
             }
@@ -371,7 +377,7 @@ pub fn draw_answers(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) 
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn glyph(effect: Effect, glyphs: Glyphs) -> char {
+fn effect_glyph(effect: Effect, glyphs: Glyphs) -> char {
     let (shape, ascii) = match effect {
         Effect::InitiallyZero => ('○', 'o'),
         Effect::DefinitePositive => ('◆', '+'),
@@ -382,12 +388,12 @@ fn glyph(effect: Effect, glyphs: Glyphs) -> char {
     if glyphs == Glyphs::Ascii { ascii } else { shape }
 }
 
-fn code(effect: Effect, glyphs: Glyphs) -> String {
-    format!("{} {}", glyph(effect, glyphs), effect.code())
+fn effect_code(effect: Effect, glyphs: Glyphs) -> String {
+    format!("{} {}", effect_glyph(effect, glyphs), effect.code())
 }
 
 /// Passages that helped are green; those that harmed are highlighted.
-fn meaning_of(effect: Effect) -> Meaning {
+fn effect_meaning(effect: Effect) -> Meaning {
     match effect {
         Effect::InitiallyZero => Meaning::Muted,
         Effect::DefinitePositive | Effect::SemiPositive => Meaning::Value(2),
@@ -406,11 +412,9 @@ fn pattern_line(
 ) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     match effects {
-        Some(effects) => spans.extend(
-            effects
-                .iter()
-                .map(|effect| span(glyph(*effect, app.glyphs).to_string(), meaning_of(*effect), theme)),
-        ),
+        Some(effects) => spans.extend(effects.iter().map(|effect| {
+            span(effect_glyph(*effect, app.glyphs).to_string(), effect_meaning(*effect), theme)
+        })),
         None => {
             spans.extend(changes.iter().enumerate().map(|(i, changed)| match (i, changed) {
                 (0, _) => span("?", Meaning::Muted, theme),

@@ -111,7 +111,7 @@ pub struct ReadLane {
     inputs: Option<Inputs>,
 }
 
-/// The answers for the list of the lane with the cursor, recomputed when the list changes or a result arrives.
+/// The answers for the list of the lane under the cursor, recomputed when the list changes or a result arrives.
 #[derive(Clone, Debug, Default)]
 pub struct AnswersShown {
     /// How many of the answers hold for the list.

@@ -1,4 +1,4 @@
-//! The statements of the question, edited.
+//! The editor of the question's statements.
 //!
 //! May use: as `screens` says.
 
@@ -9,18 +9,18 @@ use tui_input::Input;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind};
 
 impl Screen {
-    /// The statements, edited.
+    /// The editor of the statements.
     pub const STATEMENTS: Screen = Screen("statements");
 }
 
-/// The statements being edited.
+/// The state of the editor.
 #[derive(Clone, Debug, Default)]
 pub struct Editing {
-    /// One line each.
+    /// The statements, one line each.
     pub lines: Vec<Input>,
-    /// The line with the cursor.
+    /// The index of the line under the cursor.
     pub at: usize,
-    /// Which of two is the supporting one.
+    /// The index of the supporting one of two.
     pub supports: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Editing the statements, and the editor.
+//! Edits the statements, and draws the editor.
 
 use crossterm::event::{Event, KeyEvent};
 use ratatui::Frame;
@@ -20,10 +20,9 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::question;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::fit;
-use crate::tui::widgets::text::span;
+use crate::tui::widgets::text::{fit, span};
 
-/// The statements, edited.
+/// The editor of the statements.
 pub struct Statements;
 
 impl Page for Statements {
@@ -76,7 +75,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     Vec::new()
 }
 
-/// An action in the editor.
+/// Performs an action.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let editing = &mut app.editing;
     let count = editing.lines.len().max(1);
@@ -99,7 +98,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A key that edits the statement with the cursor.
+/// Edits the statement under the cursor.
 pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if let Some(line) = app.editing.lines.get_mut(app.editing.at) {
         line.handle_event(&Event::Key(key));
@@ -107,7 +106,7 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Statements without text are left out; with none left, the question has no sides.
+/// Uses the statements. Empty ones are left out; if none is left, the question has no statements.
 fn apply(app: &mut App) -> Vec<Effect> {
     let written = app.editing.lines.iter().map(|line| line.value().trim().to_owned());
     let perspectives: Vec<String> = written.filter(|text| !text.is_empty()).collect();
@@ -141,7 +140,7 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     for (i, text) in texts.iter().enumerate().skip(first) {
         let mark = Mark::of(i, &question);
         let meaning = if i == editing.at { Meaning::Title } else { Meaning::Text };
-        // The end of a long statement is what is being typed.
+        // A long statement is scrolled so that the cursor is visible.
         let text = safe::line(text);
         let cursor =
             safe::line(&editing.lines[i].value().chars().take(editing.lines[i].cursor()).collect::<String>());

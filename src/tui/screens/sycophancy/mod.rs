@@ -1,4 +1,4 @@
-//! The lanes asked neutrally, as the supporting statement and as the opposing one.
+//! The sycophancy screen: every lane is asked neutrally, as the supporting statement and as the opposing one.
 //!
 //! May use: as `screens` says.
 
@@ -10,16 +10,16 @@ use crate::engine::Sycophancy;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
-    /// The lanes asked in three wordings.
+    /// The sycophancy screen.
     pub const SYCOPHANCY: Screen = Screen("sycophancy");
 }
 
-/// The lanes asked in three wordings.
+/// The state of the sycophancy screen.
 #[derive(Clone, Debug, Default)]
 pub struct SycophancyScreen {
     /// The batch whose answers are shown.
     pub number: u64,
-    /// One a lane, once it is there.
+    /// Each lane's answer, once it has arrived.
     pub lanes: Vec<Option<Result<Arc<Sycophancy>, String>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Asking the lanes, and the lists and figures that they answer with.
+//! Asks the lanes in three wordings, and draws their lists and figures.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -17,10 +17,9 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{columns_of, fit};
-use crate::tui::widgets::text::{of_passage, paragraph, span};
+use crate::tui::widgets::text::{columns_of, fit, paragraph, passage_span, span};
 
-/// The lanes asked in three wordings.
+/// The sycophancy screen.
 pub struct AsEitherSide;
 
 impl Page for AsEitherSide {
@@ -83,7 +82,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     ask(app)
 }
 
-/// An action on the screen.
+/// Performs an action.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     lanes::act_with_batch(app, action, ask)
 }
@@ -98,19 +97,20 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
 /// Columns of a lane's name in the table.
 const NAME: usize = 24;
 
-/// Columns of the shift, and of the frame's inside that stay free.
+/// Columns of the shift, and of the space after it.
 const SHIFT: usize = 12;
 
 /// Draws the screen.
 fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
-    // The table of all lanes stands below, as tall as it needs to be.
+    // The table of all lanes is below, as tall as it needs to be.
     let rows = (app.lanes.len() as u16 + 2).min(body.height / 2);
     let lists = Rect { height: body.height - rows, ..body };
     let table = Rect { y: lists.bottom(), height: rows, ..body };
-    lane(app, theme, lists, frame);
-    figures(app, theme, table, frame);
+    draw_lists(app, theme, lists, frame);
+    draw_table(app, theme, table, frame);
 }
 
+/// The mark and the text of a wording: 0 is neutral, 1 supports, 2 opposes.
 fn wording(app: &App, i: usize) -> (Mark, String) {
     let first = app.question.supports.unwrap_or(0);
     let statement = |i: usize| app.question.perspectives.get(i).cloned().unwrap_or_default();
@@ -121,8 +121,8 @@ fn wording(app: &App, i: usize) -> (Mark, String) {
     }
 }
 
-/// The three lists of the lane with the cursor.
-fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+/// Draws the three lists of the lane under the cursor.
+fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let answer = app.sycophancy_screen.lanes.get(app.lane).and_then(Option::as_ref);
     for i in 0..3u16 {
         let (left, right) = (area.width * i / 3, area.width * (i + 1) / 3);
@@ -140,9 +140,9 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             let name = app.short_title(app.lane, usize::from(pane.width).saturating_sub(4));
             block = block.title_bottom(span(format!(" {name} "), Meaning::Title, theme));
         } else if let Some(Ok(sycophancy)) = answer {
-            let came = format!(" {} of {} new ", sycophancy.came(usize::from(i), app.k), app.k);
+            let new = format!(" {} of {} new ", sycophancy.came(usize::from(i), app.k), app.k);
             block =
-                block.title_bottom(Line::from(span(came, Meaning::Muted, theme)).alignment(Alignment::Right));
+                block.title_bottom(Line::from(span(new, Meaning::Muted, theme)).alignment(Alignment::Right));
         }
         let inner = block.inner(pane);
         frame.render_widget(block, pane);
@@ -151,7 +151,7 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             None => vec![Line::from(span(" …", Meaning::Muted, theme))],
             Some(Err(reason)) => paragraph(reason, " ", width, Meaning::Warn, theme),
             Some(Ok(sycophancy)) => {
-                let mut lines = passages(app, theme, sycophancy, usize::from(i), width);
+                let mut lines = passage_lines(app, theme, sycophancy, usize::from(i), width);
                 if let Some(text) = &sycophancy.expanded()[usize::from(i)] {
                     let text = format!("expanded: {text}");
                     lines.extend(paragraph(&text, " ", width, Meaning::Muted, theme));
@@ -169,8 +169,8 @@ fn lane(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-/// The first k of one wording, with where each stood in the neutral list.
-fn passages(
+/// The first k of one wording, each with its move against the neutral list.
+fn passage_lines(
     app: &App,
     theme: Theme,
     sycophancy: &Sycophancy,
@@ -193,12 +193,12 @@ fn passages(
         lines.push(Line::from(vec![
             span(format!("{:>3} ", i + 1), Meaning::Muted, theme),
             span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            of_passage(title, Meaning::Text, theme),
+            passage_span(title, Meaning::Text, theme),
             Span::raw(pad),
             span(moved, Meaning::Muted, theme),
         ]));
     }
-    // Passages of the neutral list that this wording does not bring.
+    // Passages of the neutral list that this wording does not retrieve.
     let own = &sycophancy.lists[wording][..sycophancy.lists[wording].len().min(app.k)];
     let gone = sycophancy.lists[0].iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
     for ranked in gone {
@@ -207,23 +207,20 @@ fn passages(
         lines.push(Line::from(vec![
             span("  – ", Meaning::Muted, theme),
             span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            of_passage(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
+            passage_span(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
         ]));
     }
     lines
 }
 
-/// `p .60 n .20 lean +.40 Δ .67` for each wording of every lane, and the shift.
-fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let said_above = match area.width {
+/// Draws `p .60 n .20 lean +.40 Δ .67` for each wording of every lane, and the shift.
+fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let title = match area.width {
         ..74 => " lean: asked, as either side; shift ",
         _ => " lean when asked neutrally, as either side, and the shift between them ",
     };
-    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
-        said_above,
-        Meaning::Title,
-        theme,
-    ));
+    let block =
+        Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
     let answer = |i: usize| app.sycophancy_screen.lanes.get(i)?.as_ref()?.as_ref().ok();
     let unlike = (0..app.lanes.len()).filter(|i| answer(*i).is_some_and(|sycophancy| sycophancy.unlike()));
     let unlike: Vec<String> = unlike.map(|i| app.short_title(i, NAME - 2)).collect();
@@ -236,13 +233,13 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width);
-    // Of a lane's name less is shown before a figure is cut.
+    // A lane's name is cut before a figure is.
     let (name_width, form) = match width {
         _ if width >= NAME + 3 * 34 + SHIFT => (NAME, Form::All),
         _ if width >= NAME + 3 * 9 + SHIFT => (NAME, Form::Lean),
         _ => (width.saturating_sub(3 * 6 + SHIFT - 2).clamp(4, NAME), Form::Close),
     };
-    // The lane with the cursor is always among those that are shown.
+    // The lane under the cursor is always visible.
     let fits = usize::from(inner.height).max(1);
     let first = (app.lane + 1).saturating_sub(fits);
     let lines = (first..app.lanes.len().min(first + fits)).map(|i| {
@@ -257,7 +254,7 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
                 for (wording, shares) in sycophancy.shares.iter().enumerate() {
                     let mark = [Mark::None, Mark::Support, Mark::Oppose][wording];
                     spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
-                    spans.push(Span::raw(said(*shares, form)));
+                    spans.push(Span::raw(figures_text(*shares, form)));
                 }
                 spans.push(span(
                     format!("shift {}", signed(sycophancy.shift()).trim()),
@@ -271,18 +268,19 @@ fn figures(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-/// What is said of a wording.
+/// The form of a wording's figures.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Everything.
+    /// Shares, lean and Δ.
     All,
-    /// The lean alone, with a gap after its mark.
+    /// Only the lean, with a gap after its mark.
     Lean,
-    /// The lean alone, as narrow as it can be.
+    /// Only the lean, as narrow as possible.
     Close,
 }
 
-fn said(shares: SideShares, form: Form) -> String {
+/// A wording's figures as text.
+fn figures_text(shares: SideShares, form: Form) -> String {
     let lean = signed(shares.lean()).trim().to_owned();
     match form {
         Form::Close => return format!("{lean:<5}"),

@@ -1,5 +1,5 @@
-//! A lane in all forms of one switch: their figures on the left; on the right what the marked form did (a curve over λ, the texts that were
-//! added, a question's geometry, or what verdicts cost).
+//! Draws a lane in all forms of one switch: on the left the figures of each form; on the right what the marked form did (a curve over λ,
+//! the texts that were added, the geometry of a question, or the cost of verdicts).
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
 
 /// Columns of a form's name.
 const NAME: usize = 17;
-/// The same where the shares of the sides have no room.
+/// The same if there is no room for the shares of the sides.
 const NAME_NARROW: usize = 12;
 /// Columns of the table of forms.
 const TABLE: u16 = 60;
@@ -30,27 +30,27 @@ const NARROW: u16 = 60;
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let tabs = Rect { height: body.height.min(1), ..body };
-    frame.render_widget(names(app, theme, tabs.width), tabs);
+    frame.render_widget(tabs(app, theme, tabs.width), tabs);
     let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
-    // Where both do not fit side by side, what the form did stands below.
-    let beside = rest.width >= TABLE + 30;
+    // If both do not fit side by side, what the form did is drawn below.
+    let side_by_side = rest.width >= TABLE + 30;
     let rows = (app.tuning.forms.len() as u16 + 3).min(rest.height);
-    let (table, did) = if !beside && !has_something(app, Rect { height: rest.height / 2, ..rest }) {
+    let (table, details) = if !side_by_side && !has_details(app, Rect { height: rest.height / 2, ..rest }) {
         (rest, Rect::ZERO)
-    } else if beside {
+    } else if side_by_side {
         let right = Rect { x: rest.x + TABLE, width: rest.width - TABLE, ..rest };
         (Rect { width: TABLE, ..rest }, right)
     } else {
         let rows = rows.min(rest.height.div_ceil(2));
         (Rect { height: rows, ..rest }, Rect { y: rest.y + rows, height: rest.height - rows, ..rest })
     };
-    forms(app, theme, table, frame);
-    if !did.is_empty() {
-        draw_form(app, theme, did, frame);
+    draw_forms(app, theme, table, frame);
+    if !details.is_empty() {
+        draw_form(app, theme, details, frame);
     }
 }
 
-fn names(app: &App, theme: Theme, width: u16) -> Line<'static> {
+fn tabs(app: &App, theme: Theme, width: u16) -> Line<'static> {
     if let Some(typed) = &app.tuning.typed {
         return Line::from(vec![
             span(" project toward: ", Meaning::Title, theme),
@@ -62,13 +62,16 @@ fn names(app: &App, theme: Theme, width: u16) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     for switch in SWITCHES {
         let meaning = if switch == app.tuning.switch { Meaning::Selected } else { Meaning::Muted };
-        spans.extend([span(format!(" {} ", name(switch, width < NARROW)), meaning, theme), Span::raw(" ")]);
+        spans.extend([
+            span(format!(" {} ", switch_name(switch, width < NARROW)), meaning, theme),
+            Span::raw(" "),
+        ]);
     }
     spans.push(span(format!("  {}", safe::line(&lane)), Meaning::Title, theme));
     Line::from(spans)
 }
 
-fn name(switch: Switch, narrow: bool) -> &'static str {
+fn switch_name(switch: Switch, narrow: bool) -> &'static str {
     match switch {
         Switch::Mmr => "MMR",
         Switch::Expand if narrow => "expand",
@@ -80,7 +83,7 @@ fn name(switch: Switch, narrow: bool) -> &'static str {
     }
 }
 
-fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+fn draw_forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let tuning = &app.tuning;
     let over = if tuning.over_set { "over the question set" } else { "on this question" };
     let going = if tuning.ended { "" } else { " …" };
@@ -104,7 +107,7 @@ fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let first = (tuning.at + 1).saturating_sub(shown);
     for (i, form) in tuning.forms.iter().enumerate().skip(first) {
         let tally = tuning.tallies.as_ref().ok().and_then(|tallies| tallies.get(i));
-        lines.push(row(app, theme, form, tally, i == tuning.at, narrow));
+        lines.push(form_row(app, theme, form, tally, i == tuning.at, narrow));
     }
     if let Err(reason) = &tuning.tallies {
         lines.push(Line::from(span(safe::line(reason), Meaning::Warn, theme)));
@@ -113,7 +116,7 @@ fn forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 }
 
 /// `▸ λ .75   .42   .60   ▲.30 ▼.20   24`
-fn row(
+fn form_row(
     app: &App,
     theme: Theme,
     form: &Recipe,
@@ -122,7 +125,7 @@ fn row(
     narrow: bool,
 ) -> Line<'static> {
     let named = if narrow { NAME_NARROW } else { NAME };
-    let name = fit(&safe::line(&label(form, app.tuning.switch)), named - 1);
+    let name = fit(&safe::line(&form_name(form, app.tuning.switch)), named - 1);
     let pad = " ".repeat(named - columns_of(&name));
     let meaning = if marked { Meaning::Selected } else { Meaning::Text };
     let mut spans =
@@ -153,10 +156,10 @@ fn row(
     Line::from(spans)
 }
 
-/// What a form does to the lane, in a word.
-fn label(form: &Recipe, switch: Switch) -> String {
-    let on = &form.switches;
-    match (switch, on.rerank) {
+/// A form's name.
+fn form_name(form: &Recipe, switch: Switch) -> String {
+    let switches = &form.switches;
+    match (switch, switches.rerank) {
         (Switch::Mmr, Some(Rerank::Mmr(Mmr { lambda, .. }))) => format!("λ {}", share(f64::from(lambda))),
         (Switch::Diversify, Some(Rerank::Diversify(method, weight))) => {
             format!("{method} {}", share(f64::from(weight)))
@@ -167,10 +170,10 @@ fn label(form: &Recipe, switch: Switch) -> String {
         (Switch::Mmr, Some(Rerank::Diversify(method, weight))) => {
             format!("{method} {}", share(f64::from(weight)))
         }
-        (Switch::Expand, _) if on.expand.is_some() => {
-            on.expand.map_or_else(String::new, |kind| kind.to_string())
+        (Switch::Expand, _) if switches.expand.is_some() => {
+            switches.expand.map_or_else(String::new, |kind| kind.to_string())
         }
-        (Switch::Project, _) if on.project.is_some() => match &on.project {
+        (Switch::Project, _) if switches.project.is_some() => match &switches.project {
             Some(Project { variant, toward: Toward::Perspective(i) }) => format!("{variant} → {}", i + 1),
             Some(Project { variant, toward: Toward::Text(text) }) => format!("{variant} → “{text}”"),
             None => String::new(),
@@ -179,24 +182,24 @@ fn label(form: &Recipe, switch: Switch) -> String {
     }
 }
 
-/// Rows of a curve at least.
-const CURVE: u16 = 7;
+/// The fewest rows of a curve.
+const CURVE_ROWS: u16 = 7;
 
-/// Whether there would be anything in a box of that size: a curve needs room, words can be scrolled.
-pub fn has_something(app: &App, area: Rect) -> bool {
+/// Whether a box of that size would show anything: a curve needs room, while text can be scrolled.
+fn has_details(app: &App, area: Rect) -> bool {
     let Some(lane) = app.lanes.get(app.lane) else { return false };
     let noted = !lane.ranking.trace.notes.is_empty() || matches!(lane.state, LaneState::Failed(..));
-    app.tuning.switch != Switch::Mmr || noted || area.height >= CURVE + 2
+    app.tuning.switch != Switch::Mmr || noted || area.height >= CURVE_ROWS + 2
 }
 
-/// Draws the right side.
-pub fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+/// Draws what the marked form did.
+fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(lane) = app.lanes.get(app.lane) else { return };
     let title = match app.tuning.switch {
         Switch::Mmr => " against λ (off = 1) ",
         Switch::Expand => " what was added ",
         Switch::Project => " passages between the poles ",
-        Switch::Diversify => " what it was chosen for ",
+        Switch::Diversify => " why each was chosen ",
     };
     let mut title = vec![span(title, Meaning::Title, theme)];
     if app.tuning.switch == Switch::Mmr {
@@ -206,41 +209,43 @@ pub fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    if app.tuning.switch == Switch::Mmr && inner.height >= CURVE {
-        return curve(app, theme, inner, frame);
+    if app.tuning.switch == Switch::Mmr && inner.height >= CURVE_ROWS {
+        return draw_curve(app, theme, inner, frame);
     }
     let width = usize::from(inner.width);
     let mut text = match (&lane.state, app.tuning.switch) {
         (LaneState::Failed(reason, _), _) => paragraph(reason, " ", width, Meaning::Warn, theme),
         (LaneState::Ready, Switch::Expand) => match lane.ranking.trace.expansion() {
-            Some(expansion) => lines(expansion, &lane.ranking, width, theme),
-            None => off("The question is searched as it stands.", width, theme),
+            Some(expansion) => expansion_lines(expansion, &lane.ranking, width, theme),
+            None => muted_lines("The question is searched unchanged.", width, theme),
         },
         (LaneState::Ready, Switch::Project) => match lane.ranking.trace.projected() {
-            Some(projected) => geometry(app, theme, lane, projected, width),
-            None => {
-                off(lane.recipe.base.unprojected().unwrap_or("The query is not projected."), width, theme)
-            }
+            Some(projected) => geometry_lines(app, theme, lane, projected, width),
+            None => muted_lines(
+                lane.recipe.base.unprojected().unwrap_or("The query is not projected."),
+                width,
+                theme,
+            ),
         },
-        (LaneState::Ready, Switch::Diversify) => chosen(app, theme, &lane.ranking, width),
-        (LaneState::Ready, Switch::Mmr) => notes(&lane.ranking, width, theme),
-        _ => off("…", width, theme),
+        (LaneState::Ready, Switch::Diversify) => choices_table(app, theme, &lane.ranking, width),
+        (LaneState::Ready, Switch::Mmr) => note_lines(&lane.ranking, width, theme),
+        _ => muted_lines("…", width, theme),
     };
     let last = text.len().saturating_sub(usize::from(inner.height));
     text.drain(..app.tuning.scroll.min(last));
     frame.render_widget(Paragraph::new(text), inner);
 }
 
-fn off(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn muted_lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     paragraph(text, " ", width, Meaning::Muted, theme)
 }
 
-fn notes(list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn note_lines(list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
     list.trace.notes.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)).collect()
 }
 
-/// Both measures over λ, as far as they are known.
-fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+/// Draws both measures over λ, as far as they have arrived.
+fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let tallies = app.tuning.tallies.as_deref().unwrap_or_default();
     let mut points: [Vec<(f64, f64)>; 2] = Default::default();
     for (form, tally) in app.tuning.forms.iter().zip(tallies) {
@@ -258,7 +263,7 @@ fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let notes = app
         .lanes
         .get(app.lane)
-        .map_or_else(Vec::new, |lane| notes(&lane.ranking, usize::from(area.width), theme));
+        .map_or_else(Vec::new, |lane| note_lines(&lane.ranking, usize::from(area.width), theme));
     let below = (notes.len() as u16).min(area.height / 3);
     let above = Rect { height: area.height - below, ..area };
     frame.render_widget(Paragraph::new(notes), Rect { y: above.bottom(), height: below, ..area });
@@ -266,8 +271,14 @@ fn curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     widgets::draw(app, theme, &points, ((0.0, 1.0), labels), above, frame);
 }
 
-/// The first passages on the axis between the two poles, before the projection and after it.
-fn geometry(app: &App, theme: Theme, lane: &Lane, projected: &Projected, width: usize) -> Vec<Line<'static>> {
+/// The first passages on the axis between the two poles, before and after the projection.
+fn geometry_lines(
+    app: &App,
+    theme: Theme,
+    lane: &Lane,
+    projected: &Projected,
+    width: usize,
+) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     let parts = [
         ("q ", projected.q.clone()),
@@ -277,15 +288,11 @@ fn geometry(app: &App, theme: Theme, lane: &Lane, projected: &Projected, width: 
     for (name, text) in parts {
         out.push(Line::from(vec![
             span(format!(" {name}"), Meaning::Key, theme),
-            span(
-                crate::tui::widgets::text::fit(&crate::report::safe::line(&text), width.saturating_sub(4)),
-                Meaning::Text,
-                theme,
-            ),
+            span(fit(&safe::line(&text), width.saturating_sub(4)), Meaning::Text, theme),
         ]));
     }
     if projected.ran != projected.asked {
-        out.extend(notes(&lane.ranking, width, theme));
+        out.extend(note_lines(&lane.ranking, width, theme));
     }
     let points: Vec<_> = lane
         .ranking
@@ -300,7 +307,7 @@ fn geometry(app: &App, theme: Theme, lane: &Lane, projected: &Projected, width: 
             points.iter().map(|(mark, point)| (*mark, if side == 0 { point.before } else { point.after }));
         out.push(Line::default());
         out.push(Line::from(span(format!(" {name}"), Meaning::Muted, theme)));
-        out.extend(axis(app, theme, &at.collect::<Vec<_>>(), furthest, width));
+        out.extend(axis_lines(app, theme, &at.collect::<Vec<_>>(), furthest, width));
     }
     let ends = format!(" ← {}   {} →", "nearer to the second", "nearer to the first");
     out.push(Line::from(span(ends, Meaning::Muted, theme)));
@@ -316,8 +323,14 @@ fn geometry(app: &App, theme: Theme, lane: &Lane, projected: &Projected, width: 
     out
 }
 
-/// Marks in rows above a line; marks that fall on each other are stacked.
-fn axis(app: &App, theme: Theme, points: &[(Mark, f32)], furthest: f32, width: usize) -> Vec<Line<'static>> {
+/// Marks above an axis; marks at the same place are stacked.
+fn axis_lines(
+    app: &App,
+    theme: Theme,
+    points: &[(Mark, f32)],
+    furthest: f32,
+    width: usize,
+) -> Vec<Line<'static>> {
     const STACKED: usize = 4;
     let room = width.saturating_sub(4).max(3);
     let mut rows: Vec<Vec<Option<Mark>>> = vec![vec![None; room]; STACKED];
@@ -343,27 +356,27 @@ fn axis(app: &App, theme: Theme, points: &[(Mark, f32)], furthest: f32, width: u
     out
 }
 
-/// What a diversifier's choices rest on.
-fn chosen(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line<'static>> {
-    let found = list.trace.steps.iter().find_map(|step| match step {
+/// A diversifier's choices and the values behind them.
+fn choices_table(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line<'static>> {
+    let step = list.trace.steps.iter().find_map(|step| match step {
         Step::Diversify { choices, judged, pool, .. } => Some((choices, judged, pool)),
         _ => None,
     });
-    let Some((choices, judged, pool)) = found else {
+    let Some((choices, judged, pool)) = step else {
         let mmr = list.trace.steps.iter().any(|step| matches!(step, Step::Mmr { .. }));
         let text = if mmr {
-            "MMR re-ranks this lane; a diversifier takes its place."
+            "MMR re-ranks this lane; a diversifier would replace it."
         } else {
-            "The list stands as the retriever made it."
+            "The list is as the retriever made it."
         };
-        return off(text, width, theme);
+        return muted_lines(text, width, theme);
     };
     let cost = format!(
-        "The model's verdicts choose, labels never do. {judged} verdicts of {} passages were needed first.",
+        "Passages are chosen by the model's verdicts, never by labels. {judged} verdicts on {} passages were needed first.",
         pool.len()
     );
     let mut out = paragraph(&cost, " ", width, Meaning::Muted, theme);
-    out.extend(notes(list, width, theme));
+    out.extend(note_lines(list, width, theme));
     out.push(Line::default());
     out.push(Line::from(span(" rank  was  relevance  gains            value", Meaning::Muted, theme)));
     for (i, choice) in choices.iter().enumerate().take(app.k.max(10)) {
@@ -384,8 +397,8 @@ fn chosen(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line<'stati
     out
 }
 
-/// Everything that is to be known of an expansion.
-fn lines(expansion: &Expansion, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// An expansion's texts, with their origins and warnings.
+fn expansion_lines(expansion: &Expansion, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(span(safe::line(&expansion.describe()), Meaning::Title, theme))];
     for note in &list.trace.notes {
         lines.extend(paragraph(note, "  ", width, Meaning::Warn, theme));
@@ -403,41 +416,43 @@ fn lines(expansion: &Expansion, list: &List, width: usize, theme: Theme) -> Vec<
         let name = added.name.as_ref().map_or_else(String::new, |name| format!("{}: ", safe::line(name)));
         lines.push(Line::from(vec![
             span(name, Meaning::Title, theme),
-            span(origin(&added.source, list), Meaning::Muted, theme),
+            span(origin_text(&added.source, list), Meaning::Muted, theme),
         ]));
-        lines.extend(sentences(added, list, width, theme));
+        lines.extend(text_lines(added, list, width, theme));
     }
     lines
 }
 
-fn origin(source: &Source, list: &List) -> String {
+fn origin_text(source: &Source, list: &List) -> String {
     match source {
         Source::Given => "from the question set".into(),
         Source::Statement(i) => format!("statement {} of the question", i + 1),
         Source::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
         Source::Model { model, .. } => format!("written by {}", safe::line(model)),
-        Source::Passage { at, rank } => format!("from the passage at rank {rank}{}", title(*at, list)),
+        Source::Passage { at, rank } => {
+            format!("from the passage at rank {rank}{}", passage_title(*at, list))
+        }
         Source::Feedback => "terms of the first passages".into(),
     }
 }
 
-/// A passage's title, where the list holds it.
-fn title(at: PassageIx, list: &List) -> String {
-    let found = list.iter().find(|ranked| ranked.at == at);
-    found.map_or_else(String::new, |ranked| format!(", {}", safe::line(&ranked.passage.title)))
+/// A passage's title, if the passage is in the list.
+fn passage_title(at: PassageIx, list: &List) -> String {
+    let ranked = list.iter().find(|ranked| ranked.at == at);
+    ranked.map_or_else(String::new, |ranked| format!(", {}", safe::line(&ranked.passage.title)))
 }
 
-/// The text; of sentences copied by a model, those that stand in no passage are marked.
-fn sentences(added: &Added, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// The text of an expansion. Sentences that a model copied but that are in no passage are marked.
+fn text_lines(added: &Added, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let by_model = matches!(added.source, Source::Model { .. });
     if added.sentences.is_empty() || !by_model {
         return paragraph(&added.text, "  ", width, Meaning::Text, theme);
     }
-    let each = added.sentences.iter().flat_map(|(range, found)| {
+    let each = added.sentences.iter().flat_map(|(range, passage)| {
         let text = added.text.get(range.clone()).unwrap_or_default();
-        match found {
+        match passage {
             Some(at) => {
-                let text = format!("{text} [in the corpus{}]", title(*at, list));
+                let text = format!("{text} [in the corpus{}]", passage_title(*at, list));
                 paragraph(&text, "  ", width, Meaning::Text, theme)
             }
             None => paragraph(&format!("{text} [not in the passages]"), "  ", width, Meaning::Warn, theme),

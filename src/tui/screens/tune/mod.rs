@@ -1,4 +1,4 @@
-//! One lane in all forms of one switch: marking a form gives it to the lane.
+//! The tuning screen: one lane in all forms of one switch. The lane takes the marked form.
 //!
 //! May use: as `screens` says.
 
@@ -12,30 +12,30 @@ use crate::engine::{Recipe, Tally};
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
-    /// One lane in all forms of one switch.
+    /// The tuning screen.
     pub const TUNE: Screen = Screen("tune");
 }
 
-/// A lane being tuned.
+/// The state of the tuning screen.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// Which switch.
+    /// The switch.
     pub switch: Switch,
-    /// The lane in all forms of that switch, the first one being off.
+    /// The lane's recipe in all forms of that switch; the first form is off.
     pub forms: Vec<Recipe>,
     /// The marked form.
     pub at: usize,
-    /// Over the whole question set, not this question alone.
+    /// Whether to measure over the whole question set instead of this question.
     pub over_set: bool,
     /// The batch whose figures are shown.
     pub number: u64,
-    /// What is known of each form.
+    /// The figures of each form so far, or why there are none.
     pub tallies: Result<Vec<Tally>, String>,
-    /// No more figures will come.
+    /// Whether all figures have arrived.
     pub ended: bool,
-    /// First line that is shown of what the form did.
+    /// The first visible line of what the form did.
     pub scroll: usize,
-    /// A perspective being typed, to project toward.
+    /// The perspective being typed, to project toward.
     pub typed: Option<Input>,
 }
 
@@ -55,7 +55,7 @@ impl Default for Tuning {
     }
 }
 
-/// In the order of the tabs.
+/// The switches in the order of the tabs.
 pub const SWITCHES: [Switch; 4] = [Switch::Mmr, Switch::Expand, Switch::Project, Switch::Diversify];
 
 /// The keys.

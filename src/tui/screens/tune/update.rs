@@ -1,4 +1,4 @@
-//! A lane in all forms of one switch: marking a form gives it to the lane.
+//! Choosing a switch and a form, and requesting the figures of all forms.
 
 use crossterm::event::{Event, KeyEvent};
 use ratatui::Frame;
@@ -6,27 +6,24 @@ use ratatui::layout::Rect;
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::draw;
-use super::{SWITCHES, Tuning};
+use super::{SWITCHES, Tuning, draw};
 use crate::engine::recipe::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
-use crate::engine::{Batch, Reply};
-use crate::engine::{Recipe, Sweep};
+use crate::engine::{Batch, Recipe, Reply, Sweep};
 use crate::expand::Kind;
 use crate::project::Variant;
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
-use crate::tui::screens::lanes::question;
-use crate::tui::screens::lanes::switches;
+use crate::tui::screens::lanes::{question, switches};
 use crate::tui::theme::Theme;
 
-/// λ of MMR, from off down; the paper's grid is .5 .75 .9 .95 .99.
+/// λ of MMR, falling; the paper's grid is .5 .75 .9 .95 .99.
 const LAMBDAS: [f32; 9] = [0.99, 0.95, 0.9, 0.8, 0.75, 0.5, 0.25, 0.1, 0.0];
 /// λ of the diversifiers.
 const WEIGHTS: [f32; 4] = [0.25, 0.5, 0.75, 1.0];
 
-/// One lane in all forms of one switch.
+/// The tuning screen.
 pub struct Tune;
 
 impl Page for Tune {
@@ -83,7 +80,7 @@ impl Page for Tune {
     }
 }
 
-/// Opens the screen on the lane with the cursor.
+/// Opens the screen on the lane under the cursor.
 pub fn open(app: &mut App) -> Vec<Effect> {
     question::read_line(app);
     if app.question.text.is_empty() {
@@ -91,13 +88,13 @@ pub fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
-    let on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
+    let switched_on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
     app.screen = Screen::TUNE;
     app.tuning = Tuning { over_set: app.tuning.over_set, ..Tuning::default() };
-    show(app, on.unwrap_or(Switch::Mmr))
+    show(app, switched_on.unwrap_or(Switch::Mmr))
 }
 
-/// An action while tuning.
+/// Performs an action.
 pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let place = SWITCHES.iter().position(|switch| *switch == app.tuning.switch).unwrap_or(0);
     let page = usize::from(app.size.height / 2).max(1);
@@ -133,7 +130,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A key that edits the perspective being typed.
+/// Edits the perspective being typed.
 pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if let Some(typed) = &mut app.tuning.typed {
         typed.handle_event(&Event::Key(key));
@@ -141,7 +138,7 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Projects the lane toward what was typed.
+/// Projects the lane toward the perspective that was typed.
 fn project(app: &mut App) -> Vec<Effect> {
     let typed = app.tuning.typed.take().unwrap_or_default();
     let text = typed.value().trim();
@@ -154,7 +151,7 @@ fn project(app: &mut App) -> Vec<Effect> {
     effects
 }
 
-/// Shows one switch's forms, the lane's own being marked.
+/// Shows one switch's forms and marks the lane's own.
 fn show(app: &mut App, switch: Switch) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let perspectives = app.question.perspectives.len();
@@ -167,14 +164,14 @@ fn show(app: &mut App, switch: Switch) -> Vec<Effect> {
     measure(app)
 }
 
-/// Gives the lane the form at a place.
+/// Gives the lane the form at an index.
 fn mark(app: &mut App, at: usize) -> Vec<Effect> {
     let Some(form) = app.tuning.forms.get(at).cloned() else { return Vec::new() };
     (app.tuning.at, app.tuning.scroll) = (at, 0);
     switches::change(app, app.lane, form)
 }
 
-/// Asks for the figures of all forms.
+/// Requests the figures of all forms.
 pub fn measure(app: &mut App) -> Vec<Effect> {
     let number = app.next_batch();
     let tuning = &mut app.tuning;
@@ -188,7 +185,7 @@ pub fn measure(app: &mut App) -> Vec<Effect> {
     vec![Effect::Batch(tuning.number, Batch::Sweep(sweep))]
 }
 
-/// The lane with one switch in all its forms, off first.
+/// The recipe in all forms of one switch, off first.
 fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
     match switch {
         Switch::Mmr => {
@@ -196,14 +193,19 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
                 Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
                 _ => Norm::Question,
             };
-            let form = |lambda| with(recipe, |on| on.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
-            std::iter::once(with(recipe, |on| on.rerank = None)).chain(LAMBDAS.map(form)).collect()
+            let form =
+                |lambda| with(recipe, |switches| switches.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
+            std::iter::once(with(recipe, |switches| switches.rerank = None))
+                .chain(LAMBDAS.map(form))
+                .collect()
         }
         Switch::Diversify => {
-            let mut forms = vec![with(recipe, |on| on.rerank = None)];
+            let mut forms = vec![with(recipe, |switches| switches.rerank = None)];
             let methods = [Diversify::Xquad, Diversify::Pm2].into_iter().filter(|_| perspectives > 0);
             for method in methods {
-                let form = |weight| with(recipe, |on| on.rerank = Some(Rerank::Diversify(method, weight)));
+                let form = |weight| {
+                    with(recipe, |switches| switches.rerank = Some(Rerank::Diversify(method, weight)))
+                };
                 forms.extend(WEIGHTS.map(form));
             }
             forms
@@ -211,14 +213,14 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
         Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
         Switch::Expand => {
             let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.takes(*kind));
-            let forms = kinds.map(|kind| with(recipe, |on| on.expand = Some(kind)));
-            std::iter::once(with(recipe, |on| on.expand = None)).chain(forms).collect()
+            let forms = kinds.map(|kind| with(recipe, |switches| switches.expand = Some(kind)));
+            std::iter::once(with(recipe, |switches| switches.expand = None)).chain(forms).collect()
         }
         Switch::Project => projections(recipe, perspectives),
     }
 }
 
-/// The recipe with other switches.
+/// The recipe with its switches changed.
 fn with(recipe: &Recipe, change: impl FnOnce(&mut Switches)) -> Recipe {
     let mut form = recipe.clone();
     change(&mut form.switches);
@@ -227,7 +229,7 @@ fn with(recipe: &Recipe, change: impl FnOnce(&mut Switches)) -> Recipe {
 
 /// Off, every variant toward the lane's perspective, then its own variant toward every other perspective.
 fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
-    let off = with(recipe, |on| on.project = None);
+    let off = with(recipe, |switches| switches.project = None);
     let (variant, toward) = match &recipe.switches.project {
         Some(Project { variant, toward }) => (*variant, toward.clone()),
         None if recipe.base.unprojected().is_some() || perspectives == 0 => return vec![off],
@@ -236,7 +238,9 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
         }
         None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
     };
-    let form = |variant, toward: Toward| with(recipe, |on| on.project = Some(Project { variant, toward }));
+    let form = |variant, toward: Toward| {
+        with(recipe, |switches| switches.project = Some(Project { variant, toward }))
+    };
     let mut forms = vec![off];
     let variants = Variant::ALL
         .into_iter()
