@@ -30,7 +30,7 @@ const NARROW: u16 = 60;
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let tabs = Rect { height: body.height.min(1), ..body };
-    frame.render_widget(tabs(app, theme, tabs.width), tabs);
+    frame.render_widget(tabs_line(app, theme, tabs.width), tabs);
     let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
     // If both do not fit side by side, what the form did is drawn below.
     let side_by_side = rest.width >= TABLE + 30;
@@ -50,7 +50,7 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-fn tabs(app: &App, theme: Theme, width: u16) -> Line<'static> {
+fn tabs_line(app: &App, theme: Theme, width: u16) -> Line<'static> {
     if let Some(typed) = &app.tuning.typed {
         return Line::from(vec![
             span(" project toward: ", Meaning::Title, theme),
