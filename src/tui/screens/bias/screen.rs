@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::{Inputs, Measured, SideRow};
+use super::{Measured, SideRow, measure};
 use crate::corpus::store::{Field, NONE};
 use crate::engine::{Batch, EXAMPLE, Reply};
 use crate::measure::pir::{Crossed, Standing, distance};
@@ -61,7 +61,7 @@ impl Page for Bias {
     }
 
     fn refresh(&self, app: &mut App) {
-        measure(app);
+        measure::refresh(app);
     }
 
     fn settled(&self, app: &App) -> bool {
@@ -126,14 +126,6 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         action => return lanes::act_with_batch(app, action, ask),
     }
     Vec::new()
-}
-
-/// Recomputes the tables if anything that they depend on has changed.
-fn measure(app: &mut App) {
-    let inputs = Inputs::of(app);
-    if !app.biasing.measured.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-        app.biasing.measured = Measured::of(app, inputs);
-    }
 }
 
 fn has_set(app: &App) -> bool {
