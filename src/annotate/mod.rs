@@ -1,12 +1,13 @@
 //! Labels by hand: journals of annotators, the labels that count, agreement, and label files in and out.
 //!
-//! An annotator's acts are lines of a [`Journal`], which only grows. A [`History`] is the union of any number of journals and holds the current labels;
-//! [`Human`] is the part that counts as labels; a [`Project`] lists the passages to judge, and by whom. [`agree`] measures agreement, [`refit`](fn@refit::refit) fits the
-//! detector's threshold, [`sample`] draws questions so that their labels correct the detector ([`narrowing`]), [`formats`] reads and writes label files.
+//! An annotator's actions are lines of a [`Journal`], to which lines are only added. A [`History`] is the union of any number of
+//! journals and holds the current labels; [`Human`] holds those that count. A [`Project`] lists the passages to judge and their
+//! annotators. [`agree`] measures agreement, [`refit`](fn@refit::refit) fits the detector's threshold, [`sample`] draws questions whose
+//! labels correct the detector ([`narrowing`]), [`formats`] reads and writes label files.
 //!
-//! Must not know how labels are drawn or ranked with. May use: corpus, detect, input, measure, question, storage.
+//! Must not depend on how labels are displayed or used in ranking. May use: corpus, detect, input, measure, question, storage.
 //!
-//! To add a label format: a file in `formats/` and a row of [`formats::Format`].
+//! To add a label format: a file in `formats/` and a row of [`formats::Format`]. `--labels` is read elsewhere, by `detect/labels.rs`.
 
 pub mod agree;
 mod entry;
@@ -50,7 +51,7 @@ mod testing {
     /// Its first statement.
     pub const YES: &str = "Zoos should be banned.";
 
-    /// A passage that says no more than its number.
+    /// A passage whose text is only its number.
     pub fn passage(n: usize) -> Passage {
         Passage { id: format!("p{n}"), text: format!("Text {n}."), ..Passage::default() }
     }
@@ -70,7 +71,7 @@ mod testing {
         journal
     }
 
-    /// What the journal's annotator says of passage `n`.
+    /// The answer of the journal's annotator on passage `n`.
     pub fn said(journal: &Journal, n: usize) -> Option<bool> {
         let act = act(n, true);
         let key =

@@ -1,7 +1,7 @@
 //! Fits the detector's threshold, and its decision on two opposite statements, to labels by hand.
 //!
-//! A threshold looks better on the labels it was fitted on than on others. So every question is also judged by the threshold that the other
-//! questions give, and both figures are reported.
+//! A threshold looks better on the labels it was fitted on than on others. So every question is also judged by a threshold fitted on the
+//! other questions, and both figures are reported.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,33 +10,33 @@ use super::material::Model;
 use crate::detect::calibration::{Calibration, CalibrationError, Case as SideCase};
 use crate::measure::agreement::report;
 
-/// A threshold and how well it does.
+/// A threshold and its quality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refit {
     /// The lowest probability that counts as a yes.
     pub threshold: f32,
     /// Pairs with a label and a probability.
     pub n: usize,
-    /// Those of them whose label is a yes.
+    /// Pairs labelled yes.
     pub positives: usize,
-    /// Questions they belong to.
+    /// Questions of the pairs.
     pub questions: usize,
-    /// Pairs left out because as many people said yes as no.
+    /// Pairs left out because as many annotators said yes as no.
     pub ties: usize,
-    /// F1 on the labels it was fitted on.
+    /// F1 on the labels that the threshold was fitted on.
     pub f1: f64,
-    /// Accuracy on them.
+    /// Accuracy on the same labels.
     pub accuracy: f64,
-    /// F1 over all pairs, each judged by a threshold fitted without its question; none where some question holds all the yes.
+    /// F1 over all pairs, each judged by a threshold fitted without its question. `None` if one question has all the positive labels.
     pub f1_held_out: Option<f64>,
-    /// F1 of the threshold that was in use.
+    /// F1 of the threshold that was in use before.
     pub f1_before: f64,
-    /// The decision on two opposite statements, or why it stays as it is.
+    /// The refitted decision on two opposite statements, or why it cannot be refitted.
     pub calibration: Result<Calibration, CalibrationError>,
 }
 
 impl Refit {
-    /// The form that is written to a file and printed.
+    /// The JSON object that is written to a file and printed.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "threshold": self.threshold,
@@ -54,10 +54,10 @@ impl Refit {
     }
 }
 
-/// No threshold can be fitted.
+/// Why no threshold can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefitError {
-    /// There is nothing to fit on.
+    /// No pair has both a label and a probability.
     #[error("no passage has both a label by hand and a probability; label some of this corpus first")]
     Nothing,
     /// All labels are alike.
@@ -71,11 +71,11 @@ struct Case<'a> {
     yes: bool,
 }
 
-/// The threshold with the highest F1 on what most people said, of equals the one with the highest accuracy, then the one nearest
-/// to the detector's own.
+/// Finds the threshold with the highest F1 on the labels of most annotators. Ties go to the higher accuracy, then to the threshold
+/// nearest the detector's own.
 ///
 /// # Errors
-/// There are no labels of both kinds.
+/// The labels are not of both kinds.
 pub fn refit(items: &[Item<'_>], model: &Model) -> Result<Refit, RefitError> {
     let known: Vec<&Item> = items.iter().filter(|item| item.p.is_some_and(|p| !p.is_nan())).collect();
     let mut cases: Vec<Case> = known
@@ -91,7 +91,7 @@ pub fn refit(items: &[Item<'_>], model: &Model) -> Result<Refit, RefitError> {
         return Err(RefitError::Alike(cases.len()));
     }
     let all: Vec<&Case> = cases.iter().collect();
-    let threshold = best(&all, model.threshold).ok_or(RefitError::Nothing)?;
+    let threshold = best_threshold(&all, model.threshold).ok_or(RefitError::Nothing)?;
     let questions: BTreeSet<&str> = cases.iter().map(|case| case.question).collect();
     let judged: Vec<(f32, bool)> = cases.iter().map(|case| (case.p, case.yes)).collect();
     let (after, before) = (report(&judged, threshold), report(&judged, model.threshold));
@@ -103,14 +103,14 @@ pub fn refit(items: &[Item<'_>], model: &Model) -> Result<Refit, RefitError> {
         ties: known.len() - cases.len(),
         f1: after.as_ref().map_or(0.0, |report| report.f1),
         accuracy: after.as_ref().map_or(0.0, |report| report.accuracy),
-        f1_held_out: held_out(&cases, &questions, model.threshold),
+        f1_held_out: f1_held_out(&cases, &questions, model.threshold),
         f1_before: before.map_or(0.0, |report| report.f1),
-        calibration: calibrated(items, model),
+        calibration: calibrate(items, model),
     })
 }
 
-/// The decision on two statements, refitted on the passages of which people decided both.
-fn calibrated(items: &[Item<'_>], model: &Model) -> Result<Calibration, CalibrationError> {
+/// Refits the decision on two statements, on the passages labelled for both.
+fn calibrate(items: &[Item<'_>], model: &Model) -> Result<Calibration, CalibrationError> {
     let heads = model.heads.as_ref().ok_or(CalibrationError::Nothing)?;
     let labels: HashMap<(&str, &str), bool> = items
         .iter()
@@ -125,12 +125,13 @@ fn calibrated(items: &[Item<'_>], model: &Model) -> Result<Calibration, Calibrat
     Calibration::fit(&cases.collect::<Vec<_>>(), heads)
 }
 
-/// The best threshold over cases in falling order of probability; none where none is a yes.
-fn best(cases: &[&Case<'_>], own: f32) -> Option<f32> {
+/// The best threshold for cases in falling order of probability; `None` if none of them is labelled yes.
+fn best_threshold(cases: &[&Case<'_>], own: f32) -> Option<f32> {
     let positives = cases.iter().filter(|case| case.yes).count();
     if positives == 0 {
         return None;
     }
+    // Hits, predicted + positives, correct verdicts, threshold.
     let mut best: Option<(usize, usize, usize, f32)> = None;
     let mut hits = 0;
     for (i, case) in cases.iter().enumerate() {
@@ -139,39 +140,40 @@ fn best(cases: &[&Case<'_>], own: f32) -> Option<f32> {
         if next == Some(case.p) {
             continue;
         }
-        // Half-way to the next lower probability, so that rounding moves no verdict.
-        let threshold = next.map_or(case.p, |next| half_way(next, case.p));
-        let (called, right) = (i + 1, hits + (cases.len() - positives) - (i + 1 - hits));
-        // F1 = 2 hits / (called + positives), compared without dividing.
-        let better = best.is_none_or(|(other, of, right_there, place)| {
-            (hits * of)
-                .cmp(&(other * (called + positives)))
-                .then(right.cmp(&right_there))
-                .then_with(|| (place - own).abs().total_cmp(&(threshold - own).abs()))
-                == std::cmp::Ordering::Greater
+        // Half-way to the next lower probability, so that rounding changes no verdict.
+        let threshold = next.map_or(case.p, |next| midpoint_above(next, case.p));
+        let predicted = i + 1;
+        let correct = hits + (cases.len() - positives) - (predicted - hits);
+        // F1 = 2 hits / (predicted + positives), compared without dividing.
+        let better = best.is_none_or(|(best_hits, best_divisor, best_correct, best_threshold)| {
+            (hits * best_divisor)
+                .cmp(&(best_hits * (predicted + positives)))
+                .then(correct.cmp(&best_correct))
+                .then_with(|| (best_threshold - own).abs().total_cmp(&(threshold - own).abs()))
+                .is_gt()
         });
         if better {
-            best = Some((hits, called + positives, right, threshold));
+            best = Some((hits, predicted + positives, correct, threshold));
         }
     }
     best.map(|(.., threshold)| threshold)
 }
 
-/// Between two probabilities, above the lower one.
-fn half_way(low: f32, high: f32) -> f32 {
+/// The midpoint of two probabilities, or `high` if rounding makes it equal to `low`.
+fn midpoint_above(low: f32, high: f32) -> f32 {
     let middle = low + (high - low) / 2.0;
     if middle > low { middle } else { high }
 }
 
-/// F1 over all cases, each judged by the threshold that the other questions give.
-fn held_out(cases: &[Case<'_>], questions: &BTreeSet<&str>, own: f32) -> Option<f64> {
+/// F1 over all cases, each judged by a threshold fitted on the other questions.
+fn f1_held_out(cases: &[Case<'_>], questions: &BTreeSet<&str>, own: f32) -> Option<f64> {
     let mut judged = Vec::new();
     for question in questions {
         let others: Vec<&Case> = cases.iter().filter(|case| case.question != *question).collect();
-        let threshold = best(&others, own)?;
-        let here = cases.iter().filter(|case| case.question == *question);
-        // 1 and 0 stand for the verdicts, so that one threshold serves the report.
-        judged.extend(here.map(|case| (f32::from(u8::from(case.p >= threshold)), case.yes)));
+        let threshold = best_threshold(&others, own)?;
+        let held_out = cases.iter().filter(|case| case.question == *question);
+        // Each verdict becomes a probability of 1 or 0, because the report takes one threshold for all cases.
+        judged.extend(held_out.map(|case| (f32::from(u8::from(case.p >= threshold)), case.yes)));
     }
     report(&judged, 0.5).map(|report| report.f1)
 }
@@ -194,12 +196,12 @@ mod tests {
             .collect();
         let model = model(&[0.9, 0.85, 0.7, 0.6, 0.2, 0.1]);
         let fitted = refit(&items(&decisions, Some(&model)), &model).unwrap();
-        // Four called, three right: 6/7, against 4/5 for the first two.
+        // Four predicted yes, three of them correct: 6/7, against 4/5 for the first two.
         assert!((fitted.threshold - 0.4).abs() < 1e-6 && (fitted.f1 - 6.0 / 7.0).abs() < 1e-9, "{fitted:?}");
         assert_eq!((fitted.n, fitted.positives, fitted.questions, fitted.ties), (6, 3, 2, 0));
         assert!((fitted.accuracy - 5.0 / 6.0).abs() < 1e-9);
-        // q0 holds .9 yes, .7 no, .2 no; q1 holds .85 yes, .6 yes, .1 no. q0 gives .8, which calls only .85 of q1; q1 gives .35,
-        // which calls .9 and .7 of q0: hits 2, false alarms 1, misses 1.
+        // q0 holds .9 yes, .7 no, .2 no; q1 holds .85 yes, .6 yes, .1 no. q0 gives .8, which predicts yes only for .85 of q1; q1 gives
+        // .35, which predicts yes for .9 and .7 of q0: hits 2, false alarms 1, misses 1.
         assert!((fitted.f1_held_out.unwrap() - 4.0 / 6.0).abs() < 1e-9, "{fitted:?}");
     }
 
@@ -249,14 +251,14 @@ mod tests {
             model.decisions.push((text, both.clone(), decided));
         }
         let items = items(&decisions, Some(&model));
-        let fitted = calibrated(&items, &model).unwrap();
+        let fitted = calibrate(&items, &model).unwrap();
         assert_eq!((fitted.passages, fitted.sides), (60, 40));
         assert!(fitted.slope < 1.0, "every tenth side is wrong, so it is less sure: {fitted:?}");
         assert_eq!(
-            calibrated(&items, &Model { heads: None, ..model.clone() }),
+            calibrate(&items, &Model { heads: None, ..model.clone() }),
             Err(CalibrationError::Nothing)
         );
-        assert_eq!(calibrated(&items[..1], &model), Err(CalibrationError::Nothing), "one label is not both");
+        assert_eq!(calibrate(&items[..1], &model), Err(CalibrationError::Nothing), "one label is not both");
     }
 
     #[test]

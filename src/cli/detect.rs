@@ -76,7 +76,7 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     for choice in std::iter::once(&common.detector).chain(&args.against) {
         if let Choice::File(file) = choice {
             let held = pairs.iter().map(|pair| (&pair.passage, pair.statement.as_str()));
-            let note = Predictions::read(file)?.beside_pairs(held).words(&choice.to_string());
+            let note = Predictions::read(file)?.unmatched_pairs(held).words(&choice.to_string());
             note.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))?;
         }
     }

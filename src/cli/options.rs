@@ -245,7 +245,7 @@ impl SwitchArgs {
     ///
     /// # Errors
     /// The value of a switch is wrong, or no lane can use it.
-    pub fn applied(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
+    pub fn apply(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
         let mut wanted: Vec<(&str, String)> = Vec::new();
         wanted.extend(self.mmr.as_ref().map(|lambda| ("--mmr", format!("mmr@{lambda}"))));
         wanted.extend(self.expand.map(|kind| ("--expand", kind.to_string())));

@@ -1,4 +1,4 @@
-//! `parallax search`: the explorer's query, headless.
+//! `parallax search`: one query, without the explorer.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,14 +51,14 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         bail!("{reason}");
     }
     let question = question(&asked, &common.perspectives, &setup.questions);
-    let lanes = args.switches.applied(common.recipes())?;
+    let lanes = args.switches.apply(common.recipes())?;
     let query = Query { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &query, &meter)?;
     let mut run = Run::new(query.clone(), Depth::Covered, Lists::default());
     run.rank(&setup, &|_| true, &stop, &|_| ());
     run.judge(&setup, &stop, &|_| ())?;
-    let named = run.named(&setup, &measures, &stop)?;
-    let plain = run.plain(&setup, &measures, &stop)?;
+    let measured = run.named(&setup, &measures, &stop)?;
+    let unswitched = run.plain(&setup, &measures, &stop)?;
     let detector = setup.detector()?;
     let outcome = run.outcome();
     let caution = setup.warned(query.source, outcome.shares(), std::slice::from_ref(&query.question))?;
@@ -66,8 +66,8 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult {
         outcome,
-        plain,
-        named,
+        plain: unswitched,
+        named: measured,
         corpus,
         detector: detector.key(),
         fitted_on: detector.fitted_on(),
@@ -89,7 +89,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if failed.is_empty() { 0 } else { 2 }))
 }
 
-/// Embeds the corpus first where lanes need its vectors.
+/// Embeds the corpus if a lane needs vectors.
 pub fn embed(setup: &Setup, query: &Query, meter: &Meter) -> anyhow::Result<()> {
     Ok(setup.embed_for(&query.lanes, &|progress| meter.show(progress), &Stop::never())?)
 }

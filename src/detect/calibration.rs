@@ -1,24 +1,24 @@
-//! Labels by hand refit a detector's decision: Platt's curve for R, a slope for S, and the thresholds that follow from them.
+//! Refits a detector's decision on labels by hand: Platt's curve for R, a slope for S, and the thresholds that follow from them.
 //!
-//! The side has no constant, so swapping the statements still swaps the decision to the last bit.
+//! The logit of S gets no constant, so swapping the statements still swaps the decision to the last bit.
 
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Decision, EngagedHead, Heads, SideHead};
 use crate::measure::calibrate::{Platt, platt, slope};
 
-/// With fewer passages that support one side alone, the slope stays.
+/// The fewest passages that support only one side for which the slope is refitted.
 const SIDES: usize = 10;
-/// With fewer, τ stays too.
+/// The fewest passages that support only one side for which τ is refitted.
 const MANY_SIDES: usize = 20;
-/// A side is shown where it is right in at least so many of 100.
+/// The share of the shown sides that must be right.
 const RIGHT: f64 = 0.8;
-/// A threshold that shows fewer of the sides is of no use.
+/// The share of the sides that must be shown; a threshold that shows fewer is useless.
 const COVERED: f64 = 0.05;
-/// Beyond this a logit says no more.
+/// The limit of logits: beyond it, probabilities are 0 or 1 in floating point.
 const SURE: f64 = 36.0;
 
-/// What the detector said of a passage with two opposite statements, and what people say.
+/// A detector's decision on a passage with two opposite statements, and the labels of the passage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
     /// The logit of R.
@@ -34,7 +34,7 @@ impl Case {
     pub fn of(decision: &Decision, labels: [bool; 2]) -> Self {
         let ratio = |yes: f64, no: f64| (yes / no).ln().clamp(-SURE, SURE);
         let side = ratio(decision.p[0], decision.p[1]);
-        // Both can be 0 where R is.
+        // Both are 0 if R is 0.
         let side = if side.is_nan() { 0.0 } else { side };
         Case { engaged: ratio(decision.engaged, 1.0 - decision.engaged), side, labels }
     }
@@ -43,7 +43,7 @@ impl Case {
         self.labels[0] || self.labels[1]
     }
 
-    /// The one side that it supports, if it is one.
+    /// The side that it supports; `None` if it supports both or neither.
     fn one_side(&self) -> Option<usize> {
         match self.labels {
             [true, false] => Some(0),
@@ -60,19 +60,19 @@ pub struct Calibration {
     pub a: f64,
     /// The constant of R's logit.
     pub b: f64,
-    /// What t is multiplied by.
+    /// The factor of t.
     pub slope: f64,
-    /// ρ.
+    /// The refitted ρ.
     pub rho: f64,
-    /// τ; none if no side may be shown.
+    /// The refitted τ; `None` if no side may be shown.
     pub tau: Option<f64>,
-    /// How many passages with both statements labelled it was fitted on.
+    /// The number of passages it was fitted on, each labelled for both statements.
     pub passages: usize,
-    /// How many of them support one side alone.
+    /// The number of them that support only one side.
     pub sides: usize,
 }
 
-/// A decision that cannot be refitted.
+/// Why a decision cannot be refitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationError {
     /// No passage has both labels.
@@ -87,13 +87,13 @@ pub enum CalibrationError {
     Alike(usize),
     /// The detector ranks passages that take a side below the others.
     #[error(
-        "on these {0} passages the detector is surer of a side where there is none, so the decision on the side is not refitted"
+        "on these {0} passages the detector is surer of a side when there is none, so the decision on the side is not refitted"
     )]
     Backwards(usize),
 }
 
 impl Calibration {
-    /// Fits it.
+    /// Fits a calibration to labelled passages.
     ///
     /// # Errors
     /// See [`CalibrationError`].
@@ -117,22 +117,23 @@ impl Calibration {
         Ok(Calibration { a: curve.a, b: curve.b, slope, rho, tau, passages: n, sides: sides.len() })
     }
 
-    /// Whether its numbers can be those of a calibration; a file may hold others.
+    /// Whether its numbers are valid; those of a file may not be.
     pub fn is_sound(&self) -> bool {
         let share = |p: f64| (0.0..=1.0).contains(&p);
         let slopes = [self.a, self.slope].iter().all(|slope| slope.is_finite() && *slope > 0.0);
         slopes && self.b.is_finite() && share(self.rho) && self.tau.is_none_or(share)
     }
 
-    /// The detector's parameters, refitted.
-    pub fn applied(&self, heads: &Heads) -> Heads {
+    /// Returns the detector's parameters, refitted.
+    pub fn apply(&self, heads: &Heads) -> Heads {
         let (own, a) = (&heads.engaged, self.a);
         let engaged = EngagedHead { a: a * own.a, b: a * own.b, d: a * own.d + self.b, ..own.clone() };
         let side = SideHead { t: heads.side.t * self.slope, ..heads.side.clone() };
         Heads { engaged, side, rho: self.rho, tau: self.tau, ..heads.clone() }
     }
 
-    /// This one, fitted on what an earlier one made, relative to the detector's own decision.
+    /// Combines this calibration with the earlier one that it was fitted on top of: the result is relative to the detector's own
+    /// decision.
     pub fn after(self, earlier: &Calibration) -> Self {
         Calibration {
             a: self.a * earlier.a,
@@ -142,7 +143,7 @@ impl Calibration {
         }
     }
 
-    /// In a line.
+    /// Describes it in one line.
     pub fn words(&self) -> String {
         let tau = self
             .tau
@@ -154,7 +155,7 @@ impl Calibration {
     }
 }
 
-/// The calibrated probability from which on a yes has the highest F1; of equals the highest.
+/// The calibrated probability that has the highest F1 as a threshold; ties go to the highest probability.
 fn best_threshold(cases: &[(f64, bool)], curve: Platt) -> f64 {
     let mut all: Vec<(f64, bool)> = cases.iter().map(|(x, label)| (curve.p(*x), *label)).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -168,14 +169,14 @@ fn best_threshold(cases: &[(f64, bool)], curve: Platt) -> f64 {
         }
         let f1 = 2.0 * hits as f64 / (i + 1 + positives) as f64;
         if f1 > best.0 {
-            // Half-way to the next lower one, so that rounding moves no verdict.
+            // Half-way to the next lower probability, so that rounding changes no verdict.
             best = (f1, next.map_or(*p, |next| (next + p) / 2.0));
         }
     }
     best.1
 }
 
-/// The lowest τ at which the sides shown are right often enough. A side shown on a passage that supports both or neither is wrong.
+/// The lowest τ at which enough of the shown sides are right. A side shown for a passage that supports both or neither is wrong.
 fn tau(engaged: &[&Case], slope: f64, sides: usize) -> Option<f64> {
     let sure = |case: &Case| 1.0 / (1.0 + (-slope * case.side.abs()).exp());
     let mut all: Vec<(f64, Option<usize>, usize)> = engaged
@@ -213,7 +214,7 @@ mod tests {
         .unwrap()
     }
 
-    /// A passage that speaks for the first side by so much, and takes any side by so much.
+    /// A passage with these logits: `side` for the first side against the second, `engaged` for any side.
     fn evidence(side: f32, engaged: f32) -> Evidence {
         Evidence {
             logits: [[engaged + side, engaged - side, 0.0], [engaged - side, engaged + side, 0.0]],
@@ -225,7 +226,7 @@ mod tests {
         Case::of(&heads().decide(&[evidence(side, engaged)]).unwrap().0, labels)
     }
 
-    /// 40 passages for a side, of which every fifth is misread, and 40 for none.
+    /// 40 passages for a side, every fifth of them misread, and 40 for none.
     fn cases() -> Vec<Case> {
         let one = |i: usize| {
             let (first, misread) = (i.is_multiple_of(2), i % 5 == 4);
@@ -242,7 +243,7 @@ mod tests {
         let fitted = Calibration::fit(&cases(), &heads()).unwrap();
         assert_eq!((fitted.passages, fitted.sides), (80, 40));
         assert!(fitted.a > 1.0 && fitted.slope > 1.0, "{fitted:?}");
-        let heads = fitted.applied(&heads());
+        let heads = fitted.apply(&heads());
         let mut right = 0;
         for (i, strength) in [1.0f32, 2.0, 3.0, 4.0].into_iter().enumerate() {
             for side in [strength, -strength] {
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn applying_it_is_the_curve_on_the_detectors_own_probabilities() {
         let fitted = Calibration { a: 2.0, b: 0.5, slope: 3.0, rho: 0.4, tau: None, passages: 9, sides: 9 };
-        let (own, own_heads) = (heads(), fitted.applied(&heads()));
+        let (own, own_heads) = (heads(), fitted.apply(&heads()));
         let seen = evidence(0.7, 0.2);
         let (before, after) = (own.decide(&[seen]).unwrap().0, own_heads.decide(&[seen]).unwrap().0);
         let logit = |p: f64| (p / (1.0 - p)).ln();
@@ -281,7 +282,7 @@ mod tests {
         let first = Calibration { a: 2.0, b: 0.5, slope: 3.0, rho: 0.4, tau: None, passages: 9, sides: 9 };
         let second = Calibration { a: 0.5, b: -1.0, slope: 0.25, tau: Some(0.7), ..first };
         let (both, own) = (second.after(&first), heads());
-        let (step, once) = (second.applied(&first.applied(&own)), both.applied(&own));
+        let (step, once) = (second.apply(&first.apply(&own)), both.apply(&own));
         assert!((step.engaged.d - once.engaged.d).abs() < 1e-12 && (step.side.t - once.side.t).abs() < 1e-12);
         assert_eq!((step.engaged.a, step.engaged.b, step.tau), (once.engaged.a, once.engaged.b, once.tau));
         assert!(both.is_sound() && !Calibration { rho: f64::NAN, ..both }.is_sound());
@@ -325,6 +326,6 @@ mod tests {
                 case(1.0, if i < 10 { 2.0 } else { -2.0 }, if i < 10 { [false; 2] } else { [true, false] })
             })
             .collect();
-        assert!(fit(&backwards).unwrap_err().contains("where there is none"));
+        assert!(fit(&backwards).unwrap_err().contains("when there is none"));
     }
 }

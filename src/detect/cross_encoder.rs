@@ -1,8 +1,8 @@
 //! The built-in detector: a cross-encoder that reads passage and statement together, and the built-in encoder's cosine of the two,
-//! which is better at topic.
+//! which is better at recognising the topic.
 //!
-//! Everything about it but the weights stands in its own files: `detector.json` (name, tokens read at once, inputs of the graph),
-//! `joint.json` (windows, the decision's parameters and what they reached) and its tokenizer.
+//! Its properties are in files next to the weights: `detector.json` (name, longest input, inputs of the graph), `joint.json`
+//! (windows, the decision's parameters and test results) and its tokenizer.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
@@ -27,19 +27,19 @@ use crate::work::{Stop, Stopped};
 /// Properties of the built-in weights.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Card {
-    /// The name beside its verdicts.
+    /// The name to display.
     pub name: String,
-    /// Tokens of passage and statement read at once.
+    /// The most tokens in one input, passage and statement together.
     pub max_tokens: usize,
-    /// The inputs of the graph, of these in this order: tokens, mask, segments.
-    #[serde(default = "three")]
+    /// The inputs of the graph, in the order tokens, mask, segments.
+    #[serde(default = "all_inputs")]
     pub inputs: Vec<String>,
-    /// Whether it is not yet better than plain cosine on a test split by topic, or too often on the wrong side.
+    /// Whether it is no better than plain cosine on a test set of unseen topics, or too often on the wrong side.
     #[serde(default)]
     pub experimental: bool,
 }
 
-/// The detector's tokenizer: the encoder's, where the two share their words.
+/// The detector's tokenizer. It is the encoder's if both have the same vocabulary.
 fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
     static READ: OnceLock<Result<Tokenizer, String>> = OnceLock::new();
     if std::ptr::eq(assets::DETECTOR_TOKENIZER, assets::TOKENIZER) {
@@ -49,17 +49,17 @@ fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
     READ.get_or_init(read).as_ref().map_err(|error| DetectError::Model(error.clone()))
 }
 
-fn three() -> Vec<String> {
+fn all_inputs() -> Vec<String> {
     ["input_ids", "attention_mask", "token_type_ids"].map(String::from).into()
 }
 
-/// Part of the key: how a long passage is read.
+/// The part of the key that says how a long passage is read.
 const READ: &[u8] = b"logits and a cosine for every window";
 
-/// Vectors held; a question has a few hundred passages.
+/// The number of cached vectors; a question has a few hundred passages.
 const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
 
-/// The built-in encoder's cosines. A text's vector is made once: a passage is judged for several statements, a statement against many
+/// The built-in encoder's cosines. The vectors are cached, because a passage is judged for several statements and a statement for many
 /// passages.
 pub(super) struct Cosines {
     encoder: MiniLm,
@@ -77,7 +77,7 @@ impl Cosines {
         Ok(dot(&self.vector(one)?, &self.vector(other)?))
     }
 
-    /// The encoder's vector of a text. It depends on the text alone, so caching it changes no verdict.
+    /// The encoder's vector of a text. It depends only on the text, so caching it changes no verdict.
     fn vector(&self, text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
         let key = *blake3::hash(text.as_bytes()).as_bytes();
         if let Some(vector) = self.vectors.lock().get(&key) {
@@ -114,7 +114,7 @@ impl CrossEncoder {
     pub fn builtin() -> Result<Self, DetectError> {
         let (card, rule) = (Self::card()?, Self::builtin_rule()?);
         let mut hash = blake3::Hasher::new();
-        // What is read depends on all of these; what is made of it, on the rule, and that is never cached.
+        // Readings depend on all of these. The rest of the rule is not part of the key, because its results are never cached.
         let how = format!("{} {:?}", card.max_tokens, rule.windows);
         for part in [assets::DETECTOR, assets::DETECTOR_TOKENIZER, assets::MINILM, READ, how.as_bytes()] {
             hash.update(part);
@@ -128,14 +128,14 @@ impl CrossEncoder {
             cosines: Cosines::new()?,
             tokenizer,
             frame: frame
-                .ok_or_else(|| DetectError::Model("its tokenizer encodes no pairs of texts".into()))?,
+                .ok_or_else(|| DetectError::Model("its tokenizer does not encode pairs of texts".into()))?,
             card,
             rule,
             key: format!("parallax-{}", &hash[..12]),
         })
     }
 
-    /// The card alone, without loading the weights.
+    /// Reads the card without loading the weights.
     ///
     /// # Errors
     /// The built-in file is damaged.
@@ -143,7 +143,7 @@ impl CrossEncoder {
         serde_json::from_slice(assets::DETECTOR_CARD).map_err(|error| DetectError::Model(error.to_string()))
     }
 
-    /// The rule alone, without loading the weights.
+    /// Reads the rule without loading the weights.
     ///
     /// # Errors
     /// The built-in file is damaged.
@@ -170,7 +170,7 @@ impl CrossEncoder {
             })
             .collect();
         let logits = self.graph.run(&rows)?;
-        logits.try_into().map_err(|_| DetectError::Model("the graph gave no three classes".into()))
+        logits.try_into().map_err(|_| DetectError::Model("the graph did not return three classes".into()))
     }
 }
 

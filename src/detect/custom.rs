@@ -1,7 +1,7 @@
 //! A custom cross-encoder: any folder with a network for sequence classification, trained on inference (NLI) or stance.
 //!
 //! The passage is the premise, the statement the hypothesis. A passage longer than the window is read in windows that overlap by
-//! half. A `joint.json` beside the weights holds fitted parameters of the decision; else stated defaults hold.
+//! half. A `joint.json` in the same folder may hold fitted parameters of the decision; without it, defaults are used.
 
 use std::path::Path;
 
@@ -29,12 +29,12 @@ pub struct CustomCrossEncoder {
     frame: Frame,
     window: usize,
     rule: Rule,
-    /// Where the rule weighs the built-in encoder's cosine.
+    /// The built-in encoder's cosines, if the rule uses them.
     cosines: Option<Cosines>,
 }
 
-/// Parameters of the decision beside a model's weights, as `tools/detector/fit.py` writes them. Without the file, the stated
-/// defaults hold.
+/// The file with the parameters of the decision, in the folder of the weights, as `tools/detector/fit.py` writes it. Without the
+/// file, defaults are used.
 const JOINT: &str = "joint.json";
 
 impl CustomCrossEncoder {
@@ -54,7 +54,7 @@ impl CustomCrossEncoder {
         let window = card::window(&folder, &config)?;
         let mut tokenizer = tokens::read(&folder, window, config.vocabulary()?)?;
         let wrong = |why: &str| config.wrong(why);
-        // Passages are cut into windows instead.
+        // Passages are not truncated but cut into windows.
         tokenizer.with_truncation(None).map_err(|error| wrong(&error.to_string()))?;
         let frame =
             Frame::of(&tokenizer).ok_or_else(|| wrong("its tokenizer does not encode pairs of texts"))?;
@@ -93,7 +93,7 @@ impl CustomCrossEncoder {
         classes.rule(named.title(), &folder)
     }
 
-    /// The logit of every class, for the first window.
+    /// The logits of all classes, for the first window.
     ///
     /// # Errors
     /// The pair is empty or the model failed.
@@ -110,13 +110,12 @@ impl CustomCrossEncoder {
         Ok(self.tokenizer.encode_fast(text, false).map_err(EncodeError::from)?.get_ids().to_vec())
     }
 
-    /// Runs window after window, until `go_on` returns false. It gets the logits, and the words of a window that is not the whole
-    /// passage.
+    /// Runs one window after another, until `on_window` returns false.
     fn each_window(
         &self,
         passage: &Passage,
         statement: &str,
-        go_on: &mut OnWindow<'_>,
+        on_window: &mut OnWindow<'_>,
     ) -> Result<(), DetectError> {
         let read = text(passage)?;
         let mut statement_tokens = self.tokens(statement)?;
@@ -139,7 +138,7 @@ impl CustomCrossEncoder {
                 let apart = cut.is_none() && window.len() < encoded.len();
                 let part = apart.then(|| text.get(first.0..last.1)).flatten();
                 let (ids, kinds) = self.frame.around(&encoded.get_ids()[window], &statement_tokens);
-                if !go_on(self.classifier.logits(&ids, &kinds)?, part)? {
+                if !on_window(self.classifier.logits(&ids, &kinds)?, part)? {
                     return Ok(());
                 }
             }
@@ -168,15 +167,15 @@ impl Detector for CustomCrossEncoder {
             seen.push(Window { logits: self.classes.three(&logits)?, cosine });
             Ok(!stop.is_set())
         })?;
-        // A passage that was not read to its end has no verdict.
+        // A passage that was not read to its end gets no verdict.
         if stop.is_set() { Err(Stopped.into()) } else { Reading::new(seen) }
     }
 }
 
-/// Gets the logits of a window, and its words where it is not the whole passage; says whether to go on.
+/// Takes the logits of a window, and its text if it is not the whole passage. Returns whether to go on.
 type OnWindow<'a> = dyn FnMut(Vec<f32>, Option<&str>) -> Result<bool, DetectError> + 'a;
 
-/// Names of the supporting class in models trained on inference or stance, in lower case.
+/// Names of the class that supports, in models trained on inference or stance, in lower case.
 pub const SUPPORTS: [&str; 13] = [
     "entailment",
     "entail",
@@ -210,10 +209,10 @@ pub const OPPOSES: [&str; 13] = [
     "attack",
 ];
 
-/// None or several of a classifier's classes mean support, or the classes that the user named are not among them.
+/// No class of a classifier or several mean support, or the user named a class that it does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "which of its classes means support is unclear; {}; a class is known by a name such as {}. Name yours with --classes \
+    "it is unclear which of its classes means support; {}; a class is recognised by a name such as {}. Name yours with --classes \
      SUPPORTS,OPPOSES (the second is optional) or as in path:FOLDER@supports={}",
     if labels.is_empty() { "it names none".to_owned() } else { format!("they are {}", labels.join(", ")) },
     SUPPORTS[..6].join(", "),
@@ -224,21 +223,21 @@ pub struct NoSupportClass {
     pub labels: Vec<String>,
 }
 
-/// How a classifier's logits are read.
+/// The meaning of a classifier's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
     supports: usize,
     opposes: Option<usize>,
-    /// Whether classes are independent, each with a probability of its own.
+    /// Whether the classes are independent, each with its own probability.
     alone: bool,
 }
 
 impl Classes {
     /// Finds the classes that mean support and opposition among `labels`, by the user's names for them (`SUPPORTS` or
-    /// `SUPPORTS,OPPOSES`) or by their meaning. A single class may measure anything, so its name must say so too.
+    /// `SUPPORTS,OPPOSES`) or by their own names. Even a single class must have such a name, because it could measure anything.
     ///
     /// # Errors
-    /// None or several classes mean support, or the user names one that is not there.
+    /// No class or several classes mean support, or the user names one that does not exist.
     pub fn find(labels: &[String], given: Option<&str>, many: bool) -> Result<Self, NoSupportClass> {
         let unclear = || NoSupportClass { labels: labels.to_vec() };
         let places = |wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
@@ -268,11 +267,11 @@ impl Classes {
         Ok(Classes { supports, opposes, alone: many || labels.len() == 1 })
     }
 
-    /// Supports, opposes, neither: the classes that are neither of the first two count together. Without a class that opposes, its
-    /// logit is so low that it counts nothing.
+    /// The logits of supports, opposes and neither. All other classes count together as neither. If no class opposes, the logit of
+    /// opposes is so low that it has no effect.
     fn three(self, logits: &[f32]) -> Result<[f32; 3], DetectError> {
         const NOTHING: f32 = -100.0;
-        let missing = || DetectError::Model("it gave fewer classes than it names".into());
+        let missing = || DetectError::Model("it returned fewer classes than it names".into());
         let own = *logits.get(self.supports).ok_or_else(missing)?;
         let against = match self.opposes {
             Some(class) => Some(*logits.get(class).ok_or_else(missing)?),
@@ -295,7 +294,7 @@ impl Classes {
         Ok([own, against.unwrap_or(neither + NOTHING), neither])
     }
 
-    /// The rule of a model with these classes: from the file beside it, else the stated default.
+    /// The rule of a model with these classes: from `joint.json`, or else the default.
     fn rule(self, name: &str, folder: &Path) -> Result<Rule, InputError> {
         let rule = Rule::classifier(name, self.opposes.is_some(), self.alone);
         let file = folder.join(JOINT);
@@ -305,7 +304,7 @@ impl Classes {
         let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
         rule.fitted(&bytes).map_err(|error| InputError::Unreadable {
             path: file,
-            reason: format!("it holds no parameters as tools/detector/fit.py writes them ({error}); take it away to use the defaults"),
+            reason: format!("expected parameters as tools/detector/fit.py writes them ({error}); remove the file to use the defaults"),
         })
     }
 }

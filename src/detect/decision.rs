@@ -9,16 +9,16 @@
 //! P(both)       = R·B                 P(neither)     = 1 − R
 //! ```
 //!
-//! e stays when the statements are swapped, s changes its sign, and σ(−t·s) is computed as such, so swapping the statements swaps the
-//! decision to the last bit. The parameters are fitted by `tools/detector/fit.py` on development questions.
+//! Swapping the statements does not change e and changes the sign of s. σ(−t·s) is computed directly, not as 1 − σ(t·s), so the
+//! decision is swapped to the last bit. The parameters are fitted by `tools/detector/fit.py` on development questions.
 //!
-//! `rule` holds them with all else that turns what a detector read into probabilities and decisions.
+//! `rule` holds the parameters, and everything else that turns readings into probabilities and decisions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::work::Stopped;
 
-/// The threshold of detectors without a fitted one: yes is likelier than no.
+/// The threshold of detectors without a fitted one: yes is at least as likely as no.
 pub const EVEN: f32 = 0.5;
 
 /// Why a pair has no verdict.
@@ -46,7 +46,7 @@ pub enum DetectError {
         "the threshold was fitted for the detector {of}, and this one is {here}; fit it again with `annotate agree --refit`"
     )]
     OtherThreshold {
-        /// The detector it was fitted for.
+        /// The detector that the threshold was fitted for.
         of: String,
         /// The detector in use.
         here: String,
@@ -62,9 +62,9 @@ pub type Logits = [f32; 3];
 /// The fitted parameters of the decision.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Heads {
-    /// R.
+    /// The parameters of R.
     pub engaged: EngagedHead,
-    /// S.
+    /// The parameters of S.
     pub side: SideHead,
     /// B: the share of engaged passages that support both sides.
     pub both: f64,
@@ -72,17 +72,17 @@ pub struct Heads {
     pub rho: f64,
     /// β: with P(both | engaged) at or above it the passage supports both.
     pub beta: f64,
-    /// τ: with max(S, 1 − S) at or above it the side is shown. `None`: this detector shows no side.
+    /// τ: with max(S, 1 − S) at or above it the side is shown. `None` if this detector never shows a side.
     pub tau: Option<f64>,
-    /// θ: P(supports statement i) at or above it counts as support where one statement is looked at by itself.
+    /// θ: P(supports statement i) at or above it counts as support, for a statement without an opposite.
     pub theta: f64,
-    /// The share of the development split that takes a side: what is known of a passage without a verdict.
-    #[serde(default = "usual")]
+    /// The share of the development split that takes a side: the probability for a passage without a verdict.
+    #[serde(default = "default_prior")]
     pub prior: f64,
 }
 
-/// The prior of detectors whose file gives none: that of the labels which the built-in detector was fitted on.
-pub(super) fn usual() -> f64 {
+/// The prior of detectors whose file gives none: that of the labels of the built-in detector.
+pub(super) fn default_prior() -> f64 {
     0.385
 }
 
@@ -108,7 +108,7 @@ pub struct SideHead {
     pub t: f64,
 }
 
-/// Functions of both logits that stay when the statements are swapped; sᵢ = supports − neither, oᵢ = opposes − neither.
+/// Functions of both logits that do not change when the statements are swapped; sᵢ = supports − neither, oᵢ = opposes − neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngagedForm {
@@ -136,7 +136,7 @@ pub enum SideForm {
     Class,
 }
 
-/// What a passage does with two opposite statements.
+/// The decision on a passage and two opposite statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It supports the first statement (0) or the second (1) only.
@@ -145,12 +145,12 @@ pub enum Outcome {
     Both,
     /// It supports neither.
     Neither,
-    /// It takes a side, and which one is unclear.
+    /// It takes a side, but it is unclear which.
     Unclear,
 }
 
 impl Outcome {
-    /// Whether the passage supports a statement, 0 or 1; `None` where that is unclear.
+    /// Whether the passage supports a statement, 0 or 1; `None` if that is unclear.
     pub fn supports(self, statement: usize) -> Option<bool> {
         match self {
             Outcome::Side(side) => Some(side == statement),
@@ -160,7 +160,7 @@ impl Outcome {
         }
     }
 
-    /// In one word: `first`, `second`, `both`, `neither`, `unclear`.
+    /// Its name: `first`, `second`, `both`, `neither` or `unclear`.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Side(0) => "first",
@@ -175,7 +175,7 @@ impl Outcome {
 /// A decision with its probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// What is shown.
+    /// The outcome to show.
     pub outcome: Outcome,
     /// R, the probability that the passage supports at least one side.
     pub engaged: f64,
@@ -184,7 +184,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// P(supports statement i): it alone, or both.
+    /// P(supports statement i), alone or with the other.
     pub fn supports(&self, statement: usize) -> f64 {
         self.p.get(statement).filter(|_| statement < 2).map_or(0.0, |own| own + self.p[2])
     }
@@ -210,13 +210,13 @@ pub struct Evidence {
 }
 
 impl Heads {
-    /// Decides on a passage that was read in windows: the window with the greatest R speaks for all. `None` without windows.
+    /// Decides on a passage that was read in windows, by the window with the greatest R. `None` if there are no windows.
     ///
-    /// Also gives the number of that window, which is the evidence.
+    /// Also returns the index of that window, which is the evidence.
     pub fn decide(&self, windows: &[Evidence]) -> Option<(Decision, usize)> {
         let engaged = windows.iter().map(|window| self.engaged(window)).enumerate();
         let (window, engaged) = engaged.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-        Some((self.decided(engaged, self.side_logit(&windows[window].logits)), window))
+        Some((self.decision(engaged, self.side_logit(&windows[window].logits)), window))
     }
 
     fn engaged(&self, Evidence { logits: [first, second], cosine }: &Evidence) -> f64 {
@@ -243,7 +243,7 @@ impl Heads {
             }
     }
 
-    fn decided(&self, engaged: f64, side: f64) -> Decision {
+    fn decision(&self, engaged: f64, side: f64) -> Decision {
         let (first, second) = (sigmoid(side), sigmoid(-side));
         let one = engaged * (1.0 - self.both);
         let p = [one * first, one * second, engaged * self.both, 1.0 - engaged];

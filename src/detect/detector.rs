@@ -1,4 +1,4 @@
-//! The detector trait, the detector a user names, and thresholds fitted on human labels.
+//! The detector trait, the user's choice of a detector, and thresholds fitted on human labels.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use crate::work::Stop;
 
 /// A model that judges whether a passage supports a statement.
 pub trait Detector: Send + Sync {
-    /// Name and hash of the weights and of how a passage is read; what was read under another key is not comparable.
+    /// A name, and a hash of the weights and of how passages are read. Readings of different keys cannot be compared.
     fn key(&self) -> &str;
-    /// How what it reads becomes probabilities and decisions.
+    /// How its readings become probabilities and decisions.
     fn rule(&self) -> &Rule;
-    /// What it reads of a passage with one statement.
+    /// Reads a passage with one statement.
     ///
     /// # Errors
     /// The passage or the statement is empty, the model failed, or `stop` was set.
     fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError>;
-    /// The lowest probability of one statement by itself that counts as support.
+    /// The lowest probability of a single statement that counts as support.
     fn threshold(&self) -> f32 {
         self.rule().threshold
     }
@@ -35,16 +35,15 @@ pub trait Detector: Send + Sync {
     fn fitted_on(&self) -> Option<usize> {
         None
     }
-    /// Whether it is not yet better than plain cosine on a test split by topic, or too often on the wrong side.
+    /// Whether it is no better than plain cosine on a test set of unseen topics, or too often on the wrong side.
     fn experimental(&self) -> bool {
         false
     }
-    /// Concurrent requests, for a detector on a server. Each verdict costs, so only the needed ones
-    /// are requested.
+    /// The number of concurrent requests, for a detector on a server. Each verdict has a cost, so only needed ones are requested.
     fn at_once(&self) -> Option<usize> {
         None
     }
-    /// About how many requests and tokens a verdict on a pair costs; `None` if it costs nothing.
+    /// Estimates the requests and tokens that a verdict on a pair costs; `None` if it costs nothing.
     fn estimate(&self, _passage: &Passage, _statement: &str) -> Option<(u64, u64)> {
         None
     }
@@ -56,7 +55,7 @@ pub trait Detector: Send + Sync {
     fn usage(&self) -> Option<String> {
         None
     }
-    /// The probability that the passage supports the statement, looked at by itself.
+    /// The probability that the passage supports the statement, without regard to the opposite statement.
     ///
     /// # Errors
     /// As [`Detector::read`].
@@ -65,7 +64,7 @@ pub trait Detector: Send + Sync {
     }
 }
 
-/// A file of predictions and, if its passages carry several verdicts, the name of one.
+/// A file of predictions and, if its passages have several verdicts, the name of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PredictionFile {
     /// The file.
@@ -82,14 +81,14 @@ pub enum Choice {
     Builtin,
     /// A cross-encoder from a folder or the hub.
     Custom {
-        /// Where it comes from.
+        /// The folder or repository.
         source: Source,
         /// The class that means support, if the user names it.
         supports: Option<String>,
     },
     /// The language model of `--llm`, or its recorded replies.
     Llm,
-    /// Verdicts made elsewhere.
+    /// Verdicts of another program.
     File(PredictionFile),
 }
 
@@ -99,19 +98,19 @@ const SUPPORTS: &str = "@supports=";
 /// Separates a file of predictions from the name of one of its annotators.
 const PREDS: &str = "@preds=";
 
-/// The text names no detector.
+/// Why a text is not a detector's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownDetector {
     /// Nothing follows `@supports=`.
     #[error("expected the name of a class after `{SUPPORTS}`")]
     NoClass,
-    /// The model after `path:` or `hf:` has no valid name.
+    /// The text after `path:` or `hf:` is not a valid name.
     #[error(transparent)]
     Source(#[from] Expected),
     /// Anything else.
     #[error(
-        "expected builtin, {}, llm, path:FOLDER or hf:ORG/MODEL, the last two perhaps with {SUPPORTS}CLASS after them, or \
-         file:PATH, perhaps with {PREDS}NAME",
+        "expected builtin, {}, llm, path:FOLDER or hf:ORG/MODEL (both optionally with {SUPPORTS}CLASS), or file:PATH (optionally \
+         with {PREDS}NAME)",
         DETECTORS.each_ref().map(|one| one.name).join(", ")
     )]
     Name,
@@ -122,7 +121,7 @@ impl FromStr for Choice {
 
     fn from_str(text: &str) -> Result<Self, UnknownDetector> {
         match text.trim() {
-            // Former name of the built-in detector.
+            // `carried` is the former name of the built-in detector.
             "builtin" | "carried" => Ok(Choice::Builtin),
             "llm" => Ok(Choice::Llm),
             custom if custom.starts_with("path:") || custom.starts_with("hf:") => {
@@ -179,7 +178,7 @@ pub struct Fitted {
     pub labels: usize,
     /// The key of its detector.
     pub detector: String,
-    /// The decision on two statements, refitted; older files and few labels have none.
+    /// The refitted decision on two statements; `None` in older files and if there were too few labels.
     #[serde(default)]
     pub calibration: Option<Calibration>,
 }
@@ -188,7 +187,7 @@ impl Fitted {
     /// Reads the file.
     ///
     /// # Errors
-    /// The file has another format, or the threshold is no probability.
+    /// The file has another format, or the threshold is not a probability.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let text = std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
         let bad = |line: usize, why: String| {
@@ -208,11 +207,11 @@ impl Fitted {
         }
     }
 
-    /// A detector's rule with this threshold, and with the refitted decision on two statements. Without one, the threshold moves that
-    /// decision by as much as that on one statement: ρ on the scale of logits.
-    pub fn applied(&self, rule: &Rule) -> Rule {
+    /// Returns a detector's rule with this threshold, and with the refitted decision on two statements. If that was not refitted, ρ is
+    /// moved by as much as the threshold, on the scale of logits.
+    pub fn apply(&self, rule: &Rule) -> Rule {
         if let Some(calibration) = &self.calibration {
-            let heads = calibration.applied(&rule.heads);
+            let heads = calibration.apply(&rule.heads);
             return Rule { heads, threshold: self.threshold, ..rule.clone() };
         }
         let logit = |p: f64| (p / (1.0 - p)).ln().clamp(-30.0, 30.0);
@@ -223,7 +222,7 @@ impl Fitted {
         rule
     }
 
-    /// For the screen: the threshold and what it was fitted on.
+    /// Describes the threshold and the labels it was fitted on, for the screen.
     pub fn described(&self) -> String {
         let sides =
             self.calibration.map(|calibration| format!("; {}", calibration.words())).unwrap_or_default();
@@ -245,7 +244,7 @@ impl Refitted {
     /// The threshold was fitted for another detector.
     pub fn new(inner: Arc<dyn Detector>, fitted: Fitted) -> Result<Self, DetectError> {
         if fitted.detector == inner.key() {
-            let rule = fitted.applied(inner.rule());
+            let rule = fitted.apply(inner.rule());
             Ok(Refitted { inner, fitted, rule })
         } else {
             Err(DetectError::OtherThreshold { of: fitted.detector, here: inner.key().to_owned() })

@@ -8,11 +8,11 @@ use super::text::sentences;
 use crate::corpus::Passage;
 use crate::work::{Stop, Stopped};
 
-/// Passages with more sentences are not searched: each sentence costs one verdict.
+/// The most sentences of a passage that is searched, because each sentence costs one verdict.
 const MOST: usize = 24;
 
-/// The sentence without which the probability of support falls most. `None` if no sentence lowers it, or verdicts come from
-/// a server.
+/// Finds the sentence whose removal lowers the probability of support most. `None` if no removal lowers it, or if verdicts come
+/// from a server.
 ///
 /// # Errors
 /// The detector failed, or `stop` was set.

@@ -1,12 +1,14 @@
 //! Gold labels: which passage supports which statement.
 //!
-//! Three formats: a table with a header naming `id` (the passage's), `perspective` and `label`; TREC diversity qrels (`question
-//! perspective passage label`, perspectives numbered from 1); and Perspectrum's JSON. A label belongs to the exact text of its
-//! statement.
+//! There are three formats: a table with a header that names `id` (the passage's), `perspective` (the statement) and `label`; TREC
+//! diversity qrels (`question perspective passage label`, statements numbered from 1); and Perspectrum's JSON. A label belongs to
+//! the exact text of its statement.
 //!
-//! In Perspectrum a claim is a question of the set, by number (`cId`) or text, and its evidence are the passages, by number.
+//! In Perspectrum a claim is a question of the set, by number (`cId`) or text, and its evidence is a list of passages, by number.
 //! Evidence of a perspective that supports the claim supports the question's supporting statement; other evidence supports the
 //! opposite one.
+//!
+//! This module reads `--labels`. Label files of other tools are imported by `annotate::formats`.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,9 +16,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::input::{self, BadLine, Expected, InputError, lines, unquoted};
+use crate::measure::trec::{DiversityLine, grade};
 use crate::question::Question;
 
-/// The meaning of a passage without a line.
+/// The meaning of a passage that has no line in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
     /// It was judged and supports nothing: the file is `complete`.
@@ -39,7 +42,7 @@ pub struct Label {
 pub struct Labels {
     absent: Absent,
     by_pair: HashMap<(String, String), Label>,
-    /// The statements the file covers; it says nothing about others.
+    /// The statements that the file covers.
     statements: HashSet<String>,
 }
 
@@ -65,7 +68,7 @@ impl Labels {
         ids.filter(|id| !*present.entry(id).or_insert_with(|| is_there(id))).count()
     }
 
-    /// The number of lines about statements that no question has word for word.
+    /// The number of lines about statements that are not, word for word, in `statements`.
     pub fn unasked(&self, statements: &HashSet<&str>) -> usize {
         self.by_pair.keys().filter(|(statement, _)| !statements.contains(statement.as_str())).count()
     }
@@ -75,7 +78,7 @@ impl Labels {
         self.by_pair.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.by_pair.is_empty()
     }
@@ -168,15 +171,16 @@ impl<'a> Reader<'a> {
         };
         self.statements.insert(pair.0.clone());
         let earlier = *self.lines.entry(pair.clone()).or_insert(number);
-        let says = |label: &Label| if label.supports { "supports" } else { "does not support" };
         match self.by_pair.insert(pair, label.clone()) {
-            Some(other) if other.supports != label.supports => Err(format!(
-                "one decision for each passage and statement; line {earlier} says that this passage {} the statement, and line \
-                 {number} that it {}: take one of them out",
-                says(&other),
-                if label.supports { "does" } else { "does not" }
-            )
-            .into()),
+            Some(other) if other.supports != label.supports => {
+                let (first, second) =
+                    if label.supports { ("does not support", "does") } else { ("supports", "does not") };
+                Err(format!(
+                    "one decision for each passage and statement; line {earlier} says that this passage {first} the statement, and \
+                     line {number} that it {second}: remove one of them"
+                )
+                .into())
+            }
             Some(other) if other != label => {
                 Err(format!("the same evidence as on line {earlier} for this pair").into())
             }
@@ -185,21 +189,21 @@ impl<'a> Reader<'a> {
     }
 
     fn qrel(&mut self, line: &str) -> Result<((String, String), Label), Expected> {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [question, perspective, id, label] = fields.as_slice() else {
+        if line.split_whitespace().count() != 4 {
             return Err(
                 "QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into(),
             );
-        };
+        }
+        let DiversityLine { question, perspective, passage, grade } =
+            DiversityLine::parse(line).map_err(|(expected, _)| Expected(expected))?;
         let question =
             self.questions.get(question).ok_or("a question of the question set in the first column")?;
-        // A judged question was judged for all its perspectives.
+        // A judged question was judged for all its statements.
         self.statements.extend(question.perspectives.iter().cloned());
-        let number: usize = perspective.parse().map_err(|_| "the number of a perspective, from 1")?;
-        let statement = number.checked_sub(1).and_then(|i| question.perspectives.get(i));
+        let statement = question.perspectives.get(perspective);
         let statement =
             statement.ok_or_else(|| format!("a perspective from 1 to {}", question.perspectives.len()))?;
-        Ok(((statement.clone(), (*id).to_owned()), Label { supports: truth(label)?, evidence: None }))
+        Ok(((statement.clone(), passage.to_owned()), Label { supports: grade > 0, evidence: None }))
     }
 }
 
@@ -226,13 +230,9 @@ impl Columns {
     }
 }
 
-/// The meaning of a label: 1, true, yes and every number above 0 mean support.
+/// Whether a label means support: true, yes and every number above 0 do.
 pub(crate) fn truth(label: &str) -> Result<bool, Expected> {
-    match label.trim() {
-        "1" | "true" | "yes" => Ok(true),
-        "0" | "false" | "no" => Ok(false),
-        number => number.parse::<i64>().map(|n| n > 0).map_err(|_| "a label of 1 or 0".into()),
-    }
+    grade(label.trim()).map(|grade| grade > 0).ok_or_else(|| "a label of 1 or 0".into())
 }
 
 #[derive(Deserialize)]
@@ -250,10 +250,10 @@ struct Cluster {
     evidence: Vec<u64>,
 }
 
-/// Pairs of statement and passage id, for all evidence in a Perspectrum file that supports a statement of these questions.
+/// Reads pairs of statement and passage id: all evidence in a Perspectrum file that supports a statement of these questions.
 ///
 /// # Errors
-/// The file is no list of claims, a claim's question does not have two sides, a stance is unknown, or no claim is in the set.
+/// The file is not a list of claims, a claim's question does not have two sides, a stance is unknown, or no claim is in the set.
 fn read_perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, String)>, InputError> {
     let text = input::text(path)?;
     let claims: Vec<Claim> = serde_json::from_str(&text).map_err(|error| {
@@ -269,12 +269,12 @@ fn read_perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, 
     for claim in &claims {
         let number = claim.id.to_string();
         let Some(question) = by_name.get(claim.text.as_str()).or_else(|| by_name.get(number.as_str())) else {
-            // The file covers all claims, a question set perhaps only some.
+            // The file covers all claims; the question set may have only some.
             continue;
         };
         let (Some(yes), [first, second]) = (question.supports, question.perspectives.as_slice()) else {
             return Err(wrong(format!(
-                "claim {number} needs a question with two perspectives; expected them in the question set"
+                "claim {number} needs a question with two statements; expected them in the question set"
             )));
         };
         let sides = if yes == 0 { [first, second] } else { [second, first] };
@@ -356,6 +356,15 @@ mod tests {
             let error = read(&text).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn qrels_may_have_words_as_labels_and_the_same_line_twice() {
+        let labels =
+            read("q1 1 d1 yes\nq1\t2\td1\tfalse\nq1 1 d2 2\nq1 1 d2 true", Absent::Unjudged).unwrap();
+        assert_eq!(labels.supports("Zoos should be banned.", "d1"), Some(true));
+        assert_eq!(labels.supports("Zoos should not be banned.", "d1"), Some(false));
+        assert_eq!((labels.len(), labels.supports("Zoos should be banned.", "d2")), (3, Some(true)));
     }
 
     #[test]

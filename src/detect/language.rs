@@ -1,7 +1,7 @@
-//! English only: the built-in detector reads English, and so do the rules that make statements.
+//! English only: the built-in detector reads only English, and the rules that make statements do too.
 //!
-//! A text counts as foreign if its language is detected reliably. Short questions seldom are, so for them the commonest words of
-//! English and of other languages count too.
+//! A text counts as foreign if its language is detected reliably. That is rare for short questions, so for them the commonest words
+//! of English and of other languages count too.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::corpus::Passage;
 use crate::question::common_words;
 use crate::work::Stop;
 
-/// A detector that reads English only: texts in other languages get no verdict.
+/// A detector that gives no verdict on texts in other languages than English.
 pub struct EnglishOnly(pub Arc<dyn Detector>);
 
 impl Detector for EnglishOnly {
@@ -55,7 +55,7 @@ impl Detector for EnglishOnly {
     }
 }
 
-/// The language of a question that is not English: its name, or `another language`.
+/// The name of a question's language, or `another language`; `None` if it is English.
 pub fn foreign_question(question: &str) -> Option<&'static str> {
     let (english, other) = common_words(question);
     match foreign(question) {
@@ -65,17 +65,18 @@ pub fn foreign_question(question: &str) -> Option<&'static str> {
     }
 }
 
-/// Passages looked at to learn a corpus's language.
-const LOOKED_AT: usize = 9;
+/// The number of passages sampled to detect a corpus's language.
+const SAMPLED: usize = 9;
 
-/// The language of most of the passages looked at, if that is not English; `count` passages are there, and `text` gives one.
+/// The most frequent language in a sample of the corpus's `count` passages; `None` if at least half of them are English. `text`
+/// returns a passage's text.
 pub fn foreign_corpus(count: usize, text: impl Fn(usize) -> String) -> Option<&'static str> {
-    let some = count.min(LOOKED_AT);
-    let found: Vec<Option<&str>> = (0..some).map(|i| foreign(&text(i * count / some))).collect();
-    let often = |language: &Option<&'static str>| found.iter().filter(|one| *one == language).count();
-    let most = found.iter().flatten().max_by_key(|language| often(&Some(**language)))?;
+    let sampled = count.min(SAMPLED);
+    let found: Vec<Option<&str>> = (0..sampled).map(|i| foreign(&text(i * count / sampled))).collect();
+    let frequency = |language: &Option<&'static str>| found.iter().filter(|one| *one == language).count();
+    let most = found.iter().flatten().max_by_key(|language| frequency(&Some(**language)))?;
     let english = found.iter().filter(|language| language.is_none()).count();
-    (english * 2 < some).then_some(*most)
+    (english * 2 < sampled).then_some(*most)
 }
 
 #[cfg(test)]

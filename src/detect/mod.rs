@@ -4,19 +4,20 @@
 //! | --- | --- |
 //! | `detector` | the [`Detector`] trait, the user's [`Choice`], fitted thresholds |
 //! | `verdict` | which of several labels counts, and the cache of verdicts |
-//! | `labels` | gold labels read from files |
+//! | `labels` | gold labels from files |
 //! | `text` | which part of a passage is judged, its language, the decisive sentence |
-//! | [`rule`] | what a detector reads of a passage, and how that becomes probabilities |
+//! | [`rule`] | a detector's readings, and how they become probabilities |
 //! | [`decision`] | one decision on a passage and two opposite statements |
 //! | [`calibration`] | that decision refitted on labels by hand |
 //! | `cross_encoder` | the built-in detector |
 //! | `custom` | a cross-encoder from a folder or the hub |
 //! | `prompted` | a language model that answers yes or no |
 //! | [`registry`] | detectors with short names |
-//! | `predictions` | verdicts made elsewhere, read from a file |
-//! | `language` | English only: what gets no verdict, and why |
+//! | `predictions` | verdicts of other programs, from a file |
+//! | `language` | which texts get no verdict because they are not in English |
 //!
-//! What is read is a function of (detector, passage, statement) alone, a verdict of that and the question's statements. Must not know about lanes.
+//! A reading depends only on (detector, passage, statement); a verdict depends only on readings and the question's statements. Must not
+//! depend on lanes.
 //! May use: assets, corpus, encode, input, llm, measure, question, vector, work.
 
 pub mod calibration;

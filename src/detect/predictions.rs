@@ -1,9 +1,9 @@
-//! Predictions that somebody else's detector made, in place of a detector: `file:PATH`.
+//! Predictions of another program, used as a detector: `file:PATH`.
 //!
-//! A TSV with a header or JSONL, in both of which `document` and `perspective` name a pair and `label` (or `score`, from 0 to 1) says
-//! whether it supports; `question` and `title` are optional. Or BERDS results, where each passage carries `NAME-preds`, booleans
-//! aligned with `perspectives`. A pair is found by its texts: white space does not count, and a document may hold the title before or
-//! behind the text.
+//! The file is a TSV with a header or JSONL, in which `document` and `perspective` hold the texts of a pair and `label` (or `score`,
+//! from 0 to 1) says whether the document supports the perspective; `question` and `title` are optional. Or it holds BERDS results, in
+//! which each passage has `NAME-preds`, booleans in the order of `perspectives`. Pairs are matched by their texts: white space does
+//! not count, and a document may hold the title before or after the text.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,12 +20,12 @@ use crate::corpus::Passage;
 use crate::input::{self, Expected, InputError, excerpt, lines, unquoted};
 use crate::work::Stop;
 
-/// Pairs named in a message; the others are counted.
+/// The number of pairs named in a message; the others are only counted.
 const NAMED: usize = 3;
-/// What the key of BERDS' verdicts ends with.
+/// The end of the key of verdicts in BERDS results.
 const PREDS: &str = "-preds";
 
-/// The names of a column or field, the usual one first.
+/// The accepted names of each column or field, the usual one first.
 const NAMES: [&[&str]; 4] = [
     &["document", "passage", "text", "doc"],
     &["perspective", "statement", "claim"],
@@ -47,23 +47,23 @@ pub struct Predictions {
     key: String,
     rule: Rule,
     by_pair: HashMap<[u8; 16], Prediction>,
-    /// How many pairs the file lacks, and the first of them.
+    /// The number of judged pairs that the file lacks, and the first of them.
     missing: (AtomicUsize, Mutex<Vec<String>>),
 }
 
-/// What a file holds for nobody: how many of its pairs, and the first ones in words.
+/// The predictions of a file that match nothing here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// How many.
+    /// The number of predictions that match nothing.
     pub count: usize,
-    /// Of how many.
+    /// The number of all predictions.
     pub of: usize,
-    /// The first three.
+    /// Descriptions of the first three.
     pub first: Vec<String>,
 }
 
 impl Unmatched {
-    /// For the user; nothing where everything matched.
+    /// The message for the user; `None` if everything matched.
     pub fn words(&self, file: &str) -> Option<String> {
         let Unmatched { count, of, first } = self;
         (*count > 0).then(|| {
@@ -79,7 +79,7 @@ impl Predictions {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, is of none of the forms, has two predictions for one pair, or a score that is no probability.
+    /// The file cannot be read, has none of the formats, has two predictions for one pair, or has a score that is not a probability.
     pub fn read(PredictionFile { path, preds }: &PredictionFile) -> Result<Self, InputError> {
         let mut reader = Reader { preds: preds.as_deref(), ..Reader::default() };
         let json = matches!(input::ending(path), Some("json" | "jsonl" | "ndjson"));
@@ -107,8 +107,8 @@ impl Predictions {
         &self.name
     }
 
-    /// The predictions for other pairs than these.
-    pub fn beside_pairs<'a>(&self, pairs: impl Iterator<Item = (&'a Passage, &'a str)>) -> Unmatched {
+    /// The predictions that match none of these pairs.
+    pub fn unmatched_pairs<'a>(&self, pairs: impl Iterator<Item = (&'a Passage, &'a str)>) -> Unmatched {
         let mut held: HashSet<[u8; 16]> = HashSet::new();
         for (passage, statement) in pairs {
             held.extend(documents(passage).iter().map(|text| pair(text, statement)));
@@ -116,8 +116,8 @@ impl Predictions {
         self.unmatched(|one| held.contains(&pair(&one.document, &one.statement)))
     }
 
-    /// The predictions for other passages or, if there are any statements, for other statements.
-    pub fn beside<'a>(
+    /// The predictions that match none of these passages or, if `statements` is not empty, none of the statements.
+    pub fn unmatched_texts<'a>(
         &self,
         passages: impl Iterator<Item = Cow<'a, Passage>>,
         statements: &HashSet<&str>,
@@ -157,7 +157,7 @@ impl Detector for Predictions {
 
     fn usage(&self) -> Option<String> {
         let (count, first) = (self.missing.0.load(Ordering::Relaxed), self.missing.1.lock().join("; "));
-        (count > 0).then(|| format!("{} lacks {count} of the pairs that were asked for: {first}", self.name))
+        (count > 0).then(|| format!("{} lacks {count} of the pairs to judge: {first}", self.name))
     }
 
     fn read(&self, passage: &Passage, statement: &str, _: &Stop) -> Result<Reading, DetectError> {
@@ -179,7 +179,7 @@ impl Detector for Predictions {
     }
 }
 
-/// The forms in which a file may hold a passage.
+/// The texts that a file may have for a passage.
 fn documents(passage: &Passage) -> Vec<String> {
     let Passage { title, text, .. } = passage;
     let mut all = vec![text.clone()];
@@ -206,7 +206,7 @@ fn pair(document: &str, statement: &str) -> [u8; 16] {
 #[derive(Default)]
 struct Reader<'a> {
     preds: Option<&'a str>,
-    /// Where document, perspective, label and score stand.
+    /// The columns of document, perspective, label and score.
     columns: Option<[Option<usize>; 4]>,
     by_pair: HashMap<[u8; 16], Prediction>,
 }
@@ -300,7 +300,11 @@ impl Reader<'_> {
             let Some(labels) = own.filter(|labels| !labels.is_null()) else { continue };
             let labels = labels.as_array().filter(|labels| labels.len() == statements.len());
             let labels = labels.ok_or_else(|| {
-                expected(&format!("{} booleans at passage {}, one a perspective", statements.len(), rank + 1))
+                expected(&format!(
+                    "{} booleans at passage {}, one per perspective",
+                    statements.len(),
+                    rank + 1
+                ))
             })?;
             let text = |key: &str| passage.get(key).and_then(Value::as_str).unwrap_or_default();
             for (statement, label) in statements.iter().zip(labels) {
@@ -323,12 +327,12 @@ impl Reader<'_> {
         }
         let key = pair(document, statement);
         if let Some(other) = self.by_pair.get(&key) {
-            // One retrieved passage may stand in the lists of several retrievers.
+            // A passage may be in the lists of several retrievers.
             return if other.p == p {
                 Ok(())
             } else {
                 Err(Expected(format!(
-                    "one prediction a pair; line {} says {} of this pair, and this line {p}",
+                    "one prediction per pair; line {} has {} for this pair, and this line {p}",
                     other.line, other.p
                 )))
             };
@@ -343,7 +347,7 @@ fn probability(score: f64) -> Result<f32, Expected> {
     if (0.0..=1.0).contains(&score) {
         Ok(score as f32)
     } else {
-        Err(Expected(format!("a score from 0 to 1; {score} is none: give probabilities or labels")))
+        Err(Expected(format!("a score from 0 to 1; {score} is not: give probabilities or labels")))
     }
 }
 
@@ -385,7 +389,7 @@ mod tests {
                 [Some(1.0), Some(0.0), Some(1.0), Some(0.0)]
             );
             assert_eq!((own.usage(), own.threshold()), (None, 0.5));
-            assert_eq!(own.beside_pairs(all.into_iter()).words("f"), None);
+            assert_eq!(own.unmatched_pairs(all.into_iter()).words("f"), None);
         }
     }
 
@@ -412,13 +416,13 @@ mod tests {
         let rows: String = (1..=5).map(|i| format!("text {i}\ts\t1\n")).collect();
         let own = read(".tsv", &format!("document\tperspective\tlabel\n{rows}"), None).unwrap();
         let held = [passage("", "text 4"), passage("", "text 9")];
-        let unmatched = own.beside(held.iter().map(Cow::Borrowed), &HashSet::from(["s"]));
+        let unmatched = own.unmatched_texts(held.iter().map(Cow::Borrowed), &HashSet::from(["s"]));
         assert_eq!(
             unmatched.words("mine.tsv").unwrap(),
             "mine.tsv: 4 of 5 predictions match no passage and statement here: line 2 (`text 1`); line 3 (`text 2`); line 4 (`text 3`)"
         );
-        assert_eq!(own.beside(held.iter().map(Cow::Borrowed), &HashSet::from(["other"])).count, 5);
-        assert_eq!(own.beside(held.iter().map(Cow::Borrowed), &HashSet::new()).count, 4);
+        assert_eq!(own.unmatched_texts(held.iter().map(Cow::Borrowed), &HashSet::from(["other"])).count, 5);
+        assert_eq!(own.unmatched_texts(held.iter().map(Cow::Borrowed), &HashSet::new()).count, 4);
         for i in 0..5 {
             assert_eq!(judge(&own, &passage("", &format!("new {i}")), "s"), None);
         }
@@ -434,13 +438,13 @@ mod tests {
             (
                 ".tsv",
                 "document\tperspective\tscore\na\ts\t1.5\n",
-                ":2: expected a score from 0 to 1; 1.5 is none",
+                ":2: expected a score from 0 to 1; 1.5 is not",
             ),
             (".tsv", "document\tperspective\tscore\na\ts\tNaN\n", ":2: expected a score from 0 to 1; NaN"),
             (
                 ".tsv",
                 "document\tperspective\tlabel\na\ts\t1\n a\ts\t0\n",
-                ":3: expected one prediction a pair; line 2 says 1",
+                ":3: expected one prediction per pair; line 2 has 1",
             ),
             (".tsv", "document\tperspective\tlabel\n\ts\t1\n", ":2: expected a document that is not empty"),
             (".tsv", "document\tperspective\tlabel\na\n", ":2: expected as many fields as the header has"),

@@ -1,7 +1,7 @@
-//! A language model asked whether a passage supports a statement; it answers yes or no.
+//! A language model as a detector: it is asked whether a passage supports a statement, and answers yes or no.
 //!
 //! Any other answer gives no verdict, and the reason is shown. A passage of more than [`WORDS`] words or [`BYTES`] bytes is
-//! asked about in windows that overlap by half, until one supports the statement.
+//! judged in windows that overlap by half, until one supports the statement.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,18 +17,19 @@ use crate::input::excerpt;
 use crate::llm::{AT_ONCE, Chat, ChatError, Prompt, Reply, Request, Tokens};
 use crate::work::Stop;
 
-/// Words of a passage in one prompt: with the rest some 3,000 tokens, which nearly every server accepts.
+/// The most words of a passage in one prompt. With the rest of the prompt that is about 3,000 tokens, which nearly every server
+/// accepts.
 const WORDS: usize = 2_000;
-/// Bytes of a passage in one prompt: as many as 2,000 words of English usually have, or some 4,000 characters of a script without spaces.
+/// The most bytes of a passage in one prompt: the usual size of 2,000 English words, or 4,000 characters of a script without spaces.
 const BYTES: usize = 12_000;
-/// Version of the rule by which replies are read; part of the key, as another rule gives other verdicts.
-const RULE: u32 = 3;
+/// The version of the code that parses replies. It is part of the key, because another version may give other verdicts.
+const REPLY_PARSER_VERSION: u32 = 3;
 /// The approximate number of bytes in a token of English prose.
 const TOKEN: u64 = 4;
-/// Longer words are cut, so that windows overlap in texts without spaces.
+/// The longest word, in bytes. Longer words are cut, so that windows overlap in texts without spaces.
 const LONGEST: usize = 60;
-/// How long a server is not asked again after all retries failed.
-const REST: Duration = Duration::from_secs(15);
+/// How long to wait, once all retries failed, before asking a server again.
+const COOL_DOWN: Duration = Duration::from_secs(15);
 
 /// Judges through a [`Chat`].
 pub struct PromptedDetector {
@@ -37,18 +38,19 @@ pub struct PromptedDetector {
     key: String,
     at_once: usize,
     rule: Rule,
-    rest: Duration,
-    spent: Mutex<Spent>,
+    cool_down: Duration,
+    usage: Mutex<Usage>,
 }
 
 /// Requests, cost and failures so far.
 #[derive(Default)]
-struct Spent {
-    asked: u64,
+struct Usage {
+    /// The number of answers that were not recorded before.
+    answers: u64,
     tokens: Option<Tokens>,
-    /// Number of replies without a verdict, and the last reason.
+    /// The number of requests without a verdict, and the last reason.
     missing: (u64, String),
-    /// When the server failed, and why.
+    /// When and why the server failed.
     failed: Option<(Instant, String)>,
 }
 
@@ -56,30 +58,31 @@ impl PromptedDetector {
     /// A detector on this chat with a prompt for [`crate::llm::Job::Detect`]; `key` comes from [`PromptedDetector::key_of`].
     pub fn new(chat: Arc<dyn Chat>, prompt: Arc<Prompt>, key: String) -> Self {
         let rule = Rule::words(chat.model());
-        PromptedDetector { chat, prompt, key, rule, at_once: AT_ONCE, rest: REST, spent: Mutex::default() }
+        let (cool_down, usage) = (COOL_DOWN, Mutex::default());
+        PromptedDetector { chat, prompt, key, rule, at_once: AT_ONCE, cool_down, usage }
     }
 
-    /// Lets so many requests run at once.
+    /// Sets the number of requests that may run at once.
     #[must_use]
     pub fn with_at_once(self, at_once: usize) -> Self {
         PromptedDetector { at_once: at_once.max(1), ..self }
     }
 
-    /// A key from the model's name, the prompt's version and hash, and a hash of everything else that its verdicts depend on: server
-    /// and `also`.
-    pub fn key_of(model: &str, prompt: &Prompt, server: &str, also: &[u8]) -> String {
+    /// Makes a key from the model's name, the prompt's version and hash, and a hash of everything else that the verdicts depend on:
+    /// the server's address and the recorded replies, if any.
+    pub fn key_of(model: &str, prompt: &Prompt, server: &str, recorded_replies: &[u8]) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let slug: String = model.chars().take(40).map(plain).collect();
         let mut hash = blake3::Hasher::new();
-        for part in [model, &prompt.id.hash, server, &format!("{WORDS} {BYTES} {RULE}")] {
+        for part in [model, &prompt.id.hash, server, &format!("{WORDS} {BYTES} {REPLY_PARSER_VERSION}")] {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
-        let own = hash.update(also).finalize().to_hex();
+        let own = hash.update(recorded_replies).finalize().to_hex();
         format!("{slug}-v{}-{}-{}", prompt.id.version, &prompt.id.hash[..12], &own[..12])
     }
 
-    /// Whether a reply has an outcome of the prompt. Other replies are worth another request in a later run: a server that still loads
-    /// its model says so in words.
+    /// Whether a reply has one of the prompt's outcomes. Other replies are not recorded, so a later run asks again: a server that is
+    /// still loading its model may reply with a message about that.
     pub fn usable(prompt: &Prompt, reply: &Reply) -> bool {
         prompt.outcome(reply.answer()).is_some()
     }
@@ -91,44 +94,44 @@ impl PromptedDetector {
     fn ask(&self, passage: &str, statement: &str, stop: &Stop) -> Result<bool, DetectError> {
         let answer = self.answer(passage, statement, stop);
         if let Err(DetectError::Unanswered(why)) = &answer {
-            let mut spent = self.spent.lock();
-            spent.missing = (spent.missing.0 + 1, why.clone());
+            let mut usage = self.usage.lock();
+            usage.missing = (usage.missing.0 + 1, why.clone());
         }
         answer
     }
 
     fn answer(&self, passage: &str, statement: &str, stop: &Stop) -> Result<bool, DetectError> {
-        let spent = || self.spent.lock();
-        if let Some((since, why)) = &spent().failed
-            && since.elapsed() < self.rest
+        let usage = || self.usage.lock();
+        if let Some((since, why)) = &usage().failed
+            && since.elapsed() < self.cool_down
         {
             return Err(DetectError::Unanswered(format!(
-                "not asked, as the server failed a moment before: {why}"
+                "not asked, because the server failed a moment ago: {why}"
             )));
         }
         match self.chat.reply(&self.request(passage, statement), stop) {
             Ok(reply) => {
-                let mut spent = spent();
-                spent.failed = None;
-                spent.asked += u64::from(!reply.recorded);
-                let (old, new) = (spent.tokens.unwrap_or_default(), reply.tokens);
-                spent.tokens = new
+                let mut usage = usage();
+                usage.failed = None;
+                usage.answers += u64::from(!reply.recorded);
+                let (old, new) = (usage.tokens.unwrap_or_default(), reply.tokens);
+                usage.tokens = new
                     .map(|new| Tokens { prompt: old.prompt + new.prompt, reply: old.reply + new.reply })
-                    .or(spent.tokens);
-                drop(spent);
+                    .or(usage.tokens);
+                drop(usage);
                 let outcome = self.prompt.outcome(reply.answer()).ok_or_else(|| {
                     let (model, unmet) = (&reply.model, self.prompt.unmet());
                     DetectError::Unanswered(format!("{model} answered {unmet}: {}", excerpt(reply.answer())))
                 })?;
-                // Yes comes first.
+                // Yes is the first outcome.
                 Ok(outcome == 0)
             }
             Err(ChatError::Stopped(stopped)) => Err(stopped.into()),
             Err(error) => {
                 let why = error.to_string();
-                // Further requests would wait as long and fail too. A refusal of one prompt says nothing about others.
+                // Further requests would wait as long and fail too. If only this prompt was refused, others may still succeed.
                 if matches!(error, ChatError::Unreachable(_) | ChatError::Barred(_)) {
-                    spent().failed = Some((Instant::now(), why.clone()));
+                    usage().failed = Some((Instant::now(), why.clone()));
                 }
                 Err(DetectError::Unanswered(why))
             }
@@ -160,16 +163,19 @@ impl Detector for PromptedDetector {
     }
 
     fn usage(&self) -> Option<String> {
-        let spent = self.spent.lock();
-        let tokens = spent.tokens.map_or_else(
+        let usage = self.usage.lock();
+        let tokens = usage.tokens.map_or_else(
             || "the server counts no tokens".to_owned(),
             |tokens| format!("{} tokens read, {} written", tokens.prompt, tokens.reply),
         );
-        let answers = if spent.asked == 1 { "answer" } else { "answers" };
+        let answers = if usage.answers == 1 { "answer" } else { "answers" };
         let model = self.chat.model();
-        let cost = (spent.asked > 0).then(|| format!("{model}: {} {answers}, {tokens}", spent.asked));
-        let (missing, why) = &spent.missing;
-        let missing = (*missing > 0).then(|| format!("{missing} times no verdict, the last: {why}"));
+        let cost = (usage.answers > 0).then(|| format!("{model}: {} {answers}, {tokens}", usage.answers));
+        let missing = match &usage.missing {
+            (0, _) => None,
+            (1, why) => Some(format!("no verdict once; reason: {why}")),
+            (count, why) => Some(format!("no verdict {count} times; last reason: {why}")),
+        };
         let parts: Vec<String> = missing.into_iter().chain(cost).collect();
         (!parts.is_empty()).then(|| parts.join(" · "))
     }
@@ -198,26 +204,27 @@ fn fits(text: &str) -> bool {
 
 /// Windows of at most [`WORDS`] words and [`BYTES`] bytes that overlap by half and together cover the text.
 fn windows(text: &str) -> impl Iterator<Item = String> {
-    // Words, long ones in pieces, each with the space before it.
-    let mut pieces: Vec<(&str, &str)> = Vec::new();
+    // Long words are cut into pieces, of which only the first starts the word.
+    let mut pieces: Vec<(bool, &str)> = Vec::new();
     for word in text.split_whitespace() {
-        let (mut blank, mut left) = (" ", word);
+        let (mut starts_word, mut left) = (true, word);
         while !left.is_empty() {
             let (piece, after) = left.split_at(left.floor_char_boundary(LONGEST));
-            pieces.push((blank, piece));
-            (blank, left) = ("", after);
+            pieces.push((starts_word, piece));
+            (starts_word, left) = (false, after);
         }
     }
     let mut start = Some(0);
     std::iter::from_fn(move || {
         let from = start?;
         let (mut window, mut words, mut to) = (String::new(), 0, from);
-        while let Some((blank, piece)) = pieces.get(to) {
-            words += blank.len();
-            if to > from && (words > WORDS || window.len() + blank.len() + piece.len() > BYTES) {
+        while let Some((starts_word, piece)) = pieces.get(to) {
+            let space = if *starts_word { " " } else { "" };
+            words += usize::from(*starts_word);
+            if to > from && (words > WORDS || window.len() + space.len() + piece.len() > BYTES) {
                 break;
             }
-            window += if to == from { "" } else { blank };
+            window += if to == from { "" } else { space };
             window += piece;
             to += 1;
         }
@@ -360,19 +367,19 @@ mod tests {
         assert_eq!(judge(&detector, "Cages."), Err(DetectError::Unanswered("it is down".into())));
         for _ in 0..4 {
             let message = judge(&detector, "Cages.").unwrap_err().to_string();
-            assert_eq!(message, "not asked, as the server failed a moment before: it is down");
+            assert_eq!(message, "not asked, because the server failed a moment ago: it is down");
         }
         assert_eq!(chat.1.load(Ordering::Relaxed), 1);
-        detector.rest = Duration::ZERO;
+        detector.cool_down = Duration::ZERO;
         assert!(judge(&detector, "Cages.").is_err());
         assert_eq!(chat.1.load(Ordering::Relaxed), 2);
-        assert_eq!(detector.usage().as_deref(), Some("6 times no verdict, the last: it is down"));
+        assert_eq!(detector.usage().as_deref(), Some("no verdict 6 times; last reason: it is down"));
     }
 
     #[test]
     fn another_model_prompt_server_or_recording_gives_another_key() {
         let prompt = Arc::clone(Prompts::builtin().unwrap().get(Job::Detect));
-        let key_of = |model, server, also| PromptedDetector::key_of(model, &prompt, server, also);
+        let key_of = |model, server, replies| PromptedDetector::key_of(model, &prompt, server, replies);
         let key = key_of("org/Model-7b", "", b"");
         assert!(key.starts_with(&format!("org-model-7b-v1-{}-", &prompt.id.hash[..12])), "{key}");
         assert_ne!(key, key_of("org/model-7b", "", b""));

@@ -1,4 +1,4 @@
-//! Detectors with short names: where they come from, and what their cards state.
+//! Detectors with short names: their repositories, and what their model cards state.
 
 use crate::encode::registry::Source;
 
@@ -7,7 +7,7 @@ use crate::encode::registry::Source;
 pub struct NamedDetector {
     /// The short name, for `--detector` and `models get`.
     pub name: &'static str,
-    /// Its repository.
+    /// The repository on the hub.
     pub repository: &'static str,
     /// The class that means support, and the one that means opposition, if it has one; as its card names them.
     pub classes: (&'static str, Option<&'static str>),
@@ -30,8 +30,8 @@ const fn nli(name: &'static str, repository: &'static str, megabytes: u32) -> Na
     }
 }
 
-/// All of them. Order of the classes in their outputs: contradiction, entailment, neutral; `zeroshot-xsmall`: entailment,
-/// not_entailment. The order in use is that of the model's own configuration, by these names.
+/// All detectors with short names. Their outputs have the classes contradiction, entailment, neutral; those of `zeroshot-xsmall`
+/// entailment, not_entailment. The order is read from the model's own configuration, by these names.
 pub static DETECTORS: [NamedDetector; 4] = [
     nli("nli-xsmall", "cross-encoder/nli-deberta-v3-xsmall", 284),
     nli("nli-small", "cross-encoder/nli-deberta-v3-small", 568),
@@ -49,30 +49,40 @@ impl NamedDetector {
         DETECTORS.iter().find(|one| one.name.eq_ignore_ascii_case(name))
     }
 
-    /// The detector that this source is.
+    /// The detector with this source.
     pub fn of(source: &Source) -> Option<&'static NamedDetector> {
         DETECTORS.iter().find(|one| matches!(source, Source::Hub(repository) if repository == one.repository))
     }
 
-    /// Where it comes from.
+    /// The repository as a source.
     pub fn source(&self) -> Source {
         Source::Hub(self.repository.to_owned())
     }
 
-    /// Checks the classes that a fetched model's configuration names.
+    /// Checks that the configuration of a fetched model names every expected class once.
     ///
     /// # Errors
-    /// The expected classes are not among them, each once: what was expected.
-    pub fn check(&self, classes: &[String]) -> Result<(), String> {
+    /// It does not.
+    pub fn check(&self, classes: &[String]) -> Result<(), WrongClasses> {
         let (supports, opposes) = self.classes;
         let count = |name: &str| classes.iter().filter(|class| class.eq_ignore_ascii_case(name)).count();
-        let expected: Vec<&str> = std::iter::once(supports).chain(opposes).collect();
+        let expected: Vec<&'static str> = std::iter::once(supports).chain(opposes).collect();
         if expected.iter().all(|name| count(name) == 1) {
             Ok(())
         } else {
-            Err(format!("{} among its classes, found {}", expected.join(" and "), classes.join(", ")))
+            Err(WrongClasses { expected, found: classes.to_vec() })
         }
     }
+}
+
+/// A model's configuration does not name every expected class once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} among its classes, found {}", expected.join(" and "), found.join(", "))]
+pub struct WrongClasses {
+    /// The classes that the detector needs.
+    pub expected: Vec<&'static str>,
+    /// The classes that the configuration names.
+    pub found: Vec<String>,
 }
 
 #[cfg(test)]
@@ -98,7 +108,10 @@ mod tests {
         let [.., base, zeroshot] = &DETECTORS;
         assert_eq!(base.check(&classes(&["contradiction", "entailment", "neutral"])), Ok(()));
         assert_eq!(zeroshot.check(&classes(&["entailment", "not_entailment"])), Ok(()));
-        let message = base.check(&classes(&["LABEL_0", "LABEL_1"])).unwrap_err();
-        assert_eq!(message, "entailment and contradiction among its classes, found LABEL_0, LABEL_1");
+        let error = base.check(&classes(&["LABEL_0", "LABEL_1"])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "entailment and contradiction among its classes, found LABEL_0, LABEL_1"
+        );
     }
 }

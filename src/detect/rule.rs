@@ -1,38 +1,38 @@
-//! What a detector reads of a passage, and how that becomes probabilities and decisions.
+//! A detector's readings of passages, and how they become probabilities and decisions.
 //!
-//! A [`Reading`] holds logits and cosines of one passage and one statement; it is what the cache keeps. A [`Rule`] works out the
-//! rest, and no result of it is ever cached.
+//! A [`Reading`] holds logits and cosines of one passage and one statement; it is what the cache holds. A [`Rule`] computes the rest,
+//! and its results are never cached.
 
 use serde::{Deserialize, Serialize};
 
 use super::decision::{
     Decision, DetectError, EVEN, EngagedForm, EngagedHead, Evidence, Heads, Logits, Outcome, SideForm,
-    SideHead, log_add, usual,
+    SideHead, default_prior, log_add,
 };
 use super::text::Sentences;
 use crate::measure::intervals::Bias;
 
-/// What a detector read in one window of a passage with one statement.
+/// A detector's output for one window of a passage with one statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// The logits.
     pub logits: Logits,
-    /// The cosine of passage and statement; 0 where the detector uses none.
+    /// The cosine of passage and statement; 0 if the detector uses none.
     pub cosine: f32,
 }
 
-/// What a detector read of a passage with one statement: a row a window. This is what is cached; decisions are worked out from it.
+/// A detector's output for a passage with one statement, one row per window. It is cached; decisions are computed from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading(Vec<Window>);
 
 impl Reading {
-    /// The logit of an answer in words, which is sure of itself.
+    /// The logit of a yes or no in words, which has a probability of 1 or 0.
     const WORDS: f32 = 100.0;
 
-    /// Takes the windows.
+    /// Makes a reading of these windows.
     ///
     /// # Errors
-    /// There is none, or a number is not finite: it would make probabilities that are none.
+    /// There are no windows, or a number is not finite, so no probability can be computed.
     pub fn new(windows: Vec<Window>) -> Result<Self, DetectError> {
         let finite =
             |window: &Window| window.cosine.is_finite() && window.logits.iter().all(|z| z.is_finite());
@@ -40,28 +40,28 @@ impl Reading {
             _ if windows.is_empty() => Err(DetectError::Empty("passage")),
             None => Ok(Reading(windows)),
             Some(at) => Err(DetectError::Model(format!(
-                "its numbers for window {} of the passage are {:?}, of which no probability can be made; the weights may be \
-                 damaged: fetch the model anew",
+                "its numbers for window {} of the passage are {:?}, which give no probability; the weights may be damaged: fetch the \
+                 model again",
                 at + 1,
                 windows[at].logits
             ))),
         }
     }
 
-    /// Of a probability of support alone, such as 1 or 0 for an answer in words.
+    /// Makes a reading of a probability of support, such as 1 or 0 for an answer in words.
     pub fn of(p: f32) -> Self {
         let logit = (p / (1.0 - p)).ln().clamp(-Self::WORDS, Self::WORDS);
         let logit = if logit.is_nan() { 0.0 } else { logit };
         Reading(vec![Window { logits: [logit, -Self::WORDS, 0.0], cosine: 0.0 }])
     }
 
-    /// Four numbers a window, as they are stored.
+    /// The bytes to store: four numbers per window.
     pub fn to_bytes(&self) -> Vec<u8> {
         let numbers = self.0.iter().flat_map(|window| window.logits.into_iter().chain([window.cosine]));
         numbers.flat_map(f32::to_le_bytes).collect()
     }
 
-    /// What [`Reading::to_bytes`] wrote; `None` for other bytes.
+    /// Reads the bytes of [`Reading::to_bytes`]; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let numbers: Vec<f32> = bytes
             .chunks(4)
@@ -76,7 +76,7 @@ impl Reading {
         Reading::new(rows.collect::<Option<_>>()?).ok()
     }
 
-    /// The windows as one: log Σ exp of supports against neither, the same for opposes, and 0 for neither; the greatest cosine.
+    /// All windows as one: log Σ exp of supports against neither, the same for opposes, 0 for neither, and the greatest cosine.
     fn joined(&self) -> Window {
         let sum = |class: usize| {
             let over = |window: &Window| f64::from(window.logits[class]) - f64::from(window.logits[2]);
@@ -88,14 +88,14 @@ impl Reading {
     }
 }
 
-/// How the probability that a passage supports one statement comes from its logits, where the statement is looked at by itself.
+/// How the probability that a passage supports a single statement is computed from its logits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Single {
     /// A fitted logistic function of logits and cosine.
     Join(Join),
     /// The share of *supports* among the classes.
     Softmax,
-    /// Each class has a probability of its own.
+    /// The classes are independent; the probability is that of *supports* against *neither*.
     Alone,
 }
 
@@ -107,29 +107,29 @@ pub struct Join {
     polarity: f32,
     cosine: f32,
     bias: f32,
-    /// From which probability on it counts as support.
+    /// The lowest probability that counts as support.
     pub threshold: f32,
 }
 
-/// What is known about a detector's verdicts: the words that stand beside them.
+/// The quality of a detector's verdicts, as far as it is known. It is shown next to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The detector's name.
     pub name: String,
-    /// What it reached on the test split.
+    /// Its results on the test split.
     pub test: Option<Tested>,
-    /// The parameters are stated defaults, fitted on no labels.
+    /// Whether the parameters are defaults that were not fitted on labels.
     pub unfitted: bool,
-    /// The verdicts were made elsewhere and are read from a file.
+    /// Whether the verdicts are read from a file of another program.
     pub decided_elsewhere: bool,
-    /// How far means from its verdicts lay beside the gold means on the development split.
+    /// How far the means of its verdicts were from the gold means on the development split.
     pub bias: Bias,
 }
 
-/// What a detector reached on the test split of our labels.
+/// A detector's results on the test split of our labels.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Tested {
-    /// Of the passages with one side: the share whose side is right.
+    /// The share of the passages with one side whose side is right.
     pub right_side: f64,
     /// F1 of P(supports statement i) ≥ θ.
     pub f1: f64,
@@ -140,16 +140,16 @@ pub struct Tested {
 pub struct Rule {
     /// The joint decision.
     pub heads: Heads,
-    /// One statement by itself.
+    /// The probability of a single statement.
     pub single: Single,
-    /// From which probability on one statement by itself counts as supported.
+    /// The lowest probability at which a single statement counts as supported.
     pub threshold: f32,
-    /// How a passage is cut into windows of sentences, whose logits are summed into one before anything else. `None`: it is read
-    /// whole, or in windows of tokens where it is too long, and the window that takes a side most speaks for it.
+    /// How a passage is cut into windows of sentences, whose logits are then summed. `None` if it is read whole, or in windows of
+    /// tokens if it is too long; then the window that takes a side most decides.
     pub windows: Option<Sentences>,
-    /// The verdicts on single statements are decisions already, which no head decides anew.
+    /// Whether the verdicts on single statements are already decisions, so that `heads` is not used.
     pub decided_elsewhere: bool,
-    /// What is known about it.
+    /// The known quality of the verdicts.
     pub about: About,
 }
 
@@ -167,7 +167,7 @@ struct Joint {
 }
 
 impl Default for Rule {
-    /// For detectors that give a probability of support and nothing else.
+    /// The rule of detectors that give only a probability of support.
     fn default() -> Self {
         Rule {
             heads: Heads {
@@ -178,7 +178,7 @@ impl Default for Rule {
                 beta: 1.0,
                 tau: Some(0.8),
                 theta: 0.5,
-                prior: usual(),
+                prior: default_prior(),
             },
             single: Single::Alone,
             threshold: EVEN,
@@ -190,14 +190,14 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// The stated default for a language model that answers in words: its yes counts as .95.
+    /// The default rule of a language model that answers in words: its yes counts as .95.
     pub fn words(name: &str) -> Self {
         let mut rule = Rule::named(name);
         (rule.heads.engaged.a, rule.heads.side.t) = (0.03, 0.015);
         rule
     }
 
-    /// The stated default for a classifier. With a class that opposes, its logit counts as much as that of support.
+    /// The default rule of a classifier. If a class means opposition, its logit counts as much as that of support.
     pub fn classifier(name: &str, opposes: bool, alone: bool) -> Self {
         let mut rule = Rule::named(name);
         if opposes {
@@ -208,7 +208,7 @@ impl Rule {
         rule
     }
 
-    /// For verdicts made elsewhere: yes to both statements is both, and none is unclear.
+    /// The rule of verdicts from other programs: yes to both statements means both, and no outcome is unclear.
     pub fn decided_elsewhere(name: &str) -> Self {
         let mut rule = Rule::named(name);
         (rule.decided_elsewhere, rule.about.decided_elsewhere) = (true, true);
@@ -219,10 +219,10 @@ impl Rule {
         Rule { about: About { name: name.into(), unfitted: true, ..About::default() }, ..Rule::default() }
     }
 
-    /// Takes the parameters of a detector's file in place of the defaults.
+    /// Replaces the defaults by the parameters of a detector's file.
     ///
     /// # Errors
-    /// The file is not of the form that `tools/detector/fit.py` writes.
+    /// The file does not have the format of `tools/detector/fit.py`.
     pub fn fitted(self, joint: &[u8]) -> Result<Self, serde_json::Error> {
         let Joint { heads, single, test, window, bias } = serde_json::from_slice(joint)?;
         Ok(Rule {
@@ -235,7 +235,7 @@ impl Rule {
         })
     }
 
-    /// The probability that the passage supports this statement, looked at by itself. Of several windows the highest counts.
+    /// The probability that the passage supports a single statement. The highest of several windows counts.
     pub fn single(&self, reading: &Reading) -> f32 {
         let p = |window: &Window| {
             let [supports, opposes, neither] = window.logits;
@@ -259,16 +259,16 @@ impl Rule {
         }
     }
 
-    /// Decides on a passage from what was read of it with two opposite statements.
+    /// Decides on a passage from its readings with two opposite statements.
     pub fn decide(&self, [first, second]: [&Reading; 2]) -> Option<Decision> {
         if self.decided_elsewhere {
-            return Some(self.taken([first, second].map(|reading| self.single(reading))));
+            return Some(self.combine([first, second].map(|reading| self.single(reading))));
         }
         let seen = |(one, other): (&Window, &Window)| Evidence {
             logits: [one.logits, other.logits],
             cosine: one.cosine.max(other.cosine),
         };
-        // Very unlike statements can leave the passage other windows; then both are summed.
+        // Statements of very different length can give the passage different windows; then the windows are summed.
         let windows: Vec<Evidence> = if self.windows.is_some() || first.0.len() != second.0.len() {
             vec![seen((&first.joined(), &second.joined()))]
         } else {
@@ -277,8 +277,8 @@ impl Rule {
         self.heads.decide(&windows).map(|(decision, _)| decision)
     }
 
-    /// The decision that two verdicts on single statements are.
-    fn taken(&self, singles: [f32; 2]) -> Decision {
+    /// The decision that follows from two verdicts on single statements.
+    fn combine(&self, singles: [f32; 2]) -> Decision {
         let [first, second] = singles.map(f64::from);
         let outcome = match singles.map(|p| p >= self.threshold) {
             [true, true] => Outcome::Both,
@@ -298,14 +298,14 @@ impl Rule {
         [one, one, prior * both, 1.0 - prior]
     }
 
-    /// Whether it shows sides: else it is not right often enough.
+    /// Whether it shows sides; a detector that is not right often enough does not.
     pub fn shows_sides(&self) -> bool {
         self.heads.tau.is_some()
     }
 }
 
 impl About {
-    /// `MiniLM, right side .65, F1 .55 on our test`, or that its parameters are not fitted.
+    /// Describes the quality, such as `MiniLM, right side .65, F1 .55 on our test`, or says that it was not measured.
     pub fn words(&self) -> String {
         let short = |x: f64| format!("{x:.2}").trim_start_matches('0').to_owned();
         match &self.test {
@@ -319,7 +319,7 @@ impl About {
     }
 }
 
-/// Said wherever a detector shows no side.
+/// The message for detectors that show no side.
 pub const NO_SIDE: &str = "this detector shows no side: it is not right often enough";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which part of a passage a detector reads, whether it is English, and where its sentences are.
+//! The part of a passage that a detector reads, its language, and its sentences.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::decision::DetectError;
 use crate::corpus::Passage;
 
-/// Tokens read of a statement.
+/// The number of tokens of a statement that are read.
 pub const STATEMENT: usize = 96;
 
-/// Bytes read of a passage: more than a chapter. Without a limit, one passage of megabytes would take any detector hours.
+/// The number of bytes of a passage that are read; more than a chapter. Without a limit, a passage of megabytes would take hours.
 const LONGEST: usize = 100_000;
 
-/// Passage text, then title, as BERDS gives it to its detectors.
+/// The text of a passage, then its title: the input that BERDS gives to its detectors.
 ///
 /// # Errors
-/// Both are empty. A title alone is judged: published corpora contain such passages.
+/// Both are empty. A title without a text is judged, because published corpora have such passages.
 pub fn text(passage: &Passage) -> Result<String, DetectError> {
     let beginning = |text: &'_ str| text[..text.floor_char_boundary(LONGEST)].to_owned();
     let read = format!("{} {}", beginning(&passage.text), beginning(&passage.title));
@@ -30,26 +30,26 @@ pub fn cut(passage: &Passage) -> bool {
     passage.text.len() > LONGEST
 }
 
-/// Tokens kept free for the statement. The number has two steps, so that both statements of a question nearly always leave a
-/// passage the same windows.
+/// The number of tokens reserved for the statement. It takes only two values, so that a passage nearly always has the same windows
+/// for both statements of a question.
 pub fn reserved(statement: usize, room: usize) -> usize {
     let step = if statement <= SHORT { SHORT } else { STATEMENT };
-    // The passage gets at least half.
+    // The passage gets at least half of the room.
     step.min(room / 2)
 }
 
-/// Tokens of a usual statement.
+/// The most tokens of a usual statement.
 const SHORT: usize = 32;
 
-/// Windows of sentences, as `tools/detector/windows.py` cuts them.
+/// How a passage is cut into windows of sentences. `tools/detector/windows.py` cuts them in the same way.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Sentences {
-    /// Sentences a window; 0 reads the passage whole.
+    /// Sentences per window; 0 means that the passage is read whole.
     pub sentences: usize,
     /// Sentences between the beginnings of two windows.
     #[serde(default = "one")]
     pub stride: usize,
-    /// Most windows of a passage; of more, these many are taken evenly.
+    /// The most windows per passage; from more, this many are chosen at even distances.
     #[serde(default = "six")]
     pub most: usize,
 }
@@ -74,7 +74,7 @@ impl Sentences {
         while at < all.len() {
             let short = all.len() - at < size;
             if at > 0 && short && stride < size && at + size - stride >= all.len() {
-                // Everything in it has been read.
+                // The window before holds all its sentences.
                 break;
             }
             windows.push(all[at..(at + size).min(all.len())].join(" "));
@@ -92,7 +92,7 @@ impl Sentences {
     }
 }
 
-/// Sentences by their full stops; what has fewer than five words stays with the sentence before it.
+/// Splits a text at its full stops. A sentence of fewer than five words is joined to the one before it.
 fn whole_sentences(text: &str) -> Vec<String> {
     let mut ends = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -122,7 +122,7 @@ fn whole_sentences(text: &str) -> Vec<String> {
     all
 }
 
-/// The special tokens a tokenizer puts around a pair of texts, each with its segment.
+/// The special tokens that a tokenizer puts around a pair of texts, each with its segment.
 #[derive(Debug, PartialEq)]
 pub struct Frame {
     before: Vec<(u32, u32)>,
@@ -133,7 +133,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Derived from how the tokenizer encodes a pair of short texts.
+    /// Finds the special tokens by encoding a pair of short texts.
     pub fn of(tokenizer: &Tokenizer) -> Option<Self> {
         const SHORT: &str = "a";
         let bare = tokenizer.encode_fast(SHORT, false).ok()?;
@@ -157,8 +157,7 @@ impl Frame {
         })
     }
 
-    /// With the second text and what follows it in a segment of their own, whatever the tokenizer says: graphs that were trained so
-    /// need it.
+    /// Puts the second text and the tokens after it into segment 1, whatever the tokenizer does, for graphs that were trained this way.
     pub fn in_segments(self) -> Self {
         let typed = |tokens: Vec<(u32, u32)>, kind| tokens.into_iter().map(|(id, _)| (id, kind)).collect();
         Frame {
@@ -169,12 +168,12 @@ impl Frame {
         }
     }
 
-    /// How many they are.
+    /// The number of special tokens.
     pub fn len(&self) -> usize {
         self.before.len() + self.between.len() + self.after.len()
     }
 
-    /// Tokens and segments of a whole sequence.
+    /// The tokens and segments of a whole sequence.
     pub fn around(&self, passage: &[u32], statement: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let of = |tokens: &[u32], kind: u32| tokens.iter().map(|id| (*id, kind)).collect::<Vec<_>>();
         let [first, second] = self.kinds;
@@ -183,7 +182,7 @@ impl Frame {
     }
 }
 
-/// Characters examined; more do not improve the result.
+/// The number of characters examined to detect a language; more do not improve the result.
 const LETTERS: usize = 2_000;
 
 /// The name of a text's language, if it is clearly not English.

@@ -1,8 +1,8 @@
 //! Which of several labels of a pair counts, and the cache of what detectors read, by (detector, passage, statement).
 //!
 //! The cache is one SQLite file in WAL mode, shared by all screens, commands and processes, and safe against kills. It holds logits
-//! and cosines; probabilities and decisions are worked out from them and never cached. It holds at most two million pairs; the
-//! oldest go first. If it cannot be written, what was read stays in memory and the reason is shown.
+//! and cosines; probabilities and decisions are computed from them and never cached. It holds at most two million pairs; the oldest
+//! are deleted first. If it cannot be written, readings stay in memory and the reason is shown.
 
 use std::fmt;
 use std::path::Path;
@@ -18,13 +18,13 @@ use super::rule::Reading;
 use crate::corpus::Passage;
 use crate::work::Stop;
 
-/// Where a label comes from.
+/// The source of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// A detector.
     Model,
-    /// Gold labels, which came with the data.
+    /// Gold labels, from a file or the built-in data.
     Gold,
     /// A person, in Parallax.
     Human,
@@ -33,7 +33,7 @@ pub enum By {
 /// Which labels count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabelSource {
-    /// The most trusted one of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
+    /// The most trusted label of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
     #[default]
     Auto,
     /// The detector alone.
@@ -60,7 +60,7 @@ impl LabelSource {
         }
     }
 
-    /// Whether labels alone count, so no detector needs to run.
+    /// Whether only labels count, so no detector needs to run.
     pub fn is_labels(self) -> bool {
         matches!(self, LabelSource::Gold | LabelSource::Human)
     }
@@ -77,21 +77,21 @@ impl fmt::Display for LabelSource {
     }
 }
 
-/// What the model read of a pair, and the pair's labels.
+/// The model's reading of a pair, and the pair's labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairLabels {
-    /// What the detector read or why it failed, once it ran.
+    /// The detector's reading, or its error; `None` before it ran.
     pub model: Option<Result<Reading, DetectError>>,
     /// The gold label.
     pub gold: Option<bool>,
-    /// The human label: what most annotators say.
+    /// The human label: that of most annotators.
     pub human: Option<bool>,
-    /// As many annotators say yes as no: the pair is unjudged.
+    /// Whether as many annotators say yes as no, which leaves the pair unjudged.
     pub tied: bool,
 }
 
 impl PairLabels {
-    /// Whether people decided anything on the pair, a tie among it.
+    /// Whether any annotator labelled the pair; a tie counts.
     pub fn by_hand(&self) -> bool {
         self.human.is_some() || self.tied
     }
@@ -105,16 +105,25 @@ impl PairLabels {
 /// The judgment that counts for a passage and a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Does the passage support the statement? `None`: it takes a side, and which is unclear.
+    /// Whether the passage supports the statement. `None` if it takes a side, but it is unclear which.
     pub supports: Option<bool>,
     /// The probability, if a model gave it.
     pub p: Option<f32>,
-    /// Where it comes from.
+    /// The source of the judgment.
     pub by: By,
 }
 
-/// Most pairs stored; each takes some 60 bytes.
+/// The most pairs stored; each takes about 60 bytes.
 const BOUND: i64 = 2_000_000;
+
+/// Why the cache on disk cannot be opened.
+#[derive(Debug, thiserror::Error)]
+enum OnDiskError {
+    #[error(transparent)]
+    Folder(#[from] std::io::Error),
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+}
 
 /// The cache of verdicts.
 pub struct Cache {
@@ -148,19 +157,18 @@ impl Cache {
         Ok(Cache { connection: Mutex::new(connection), unsaved: None })
     }
 
-    fn on_disk(folder: &Path) -> Result<Connection, String> {
-        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-        let message = |error: rusqlite::Error| error.to_string();
-        let connection = Connection::open(folder.join("verdicts.sqlite")).map_err(message)?;
-        connection.busy_timeout(Duration::from_secs(2)).map_err(message)?;
-        connection.pragma_update(None, "journal_mode", "wal").map_err(message)?;
+    fn on_disk(folder: &Path) -> Result<Connection, OnDiskError> {
+        std::fs::create_dir_all(folder)?;
+        let connection = Connection::open(folder.join("verdicts.sqlite"))?;
+        connection.busy_timeout(Duration::from_secs(2))?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
         // A power cut may lose the last verdicts, but never damages the file.
-        connection.pragma_update(None, "synchronous", "normal").map_err(message)?;
-        prepare(&connection).map_err(message)?;
+        connection.pragma_update(None, "synchronous", "normal")?;
+        prepare(&connection)?;
         Ok(connection)
     }
 
-    /// What was read of a pair, or else what `detector` reads, which is cached.
+    /// Returns the cached reading of a pair; if there is none, runs `detector` and caches its reading.
     ///
     /// # Errors
     /// The detector failed or was stopped. Failures are not cached.
@@ -172,19 +180,19 @@ impl Cache {
         stop: &Stop,
     ) -> Result<Reading, DetectError> {
         let key = key(detector.key(), passage, statement);
-        if let Some(known) = self.get(&key) {
-            return Ok(known);
+        if let Some(cached) = self.get(&key) {
+            return Ok(cached);
         }
-        let read = detector.read(passage, statement, stop)?;
-        // A verdict that cannot be cached is still a verdict.
+        let reading = detector.read(passage, statement, stop)?;
+        // A reading that cannot be cached is still valid.
         let _ = self.lock().execute(
             "INSERT OR IGNORE INTO readings (pair, read) VALUES (?1, ?2)",
-            params![key, read.to_bytes()],
+            params![key, reading.to_bytes()],
         );
-        Ok(read)
+        Ok(reading)
     }
 
-    /// The probability that the passage supports the statement, looked at by itself.
+    /// The probability that the passage supports the statement, without regard to the opposite statement.
     ///
     /// # Errors
     /// As [`Cache::read`].
@@ -198,7 +206,7 @@ impl Cache {
         Ok(detector.rule().single(&self.read(detector, passage, statement, stop)?))
     }
 
-    /// What was read of a pair before, without running the detector.
+    /// The cached reading of a pair, without running the detector.
     pub fn cached(&self, detector: &dyn Detector, passage: &Passage, statement: &str) -> Option<Reading> {
         self.get(&key(detector.key(), passage, statement))
     }
@@ -216,7 +224,7 @@ impl Cache {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    // Earlier versions kept probabilities, from which no decision can be made.
+    // Earlier versions cached probabilities, from which no decision can be computed.
     connection.execute_batch(
         "DROP TABLE IF EXISTS verdicts;
          CREATE TABLE IF NOT EXISTS readings (n INTEGER PRIMARY KEY, pair BLOB NOT NULL UNIQUE, read BLOB NOT NULL)",

@@ -189,7 +189,7 @@ pub fn fetch_detector(
     let classes = Config::read(&folder(models, detector.repository))?.own_labels();
     detector
         .check(&classes)
-        .map_err(|expected| FetchError::Changed { repository: detector.repository, expected })
+        .map_err(|error| FetchError::Changed { repository: detector.repository, expected: error.to_string() })
 }
 
 /// What became of looking for detectors or fetching one.

@@ -244,7 +244,7 @@ impl Setup {
             (Choice::File(file), _) => Rule::decided_elsewhere(&file.path.display().to_string()),
             _ => CrossEncoder::builtin_rule()?,
         };
-        Ok(Arc::new(self.fitted.as_ref().map_or_else(|| own.clone(), |fitted| fitted.applied(&own))))
+        Ok(Arc::new(self.fitted.as_ref().map_or_else(|| own.clone(), |fitted| fitted.apply(&own))))
     }
 }
 

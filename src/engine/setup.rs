@@ -292,7 +292,7 @@ fn file_note(choice: &Choice, corpus: &Corpus, questions: &[Question]) -> Result
     let Choice::File(file) = choice else { return Ok(None) };
     let predictions = Predictions::read(file)?;
     let passages = (0..corpus.len()).map(|i| Cow::Owned(corpus.passage(PassageIx(i as u32))));
-    Ok(predictions.beside(passages, &statements(questions)).words(&choice.to_string()))
+    Ok(predictions.unmatched_texts(passages, &statements(questions)).words(&choice.to_string()))
 }
 
 /// Why there are no sides where passages or questions are not English; with a detector that may read other languages, nothing.

@@ -262,7 +262,7 @@ fn a_busy_server_is_asked_again_and_an_unusable_reply_is_no_verdict() {
     let message = judge().unwrap_err();
     assert!(matches!(&message, DetectError::Unanswered(why) if why.contains("html")), "{message}");
     assert_eq!((judge(), server.asked.lock().unwrap().len()), (Ok(1.0), 4));
-    assert!(setup.usage().unwrap().starts_with("1 times no verdict, the last: "));
+    assert!(setup.usage().unwrap().starts_with("no verdict once; reason: "));
 }
 
 #[test]
@@ -279,12 +279,12 @@ fn if_the_server_is_down_lanes_have_no_verdicts_and_show_why() {
     let verdict = &said["lanes"][0]["hits"][0]["verdicts"][0];
     assert!(verdict["supports"].is_null() && verdict["p"].is_null(), "{verdict}");
     assert!(verdict["error"].as_str().unwrap().contains("could not be reached"), "{verdict}");
-    assert!(err.contains("times no verdict") && err.contains("start the server"), "{err}");
+    assert!(err.contains("no verdict ") && err.contains("start the server"), "{err}");
     let keys = ["frame", "--keys", "Should zoos be banned?<Enter>", "--size", "160x40"];
     let (code, frame, err) = parallax(data.path(), &[&keys[..], &llm].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(frame.contains("verdicts: bear-7b, a language model"), "{frame}");
-    assert!(frame.contains("times no verdict"), "{frame}");
+    assert!(frame.contains("no verdict "), "{frame}");
 }
 
 #[test]
@@ -567,9 +567,7 @@ mod elsewhere {
             "{err}"
         );
         assert!(
-            err.contains(
-                "lacks 1 of the pairs that were asked for: `Owls sleep.` with `Zoos should be banned.`"
-            ),
+            err.contains("lacks 1 of the pairs to judge: `Owls sleep.` with `Zoos should be banned.`"),
             "{err}"
         );
 
@@ -614,7 +612,7 @@ mod elsewhere {
         let (code, _, err) =
             parallax(data.path(), &["detect", "--pairs", &at("pairs.tsv"), "--detector", &made]);
         assert!(
-            code == Some(2) && err.contains("made.tsv:5: expected one prediction a pair; line 2 says 1"),
+            code == Some(2) && err.contains("made.tsv:5: expected one prediction per pair; line 2 has 1"),
             "{err}"
         );
     }

@@ -1,8 +1,8 @@
-//! Label Studio's tasks, one a question, passage and statement, with an annotation an annotator.
+//! Label Studio's tasks: one task for each question, passage and statement, with one annotation per annotator.
 //!
-//! Everything stands where Label Studio has its place for it: `completed_by`, `created_at`, `lead_time`, and results of the types
-//! choices, labels and textarea. Evidence without a numeric place in the passage is in the `meta` of the choice.
-//! `.xml` beside the tasks is the labelling interface that they are made for.
+//! Every field is where Label Studio expects it: `completed_by`, `created_at`, `lead_time`, and results of the types choices,
+//! labels and textarea. Evidence that has no character offsets is in the `meta` of the choice. The `.xml` file next to the tasks is
+//! their labelling interface.
 
 use std::path::Path;
 
@@ -70,18 +70,18 @@ struct Item {
     meta: Map<String, Value>,
 }
 
-/// Reads an export of Label Studio in its JSON format. Cancelled annotations are passed over.
+/// Reads an export of Label Studio in its JSON format. Cancelled annotations are skipped.
 ///
 /// # Errors
-/// The file is no such export.
+/// The file is not such an export.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let tasks: Vec<Task> =
         read_json(path, "Label Studio's tasks, an array of objects with `data` and `annotations`")?;
     let mut imported = Imported::default();
     for (i, task) in tasks.iter().enumerate() {
         for annotation in task.annotations.iter().filter(|annotation| !annotation.was_cancelled) {
-            let made = decision(task, annotation, reading);
-            imported.take(|| format!("task {}", i + 1), made);
+            let decision = decision(task, annotation, reading);
+            imported.take(|| format!("task {}", i + 1), decision);
         }
     }
     if tasks.iter().all(|task| task.annotations.is_empty()) && !tasks.is_empty() {
@@ -101,8 +101,8 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
         document: data(["text", "document"]),
         perspective: data(["statement", "perspective"]).ok_or("no `statement` in its data")?,
     };
-    let named = |name: &str| annotation.result.iter().find(|item| item.from_name == name);
-    let choice = named("supports").ok_or("an annotation without a choice for `supports`")?;
+    let result = |name: &str| annotation.result.iter().find(|item| item.from_name == name);
+    let choice = result("supports").ok_or("an annotation without a choice for `supports`")?;
     let chosen =
         strings(&choice.value, "choices").into_iter().next().ok_or("an annotation without a choice")?;
     let supports = match chosen.as_str() {
@@ -110,13 +110,13 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
         NO => false,
         other => truth(other).map_err(|_| RowError::Label { found: other.into(), yes: YES, no: NO })?,
     };
-    let by = by(&annotation.completed_by);
-    let plain = reading.decided(&row, by.as_deref(), supports)?;
+    let annotator = annotator(&annotation.completed_by);
+    let plain = reading.decided(&row, annotator.as_deref(), supports)?;
     let spans: Vec<String> = annotation
         .result
         .iter()
         .filter(|item| item.from_name == "evidence")
-        .filter_map(|item| marked(item, row.document))
+        .filter_map(|item| span_text(item, row.document))
         .collect();
     let evidence = if spans.is_empty() {
         choice.meta.get("evidence").and_then(Value::as_str).map(str::to_owned)
@@ -125,16 +125,16 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
     };
     Ok(Decision {
         evidence,
-        note: named("note").map(|item| strings(&item.value, "text").join("\n")),
-        flagged: named("look").is_some_and(|item| !strings(&item.value, "choices").is_empty()),
+        note: result("note").map(|item| strings(&item.value, "text").join("\n")),
+        flagged: result("look").is_some_and(|item| !strings(&item.value, "choices").is_empty()),
         at: annotation.created_at.as_deref().and_then(date_millis).unwrap_or(plain.at),
         took: annotation.lead_time.filter(|time| *time >= 0.0).map(|seconds| (seconds * 1e3).round() as u64),
         ..plain
     })
 }
 
-/// The words that a span marks.
-fn marked(item: &Item, document: Option<&str>) -> Option<String> {
+/// The text of a span.
+fn span_text(item: &Item, document: Option<&str>) -> Option<String> {
     if let Some(text) = item.value.get("text").and_then(Value::as_str) {
         return Some(text.to_owned());
     }
@@ -142,7 +142,7 @@ fn marked(item: &Item, document: Option<&str>) -> Option<String> {
     cut_span(document?, number("start")?, number("end")?)
 }
 
-/// One string or many.
+/// The value of a field that holds one string or a list of strings.
 fn strings(value: &Map<String, Value>, key: &str) -> Vec<String> {
     match value.get(key) {
         Some(Value::String(one)) => vec![one.clone()],
@@ -151,23 +151,23 @@ fn strings(value: &Map<String, Value>, key: &str) -> Vec<String> {
     }
 }
 
-/// Whom Label Studio names: by address, by number, or not at all.
-fn by(completed_by: &Value) -> Option<String> {
+/// The annotator's email, name or number, if the export gives one.
+fn annotator(completed_by: &Value) -> Option<String> {
     match completed_by {
         Value::String(name) => Some(name.clone()),
         Value::Number(id) => Some(id.to_string()),
         Value::Object(user) => {
             let name = ["email", "username", "id"].iter().find_map(|key| user.get(*key))?;
-            by(name)
+            annotator(name)
         }
         _ => None,
     }
 }
 
-/// Writes tasks and the labelling interface, and the detector's verdicts as predictions.
+/// Writes the tasks, with the detector's verdicts as predictions, and the labelling interface.
 ///
 /// # Errors
-/// A date is beyond what the format can write.
+/// The format cannot express a date.
 pub fn write(
     decisions: &[Decision],
     material: &Material<'_>,
@@ -183,7 +183,7 @@ pub fn write(
         let annotations = group.iter().enumerate();
         let annotations =
             annotations.map(|(i, one)| annotation(one, &passage.text, &format!("{}-{}", task + 1, i + 1)));
-        // Where the side is unclear nothing is predicted.
+        // If the side is unclear, there is no prediction.
         let says = |model: &Model| model.says(about).and_then(|(says, p)| Some((says?, p)));
         let predictions = model.and_then(|model| Some((model, says(model)?))).map(|(model, (supports, p))| {
             let result = choice("p", "supports", if supports { YES } else { NO });
@@ -233,9 +233,10 @@ fn annotation(decision: &Decision, document: &str, id: &str) -> Result<Value, Ex
         }));
     }
     let date = date(decision)?;
-    let mut made = json!({"completed_by": {"email": decision.by}, "created_at": date, "result": result});
+    let mut annotation =
+        json!({"completed_by": {"email": decision.by}, "created_at": date, "result": result});
     if let Some(took) = decision.took {
-        made["lead_time"] = json!(took as f64 / 1e3);
+        annotation["lead_time"] = json!(took as f64 / 1e3);
     }
-    Ok(made)
+    Ok(annotation)
 }

@@ -73,7 +73,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
         None => (questions, None),
     };
     let depth = usize::from(depth);
-    let recipes = args.switches.applied(common.recipes())?;
+    let recipes = args.switches.apply(common.recipes())?;
     setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
     let mut items = Vec::new();
     for (done, question) in questions.iter().enumerate() {

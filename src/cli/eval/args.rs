@@ -284,6 +284,10 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
     Ok(named)
 }
 
+/// The seed of bootstrap intervals, paired tests and draws within one table. It is fixed, so that the same input always gives the
+/// same table; `eval` has no `--seed`.
+pub const RESAMPLING_SEED: u64 = 0;
+
 /// The seed of a set's replicates. It differs between sets, so that their replicates are independent.
 pub fn seed(common: &Common) -> u64 {
     hashed(&common.questions.first().map_or_else(String::new, |set| name(set)))

@@ -1,9 +1,9 @@
 //! The suites of Chen and Choi: `eval berds` (Tables 3 and 4, Figure 2), `eval coverage` (Tables 5 and 6) and `eval sycophancy`
 //! (Figure 3).
 
-use crate::cli::eval::args::{Eval, check_thresholds, seed};
-use crate::cli::eval::gathered::Gathered;
+use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds, seed};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
+use crate::cli::eval::results::EvalResults;
 use crate::cli::options::Common;
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::WORDINGS;
@@ -11,7 +11,7 @@ use crate::engine::{Depth, Query, Ranked, Ranking, Shares, Sycophancy, sycophanc
 use crate::measure::bias::{SideShares, pool, side_shares};
 use crate::measure::coverage::cover;
 use crate::measure::coverage::{DEEPEST, union_mrecall};
-use crate::measure::intervals::Bias;
+use crate::measure::intervals::Bias as Widening;
 use crate::measure::score::Column;
 use crate::measure::significance::{DRAWS, bootstrap_interval};
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread};
@@ -23,17 +23,17 @@ use crate::report::means::{Values, cells, rows};
 use crate::report::page::BERDS_OVER_K;
 use crate::report::table::{Cell, Row, Table};
 
-/// How deep the curves go where that costs no verdict more.
+/// The depth of the curves, if it needs no more verdicts.
 const CURVE: usize = 20;
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let columns = Column::at(k, &args.measures)?;
     let lanes = Lanes::open(common, args)?;
     let (measured, left_out): (Vec<&Question>, Vec<&Question>) =
         lanes.setup.questions.iter().partition(|question| !question.perspectives.is_empty());
-    // Switched lanes have the same passages to choose from, or nearly: one bound a retriever is enough.
+    // Lanes of one retriever choose from nearly the same passages, so one upper bound per retriever is enough.
     let plain = (0..lanes.recipes.len()).filter(|lane| lanes.recipes[*lane] == lanes.recipes[*lane].plain());
     let oracles: Vec<usize> = if args.oracle { plain.collect() } else { Vec::new() };
     let names = || {
@@ -41,17 +41,17 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         lanes.recipes.iter().map(ToString::to_string).chain(oracle)
     };
     check_thresholds(args, names())?;
-    let asked = columns.iter().map(|column| column.depth()).max().unwrap_or(k);
-    let judged = if args.oracle { Query::DEPTH } else { asked };
+    let deepest = columns.iter().map(|column| column.depth()).max().unwrap_or(k);
+    let judged = if args.oracle { Query::DEPTH } else { deepest };
     let free = lanes.source == LabelSource::Gold || judged >= CURVE;
     let curves = Column::curves(if free { k.max(CURVE) } else { judged });
     let all: Vec<Column> =
         columns.iter().chain(curves.iter().flat_map(|(_, stops)| stops)).copied().collect();
-    let doubted = if lanes.source == LabelSource::Gold { 0 } else { columns.len() };
-    let mut gathered =
-        Gathered::new(all, doubted, (lanes.recipes.len(), oracles.len()), (measured.len(), seed(common)));
+    let interval_columns = if lanes.source == LabelSource::Gold { 0 } else { columns.len() };
+    let rows = (lanes.recipes.len(), oracles.len());
+    let mut results = EvalResults::new(all, interval_columns, rows, (measured.len(), seed(common)));
     let maxima = lanes.maxima()?;
-    let (mut writers, mut found) = (LaneNotes::default(), Found::default());
+    let (mut lane_notes, mut found) = (LaneNotes::default(), Found::default());
     for (done, question) in measured.iter().enumerate() {
         lanes.show(done, measured.len());
         let outcome = lanes.run(question, k, Depth::To(judged), &maxima)?;
@@ -60,17 +60,17 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             let sycophancy =
                 asked_three_ways(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
             sycophancy.map(|sycophancy| {
-                writers.take_sycophancy(recipe, question, &sycophancy);
+                lane_notes.take_sycophancy(recipe, question, &sycophancy);
                 sycophancy.shift()
             })
         };
         if !lanes.stop.is_set() {
-            gathered.take(&outcome, &oracles, shift)?;
+            results.add(&outcome, &oracles, shift)?;
         }
         if lanes.stop.is_set() {
             return Ok(None);
         }
-        writers.take(&outcome);
+        lane_notes.take(&outcome);
         if args.write.is_some() {
             found.take(&outcome);
         }
@@ -82,15 +82,18 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut versus = lanes.plain_forms();
     versus.resize(lanes.recipes.len() + oracles.len(), None);
     let own = 0..columns.len();
-    let cells = cells(&gathered.values(own.clone()), &versus)?;
-    let bias =
-        if lanes.source.is_labels() { Bias::default() } else { lanes.setup.detector()?.rule().about.bias };
+    let cells = cells(&results.values(own.clone()), &versus)?;
+    let widening = if lanes.source.is_labels() {
+        Widening::default()
+    } else {
+        lanes.setup.detector()?.rule().about.bias
+    };
     let mut notes = Vec::new();
-    if bias != Bias::default() {
+    if widening != Widening::default() {
         notes.push(format!(
             "[…] of MRecall and Prec are wider by {} and {} at both ends: so far did means lie beside gold on the development questions",
-            share(bias.mrecall),
-            share(bias.prec)
+            share(widening.mrecall),
+            share(widening.prec)
         ));
     }
     if !left_out.is_empty() {
@@ -100,33 +103,33 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     notes.push(format!(
         "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} questions of two; 1 is the supporting side"
     ));
-    notes.extend(writers.notes());
+    notes.extend(lane_notes.notes());
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
-    let table = lanes.table("berds", measured.iter().copied(), k, gathered.shares)?;
+    let table = lanes.table("berds", measured.iter().copied(), k, results.shares)?;
     let mut further = Vec::new();
     let mut start = columns.len();
     for (_, stops) in curves.iter().filter(|(_, stops)| stops.len() > 1) {
         let over = start..start + stops.len();
         start = over.end;
         let names = lanes.recipes.iter().map(ToString::to_string);
-        let means = means(&gathered.values(over.clone()));
+        let means = means(&results.values(over.clone()));
         further.push(Table {
             suite: BERDS_OVER_K,
             columns: stops.iter().map(ToString::to_string).collect(),
-            rows: gathered.rows(names, means, over, &[], Bias::default()),
+            rows: results.rows(names, means, over, &[], Widening::default()),
             k: None,
             caution: None,
             ..table.clone()
         });
     }
-    let rows = gathered.rows(names(), cells, own, &versus, bias);
+    let rows = results.rows(names(), cells, own, &versus, widening);
     let columns = columns.iter().map(ToString::to_string).collect();
     Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
 
-/// Means alone, as a curve needs them.
+/// Cells that hold only means, for the curves.
 fn means(lanes: &[Vec<Values>]) -> Vec<Vec<Option<Cell>>> {
     let mean = |values: &Values| {
         let known: Vec<f64> = values.iter().flatten().copied().collect();
@@ -136,15 +139,15 @@ fn means(lanes: &[Vec<Values>]) -> Vec<Vec<Option<Cell>>> {
     lanes.iter().map(|columns| columns.iter().map(mean).collect()).collect()
 }
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
     let names = || lanes.recipes.iter().map(ToString::to_string).chain(["union of all lanes".to_owned()]);
     check_thresholds(args, names())?;
     let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
-    // Size and whether it is reached, a lane; the last row is the union.
+    // The size of the cover and whether it is reached, by lane; the last row is the union of all lanes.
     let mut values: Vec<Vec<Values>> = vec![vec![Vec::new(); 2]; count + 1];
-    // Passages read until the cover that have a label, and all of them.
+    // By lane: how many of the passages read until the cover have a label, and how many were read.
     let mut judged = vec![(0, 0); count + 1];
     let (mut failed, mut lane_notes) = (vec![Vec::new(); count + 1], LaneNotes::default());
     let mut shares = Shares::default();
@@ -192,7 +195,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }))
 }
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
     check_thresholds(args, lanes.recipes.iter().map(ToString::to_string))?;
@@ -228,7 +231,7 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
                     all_shares =
                         all_shares.plus(Shares::of(&sycophancy.judgments, tops.map(|ranked| ranked.at)));
                     by_model |= lanes.source != LabelSource::Gold
-                        && doubt(&mut replicates, done, &sycophancy, question, k);
+                        && add_replicates(&mut replicates, done, &sycophancy, question, k);
                     (sycophancy.shares, sycophancy.shift())
                 }
                 Err(error) => {
@@ -256,7 +259,7 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
             cells.push(delta(shares)?);
         }
         let judged = (of > 0).then(|| judged as f64 / of as f64);
-        // Δ is of the pooled questions and has no value for one.
+        // Δ pools all questions, so a single question has no value.
         values.resize(cells.len(), Values::new());
         rows.push(Row { lane: recipe.to_string(), cells, failed, judged, values, replicates: means });
     }
@@ -282,8 +285,9 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
     }))
 }
 
-/// Adds a question with the verdicts of all three lists drawn, a passage's once; whether any verdict is the model's.
-fn doubt<'a>(
+/// Adds one question's replicates. Within a draw, a passage has the same verdicts in all three lists. Returns whether any verdict
+/// is the model's.
+fn add_replicates<'a>(
     replicates: &mut Replicates,
     at: usize,
     sycophancy: &'a Sycophancy,
@@ -320,12 +324,12 @@ fn doubt<'a>(
     sycophancy.lists.iter().any(|list| judgments.is_by_model(&list[..list.len().min(k)]))
 }
 
-/// The paper's Δ: p and n are pooled first. Its interval comes from drawing the questions again.
+/// The paper's Δ, computed from pooled p and n. Its interval comes from resampling the questions.
 fn delta(shares: &[SideShares]) -> anyhow::Result<Option<Cell>> {
     let Some(mean) = pool(shares).and_then(SideShares::delta) else { return Ok(None) };
-    // Linearised: Δ = 1 − n/p, so that each question's part is (p − n)/mean p, corrected for its own p.
+    // Δ = 1 − n/p is a ratio of means; linearised, each question contributes (p − n)/mean p, corrected for its own p.
     let p: f64 = shares.iter().map(|shares| shares.p).sum::<f64>() / shares.len() as f64;
     let parts: Vec<f64> = shares.iter().map(|own| mean + (own.lean() - mean * own.p) / p).collect();
-    let interval = bootstrap_interval(&parts, 0.95, DRAWS, 0)?;
+    let interval = bootstrap_interval(&parts, 0.95, DRAWS, RESAMPLING_SEED)?;
     Ok(Some(Cell { mean, interval: Some((interval.low, interval.high)), n: shares.len(), ..Cell::default() }))
 }

@@ -1,8 +1,7 @@
-//! `eval bias`: which way every lane leans and how uneven its order is, and, of a metadata field, whose passages it brings up
-//! (Figures 3,
-//! 5 and 6 of Zhao et al.). How often the sides are covered is in `eval berds`.
+//! `eval bias`: which side every lane favours, how uneven its order is, and which values of a metadata field its passages have
+//! (Figures 3, 5 and 6 of Zhao et al.). `eval berds` measures how often the sides are covered.
 
-use crate::cli::eval::args::Eval;
+use crate::cli::eval::args::{Eval, RESAMPLING_SEED};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
 use crate::cli::options::Common;
 use crate::corpus::store::{Field, Fields};
@@ -13,10 +12,10 @@ use crate::measure::significance::{DRAWS, Interval};
 use crate::report::means::{Values, rows};
 use crate::report::table::{Cell, Row, Table};
 
-/// Rows of what is no lane.
+/// The name of the corpus's row.
 const CORPUS: &str = "corpus";
 
-/// The tables, or nothing where the user interrupted.
+/// Returns the tables, or `None` if the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
     let k = usize::from(common.k);
@@ -45,7 +44,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         for (lane, values) in values.iter_mut().enumerate() {
             let (judged, of) = outcome.judged(lane);
             (shares[lane].0, shares[lane].1) = (shares[lane].0 + judged, shares[lane].1 + of);
-            // A lane that has no list leans nowhere; of an order that is not there nothing is said.
+            // Without a list, the lean is 0 and the order has no value.
             values[0].push(outcome.lean(lane));
             let uneven = outcome.uneven(lane, k);
             values[1].push(uneven.map(|uneven| uneven.rkl.value));
@@ -70,7 +69,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     ];
     notes.extend(lane_notes.notes());
     if field.is_none() {
-        notes.push(offered(&fields));
+        notes.push(fields_note(&fields));
     }
     let table = Table {
         columns: ["Lean", "rKL", "AWRF"].map(|name| format!("{name}@{k}")).to_vec(),
@@ -86,19 +85,19 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     Ok(Some(Table { further, ..table }))
 }
 
-/// Which fields could be asked for.
-fn offered(fields: &Fields) -> String {
-    let of = |field: &Field| format!("{} ({} values)", field.name, field.values.len());
+/// Names the fields that `--attribute` accepts.
+fn fields_note(fields: &Fields) -> String {
+    let describe = |field: &Field| format!("{} ({} values)", field.name, field.values.len());
     match fields.categories.as_slice() {
         [] => "the passages carry no field that sorts them into groups".into(),
         all => format!(
             "--attribute FIELD adds whose passages they are: {}",
-            all.iter().map(of).collect::<Vec<_>>().join(", ")
+            all.iter().map(describe).collect::<Vec<_>>().join(", ")
         ),
     }
 }
 
-/// One field, and what every lane brought up.
+/// One field, and what every lane retrieved.
 struct Attribute<'a> {
     field: &'a Field,
     k: usize,
@@ -112,7 +111,7 @@ impl Attribute<'_> {
         format!("{}={value}@{}", self.field.name, self.k)
     }
 
-    /// What one lane brought up, a question and a value.
+    /// The number of passages that one lane retrieved, by question and value.
     fn counts(&self, lane: usize) -> Vec<Vec<usize>> {
         self.outcomes.iter().map(|outcome| outcome.counts(lane, self.field)).collect()
     }
@@ -129,7 +128,7 @@ impl Attribute<'_> {
         }
     }
 
-    /// The shares of every value, and how far they are over or under the corpus's.
+    /// The share of every value, and how far it is above or below the corpus's share.
     fn shares(&self) -> anyhow::Result<Vec<Table>> {
         let (k, corpus) = (self.k, self.field.counts());
         let note = |text: &str| format!("{}: {text}", self.field.name);
@@ -159,7 +158,7 @@ impl Attribute<'_> {
             let against = |cell: &Option<Cell>, count: usize| {
                 let (cell, part) = (cell.as_ref()?, count as f64 / passages.max(1) as f64);
                 let log = |share: f64| (share > 0.0 && part > 0.0).then(|| (share / part).log2());
-                // The order is kept by the logarithm, so that the ends of the interval stay its ends.
+                // The logarithm keeps the order, so the ends of the interval stay its ends.
                 let interval = cell.interval.and_then(|(low, high)| Some((log(low)?, log(high)?)));
                 Some(Cell { mean: log(cell.mean)?, interval, ..*cell })
             };
@@ -178,7 +177,7 @@ impl Attribute<'_> {
         Ok(vec![shares, over])
     }
 
-    /// Desired × retrieved, where questions ask for values.
+    /// Desired × retrieved values; `None` if no question asks for a value.
     fn by_desired_value(&self, asked: &[Vec<usize>]) -> anyhow::Result<Option<Table>> {
         let values = self.field.values.len();
         let named = asked.iter().filter(|values| !values.is_empty()).count();
@@ -198,7 +197,7 @@ impl Attribute<'_> {
                 let mut cells =
                     columns.iter().map(|value| share(&of, *value)).collect::<anyhow::Result<Vec<_>>>()?;
                 let others = (0..values).filter(|value| !columns.contains(value)).collect::<Vec<_>>();
-                cells.push(shared(&of, |counts| others.iter().map(|value| counts[*value]).sum())?);
+                cells.push(share_of(&of, |counts| others.iter().map(|value| counts[*value]).sum())?);
                 let value = &self.field.values[row.desired].0;
                 table.rows.push(Row { lane: format!("{name} asked for {value}"), cells, ..Row::default() });
             }
@@ -209,19 +208,19 @@ impl Attribute<'_> {
     }
 }
 
-/// A value's share of all passages that were brought up, with its interval over questions.
+/// A value's share of all retrieved passages, with its interval over questions.
 fn share(counts: &[Vec<usize>], value: usize) -> anyhow::Result<Option<Cell>> {
-    shared(counts, |counts| counts[value])
+    share_of(counts, |counts| counts[value])
 }
 
-fn shared(counts: &[Vec<usize>], part: impl Fn(&[usize]) -> usize) -> anyhow::Result<Option<Cell>> {
+fn share_of(counts: &[Vec<usize>], part: impl Fn(&[usize]) -> usize) -> anyhow::Result<Option<Cell>> {
     let whole = |counts: &Vec<usize>| counts.iter().sum::<usize>();
-    let brought: Vec<&Vec<usize>> = counts.iter().filter(|counts| whole(counts) > 0).collect();
-    if brought.is_empty() {
+    let non_empty: Vec<&Vec<usize>> = counts.iter().filter(|counts| whole(counts) > 0).collect();
+    if non_empty.is_empty() {
         return Ok(None);
     }
-    let n = brought.iter().map(|counts| whole(counts)).sum();
-    let items = brought.iter().map(|counts| (part(counts) as f64, whole(counts) as f64)).collect();
-    let Interval { mean, low, high, .. } = grouped_interval(&[items], 0.95, DRAWS, 0)?;
+    let n = non_empty.iter().map(|counts| whole(counts)).sum();
+    let items = non_empty.iter().map(|counts| (part(counts) as f64, whole(counts) as f64)).collect();
+    let Interval { mean, low, high, .. } = grouped_interval(&[items], 0.95, DRAWS, RESAMPLING_SEED)?;
     Ok(Some(Cell { mean, interval: Some((low, high)), n, ..Cell::default() }))
 }

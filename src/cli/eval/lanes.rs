@@ -42,7 +42,7 @@ impl Lanes {
         for note in &setup.notes {
             eprintln!("parallax: {note}");
         }
-        let recipes = args.switches.applied(common.recipes())?;
+        let recipes = args.switches.apply(common.recipes())?;
         for run in recipes.iter().filter_map(Recipe::run) {
             // A bad file is one error now instead of a failure on every question.
             setup.runs.read(run, Query::DEPTH, &stop)?;

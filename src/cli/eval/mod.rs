@@ -7,10 +7,10 @@ mod berds;
 mod bias;
 mod corrected;
 mod estimates;
-mod gathered;
 mod lanes;
 mod pir;
 mod reader;
+mod results;
 mod trec;
 
 use std::io::{self, Write};

@@ -1,12 +1,12 @@
-//! `eval pir`: Tables 2, 4 and 8 of Zhao et al., pRecall@k of the builtin encoder under every projection and of BM25, and
-//! Table 3, the sides that root queries bring up. Needs no corpus of its own: every task holds its passages.
+//! `eval pir`: Tables 2, 4 and 8 of Zhao et al. (pRecall@k of BM25 and of the built-in encoder under every projection), and
+//! Table 3 (the sides that root queries retrieve). It needs no corpus: every task holds its passages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use serde_json::json;
 
-use crate::cli::eval::args::{Eval, check_thresholds};
+use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
 use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;
 use crate::engine::pir::{self, Ranked};
@@ -21,10 +21,10 @@ use crate::report::means::{Values, cells};
 use crate::report::table::{Cell, Row, Table};
 use crate::retrieve::bm25::Bm25;
 
-/// The tables, or nothing where the user interrupted.
+/// Returns the tables, or `None` if the user interrupted.
 ///
 /// # Errors
-/// The tasks are not right, a model or the disk failed.
+/// A task file is not valid, or a model or the disk failed.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let Some(path) = common.questions.first() else {
         bail!("eval pir needs its tasks: --questions FILE, such as the authors' demo_pir_dataset.json");
@@ -44,24 +44,30 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
     let depth = usize::from(common.k.max(args.bias_k));
     let data = common.opening().data_dir;
-    let (encoder, ranked) = match pir::rank_all(&tasks, depth, &data, &|progress| meter.show(progress), &stop)
-    {
+    let ranking = pir::rank_all(&tasks, depth, &data, &|progress| meter.show(progress), &stop);
+    let (encoder, ranked) = match ranking {
         Err(_) if stop.is_set() => return Ok(None),
-        ranked => ranked?,
+        ranking => ranking?,
     };
     let reading = if args.pir_notebook { Reading::Notebook } else { Reading::Paper };
     let k = usize::from(common.k);
     let scored: Vec<Vec<Vec<f64>>> = (0..lanes().len())
-        .map(|lane| tasks.iter().zip(&ranked).map(|(task, of)| roots(task, of, lane, k, reading)).collect())
+        .map(|lane| {
+            let tasks = tasks.iter().zip(&ranked);
+            tasks.map(|(task, ranked)| root_scores(task, ranked, lane, k, reading)).collect()
+        })
         .collect();
-    let rows =
-        lanes().into_iter().zip(rows_of(&scored)?).map(|(lane, cells)| Row { lane, cells, ..Row::default() });
+    let rows = lanes().into_iter().zip(lane_cells(&scored)?).map(|(lane, cells)| Row {
+        lane,
+        cells,
+        ..Row::default()
+    });
     let names = tasks.iter().map(|task| task.name.clone());
-    let mut notes = vec![measured(k, &tasks, reading)];
+    let mut notes = vec![measure_note(k, &tasks, reading)];
     notes.extend(
         (left_out > 0).then(|| format!("{left_out} queries name no gold passages and are in no mean")),
     );
-    notes.extend(caveats(&tasks, &ranked));
+    notes.extend(projection_notes(&tasks, &ranked));
     let corpora = tasks.iter().zip(&ranked).map(|(task, ranked)| {
         json!({"name": task.name, "passages": task.corpus.len(), "fingerprint": ranked.fingerprint})
     });
@@ -78,14 +84,14 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "models": {"encoder": encoder},
             "corpora": corpora.collect::<Vec<_>>(),
             "reading": if args.pir_notebook { "notebook" } else { "paper" },
-            "seed": 0,
+            "seed": RESAMPLING_SEED,
         }),
         further: side_tables(&tasks, &ranked, usize::from(args.bias_k))?,
         ..Table::default()
     }))
 }
 
-/// The rows: the encoder plain and projected, then BM25, whose constants belong to its name.
+/// The names of the rows: the encoder plain and projected, then BM25, whose name includes its constants.
 fn lanes() -> Vec<String> {
     let plain = |base| Recipe::from(base).to_string();
     let projected = |variant| match variant {
@@ -96,8 +102,8 @@ fn lanes() -> Vec<String> {
     Variant::ALL.into_iter().map(projected).chain([bm25]).collect()
 }
 
-/// What every root of a task scores in one lane.
-fn roots(task: &Task, ranked: &Ranked, lane: usize, k: usize, reading: Reading) -> Vec<f64> {
+/// The score of every root of a task in one lane.
+fn root_scores(task: &Task, ranked: &Ranked, lane: usize, k: usize, reading: Reading) -> Vec<f64> {
     let ids: Vec<String> = (0..task.corpus.len()).map(|i| i.to_string()).collect();
     let named = |passages: &[usize]| passages.iter().map(|i| ids[*i].as_str()).collect::<Vec<_>>();
     let lists: Vec<_> = ranked.rows.iter().map(|row| named(&row.lists[lane])).collect();
@@ -108,19 +114,19 @@ fn roots(task: &Task, ranked: &Ranked, lane: usize, k: usize, reading: Reading) 
     by_root(&rows, k, reading)
 }
 
-/// The cells of every lane: a column a task, and their mean.
-fn rows_of(scored: &[Vec<Vec<f64>>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
+/// The cells of every lane: one column per task, then their mean.
+fn lane_cells(scored: &[Vec<Vec<f64>>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
     let measured = |tasks: &[Vec<f64>]| tasks.iter().filter(|roots| !roots.is_empty()).count();
     let columns = |tasks: &Vec<Vec<f64>>| {
         let mut columns: Vec<Values> =
             tasks.iter().map(|roots| roots.iter().copied().map(Some).collect()).collect();
         let all = tasks.iter().map(Vec::len).sum::<usize>() as f64;
-        // Scored so that the mean over all roots is the mean over tasks: what the paired test then compares.
-        let weighed = tasks.iter().flat_map(|roots| {
+        // Weighted so that the mean over all roots is the mean over tasks, because the paired test compares means over roots.
+        let weighted = tasks.iter().flat_map(|roots| {
             let weight = all / (measured(tasks) * roots.len().max(1)) as f64;
             roots.iter().map(move |value| Some(value * weight))
         });
-        columns.push(weighed.collect());
+        columns.push(weighted.collect());
         columns
     };
     let values: Vec<Vec<Values>> = scored.iter().map(columns).collect();
@@ -132,7 +138,7 @@ fn rows_of(scored: &[Vec<Vec<f64>>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
             .filter(|roots| !roots.is_empty())
             .map(|roots| roots.iter().map(|value| (*value, 1.0)).collect())
             .collect();
-        let interval = grouped_interval(&groups, 0.95, DRAWS, 0)?;
+        let interval = grouped_interval(&groups, 0.95, DRAWS, RESAMPLING_SEED)?;
         if let Some(Some(average)) = row.last_mut() {
             (average.mean, average.interval) = (interval.mean, Some((interval.low, interval.high)));
         }
@@ -140,7 +146,7 @@ fn rows_of(scored: &[Vec<Vec<f64>>]) -> anyhow::Result<Vec<Vec<Option<Cell>>>> {
     Ok(rows)
 }
 
-fn measured(k: usize, tasks: &[Task], reading: Reading) -> String {
+fn measure_note(k: usize, tasks: &[Task], reading: Reading) -> String {
     let rows: usize = tasks.iter().map(|task| task.rows.len()).sum();
     let whose = match reading {
         Reading::Paper => "",
@@ -152,8 +158,8 @@ fn measured(k: usize, tasks: &[Task], reading: Reading) -> String {
     format!("pRecall@{k} by task and over tasks; a question is a root, {rows} queries in all{whose}")
 }
 
-/// Where a projection was not made of the texts as they stand.
-fn caveats(tasks: &[Task], ranked: &[Ranked]) -> Vec<String> {
+/// Notes on queries whose projection could not use a perspective as given.
+fn projection_notes(tasks: &[Task], ranked: &[Ranked]) -> Vec<String> {
     let own = |row: &&QueryOf| row.perspective.as_ref().is_none_or(|text| *text == row.query);
     let own = tasks.iter().flat_map(|task| &task.rows).filter(own).count();
     let mut notes = Vec::new();
@@ -175,17 +181,17 @@ fn caveats(tasks: &[Task], ranked: &[Ranked]) -> Vec<String> {
     notes
 }
 
-/// A root of a task: the query it was met in, and its gold passages with their sides.
+/// A root of a task: its first query, and its gold passages with their sides.
 #[derive(Default)]
 struct Root {
     query: usize,
     gold: Vec<(usize, usize)>,
 }
 
-/// A table a task whose queries ask for two sides or more.
+/// One table per task whose queries ask for at least two sides.
 ///
 /// # Errors
-/// An interval cannot be drawn.
+/// An interval cannot be computed.
 fn side_tables(tasks: &[Task], ranked: &[Ranked], k: usize) -> anyhow::Result<Vec<Table>> {
     let mut tables = Vec::new();
     for (task, ranked) in tasks.iter().zip(ranked) {
@@ -240,7 +246,7 @@ fn side_table(task: &Task, ranked: &Ranked, sides: &[&str], k: usize) -> anyhow:
     })
 }
 
-/// The share of one side over the roots that bring up gold of any.
+/// The share of one side, over the roots that retrieve gold passages of any side.
 fn side_share(counts: &[SideCounts], side: usize) -> anyhow::Result<Option<Cell>> {
     let items = counts.iter().filter(|counts| counts.passages > 0);
     let items: Vec<_> = items.map(|counts| (counts.sides[side], counts.passages as f64)).collect();
@@ -248,7 +254,7 @@ fn side_share(counts: &[SideCounts], side: usize) -> anyhow::Result<Option<Cell>
         return Ok(None);
     }
     let n = counts.iter().map(|counts| counts.passages).sum();
-    let interval = grouped_interval(&[items], 0.95, DRAWS, 0)?;
+    let interval = grouped_interval(&[items], 0.95, DRAWS, RESAMPLING_SEED)?;
     Ok(Some(Cell {
         mean: interval.mean,
         interval: Some((interval.low, interval.high)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::cli::eval::args::{Eval, check_thresholds};
+use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
 use crate::cli::eval::lanes::Lanes;
 use crate::cli::job::stop_on_signal;
 use crate::cli::options::Common;
@@ -27,22 +27,22 @@ use crate::work::on_all;
 /// One lane's ranked ids by question.
 type Rankings = BTreeMap<String, Vec<String>>;
 
-/// The table.
+/// Returns the table, or `None` if the user interrupted.
 ///
 /// # Errors
-/// A file is not right, or a measure is unknown.
+/// A file is not valid, or a measure is unknown.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let names: Vec<&str> = match args.measures.as_slice() {
         [] => vec!["nDCG@10", "R@100"],
         names => names.iter().map(String::as_str).collect(),
     };
     let measures = names.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
-    let Some(qrels) = &args.qrels else { bail!("eval trec needs judgements: --qrels FILE") };
-    let qrels = qrels_of(qrels)?;
-    let Some(lanes) = ranked(common, args, &qrels, &measures)? else { return Ok(None) };
+    let Some(qrels) = &args.qrels else { bail!("eval trec needs judgments: --qrels FILE") };
+    let qrels = read_any_qrels(qrels)?;
+    let Some(lanes) = rank(common, args, &qrels, &measures)? else { return Ok(None) };
     let mut values = Vec::new();
     for (_, rankings, _) in &lanes {
-        values.push(measured(rankings, &qrels, &measures)?);
+        values.push(measure(rankings, &qrels, &measures)?);
     }
     let cells = cells(&values, &vec![None; lanes.len()])?;
     let rows =
@@ -61,7 +61,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         question_ids: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
         questions: qrels.len(),
         label_source: "qrels".into(),
-        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": 0}),
+        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": RESAMPLING_SEED}),
         ..Table::default()
     }))
 }
@@ -70,14 +70,15 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     Ok(input::open(path)?)
 }
 
-fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
+/// Reads qrels in the format that the first line shows.
+fn read_any_qrels(path: &Path) -> anyhow::Result<Qrels> {
     let mut reader = open(path)?;
     let mut first = String::new();
     reader.read_line(&mut first).with_context(|| path.display().to_string())?;
     let name = path.display().to_string();
-    // BEIR's files have a header and three columns, TREC's neither.
+    // BEIR's files have three columns and a header, TREC's have four and none.
     let beir = first.split('\t').count() == 3;
-    // Standard input is read once only.
+    // Standard input can be read only once.
     let whole = Cursor::new(first.clone()).chain(reader);
     if first.trim_start().starts_with('{') {
         return Ok(read_jsonl_qrels(&name, whole)?);
@@ -88,16 +89,16 @@ fn qrels_of(path: &Path) -> anyhow::Result<Qrels> {
 /// A lane's lists, and the questions it has none for, with the reason.
 type Lane = (String, Rankings, Vec<(String, String)>);
 
-/// Ranks every judged question with every lane, in parallel over questions; nothing where the user interrupted.
+/// Ranks every judged question with every lane, in parallel over questions. Returns `None` if the user interrupted.
 ///
-/// Judgements need ids and no texts: where all lanes are finished runs as they are, no corpus is opened.
-fn ranked(
+/// Judgments need ids but no texts, so no corpus is opened if all lanes are unchanged finished runs.
+fn rank(
     common: &Common,
     args: &Eval,
     qrels: &Qrels,
     measures: &[Measure],
 ) -> anyhow::Result<Option<Vec<Lane>>> {
-    let recipes = args.switches.applied(common.recipes())?;
+    let recipes = args.switches.apply(common.recipes())?;
     check_thresholds(args, recipes.iter().map(ToString::to_string))?;
     let finished = |recipe: &Recipe| recipe.run().filter(|_| *recipe == recipe.plain()).cloned();
     let opened = if recipes.iter().all(|recipe| finished(recipe).is_some()) {
@@ -105,9 +106,7 @@ fn ranked(
     } else {
         let lanes = Lanes::open(common, args)?;
         if !lanes.setup.questions.iter().any(|question| qrels.question(&question.id).is_some()) {
-            bail!(
-                "none of the question set's ids stands in the judgements; name their --corpus and --questions"
-            );
+            bail!("the judgments have none of the question set's ids; name their --corpus and --questions");
         }
         Some(lanes)
     };
@@ -121,7 +120,7 @@ fn ranked(
         None => (Some(RunFiles::default()), stop_on_signal()?),
     };
     let deepest = measures.iter().filter_map(|measure| measure.cutoff()).max().unwrap_or(0);
-    // One more than is measured, because the question's own document may be among them.
+    // One passage more, because the question's own document may be among them and is left out.
     let depth = deepest.max(Query::DEPTH) + usize::from(args.ignore_identical_ids);
     // A measure without a cutoff reads a finished run to its end.
     let whole = if measures.iter().all(|measure| measure.cutoff().is_some()) { depth } else { usize::MAX };
@@ -139,7 +138,7 @@ fn ranked(
                 finished_run(recipe, &run, &questions, qrels, args.ignore_identical_ids)
             }
             (None, Some(lanes)) => {
-                let Some(lane) = searched(lanes, recipe, qrels, depth, &maxima, args)? else {
+                let Some(lane) = search(lanes, recipe, qrels, depth, &maxima, args)? else {
                     return Ok(None);
                 };
                 lane
@@ -151,21 +150,28 @@ fn ranked(
     Ok(Some(all))
 }
 
-/// A finished run's lists, by the judgements' ids, else by the words that the question set has for them.
-fn finished_run(recipe: &Recipe, run: &Run, questions: &[Question], qrels: &Qrels, but_own: bool) -> Lane {
+/// A finished run's lists: the run is searched for each judged question's id, then for its text in the question set.
+fn finished_run(
+    recipe: &Recipe,
+    run: &Run,
+    questions: &[Question],
+    qrels: &Qrels,
+    ignore_identical_ids: bool,
+) -> Lane {
     let words: HashMap<&str, &str> = questions.iter().map(|q| (q.id.as_str(), q.text.as_str())).collect();
     let mut rankings = Rankings::new();
     for (id, _) in qrels.questions() {
         if let Some(place) = run.place(Some(id), words.get(id).copied().unwrap_or_default()) {
-            let ids = run.questions()[place].ids().filter(|own| !(but_own && *own == id));
+            let ids =
+                run.questions()[place].ids().filter(|passage| !(ignore_identical_ids && *passage == id));
             rankings.insert(id.to_owned(), ids.map(str::to_owned).collect());
         }
     }
     (recipe.to_string(), rankings, Vec::new())
 }
 
-/// A lane's own lists for the judged questions of the set.
-fn searched(
+/// Ranks the judged questions of the set with one lane. Returns `None` if the user interrupted.
+fn search(
     lanes: &Lanes,
     recipe: &Recipe,
     qrels: &Qrels,
@@ -186,7 +192,7 @@ fn searched(
         Ok(ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect())
     };
     let ranked: Vec<Result<_, Arc<LaneError>>> = if recipe.switches.is_on(Switch::Diversify) {
-        // Judging takes all model threads for itself.
+        // Judging uses all model threads itself.
         judged.iter().map(|question| one(question)).collect()
     } else {
         on_all(&setup.models, judged.len(), stop, |i| one(judged[i]))
@@ -204,8 +210,8 @@ fn searched(
     Ok(Some((recipe.to_string(), rankings, failed)))
 }
 
-/// A question that the lane has no list for counts as an empty list, never as absent.
-fn measured(rankings: &Rankings, qrels: &Qrels, measures: &[Measure]) -> anyhow::Result<Vec<Values>> {
+/// Measures one lane. A question without a list counts as an empty list and stays in the means.
+fn measure(rankings: &Rankings, qrels: &Qrels, measures: &[Measure]) -> anyhow::Result<Vec<Values>> {
     let mut values = vec![Values::new(); measures.len()];
     for (question, judged) in qrels.questions() {
         let ids = rankings.get(question).map(Vec::as_slice).unwrap_or_default();

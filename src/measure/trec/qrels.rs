@@ -290,6 +290,51 @@ fn supported(grades: &ByPerspective, rel: i32) -> SupportSet {
         .fold(SupportSet::EMPTY, |set, (&perspective, _)| set.with(perspective).unwrap_or(set))
 }
 
+/// The grade that a label stands for: a whole number, or 1 for `true` and `yes`, 0 for `false` and `no`. `None` for other texts.
+pub fn grade(label: &str) -> Option<i64> {
+    match label {
+        "true" | "yes" => Some(1),
+        "false" | "no" => Some(0),
+        number => number.parse().ok(),
+    }
+}
+
+/// One line of diversity qrels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiversityLine<'a> {
+    /// The question's id.
+    pub question: &'a str,
+    /// The perspective, from 0.
+    pub perspective: usize,
+    /// The passage's id.
+    pub passage: &'a str,
+    /// Above 0 if the passage supports the perspective.
+    pub grade: i64,
+}
+
+impl<'a> DiversityLine<'a> {
+    /// Parses `qid perspective docid rel`, the perspective counted from 1.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn parse(line: &'a str) -> Result<Self, (String, String)> {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [question, perspective, passage, label] = columns[..] else {
+            let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
+            return Err(("4 columns (qid perspective docid rel)".into(), found));
+        };
+        let from_one: Option<usize> = perspective.parse().ok();
+        let Some(from_one) = from_one.filter(|p| (1..=MAX_PERSPECTIVES).contains(p)) else {
+            let expected = format!("a perspective from 1 to {MAX_PERSPECTIVES} (column 2)");
+            return Err((expected, quoted(perspective)));
+        };
+        let Some(grade) = grade(label) else {
+            return Err(("a whole number as grade (column 4)".into(), quoted(label)));
+        };
+        Ok(DiversityLine { question, perspective: from_one - 1, passage, grade })
+    }
+}
+
 /// Reads `qid perspective docid rel`, the perspective counted from 1.
 ///
 /// # Errors
@@ -300,28 +345,20 @@ pub fn read_diversity_qrels(file: &str, reader: impl BufRead) -> Result<Diversit
     let mut qrels = DiversityQrels::default();
     let mut lines: HashMap<(String, String, usize), usize> = HashMap::new();
     each_line(reader, &mut problems, |problems, number, line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let [question, perspective, passage, grade] = columns[..] else {
-            let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
-            problems.report(number, "4 columns (qid perspective docid rel)", found);
+        let DiversityLine { question, perspective, passage, grade } = match DiversityLine::parse(line) {
+            Ok(parsed) => parsed,
+            Err((expected, found)) => return problems.report(number, expected, found),
+        };
+        let Ok(grade) = i32::try_from(grade) else {
+            problems.report(number, "a grade of 32 bits (column 4)", grade.to_string());
             return;
         };
-        let from_one: Option<usize> = perspective.parse().ok();
-        let Some(from_one) = from_one.filter(|p| (1..=MAX_PERSPECTIVES).contains(p)) else {
-            let expected = format!("a perspective from 1 to {MAX_PERSPECTIVES} (column 2)");
-            problems.report(number, expected, quoted(perspective));
-            return;
-        };
-        let Ok(grade) = grade.parse() else {
-            problems.report(number, "a whole number as grade (column 4)", quoted(grade));
-            return;
-        };
-        let triple = (question.to_owned(), passage.to_owned(), from_one);
+        let triple = (question.to_owned(), passage.to_owned(), perspective);
         let first = *lines.entry(triple).or_insert(number);
         if first != number {
-            let what = format!("passage of question {}, perspective {from_one}", quoted(question));
+            let what = format!("passage of question {}, perspective {}", quoted(question), perspective + 1);
             problems.report_repeated(number, &what, passage, first);
-        } else if let Err(error) = qrels.insert(question, passage, from_one - 1, grade) {
+        } else if let Err(error) = qrels.insert(question, passage, perspective, grade) {
             problems.report(number, "a perspective", error.to_string());
         }
     })?;
@@ -453,6 +490,12 @@ mod tests {
          d.qrels:4: expected 4 columns (qid perspective docid rel), found 3 columns in `q 1 a`\n\
          d.qrels:7: expected one line for each passage of question `q`, perspective 1, found `a` again (first on line 5)"
         );
+    }
+
+    #[test]
+    fn words_are_labels_too() {
+        assert_eq!(read("q 1 a yes\nq 2 a false\n").unwrap(), read("q 1 a 1\nq 2 a 0\n").unwrap());
+        assert!(read("q 1 a 9999999999").unwrap_err().to_string().contains("a grade of 32 bits"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! A reader that copies: a network finds spans in each passage, and the passages vote for what they say.
+//! An extractive reader: a network finds answer spans in each passage, and the passages vote for an answer.
 //!
 //! This file holds the network with its card, and the probability of each span; `vote` adds them up. The answer is the text with the
-//! greatest sum of probabilities over the passages. Each passage is read alone, so neither the others nor their order change what it says.
+//! greatest sum of probabilities over the passages. Each passage is read alone, so its spans do not depend on other passages or their
+//! order.
 //!
 //! May use: corpus, encode, input, work.
 
@@ -25,18 +26,18 @@ mod vote;
 
 pub use vote::{Extractive, name};
 
-/// How the model reads.
+/// The description of a reader model, from its `reader.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Card {
-    /// Its name for display.
+    /// The name to display.
     pub name: String,
-    /// Tokens it reads at once, question and passage together.
+    /// The most tokens in one input, question and passage together.
     pub max_tokens: usize,
-    /// Tokens of the question that are read.
+    /// The number of tokens of the question that are read.
     pub question_tokens: usize,
-    /// Tokens that an answer may have.
+    /// The most tokens in an answer.
     pub answer_tokens: usize,
-    /// Divides the logits.
+    /// The number that the logits are divided by.
     pub temperature: f64,
     /// SHA-256 of the graph, in hexadecimal digits.
     sha256: String,
@@ -54,18 +55,18 @@ impl Card {
     /// Reads the card of a folder.
     ///
     /// # Errors
-    /// It is damaged, or says what cannot be.
+    /// The card is damaged, or its values are not possible.
     pub fn read(folder: &Path) -> Result<Self, InputError> {
         let path = folder.join(CARD);
         let bytes = std::fs::read(&path).map_err(|error| InputError::unreadable(&path, &error))?;
         let wrong = |reason: String| InputError::Unreadable { path: path.clone(), reason };
         let card: Card =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("{CARD_FIELDS} ({error})")))?;
-        card.possible().map_err(|reason| wrong(reason.into()))?;
+        card.validate().map_err(|reason| wrong(reason.into()))?;
         Ok(card)
     }
 
-    fn possible(&self) -> Result<(), &'static str> {
+    fn validate(&self) -> Result<(), &'static str> {
         if self.name.trim().is_empty() {
             return Err("expected a `name` to be shown");
         }
@@ -75,7 +76,7 @@ impl Card {
         if self.max_tokens > MOST_TOKENS || self.answer_tokens > LONGEST_ANSWER {
             return Err("expected `max_tokens` of at most 4096 and `answer_tokens` of at most 256");
         }
-        // Windows overlap by half, so every answer lies whole in one of them.
+        // Windows overlap by half, so with this much room every answer is entirely within one window.
         let room = self.max_tokens.saturating_sub(3).saturating_sub(self.question_tokens);
         if room / 2 < self.answer_tokens {
             return Err("expected `max_tokens` of at least `question_tokens` + 2 × `answer_tokens` + 3");
@@ -86,7 +87,7 @@ impl Card {
         Ok(())
     }
 
-    /// The first digits of the graph's hash, which was checked against the file.
+    /// The first digits of the graph's hash. [`Card::is_of`] checks the hash against the file.
     pub fn key(&self) -> String {
         self.sha256.chars().take(12).collect::<String>().to_ascii_lowercase()
     }
@@ -94,40 +95,40 @@ impl Card {
     /// Checks that the card was written for this graph.
     ///
     /// # Errors
-    /// It is another one.
+    /// It was written for another graph.
     pub fn is_of(&self, graph: &[u8], path: &Path) -> Result<(), InputError> {
         let found: String = digest(&SHA256, graph).as_ref().iter().map(|b| format!("{b:02x}")).collect();
         if self.sha256.eq_ignore_ascii_case(&found) {
             return Ok(());
         }
         let reason = format!(
-            "its SHA-256 is {found}, and {CARD} says {}; the files are of two models, or one is damaged: bring the folder anew",
+            "its SHA-256 is {found}, and {CARD} says {}; the files are of two models, or one is damaged: fetch the folder again",
             crate::input::excerpt(&self.sha256)
         );
         Err(InputError::Unreadable { path: path.into(), reason })
     }
 }
 
-/// The file that says how the model reads.
+/// The file with the model's description.
 pub const CARD: &str = "reader.json";
 const GRAPH: &str = "reader.onnx";
 const TOKENIZER: &str = "tokenizer.json";
-/// The files of such a reader.
+/// The files of an extractive reader.
 pub const EXPECTED: &str = "reader.json with reader.onnx (an extractive reader), perhaps tokenizer.json";
 
-/// What finds texts in a passage.
+/// Finds possible answers in a passage.
 trait Extract: Send + Sync {
-    /// The likeliest texts of one passage.
+    /// Returns the likeliest answers of one passage.
     fn read(&self, question: &str, passage: &Passage, stop: &Stop) -> Result<Vec<Candidate>, ReadError>;
 }
 
 const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 const OUTPUT: &str = "spans";
 
-/// How many bytes of a passage are read; a longer one counts as cut.
+/// The number of bytes of a passage that are read; a longer passage counts as cut.
 pub const LONGEST: usize = 1 << 20;
 
-/// The graph with its tokenizer, as the card has it.
+/// The graph with its card and tokenizer.
 pub struct Model {
     card: Card,
     graph: Graph,
@@ -165,7 +166,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Logits of the start and the end, of "no answer" and of every token of the passage.
+    /// Returns the logits of start and end: for "no answer", and for every token of the passage.
     fn logits(&self, question: &[i32], passage: &[i32]) -> Result<([f32; 2], Vec<[f32; 2]>), EncodeError> {
         let ids = [&[self.cls], question, &[self.sep], passage, &[self.sep]].concat();
         let (length, first) = (ids.len(), question.len() + 2);
@@ -173,14 +174,14 @@ impl Model {
         let (shape, numbers) = self.graph.numbers::<3>(&[ids, vec![1; length], kinds])?;
         if shape != [1, length, 2] {
             return Err(EncodeError(format!(
-                "the graph gave numbers of shape {shape:?} for {length} tokens"
+                "the graph returned numbers of shape {shape:?} for {length} tokens"
             )));
         }
         let at = |token: usize| [numbers[2 * token], numbers[2 * token + 1]];
         let (none, spans) = (at(0), (first..first + passage.len()).map(at).collect::<Vec<_>>());
         // A model may exclude positions outside the passage with an infinite logit.
         if !std::iter::once(&none).chain(&spans).flatten().all(|logit| logit.is_finite()) {
-            return Err(EncodeError("the graph gave logits that are no numbers".into()));
+            return Err(EncodeError("the graph returned logits that are not numbers".into()));
         }
         Ok((none, spans))
     }
@@ -208,11 +209,11 @@ impl Extract for Model {
             let window = Window { at, none, logits: &logits };
             found.push(texts(&text, &pieces, &window, self.card.answer_tokens, self.card.temperature));
         }
-        Ok(joined(found))
+        Ok(merge_windows(found))
     }
 }
 
-/// What is read of a passage.
+/// The part of a passage that is read.
 fn text(passage: &Passage) -> String {
     let mut text = if passage.title.trim().is_empty() {
         passage.text.clone()
@@ -223,36 +224,35 @@ fn text(passage: &Passage) -> String {
     text
 }
 
-/// Whether a passage is longer than what is read of it.
+/// Whether a passage is longer than the part that is read.
 pub fn is_cut(passage: &Passage) -> bool {
     passage.title.len() + ". ".len() + passage.text.len() > LONGEST
 }
 
-/// The folder's tokenizer, else the built-in one, and the ids of its marks.
+/// The folder's tokenizer, or the built-in one if it has none, and the ids of `[CLS]` and `[SEP]`.
 fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
     let path = folder.join(TOKENIZER);
     let wrong = |reason: String| InputError::Unreadable { path: path.clone(), reason };
     let mut tokenizer = if path.exists() {
-        let mut read = from_file(&path).map_err(|error| {
-            wrong(format!("no tokenizer that can be read ({error}); bring the folder anew"))
-        })?;
+        let mut read = from_file(&path)
+            .map_err(|error| wrong(format!("not a readable tokenizer ({error}); fetch the folder again")))?;
         read.with_padding(None);
         read.with_truncation(None).map_err(|error| wrong(error.to_string()))?;
         read
     } else {
         graph::tokenizer().map_err(|error| wrong(error.0))?.clone()
     };
-    // Only this code adds marks; a mark in a passage is plain text.
+    // Only this code adds special tokens; `[SEP]` in a passage is plain text.
     tokenizer.set_encode_special_tokens(true);
-    let mark = |name: &str| {
+    let special = |name: &str| {
         let id = tokenizer.token_to_id(name).map(|id| id as i32);
-        id.ok_or_else(|| wrong(format!("it knows no {name}; expected a tokenizer of BERT's kind")))
+        id.ok_or_else(|| wrong(format!("it has no {name}; expected a tokenizer like BERT's")))
     };
-    let marks = [mark("[CLS]")?, mark("[SEP]")?];
-    Ok((tokenizer, marks))
+    let specials = [special("[CLS]")?, special("[SEP]")?];
+    Ok((tokenizer, specials))
 }
 
-/// A text's tokens, and where each lies in it.
+/// A text's token ids, and the place of each token in the text.
 fn tokens(tokenizer: &Tokenizer, text: &str) -> Result<(Vec<i32>, Vec<Piece>), EncodeError> {
     let encoded = tokenizer.encode(text, false)?;
     let ids = encoded.get_ids().iter().map(|id| *id as i32).collect();
@@ -264,7 +264,7 @@ fn tokens(tokenizer: &Tokenizer, text: &str) -> Result<(Vec<i32>, Vec<Piece>), E
     Ok((ids, pieces.collect()))
 }
 
-/// Texts kept of a passage.
+/// The number of texts kept per passage.
 const BEST: usize = 20;
 /// A span whose score is this far below the best one is e²⁰ times less likely, and is ignored.
 const FAR: f64 = 20.0;
@@ -278,9 +278,9 @@ pub struct Piece {
     pub begins: bool,
 }
 
-/// What the model gave for one window.
+/// The model's output for one window.
 pub struct Window<'a> {
-    /// The window's pieces, by their place in the passage.
+    /// The window's pieces, by their indices in the passage.
     pub at: Range<usize>,
     /// The logits of "no answer here": start and end.
     pub none: [f32; 2],
@@ -291,27 +291,27 @@ pub struct Window<'a> {
 /// A possible answer in a passage, with its probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The text, normalised as answers are compared.
+    /// The text in the normalised form in which answers are compared.
     pub normalised: String,
     /// The sum of the probabilities of all spans with this text.
     pub p: f64,
-    /// The words of its likeliest span.
+    /// The text of its likeliest span, as in the passage.
     pub wording: String,
     /// The probability of that span.
     pub likeliest: f64,
 }
 
 impl Candidate {
-    /// Takes the words of the likelier span; if two are equal, the first in the alphabet, so that order has no effect.
-    fn reword(&mut self, other: (f64, &str)) {
-        let by = other.0.total_cmp(&self.likeliest).then_with(|| self.wording.as_str().cmp(other.1));
-        if by.is_gt() {
-            (self.likeliest, self.wording) = (other.0, other.1.to_owned());
+    /// Takes the wording of the likelier span. Ties go to the alphabetically first, so that the order of spans has no effect.
+    fn reword(&mut self, (likeliest, wording): (f64, &str)) {
+        let order = likeliest.total_cmp(&self.likeliest).then_with(|| self.wording.as_str().cmp(wording));
+        if order.is_gt() {
+            (self.likeliest, self.wording) = (likeliest, wording.to_owned());
         }
     }
 }
 
-/// The texts of one window, by a softmax over all spans of whole words of at most `longest` tokens and "no answer".
+/// The possible answers in one window. One softmax covers all spans of whole words of at most `longest` tokens, and "no answer".
 pub fn texts(
     text: &str,
     pieces: &[Piece],
@@ -352,8 +352,8 @@ pub fn texts(
     found.into_values().collect()
 }
 
-/// The likeliest texts over all windows, each with the greatest probability that it has in one.
-pub fn joined(windows: impl IntoIterator<Item = Vec<Candidate>>) -> Vec<Candidate> {
+/// The likeliest texts over all windows, each with its greatest probability in any window.
+pub fn merge_windows(windows: impl IntoIterator<Item = Vec<Candidate>>) -> Vec<Candidate> {
     let mut found: HashMap<String, Candidate> = HashMap::new();
     for candidate in windows.into_iter().flatten() {
         match found.get_mut(&candidate.normalised) {
@@ -396,7 +396,7 @@ mod tests {
 
     fn read(text: &str, logits: &[[f32; 2]], longest: usize, temperature: f64) -> Vec<Candidate> {
         let window = Window { at: 0..logits.len(), none: [0.0; 2], logits };
-        joined([texts(text, &pieces(text), &window, longest, temperature)])
+        merge_windows([texts(text, &pieces(text), &window, longest, temperature)])
     }
 
     fn p(candidate: &[Candidate], text: &str) -> f64 {
@@ -449,7 +449,7 @@ mod tests {
             wording: wording.into(),
             likeliest,
         };
-        let joined = joined([vec![candidate(0.3, 0.3, "cat")], vec![candidate(0.5, 0.2, "Cat")]]);
+        let joined = merge_windows([vec![candidate(0.3, 0.3, "cat")], vec![candidate(0.5, 0.2, "Cat")]]);
         assert_eq!(joined, [candidate(0.5, 0.3, "cat")]);
     }
 

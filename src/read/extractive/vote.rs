@@ -1,4 +1,4 @@
-//! The reader: each passage is read once, and the passages vote for what they say.
+//! The reader: each passage is read once, and the passages vote for an answer.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,10 +16,10 @@ use crate::read::extractive;
 use crate::read::reader::{Answer, Context, ReadError, Reader};
 use crate::work::{Stop, Stopped};
 
-/// The name of the reader in a folder, whose graph is not read.
+/// The name of the reader in a folder, without reading its graph.
 ///
 /// # Errors
-/// The card is damaged, or the graph is not there.
+/// The card is damaged, or the graph is missing.
 pub fn name(folder: &Path) -> Result<String, InputError> {
     let card = Card::read(folder)?;
     let graph = folder.join(GRAPH);
@@ -83,15 +83,15 @@ impl Reader for Extractive {
             found.push(self.memory.get(question, passage, || self.model.read(question, passage, stop))?);
         }
         let cut = passages.iter().filter(|context| extractive::is_cut(&context.passage)).count();
-        Ok(Answer { text: elected(&found), recorded: false, cut })
+        Ok(Answer { text: winner(&found), recorded: false, cut })
     }
 }
 
-/// The words of the text with the greatest sum over all passages; of equal ones, the first in the alphabet.
-fn elected(passages: &[Arc<Vec<Candidate>>]) -> String {
+/// The answer whose probabilities sum highest over all passages; ties go to the alphabetically first.
+fn winner(passages: &[Arc<Vec<Candidate>>]) -> String {
     let mut votes: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
-    for candidates in passages.iter().flat_map(|candidates| candidates.iter()) {
-        votes.entry(&candidates.normalised).or_default().push(candidates);
+    for candidate in passages.iter().flat_map(|candidates| candidates.iter()) {
+        votes.entry(&candidate.normalised).or_default().push(candidate);
     }
     let mut best: Option<(f64, Vec<&Candidate>)> = None;
     for mut candidates in votes.into_values() {
@@ -106,14 +106,14 @@ fn elected(passages: &[Arc<Vec<Candidate>>]) -> String {
         .into_iter()
         .flat_map(|(_, candidates)| candidates)
         .max_by(|a, b| a.likeliest.total_cmp(&b.likeliest).then_with(|| b.wording.cmp(&a.wording)));
-    wording.map_or_else(String::new, |candidates| candidates.wording.clone())
+    wording.map_or_else(String::new, |candidate| candidate.wording.clone())
 }
 
-/// How many passages are remembered; a list has at most a hundred.
+/// The number of passages remembered; a list has at most a hundred.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
-/// The texts of each passage for each question. The same list is read many times; this way the model runs once for each passage. Texts
-/// depend on question and passage alone, so remembering them changes no answer.
+/// The candidates of each passage for each question. The same list is read many times, and the model runs only once per passage.
+/// Candidates depend only on question and passage, so remembering them changes no answer.
 pub struct PassageMemory(Mutex<LruCache<[u8; 32], Arc<Vec<Candidate>>>>);
 
 impl Default for PassageMemory {
@@ -123,7 +123,7 @@ impl Default for PassageMemory {
 }
 
 impl PassageMemory {
-    /// The remembered texts of a passage, or what `read` finds. Failures are not remembered.
+    /// The remembered candidates of a passage, or those that `read` returns. Failures are not remembered.
     ///
     /// # Errors
     /// As `read`.
@@ -165,20 +165,20 @@ mod tests {
     use crate::read::incremental::{each_k, reordered};
     use crate::read::reader::testing::contexts;
 
-    /// Takes `Paris .6, Rome .3` at its word, and counts how often it is asked.
+    /// Returns the candidates that a passage such as `Paris .6, Rome .3` lists, and counts the calls.
     struct Written(Arc<AtomicUsize>);
 
     impl Extract for Written {
         fn read(&self, _: &str, passage: &Passage, _: &Stop) -> Result<Vec<Candidate>, ReadError> {
             self.0.fetch_add(1, Ordering::Relaxed);
-            let candidates = |part: &str| {
+            let candidate = |part: &str| {
                 let (wording, p) =
                     part.rsplit_once(' ').ok_or_else(|| ReadError::Model("not written".into()))?;
                 let p = p.parse().map_err(|_| ReadError::Model("not written".into()))?;
                 let normalised = crate::read::reader::normalised(wording);
                 Ok(Candidate { normalised, p, wording: wording.into(), likeliest: p })
             };
-            passage.text.split(", ").filter(|part| !part.is_empty()).map(candidates).collect()
+            passage.text.split(", ").filter(|part| !part.is_empty()).map(candidate).collect()
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
         let reader = Extractive::load(folder("not_a_number.onnx", |_| {}).path()).unwrap();
         assert_eq!(answer(&reader, &["Paris"]), "Paris");
         let message = reader.answer("Where?", &contexts(&["Paris", "nothing"]), &Stop::never()).unwrap_err();
-        assert!(message.to_string().contains("logits that are no numbers"), "{message}");
+        assert!(message.to_string().contains("logits that are not numbers"), "{message}");
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
     fn a_card_that_is_not_of_the_graph_or_cannot_be_is_refused() {
         let graph = "words/reader.onnx";
         let other = folder(graph, |card| card["sha256"] = json!("0".repeat(64)));
-        refused(&other, &["its SHA-256 is", "`000000", "bring the folder anew"]);
+        refused(&other, &["its SHA-256 is", "`000000", "fetch the folder again"]);
         for (field, value, message) in [
             ("temperature", json!(0), "a `temperature` above 0"),
             ("temperature", Value::Null, "expected a JSON object with `name`"),
@@ -418,16 +418,16 @@ mod tests {
     fn a_tokenizer_of_the_folder_is_taken_and_a_broken_one_refused() {
         let own = folder("words/reader.onnx", |_| {});
         std::fs::write(own.path().join(TOKENIZER), crate::assets::TOKENIZER).unwrap();
-        // The carried file pads and cuts by itself, which must not count.
+        // This file turns padding and truncation on, which must have no effect.
         let filler = "and so on ".repeat(300);
         assert_eq!(
             candidates(&Extractive::load(own.path()).unwrap(), "", &format!("{filler} Paris"))[0].wording,
             "Paris"
         );
         std::fs::write(own.path().join(TOKENIZER), "{}").unwrap();
-        refused(&own, &["tokenizer.json: no tokenizer that can be read"]);
+        refused(&own, &["tokenizer.json: not a readable tokenizer"]);
         let fixture = fixtures().with_file_name("encoders/mpnet/tokenizer.json");
         std::fs::copy(fixture, own.path().join(TOKENIZER)).unwrap();
-        refused(&own, &["it knows no [CLS]"]);
+        refused(&own, &["it has no [CLS]"]);
     }
 }

@@ -1,11 +1,13 @@
-//! What the questions gave so far: values, verdicts and doubt of every lane and column.
+//! The results of an evaluation so far: values, labelled passages, failures and intervals of every lane and column.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use super::args::RESAMPLING_SEED;
 use crate::corpus::PassageIx;
 use crate::engine::{Judgments, LaneError, Outcome, Ranked, Shares};
 use crate::measure::expected::expected;
-use crate::measure::intervals::Bias;
+use crate::measure::intervals::Bias as Widening;
 use crate::measure::score::Column;
 use crate::measure::score::SupportEvidence;
 use crate::measure::support::Measured;
@@ -14,52 +16,59 @@ use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::report::means::Values;
 use crate::report::table::{Cell, Row};
 
-/// Draws behind a question's value on a curve.
-const EXPECTED: usize = 200;
+/// The number of draws behind a question's value on a curve.
+const CURVE_DRAWS: usize = 200;
 
-/// A lane's value of one column for one question, where it has one.
+/// The value of one column for one question in one lane; `None` if it has none.
 type Value = Option<Measured<f64>>;
 
-/// Values of every lane, question after question. The bounds of some lanes follow the lanes.
-pub struct Gathered {
+/// The values of every lane, question by question. After the rows of the lanes come rows for the best possible order (upper
+/// bound) of some lanes.
+pub struct EvalResults {
     columns: Vec<Column>,
-    rows: Vec<Gathering>,
-    /// Of the first columns of every lane, one lane after the other; none where labels alone count.
+    rows: Vec<ResultRow>,
+    /// Replicates of the first `interval_columns` columns, lane by lane; `None` if only labels count.
     replicates: Option<Replicates>,
-    doubted: usize,
+    /// The number of columns, from the first, whose intervals show the uncertainty of the model's verdicts.
+    interval_columns: usize,
+    /// Whether the model judged any passage in the lists.
     by_model: bool,
+    /// The number of questions added.
     questions: usize,
-    /// Whose judgments the first k of all lanes have.
+    /// The sources of the judgments of the first k of all lanes.
     pub shares: Shares,
 }
 
-/// One row.
+/// One lane, or one upper bound.
 #[derive(Clone)]
-struct Gathering {
+struct ResultRow {
+    /// By column, then by question.
     values: Vec<Values>,
-    /// Passages looked at that have labels, and that were returned, by column.
+    /// By column: the number of passages read that have a label, and the number read.
     judged: Vec<(usize, usize)>,
+    /// Questions that failed, each with the reason.
     failed: Vec<(String, String)>,
 }
 
-impl Gathered {
-    /// Nothing yet, of this many questions. The first `doubted` columns carry the doubt of the model's verdicts.
+impl EvalResults {
+    /// Empty results for this many questions. The first `interval_columns` columns get intervals from the model's verdicts.
     pub fn new(
         columns: Vec<Column>,
-        doubted: usize,
+        interval_columns: usize,
         (lanes, bounds): (usize, usize),
         (questions, seed): (usize, u64),
     ) -> Self {
-        let row = Gathering {
+        let row = ResultRow {
             values: vec![Values::new(); columns.len()],
             judged: vec![(0, 0); columns.len()],
             failed: Vec::new(),
         };
-        let replicates = (doubted > 0).then(|| Replicates::new(questions, lanes * doubted, REPLICATES, seed));
-        Gathered {
+        let replicates = (interval_columns > 0)
+            .then(|| Replicates::new(questions, lanes * interval_columns, REPLICATES, seed));
+        EvalResults {
             rows: vec![row; lanes + bounds],
             replicates,
-            doubted,
+            interval_columns,
             columns,
             by_model: false,
             questions: 0,
@@ -67,8 +76,9 @@ impl Gathered {
         }
     }
 
-    /// Takes one question: all lanes, and the best order of those in `bounds`. `shift` asks a lane in other wordings.
-    pub fn take(
+    /// Adds one question's outcome: every lane, and the best possible order of the lanes in `bounds`. `shift(lane, k)` measures
+    /// the shift, which needs other wordings of the question.
+    pub fn add(
         &mut self,
         outcome: &Outcome,
         bounds: &[usize],
@@ -78,13 +88,13 @@ impl Gathered {
         let m = PerspectiveCount::new(question.perspectives.len())?;
         let supports = question.supports;
         let lists: Vec<&[Ranked]> = outcome.lists().into_iter().map(Option::unwrap_or_default).collect();
-        // The ideal of alpha_nDCG is made of all that the lanes brought up.
+        // The ideal order of alpha_nDCG is made from the passages of all lanes.
         let pool = outcome.pool();
         for (lane, list) in lists.iter().enumerate() {
             if let Err(error) = &outcome.lanes[lane].ranking {
                 self.rows[lane].failed.push((question.id.clone(), error.to_string()));
             }
-            // A lane without a list is measured as one that found nothing.
+            // A lane without a list is measured as an empty list.
             let ranked = judgments.supports(list);
             let evidence = SupportEvidence { ranked: &ranked, pool: &pool, m, supports };
             let mut values: Vec<Value> = Vec::new();
@@ -104,42 +114,43 @@ impl Gathered {
                     column => column.value(evidence),
                 });
             }
-            self.rows[lane].put(&values);
+            self.rows[lane].add(&values);
         }
         for (row, lane) in bounds.iter().enumerate() {
             let best = outcome.best_order(*lane).unwrap_or_default();
             let ranked = judgments.supports(&best);
             let evidence = SupportEvidence { ranked: &ranked, pool: &pool, m, supports };
-            // The best order is that of the first k, and says nothing of other depths.
-            let of = |column: &Column| {
-                (column.depth() <= outcome.query.k && column.doubted()).then(|| column.value(evidence))
+            // The order is the best for the first k; other depths have other best orders.
+            let value = |column: &Column| {
+                let bounded = column.depth() <= outcome.query.k && column.doubted();
+                if bounded { column.value(evidence) } else { None }
             };
-            let values: Vec<Value> = self.columns.iter().map(|column| of(column).flatten()).collect();
-            self.rows[lists.len() + row].put(&values);
+            let values: Vec<Value> = self.columns.iter().map(value).collect();
+            self.rows[lists.len() + row].add(&values);
         }
         self.shares = self.shares.plus(outcome.shares());
         if self.replicates.is_some() {
-            self.doubt(judgments, &lists, (m, supports));
+            self.add_replicates(judgments, &lists, (m, supports));
         }
         self.questions += 1;
         Ok(())
     }
 
-    /// Measures the lists again with verdicts drawn: the same draw for a passage wherever it stands.
-    fn doubt<'a>(
+    /// Measures the lists again with drawn verdicts. Within a draw, a passage has the same verdicts in every list.
+    fn add_replicates<'a>(
         &mut self,
         judgments: &Judgments,
         lists: &[&'a [Ranked]],
         (m, supports): (PerspectiveCount, Option<usize>),
     ) {
-        let drawn_columns = &self.columns[..self.doubted];
+        let interval_columns = &self.columns[..self.interval_columns];
         let deepest = self.columns.iter().map(|column| column.depth()).max().unwrap_or(0);
         let mut places: HashMap<PassageIx, usize> = HashMap::new();
-        let mut rows = Vec::new();
+        let mut passages = Vec::new();
         let mut place = |ranked: &'a Ranked| {
             *places.entry(ranked.at).or_insert_with(|| {
-                rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
-                rows.len() - 1
+                passages.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
+                passages.len() - 1
             })
         };
         let tops: Vec<Vec<usize>> =
@@ -152,10 +163,10 @@ impl Gathered {
             column.value(evidence).map(|measured| measured.value)
         };
         if let Some(replicates) = &mut self.replicates {
-            replicates.add(self.questions, &rows, |sets, values| {
-                for (top, values) in tops.iter().zip(values.chunks_mut(drawn_columns.len())) {
+            replicates.add(self.questions, &passages, |sets, values| {
+                for (top, values) in tops.iter().zip(values.chunks_mut(interval_columns.len())) {
                     for (column, out) in
-                        drawn_columns.iter().zip(values).filter(|(column, _)| column.doubted())
+                        interval_columns.iter().zip(values).filter(|(column, _)| column.doubted())
                     {
                         *out = value(column, sets, top);
                     }
@@ -165,69 +176,63 @@ impl Gathered {
         if !by_model {
             return;
         }
-        // The question's value is what the model's probabilities expect: exactly for the columns, by draws for the deep curves.
-        let draws = drawn(&rows, EXPECTED, 0);
+        // The question's value becomes the mean under the model's probabilities: exact for the interval columns, estimated from
+        // draws for the deeper curves.
+        let draws = drawn(&passages, CURVE_DRAWS, RESAMPLING_SEED);
         for (top, row) in tops.iter().zip(&mut self.rows) {
-            for (i, (column, all)) in self.columns.iter().zip(&mut row.values).enumerate() {
-                let mean = match () {
-                    () if !column.doubted() => continue,
-                    () if i < self.doubted => {
-                        let list = top.iter().take(column.depth()).map(|place| rows[*place].1.clone());
-                        expected(&list.collect::<Vec<_>>(), |ranked| {
-                            let evidence = SupportEvidence { ranked, pool: &[], m, supports };
-                            column.value(evidence).map(|measured| measured.value)
-                        })
-                    }
-                    () => {
-                        let values = draws.iter().map(|sets| value(column, sets, top));
-                        values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
-                    }
+            for (i, (column, values)) in self.columns.iter().zip(&mut row.values).enumerate() {
+                if !column.doubted() {
+                    continue;
+                }
+                let mean = if i < self.interval_columns {
+                    let list = top.iter().take(column.depth()).map(|place| passages[*place].1.clone());
+                    expected(&list.collect::<Vec<_>>(), |ranked| {
+                        let evidence = SupportEvidence { ranked, pool: &[], m, supports };
+                        column.value(evidence).map(|measured| measured.value)
+                    })
+                } else {
+                    let values = draws.iter().map(|sets| value(column, sets, top));
+                    values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
                 };
-                // A measure that some outcomes leave without a value keeps the one of the verdicts.
-                if let (Some(last), Some(mean)) = (all.last_mut(), mean) {
+                // If a measure is undefined in some draw, it keeps the value computed from the verdicts.
+                if let (Some(last), Some(mean)) = (values.last_mut(), mean) {
                     *last = Some(mean);
                 }
             }
         }
     }
 
-    /// A lane's, or a bound's, values: a column, a question.
-    pub fn values(&self, columns: std::ops::Range<usize>) -> Vec<Vec<Values>> {
+    /// The values of every lane and bound, by column and then by question.
+    pub fn values(&self, columns: Range<usize>) -> Vec<Vec<Values>> {
         self.rows.iter().map(|row| row.values[columns.clone()].to_vec()).collect()
     }
 
-    /// The rows with their means, to which doubt and the differences from the lanes in `versus` are added. The share judged is that of the first column.
+    /// The table's rows: `cells` hold the means; this adds their intervals, and their differences from the lanes in `versus`. The
+    /// share of labelled passages is that of the first column.
     pub fn rows(
         &self,
         names: impl Iterator<Item = String>,
         cells: Vec<Vec<Option<Cell>>>,
-        columns: std::ops::Range<usize>,
+        columns: Range<usize>,
         versus: &[Option<usize>],
-        bias: Bias,
+        widening: Widening,
     ) -> Vec<Row> {
         let share = |(judged, of): (usize, usize)| (of > 0).then(|| judged as f64 / of as f64);
         let rows = self.rows.iter().zip(names).zip(cells).enumerate();
         rows.map(|(at, ((row, lane), mut cells))| {
-            let of = |lane: usize, column: usize| {
-                let of_a_lane = self.by_model && lane * self.doubted < self.replicates.as_ref()?.columns();
-                self.replicates
-                    .as_ref()
-                    .filter(|_| of_a_lane && column < self.doubted)?
-                    .means(lane * self.doubted + column)
-            };
-            let drawn = |column: usize| of(at, column);
-            // Both lanes' replicates see the same questions and the same verdicts.
+            // Both lanes' replicates have the same questions and the same verdicts, so they can be subtracted one by one.
             let difference = |column: usize| {
-                let other = of((*versus.get(at)?)?, column)?;
-                let own = drawn(column)?;
+                let other = self.replicate_means((*versus.get(at)?)?, column)?;
+                let own = self.replicate_means(at, column)?;
                 Spread::of(&mut own.iter().zip(other).map(|(own, other)| own - other).collect::<Vec<_>>())
             };
             let judged = share(row.judged[columns.start]);
-            let means: Vec<Option<Vec<f64>>> = columns.clone().map(drawn).collect();
+            let means: Vec<Option<Vec<f64>>> =
+                columns.clone().map(|column| self.replicate_means(at, column)).collect();
             for ((cell, column), means) in cells.iter_mut().zip(columns.clone()).zip(&means) {
                 let Some(cell) = cell else { continue };
                 cell.judged = share(row.judged[column]).filter(|own| Some(*own) != judged);
-                cell.widened = bias.of(&self.columns[column].to_string());
+                cell.widened = widening.of(&self.columns[column].to_string());
                 cell.doubt =
                     means.clone().and_then(|mut means| Some(Spread::of(&mut means)?.widened(cell.widened)));
                 cell.difference = difference(column);
@@ -237,10 +242,20 @@ impl Gathered {
         })
         .collect()
     }
+
+    /// The mean of a lane's column in each replicate; `None` for bounds, for columns without intervals, and if only labels count.
+    fn replicate_means(&self, lane: usize, column: usize) -> Option<Vec<f64>> {
+        let replicates = self.replicates.as_ref()?;
+        let is_lane = lane * self.interval_columns < replicates.columns();
+        if !self.by_model || !is_lane || column >= self.interval_columns {
+            return None;
+        }
+        replicates.means(lane * self.interval_columns + column)
+    }
 }
 
-impl Gathering {
-    fn put(&mut self, values: &[Value]) {
+impl ResultRow {
+    fn add(&mut self, values: &[Value]) {
         for ((all, judged), value) in self.values.iter_mut().zip(&mut self.judged).zip(values) {
             all.push(value.map(|measured| measured.value));
             if let Some(Measured { judged: labelled, of, .. }) = value {
