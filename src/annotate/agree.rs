@@ -1,6 +1,6 @@
 //! Agreement between annotators and with the detector, and the queue of disagreements.
 //!
-//! Pure functions over decisions. The detector is one more annotator, whose verdict is its probability at its threshold. Must not read files.
+//! Pure functions over decisions. The detector counts as one more annotator. Must not read files.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ impl Confusion {
         self.yes_yes + self.yes_no + self.no_yes + self.no_no
     }
 
-    /// Share on which they agree; none over nothing.
+    /// The share of items on which they agree; `None` if there are no items.
     pub fn agreed(&self) -> Option<f64> {
         (self.n() > 0).then(|| (self.yes_yes + self.no_no) as f64 / self.n() as f64)
     }
@@ -50,17 +50,17 @@ impl Confusion {
 pub struct Annotator {
     /// The name, or the detector's key.
     pub name: String,
-    /// Labels given.
+    /// The number of labels.
     pub labels: usize,
-    /// Those of them that are a yes.
+    /// The number of labels that are yes.
     pub yes: usize,
     /// Labels marked for another look.
     pub flagged: usize,
-    /// Passages whose time was measured; one is looked at once for all its statements.
+    /// Passages whose time was measured. A passage is read once for all its statements.
     pub timed: usize,
-    /// Median time of those, in milliseconds.
+    /// The median time of these passages, in milliseconds.
     pub median_ms: Option<f64>,
-    /// Mean time of those, in milliseconds.
+    /// The mean time of these passages, in milliseconds.
     pub mean_ms: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ pub struct Pair {
     pub right: String,
     /// Cohen's κ.
     pub kappa: Agreement,
-    /// Over all statements.
+    /// The labels of all statements.
     pub total: Confusion,
     /// By question and statement.
     pub by_perspective: Vec<(String, String, Confusion)>,
@@ -84,27 +84,27 @@ pub struct Pair {
 pub struct Table {
     /// Items with a label.
     pub items: usize,
-    /// Everybody, people by name and the detector last.
+    /// The annotators, people by name and the detector last.
     pub annotators: Vec<Annotator>,
-    /// Every two of them that share an item.
+    /// Every two annotators that share an item.
     pub pairs: Vec<Pair>,
     /// Krippendorff's α of the people.
     pub alpha: Agreement,
-    /// The same with the detector, where it was asked.
+    /// Krippendorff's α of people and detector; `None` without a detector.
     pub alpha_with_model: Option<Agreement>,
     /// Items on which as many people say yes as no.
     pub ties: usize,
-    /// Items that at least two people labelled otherwise than each other.
+    /// Items on which at least two people disagree.
     pub disputed: usize,
-    /// Whether the detector is unclear where people are unsure, with its κ; none without a detector. The first of each pair is the
-    /// detector's *unclear*, the second that as many people say yes as no, or that one of them flagged the label.
+    /// Whether the detector is unclear on the items of which people are unsure, with κ; `None` without a detector. The first of each
+    /// pair is the detector's *unclear*; the second is that as many people say yes as no, or that one of them flagged the label.
     pub unclear: Option<(Confusion, Agreement)>,
 }
 
 /// One annotator's labels by the item's number.
 type Labels = BTreeMap<usize, bool>;
 
-/// How far the people, and the detector where there is one, agree.
+/// Measures the agreement of the people, and of the detector if there is one.
 pub fn table(items: &[Item<'_>], model: Option<&Model>) -> Table {
     let names: BTreeSet<&str> = items.iter().flat_map(|item| item.said.keys().copied()).collect();
     let mut columns: Vec<(Annotator, Labels)> = Vec::new();
@@ -210,9 +210,9 @@ pub struct Item<'a> {
     pub about: &'a Decision,
     /// The decision of each annotator, by name.
     pub said: BTreeMap<&'a str, &'a Decision>,
-    /// The probability of the detector, the statement looked at by itself.
+    /// The detector's probability for this single statement.
     pub p: Option<f32>,
-    /// What the detector says, and its probability; [`Model::says`].
+    /// The detector's verdict and its probability; see [`Model::says`].
     pub model: Option<(Option<bool>, f32)>,
 }
 
@@ -223,7 +223,7 @@ impl Item<'_> {
         (yes, self.said.len() - yes)
     }
 
-    /// Whether people are unsure of it: as many say yes as no, or one of them flagged the label.
+    /// Whether people are unsure: as many say yes as no, or one of them flagged the label.
     pub fn is_unsure(&self) -> bool {
         self.majority().is_none() || self.said.values().any(|decision| decision.flagged)
     }
@@ -235,8 +235,8 @@ impl Item<'_> {
     }
 }
 
-/// Groups decisions by question, passage and statement, in this order. Passages with the same text are the same passage, whatever their
-/// ids. Of several decisions of one annotator the latest counts.
+/// Groups decisions by question, passage and statement, in this order. Passages with the same text count as one, whatever their ids.
+/// The latest of several decisions of one annotator counts.
 pub fn items<'a>(decisions: &'a [Decision], model: Option<&Model>) -> Vec<Item<'a>> {
     let mut items: BTreeMap<(&str, &str, &str), Item> = BTreeMap::new();
     for decision in decisions {
@@ -262,8 +262,8 @@ pub fn items<'a>(decisions: &'a [Decision], model: Option<&Model>) -> Vec<Item<'
     items
 }
 
-/// The disputed items, the most evenly split first; of equally split ones, those with more labels first. The detector counts as one more
-/// annotator if there is one.
+/// The disputed items, the most evenly split first; ties go to the item with more labels. The detector counts as one more annotator if
+/// there is one.
 pub fn queue<'i, 'a>(items: &'i [Item<'a>], model: Option<&Model>) -> Vec<&'i Item<'a>> {
     let votes = |item: &Item| {
         let (mut yes, mut no) = item.votes();

@@ -1,9 +1,9 @@
-//! One line of a journal: what an annotator holds of one passage, its checksum, and the single decisions it holds.
+//! One line of a journal: all labels of an annotator on one passage, with a checksum.
 //!
 //! A line is a JSON object whose last field, `id`, is a hash of all bytes before it. The id is both name and checksum: a damaged line has no
-//! valid id, and equal entries on two machines have the same one.
+//! valid id, and equal entries on two machines have the same id.
 //!
-//! Must not know files.
+//! Must not read or write files.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::corpus::Passage;
 
 /// The version of the lines that this program writes.
 pub const VERSION: u32 = 1;
-/// What stands between an entry and its name.
+/// The bytes between an entry and its id.
 const BEFORE_ID: &str = ",\"id\":\"";
-/// Hexadecimal digits of a name.
+/// The number of hexadecimal digits of an id.
 const DIGITS: usize = 32;
 
-/// All that an annotator says of one passage under one question.
+/// Everything that an annotator recorded about one passage under one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Statements, word for word, and whether the passage supports them. A missing statement is undecided.
@@ -33,12 +33,12 @@ pub struct View {
     /// Marked for another look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flagged: bool,
-    /// Passed over for now.
+    /// Skipped for now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
 }
 
-/// An annotator's act: the view that holds from now on.
+/// An annotator's action: it sets the view of a passage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Act {
     /// The question, word for word.
@@ -49,16 +49,16 @@ pub struct Act {
     pub text: String,
     /// The whole view.
     pub view: View,
-    /// How long the passage was looked at, in milliseconds, where that was measured.
+    /// How long the passage was read, in milliseconds, if that was measured.
     pub took: Option<u64>,
 }
 
-/// A written act. It is never changed; a later entry replaces it.
+/// An action as written to a journal. It is never changed; a later entry replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The version of the line.
     v: u32,
-    /// Hash of the rest.
+    /// The hash of the rest of the line.
     #[serde(skip)]
     pub id: String,
     /// The ids of the entries it replaces, sorted.
@@ -74,10 +74,10 @@ pub struct Entry {
     pub passage: String,
     /// [`text_hash`] of the passage.
     pub text: String,
-    /// What is held of it.
+    /// The view of the passage.
     #[serde(flatten)]
     pub view: View,
-    /// How long the passage was looked at, in milliseconds, where that was measured.
+    /// How long the passage was read, in milliseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
 }
@@ -98,17 +98,17 @@ pub struct Key {
 pub enum Line {
     /// An entry.
     Entry(Box<Entry>),
-    /// A whole line of a later version of this program.
+    /// A line of a later version of this program.
     Newer,
-    /// Anything else; what was expected.
+    /// Anything else, with what was expected.
     Bad(String),
 }
 
 impl Entry {
-    /// The entry of an act, with its id.
+    /// Makes the entry of an action, with its id.
     ///
     /// # Errors
-    /// Never on texts; it is what writing JSON may say.
+    /// Those of writing JSON, which do not occur with texts.
     pub fn new(act: Act, by: &str, mut was: Vec<String>, at: u64) -> serde_json::Result<Self> {
         was.sort_unstable();
         let Act { question, passage, text, view, took } = act;
@@ -118,20 +118,20 @@ impl Entry {
         Ok(entry)
     }
 
-    /// Whose view of what this is.
+    /// The identity of its view.
     pub fn key(&self) -> Key {
         Key { by: self.by.clone(), question: self.question.clone(), passage: self.passage.clone() }
     }
 
-    /// The entry as it stands in a journal, without the line feed.
+    /// The entry's line in a journal, without the line feed.
     ///
     /// # Errors
-    /// Never on texts; it is what writing JSON may say.
+    /// Those of writing JSON, which do not occur with texts.
     pub fn line(&self) -> serde_json::Result<String> {
         Ok(format!("{}{BEFORE_ID}{}\"}}", self.body()?, self.id))
     }
 
-    /// The object without its name and its last bracket.
+    /// The JSON object without its id and its last bracket.
     fn body(&self) -> serde_json::Result<String> {
         let mut body = serde_json::to_string(self)?;
         body.pop();
@@ -151,19 +151,19 @@ impl Entry {
                 _ => Line::Bad("a journal's line: a JSON object that ends with its `id`".into()),
             };
         };
-        let right = name(body);
+        let expected = name(body);
         match version() {
-            // Checked before the version: a flipped bit turns a 1 into a 5.
-            _ if right.as_bytes() != id => {
-                return Line::Bad(format!("the id {right}, which belongs to the rest of the line"));
+            // Checked before the version, because a flipped bit may turn a 1 into a 5.
+            _ if expected.as_bytes() != id => {
+                return Line::Bad(format!("the id {expected}, which belongs to the rest of the line"));
             }
             Ok(v) if v > VERSION => return Line::Newer,
             _ => {}
         }
         match serde_json::from_slice::<Entry>(line) {
             Ok(entry) => {
-                let entry = Entry { id: right, ..entry };
-                // Otherwise another journal could not hold it under the same id.
+                let entry = Entry { id: expected, ..entry };
+                // Otherwise this program would write it with another id.
                 match entry.line() {
                     Ok(same) if same.as_bytes() == line => Line::Entry(Box::new(entry)),
                     _ => {
@@ -178,7 +178,7 @@ impl Entry {
     }
 }
 
-/// The bytes that are hashed, and the name behind them.
+/// Splits a line into the bytes that are hashed and the id.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.strip_suffix(b"\"}")?;
     let (rest, id) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
@@ -189,7 +189,7 @@ fn name(body: &[u8]) -> String {
     blake3::hash(body).to_hex()[..DIGITS].to_owned()
 }
 
-/// Hash of a passage's title and text, by which a passage with a new id is found again.
+/// The hash of a passage's title and text. It identifies a passage whose id has changed.
 pub fn text_hash(passage: &Passage) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(passage.title.len() as u64).to_le_bytes());
@@ -197,7 +197,7 @@ pub fn text_hash(passage: &Passage) -> String {
     hasher.finalize().to_hex()[..DIGITS].to_owned()
 }
 
-/// What an annotator currently says of one passage and one statement.
+/// An annotator's current label of one passage for one statement.
 ///
 /// Question and statement are identified by their exact text, so an edited statement is a new one without labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,11 +208,11 @@ pub struct Decision {
     pub question: String,
     /// The passage's id in its corpus.
     pub passage: String,
-    /// Hash of the passage's title and text, by which a renamed passage is found again.
+    /// [`text_hash`] of the passage.
     pub text: String,
     /// The statement, word for word.
     pub perspective: String,
-    /// Does the passage support the statement?
+    /// Whether the passage supports the statement.
     pub supports: bool,
     /// The words of the passage that show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,7 +225,7 @@ pub struct Decision {
     pub flagged: bool,
     /// When it was decided, in milliseconds since 1970.
     pub at: u64,
-    /// How long the passage was looked at, in milliseconds, where that was measured.
+    /// How long the passage was read, in milliseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Reads journal files, repairs damaged ones, and merges the journals of a folder.
 //!
-//! Whole lines of a damaged file count one by one; damaged ones are reported and stay in the file. Must not know what entries mean.
+//! In a damaged file, every undamaged line still counts; damaged lines are reported and stay in the file. Must not interpret entries.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,10 +12,10 @@ use super::history::History;
 use crate::input::{BadLine, InputError};
 use crate::storage::{self, Attempt, FileLock, Holder, Lines, replace};
 
-/// The file of a project that is no journal.
+/// The `.jsonl` file of a project that is not a journal.
 pub(super) const POOL: &str = "pool.jsonl";
 
-/// Why a journal can only be read.
+/// Why a journal is read-only.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReadOnly {
     /// Another process has it open for writing.
@@ -23,7 +23,7 @@ pub enum ReadOnly {
     Held {
         /// The journal.
         path: PathBuf,
-        /// Who holds it.
+        /// The process that holds it.
         holder: String,
     },
     /// Its lock cannot be taken.
@@ -35,19 +35,19 @@ pub enum ReadOnly {
         error: Arc<io::Error>,
     },
     /// It was opened by [`super::Journal::show`].
-    #[error("it was opened only to be looked at; leave it and open it again to label")]
+    #[error("it was opened for reading; leave it and open it again to label")]
     Shown,
     /// A later version of this program wrote to it.
     #[error("{} was written by a later version of parallax; it can only be read here, until this one is updated", .0.display())]
     Newer(PathBuf),
 }
 
-/// Whether a name can be an annotator's: it becomes the name of a file.
+/// Whether a name is valid for an annotator. It becomes the name of a file.
 pub fn is_name(name: &str) -> bool {
-    let signs = |c: char| matches!(c, '-' | '_' | '.');
+    let punctuation = |c: char| matches!(c, '-' | '_' | '.');
     (1..=60).contains(&name.chars().count())
-        && !name.starts_with(signs)
-        && name.chars().all(|c| c.is_alphanumeric() || signs(c))
+        && !name.starts_with(punctuation)
+        && name.chars().all(|c| c.is_alphanumeric() || punctuation(c))
         && !["pool", "project", "guidelines"].contains(&name)
 }
 
@@ -56,17 +56,17 @@ pub fn is_name(name: &str) -> bool {
 pub struct Read {
     /// The entries, in the order of the file.
     pub entries: Vec<Entry>,
-    /// Lines that are no entries. They are ignored and stay in the file.
+    /// Lines that are not entries. They are ignored and stay in the file.
     pub bad: Vec<BadLine>,
     /// Lines that a later version of this program wrote.
     pub newer: usize,
     /// Lines that repeat an earlier one.
     pub repeated: usize,
-    /// Lines whose time is earlier than that of an entry they replace. Harmless: the order is that of the ids.
+    /// Lines whose time is earlier than that of an entry they replace. This is harmless, because the ids decide the order.
     pub backwards: Vec<usize>,
     /// Replaced entries that are not in the file.
     pub missing: usize,
-    /// Bytes behind the last whole line: half a line, or what a power cut left.
+    /// Bytes after the last complete line, such as half a line after a power cut.
     pub torn: usize,
     /// Lines of a later version.
     newer_lines: Vec<Vec<u8>>,
@@ -146,7 +146,7 @@ impl Read {
     }
 }
 
-/// Replaces a damaged journal by one of its whole lines. The damaged file stays beside it, under the name returned; `None` if nothing
+/// Replaces a damaged journal by its undamaged lines. The damaged file stays in the folder, under the name returned; `None` if nothing
 /// is damaged.
 ///
 /// # Errors
@@ -178,7 +178,7 @@ pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     let old = |i: usize| PathBuf::from(format!("{}.damaged-{i}", path.display()));
     let copy = (1..).map(old).find(|place| !place.exists()).unwrap_or_else(|| old(0));
-    // The copy first, so that the disk never holds less than before.
+    // The copy is written first, so that nothing is lost if this is interrupted.
     replace(&copy, &bytes)?;
     replace(path, &clean)?;
     Ok(Some(copy))
@@ -187,7 +187,7 @@ pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
 /// The union of the journals at `paths` (files or folders), and notes on damaged lines. An empty folder is an empty history.
 ///
 /// # Errors
-/// A path does not exist, cannot be read, or is no journal.
+/// A path does not exist, cannot be read, or is not a journal.
 pub fn journals(paths: &[PathBuf]) -> Result<(History, Vec<String>), InputError> {
     let (mut history, mut notes) = (History::default(), Vec::new());
     for path in paths {

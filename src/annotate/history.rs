@@ -1,7 +1,7 @@
-//! The union of journals: which entries count now, and which act undo restores.
+//! The union of journals: the entries that count now, and the action that undo restores.
 //!
-//! Entries are ordered by the ids they replace, never by a clock, so histories of several machines merge in any order to the same result. Must
-//! not know files.
+//! Entries are ordered by the ids they replace, never by a clock, so histories of several machines merge in any order to the same result.
+//! Must not read or write files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ impl History {
         }
         for was in &entry.was {
             self.replaced.insert(was.clone());
-            // A passage whose id has changed has its earlier label under another key.
+            // If the passage's id has changed, its earlier label has another key.
             let key = self.entries.get(was).map(Entry::key);
             if let Some(heads) = key.as_ref().and_then(|key| self.heads.get_mut(key)) {
                 heads.remove(was);
@@ -92,12 +92,13 @@ impl History {
         self.heads.keys()
     }
 
-    /// The keys on which two machines of one annotator disagree; [`History::heads`] has both views. Only that annotator can decide.
+    /// The keys on which two machines of one annotator disagree; [`History::heads`] has both views. Only that annotator can decide which
+    /// one is right.
     pub fn conflicts(&self) -> Vec<&Key> {
         self.keys().filter(|key| self.view(key).is_none()).collect()
     }
 
-    /// The ids of the entries that an act of `by` replaces.
+    /// The ids of the entries that an action of `by` replaces.
     pub(super) fn heads_of(&self, act: &Act, by: &str) -> Vec<String> {
         let key = Key { by: by.into(), question: act.question.clone(), passage: act.passage.clone() };
         self.heads(&key).into_iter().map(|head| head.id.clone()).collect()
@@ -132,15 +133,15 @@ impl History {
     }
 }
 
-/// One act, and the view before it.
+/// One action, and the view before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
-    /// `None` if two views were in conflict: undo does not bring a conflict back.
+    /// `None` if two views were in conflict, because undo does not restore conflicts.
     before: Option<View>,
     after: Act,
 }
 
-/// The acts of one annotator that can be undone and redone.
+/// The actions of one annotator that can be undone and redone.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     past: Vec<Step>,
@@ -148,7 +149,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The acts of an annotator so far, of earlier runs too.
+    /// All actions of an annotator so far, including those of earlier runs.
     pub fn of(history: &History, by: &str) -> Self {
         let mut steps = Steps::default();
         for entry in history.entries().filter(|entry| entry.by == by) {
@@ -156,7 +157,7 @@ impl Steps {
             let mut before = before.filter(|was| was.key() == entry.key()).map(|was| &was.view);
             let first = before.next().cloned().unwrap_or_default();
             let settled = before.any(|other| *other != first);
-            // Undo and redo record no time taken.
+            // Entries written by undo and redo have no time taken.
             let restores = |act: &Act| {
                 act.view == entry.view && act.passage == entry.passage && act.question == entry.question
             };
@@ -171,7 +172,7 @@ impl Steps {
         steps
     }
 
-    /// Records a new act; undone acts can no longer be redone.
+    /// Records a new action. Undone actions can no longer be redone.
     pub(super) fn did(&mut self, before: Option<View>, entry: &Entry) {
         self.future.clear();
         self.push(before, entry);
@@ -188,23 +189,23 @@ impl Steps {
         self.past.push(Step { before, after });
     }
 
-    /// The act that undoes the last one.
+    /// The action that undoes the last one.
     pub(super) fn to_undo(&self) -> Option<Act> {
         let step = self.past.last()?;
         Some(Act { view: step.before.clone()?, ..step.after.clone() })
     }
 
-    /// The act that redoes the last undone one.
+    /// The action that redoes the last undone one.
     pub(super) fn to_redo(&self) -> Option<Act> {
         self.future.last().map(|step| step.after.clone())
     }
 
-    /// The last act was undone.
+    /// Records that the last action was undone.
     pub(super) fn undone(&mut self) {
         self.future.extend(self.past.pop());
     }
 
-    /// The last undone act was redone.
+    /// Records that the last undone action was redone.
     pub(super) fn redone(&mut self) {
         self.past.extend(self.future.pop());
     }

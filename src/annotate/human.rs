@@ -1,6 +1,6 @@
-//! Which labels by hand count: a pair's label is what most annotators say; a tie is none.
+//! The labels by hand that count: a pair has the label of most annotators, or none if there is a tie.
 //!
-//! A decision counts only for the text it was made on and for the exact words of its statement.
+//! A decision counts only for the text that was labelled and for the exact words of its statement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -82,7 +82,7 @@ impl Human {
         Some((yes != no).then_some(yes > no))
     }
 
-    /// The number of annotators who say yes and no. An annotator who says both, under two questions, counts for neither.
+    /// The number of annotators who say yes, and who say no. One who says both, under two questions, counts for neither.
     fn votes(&self, statement: &str, passage: &str) -> Option<(usize, usize)> {
         let mut voices: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
         for decision in self.by_passage.get(passage)?.iter().filter(|one| one.perspective == statement) {
@@ -99,7 +99,7 @@ impl Human {
         pairs.into_iter().filter(|(statement, passage)| self.supports(statement, passage).is_none()).count()
     }
 
-    /// Replaces the decisions of a key, after an act: `decisions` is `history.decisions_on(key)`.
+    /// Replaces the decisions of a key after an action; `decisions` is `history.decisions_on(key)`.
     pub fn decided(&mut self, key: &Key, decisions: Vec<Decision>) {
         let all = self.by_passage.entry(key.passage.clone()).or_default();
         all.retain(|one| one.by != key.by || one.question != key.question);

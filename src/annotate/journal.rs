@@ -1,6 +1,6 @@
 //! An annotator's journal: appended to, synced, never rewritten.
 //!
-//! An act counts once its line is on the disk. A failed write changes nothing.
+//! An action counts once its line is on the disk. A failed write changes nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use super::history::{History, Steps};
 use crate::input::InputError;
 use crate::storage::{self, Attempt, FileLock, Holder, now_ms};
 
-/// A journal was not opened, or an act not written.
+/// Why a journal was not opened, or an action was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A name that cannot be a file's.
-    #[error("an annotator's name is of letters, digits, `-`, `_` and `.`, 1 to 60 of them, and begins with none of the signs; found {}", crate::input::excerpt(.0))]
+    /// The name is not a valid file name.
+    #[error("expected an annotator's name of 1 to 60 letters, digits, `-`, `_` and `.` that begins with a letter or digit; found {}", crate::input::excerpt(.0))]
     Name(String),
     /// The journal can only be read.
     #[error(transparent)]
     ReadOnly(#[from] ReadOnly),
-    /// Writing failed. The file holds what it held before.
-    #[error("not written down: {}: {error}; make room or mend the disk and do it again", path.display())]
+    /// Writing failed. The file is unchanged.
+    #[error("not written down: {}: {error}; make room or repair the disk, then try again", path.display())]
     Unwritable {
         /// The journal.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub struct Journal {
     lock: Result<FileLock, ReadOnly>,
     /// Size and time of the file when this process last read or wrote it.
     seen: Option<(u64, Option<SystemTime>)>,
-    /// Entries that were in the file and no longer are.
+    /// Entries that were in the file but no longer are.
     lacking: Vec<String>,
     pub(super) clock: fn() -> u64,
 }
@@ -53,24 +53,24 @@ pub struct Journal {
 pub struct Opened {
     /// The journal.
     pub journal: Journal,
-    /// What the file holds. `read.damage(path)` describes the lines that were ignored.
+    /// The file's content. `read.damage(path)` describes the lines that were ignored.
     pub read: Read,
 }
 
 impl Journal {
-    /// Opens the journal `path` for the annotator `by`. The first act creates the file. The journal is read-only while another process
-    /// holds it, if the disk cannot be written, and if a later version of this program wrote it: see [`Journal::read_only`].
+    /// Opens the journal `path` for the annotator `by`. The first action creates the file. The journal is read-only while another process
+    /// holds it, if the disk cannot be written, and if a later version of this program wrote to it: see [`Journal::read_only`].
     ///
     /// # Errors
-    /// `by` is no valid file name, or the file cannot be read.
+    /// `by` is not a valid file name, or the file cannot be read.
     pub fn open(path: &Path, by: &str) -> Result<Opened, JournalError> {
         if !is_name(by) {
             return Err(JournalError::Name(by.into()));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let made = folder.map_or(Ok(()), std::fs::create_dir_all);
+        let created = folder.map_or(Ok(()), std::fs::create_dir_all);
         // Locked before the file is read, so that no other process writes in between.
-        let lock = match made
+        let lock = match created
             .and_then(|()| FileLock::try_acquire(&path.with_extension("lock"), &Holder::here(by)))
         {
             Ok(Attempt::Acquired(lock)) => Ok(lock),
@@ -83,7 +83,7 @@ impl Journal {
         Journal::with(path, by, lock)
     }
 
-    /// Opens the journal for reading: locks, creates and writes nothing.
+    /// Opens the journal for reading. It locks, creates and writes nothing.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -115,7 +115,7 @@ impl Journal {
         &self.history
     }
 
-    /// The annotator.
+    /// The annotator's name.
     pub fn by(&self) -> &str {
         &self.by
     }
@@ -130,10 +130,10 @@ impl Journal {
         self.lock.as_ref().err()
     }
 
-    /// Appends an act and waits until it is on the disk. It replaces this annotator's view of the passage, or two conflicting views.
+    /// Appends an action and waits until it is on the disk. It replaces this annotator's view of the passage, or two conflicting views.
     ///
     /// # Errors
-    /// The journal cannot be written; nothing has changed then.
+    /// The journal cannot be written; then nothing has changed.
     pub fn append(&mut self, act: Act) -> Result<Entry, JournalError> {
         let key = self.key(&act);
         let (entry, before) = self.write(act, &key)?;
@@ -141,7 +141,7 @@ impl Journal {
         Ok(entry)
     }
 
-    /// Undoes the last act that is not undone yet, of earlier runs too; `None` if there is none.
+    /// Undoes the last action that is not undone yet, also of earlier runs; `None` if there is none.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -153,7 +153,7 @@ impl Journal {
         Ok(Some(entry))
     }
 
-    /// Redoes the last undone act; `None` if there is none.
+    /// Redoes the last undone action; `None` if there is none.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -165,7 +165,7 @@ impl Journal {
         Ok(Some(entry))
     }
 
-    /// Appends an act that also replaces the view under another key: the passage has a new id.
+    /// Appends an action that also replaces the view under another key, for a passage whose id has changed.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -245,20 +245,20 @@ impl Journal {
         for entry in &read.entries {
             self.history.take(entry.clone());
         }
-        let there: std::collections::HashSet<&str> =
+        let present: std::collections::HashSet<&str> =
             read.entries.iter().map(|entry| entry.id.as_str()).collect();
-        let lacking = self.history.entries().filter(|entry| !there.contains(entry.id.as_str()));
+        let lacking = self.history.entries().filter(|entry| !present.contains(entry.id.as_str()));
         self.lacking = lacking.map(|entry| entry.id.clone()).collect();
         self.seen = state;
         Ok(Some(read))
     }
 
-    /// Appends entries, after those that were taken out of the file.
+    /// Appends entries. Entries that were removed from the file are written again before them.
     fn put(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
         let lacking = self.lacking.iter().filter_map(|id| self.history.entry(id));
         let lines: serde_json::Result<Vec<String>> = lacking.chain(entries).map(Entry::line).collect();
         let lines = lines.map_err(|error| self.failed(error.into()))?;
-        // If appending fails, the file is read again before the next act.
+        // If appending fails, the file is read again before the next action.
         self.seen = None;
         let end = self.file.append(lines).map_err(|error| self.failed(error))?;
         self.lacking.clear();
@@ -271,7 +271,7 @@ impl Journal {
     }
 }
 
-/// Length and time of a file, by which a change made by somebody else is noticed.
+/// The length and time of a file, which show whether another process changed it.
 fn state(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let about = std::fs::metadata(path).ok()?;
     Some((about.len(), about.modified().ok()))
@@ -314,7 +314,7 @@ mod tests {
         journal.append(act(8, true)).unwrap();
         journal.undo().unwrap();
         assert_eq!(said(&journal, 8), None);
-        // The restarted journal knows the earlier acts.
+        // The restarted journal has the earlier actions.
         assert!(journal.undo().unwrap().is_some());
         assert_eq!(journal.history().len(), entries + 3);
     }
@@ -396,7 +396,7 @@ mod tests {
         assert!(["anna", "Ünal", "a.b-c_1", "安娜"].into_iter().all(is_name));
     }
 
-    /// The child process of the tests below: it labels until it is killed. Run alone it does nothing.
+    /// The child process of the tests below: it labels until it is killed. Run without them, it does nothing.
     #[test]
     fn the_other_process() {
         let Some(path) = std::env::var_os("PARALLAX_TEST_JOURNAL") else { return };

@@ -1,7 +1,7 @@
 //! The questions and passages that labels are about, and a detector's probabilities for them.
 //!
-//! Matches the rows of an imported file with questions, statements and passages: by id where there is one, else by text. Must not know any
-//! file format.
+//! Matches the rows of an imported file with questions, statements and passages, by id or else by text. Must not depend on any file
+//! format.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -21,9 +21,9 @@ pub struct Row<'a> {
     pub passage: Option<&'a str>,
     /// The hash of the passage's title and text. A row with question, passage and hash is accepted without a lookup.
     pub hash: Option<&'a str>,
-    /// The passage's title, where the row has one.
+    /// The passage's title, if the row has one.
     pub title: Option<&'a str>,
-    /// The passage's text, where the row has it.
+    /// The passage's text, if the row has it.
     pub document: Option<&'a str>,
     /// The statement, word for word.
     pub perspective: &'a str,
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-/// Why the label of a row has no place here.
+/// Why the label of a row is not imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// The question set has no such question.
@@ -76,7 +76,7 @@ pub enum RowError {
     #[error("several questions have the statement `{0}`")]
     Ambiguous(String),
     /// The row's question has other statements.
-    #[error("`{statement}` is no statement of `{question}`")]
+    #[error("`{statement}` is not a statement of `{question}`")]
     OtherStatement {
         /// The statement of the row.
         statement: String,
@@ -89,10 +89,10 @@ pub enum RowError {
     /// Neither the row nor the caller names an annotator.
     #[error("the file does not say who labelled this; name the annotator with --by")]
     Annotator,
-    /// The row's question has only so many perspectives.
-    #[error("it has only {0} perspectives")]
+    /// The row's question has only this many statements.
+    #[error("it has only {0} statements")]
     NoPerspective(usize),
-    /// The label is neither of two words.
+    /// The label is not one of the two words.
     #[error("the label `{found}` is neither `{yes}` nor `{no}`")]
     Label {
         /// What the row has.
@@ -128,13 +128,13 @@ impl<'a> Material<'a> {
         Material { questions, corpus, by_text: OnceCell::new(), by_hash: OnceCell::new() }
     }
 
-    /// The question of that text or id.
+    /// The question with this text or id.
     pub fn question(&self, name: &str) -> Option<&'a Question> {
         let by = |is: fn(&Question) -> &str| self.questions.iter().find(|question| is(question) == name);
         by(|question| &question.text).or_else(|| by(|question| &question.id))
     }
 
-    /// The passage of a decision, by its text: under its id, or under another. The first lookup by text alone reads the corpus.
+    /// The passage with a decision's text, under the same id or another. The first lookup of another id reads the whole corpus.
     pub fn passage(&self, decision: &Decision) -> Option<Passage> {
         let same = |passage: &Passage| text_hash(passage) == decision.text;
         let named = self.corpus.find(&decision.passage).map(|ix| self.corpus.passage(ix));
@@ -194,7 +194,7 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// The passage of that text; of several, the one of that title. The first call reads the corpus.
+    /// The passage with this text; if there are several, the one with this title. The first call reads the whole corpus.
     fn of_text(&self, title: Option<&str>, text: &str) -> Option<PassageIx> {
         let by_text = self.by_text.get_or_init(|| {
             let mut all: HashMap<_, Vec<_>> = HashMap::new();
@@ -210,7 +210,7 @@ impl<'a> Material<'a> {
     }
 }
 
-/// Hash of a text that ignores differences in white space.
+/// The hash of a text, without regard to white space.
 fn bare(text: &str) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     for word in text.split_whitespace() {
@@ -222,30 +222,30 @@ fn bare(text: &str) -> [u8; 32] {
 /// A detector's probabilities.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
-    /// Name and hash of its weights.
+    /// The detector's key: its name, and a hash of its weights.
     pub detector: String,
-    /// From which probability on a verdict is a yes.
+    /// The lowest probability at which a verdict is yes.
     pub threshold: f32,
-    /// Hash of the passage's title and text, and the statement, to the probability.
+    /// The probabilities, by [`text_hash`] of the passage and statement.
     pub p: HashMap<(String, String), f32>,
-    /// The same, to what the decision on both statements of a question says of one: whether it is supported, or that this is unclear,
-    /// and the probability.
+    /// The verdicts of decisions on both statements of a question, by [`text_hash`] of the passage and statement: whether the statement
+    /// is supported (`None` if that is unclear), and the probability.
     pub joint: HashMap<(String, String), (Option<bool>, f32)>,
-    /// The decisions themselves: hash of the passage's title and text, and both statements.
+    /// The decisions, each with [`text_hash`] of the passage and both statements.
     pub decisions: Vec<(String, [String; 2], detect::Decision)>,
-    /// The parameters that made them; none for verdicts made elsewhere.
+    /// The parameters of the decisions; `None` for verdicts of other programs.
     pub heads: Option<Heads>,
 }
 
 impl Model {
-    /// What the detector says of a decision's passage and statement, and the probability: yes, no, or that it is unclear which side the
-    /// passage takes. `None` where it was not asked or failed.
+    /// The detector's verdict on the passage and statement of a decision, and its probability. The verdict is `None` if it is unclear
+    /// which side the passage takes. The result is `None` if the detector did not run or failed.
     pub fn says(&self, decision: &Decision) -> Option<(Option<bool>, f32)> {
         let joint = self.joint.get(&(decision.text.clone(), decision.perspective.clone()));
         joint.copied().or_else(|| self.p(decision).map(|p| (Some(p >= self.threshold), p)))
     }
 
-    /// The probability that the decision's passage supports its statement, looked at by itself, where the detector gave one.
+    /// The detector's probability for the passage and this single statement, if there is one.
     pub fn p(&self, decision: &Decision) -> Option<f32> {
         self.p.get(&(decision.text.clone(), decision.perspective.clone())).copied()
     }
@@ -282,7 +282,7 @@ mod tests {
         assert!(material.place(&good).is_ok());
         for (row, expected) in [
             (Row { question: Some("zoo"), ..good }, "no question of the set is `zoo`"),
-            (Row { perspective: "Zoos.", ..good }, "is no statement of `Should zoos be banned?`"),
+            (Row { perspective: "Zoos.", ..good }, "is not a statement of `Should zoos be banned?`"),
             (Row { question: None, perspective: "Zoos.", ..good }, "no question of the set has"),
             (Row { passage: Some("zoos-99"), ..good }, "no passage of the corpus is `zoos-99`"),
             (Row { passage: None, document: Some("x"), ..good }, "no passage of the corpus is its text"),

@@ -1,4 +1,4 @@
-//! How far the labels of a project go, and how the interval of a figure narrows with every label on a drawn question.
+//! How much of a project is labelled, and how the interval of a figure narrows with every label on a drawn question.
 
 use super::human::Human;
 use super::project::{Item, Project};
@@ -10,7 +10,7 @@ use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
 
 impl Human {
-    /// What labels by hand say of a passage; `None` until every statement has a label.
+    /// The statements that a passage supports according to labels by hand; `None` until every statement has a label.
     pub fn support(&self, question: &Question, passage: &str) -> Option<SupportSet> {
         let statements = question.perspectives.iter().enumerate();
         statements.into_iter().try_fold(SupportSet::EMPTY, |set, (i, statement)| {
@@ -20,35 +20,36 @@ impl Human {
 }
 
 impl Project {
-    /// How much of every question is labelled, over all passages of the pool; in the project's order, which is that of the draw.
+    /// How many passages of each question are labelled, over the whole pool; in the project's order, which is that of the draw.
     pub fn shares(&self, items: &[Item], human: &Human) -> Vec<Share> {
-        let of = |question: &Question| {
+        let share = |question: &Question| {
             let own = items.iter().filter(|item| item.question == question.text);
             Share::of(own.map(|item| human.support(question, &item.passage.id).is_some()))
         };
-        self.questions.iter().map(of).collect()
+        self.questions.iter().map(share).collect()
     }
 }
 
 /// How the interval of a figure narrows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Narrowing {
-    /// Questions labelled, from the beginning of the draw.
+    /// The number of labelled questions, from the beginning of the draw.
     pub labelled: usize,
-    /// Questions that the draw stands for.
+    /// The number of questions that were drawn from.
     pub of: usize,
-    /// Half of the interval's width with so many questions labelled: after every ten, and now. Empty with fewer than four.
+    /// Numbers of labelled questions, each with half the width of the interval: every ten questions, and now. Empty with fewer than
+    /// four.
     pub widths: Vec<(usize, f64)>,
-    /// What is to be expected with twenty questions more, or with all that are left.
+    /// The number of labelled questions and the expected half-width after twenty more, or after all that are left.
     pub next: Option<(usize, f64)>,
 }
 
-/// Questions more that the outlook is of.
+/// The number of further questions of the forecast.
 const MORE: usize = 20;
 
-/// The narrowing of a column for one lane of a drawn project. `pool` are all its items, `judge` is what the model expects of one; where
-/// it does not know yet, the labels stand alone. The interval is that of the mean of exactly the questions that were drawn from: its
-/// width needs nothing of those that were not drawn.
+/// The narrowing of a column for one lane of a drawn project. `pool` holds all its items; `judge` returns the model's probabilities for
+/// an item, by its index. If they are not known yet, only the labels count. The interval is that of the mean of exactly the questions that
+/// were drawn from; its width does not depend on the values of those that were not drawn.
 pub fn narrowing(
     (questions, pool, of): (&[Question], &[Item], usize),
     (lane, column, k): (&str, Column, usize),
@@ -80,15 +81,15 @@ pub fn narrowing(
     }
     let (whole, _) = labelled_prefix(&shares);
     let of = of.max(whole);
-    let made = |n: usize| corrected_mean(&units[..n], &vec![0.0; of - n], Target::These, 0.95).ok();
+    let estimate = |n: usize| corrected_mean(&units[..n], &vec![0.0; of - n], Target::These, 0.95).ok();
     let stops = (10..whole).step_by(10).chain([whole]);
     Narrowing {
         labelled: whole,
         of,
-        widths: stops.filter_map(|n| Some((n, made(n)?.half_width()))).collect(),
-        next: made(whole).filter(|made| made.labelled < made.units).map(|made| {
-            let more = MORE.min(made.units - made.labelled);
-            (made.labelled + more, made.half_width_with(more, Target::These, 0.95))
+        widths: stops.filter_map(|n| Some((n, estimate(n)?.half_width()))).collect(),
+        next: estimate(whole).filter(|now| now.labelled < now.units).map(|now| {
+            let more = MORE.min(now.units - now.labelled);
+            (now.labelled + more, now.half_width_with(more, Target::These, 0.95))
         }),
     }
 }
@@ -112,7 +113,7 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    /// A pool of two passages a question, and labels that say whether the first of them supports.
+    /// A pool of two passages per question, and labels that say whether the first supports.
     fn labelled(says: &[bool], of: usize) -> Narrowing {
         let set = questions(30);
         let item = |n: usize, rank: usize| Item {

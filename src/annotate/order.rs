@@ -1,9 +1,9 @@
-//! The order in which passages are judged, and by whom: pure functions of the pool, a seed and the model's probabilities.
+//! The order in which passages are judged, and their annotators: pure functions of the pool, a seed and the model's probabilities.
 
 use super::project::{Item, Order};
 
-/// The indices of `items` in this order. Questions keep their order, except for [`Order::Random`]. `lanes` are the recipes from left to
-/// right. `doubt` is the model's uncertainty about an item; items without one come last.
+/// Sorts `items` and returns their indices. Questions keep their order, except with [`Order::Random`]. `lanes` are the recipes from left
+/// to right. `doubt` returns the model's uncertainty about an item; items without one come last.
 pub fn queue(
     items: &[Item],
     order: Order,
@@ -46,16 +46,16 @@ pub fn queue(
     places
 }
 
-/// A model's uncertainty from 0 to 1, given its probabilities for the statements: 1 if one of them is at the threshold.
+/// A model's uncertainty from 0 to 1, from its probabilities for the statements; 1 if one of them equals the threshold.
 pub fn doubt(probabilities: &[f32], threshold: f32) -> Option<f64> {
     let (p, t) = (probabilities.iter().copied(), f64::from(threshold));
     p.map(|p| 1.0 - (f64::from(p) - t).abs()).max_by(f64::total_cmp)
 }
 
-/// Assigns every item to one annotator, and the share `overlap` to two. Every annotator gets the same number, to within two. Without
-/// annotators, everybody judges everything.
+/// Assigns every item to one annotator, and a share of `overlap` to two. The annotators' numbers of items differ by at most two. If there
+/// are no annotators, everybody judges everything.
 pub fn assign(items: &mut [Item], annotators: &[String], overlap: f64, seed: u64) {
-    // Shuffled, so that lanes and ranks do not decide who gets what.
+    // Shuffled, so that the assignment does not depend on lanes and ranks.
     let mut places: Vec<usize> = (0..items.len()).collect();
     places.sort_by_key(|i| drawn(&items[*i], seed));
     let doubled = (items.len() as f64 * overlap.clamp(0.0, 1.0)).round() as usize;

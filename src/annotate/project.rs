@@ -1,4 +1,4 @@
-//! An annotation project: which passages are labelled for which statements, by whom, and how many are done.
+//! An annotation project: the passages to label, their statements and annotators, and the progress.
 //!
 //! A project is one folder, so that it can be copied to another machine:
 //!
@@ -51,7 +51,7 @@ pub struct Project {
     pub annotators: Vec<String>,
     /// The share of passages that two annotators label.
     pub overlap: f64,
-    /// How the questions were drawn; none where all of a set are in it. They stand in the order of the draw.
+    /// How the questions were drawn; `None` if the project has all questions of a set. `questions` has the order of the draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
 }
@@ -65,7 +65,7 @@ pub enum Order {
     /// By the best rank in any lane.
     #[default]
     Pooled,
-    /// Those of which the model is least certain first.
+    /// The passages of which the model is least certain first.
     Uncertain,
     /// Shuffled with the seed.
     Random,
@@ -102,7 +102,7 @@ pub struct Item {
     pub passage: Passage,
     /// Its rank in every lane that found it.
     pub ranks: BTreeMap<String, usize>,
-    /// Its annotators; empty for everybody.
+    /// Its annotators; empty if everybody labels it.
     #[serde(rename = "to", default, skip_serializing_if = "Vec::is_empty")]
     pub annotators: Vec<String>,
 }
@@ -112,7 +112,7 @@ pub struct Item {
 pub struct Progress {
     /// Passages to label.
     pub assigned: usize,
-    /// Of these, labelled for every statement.
+    /// Passages labelled for every statement.
     pub done: usize,
     /// Skipped for now.
     pub skipped: usize,
@@ -136,7 +136,7 @@ impl Project {
     /// The default guidelines: what counts as support.
     pub const GUIDELINES: &str = include_str!("guidelines.md");
 
-    /// A project on these questions and lanes, without annotators.
+    /// Makes a project on these questions and lanes, without annotators.
     pub fn new(
         corpus: String,
         fingerprint: Fingerprint,
@@ -183,14 +183,14 @@ impl Project {
         fs::read_to_string(folder.join(GUIDELINES)).ok()
     }
 
-    /// Writes a project into a folder that holds none.
+    /// Writes a project to a folder that has none.
     ///
     /// # Errors
-    /// It holds one, or cannot be written.
+    /// The folder has a project already, or cannot be written.
     pub fn write(&self, items: &[Item], folder: &Path) -> std::io::Result<()> {
         if Project::is_in(folder) {
-            let there = "the folder already holds a project; name another one";
-            return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, there));
+            let reason = "the folder already holds a project; name another one";
+            return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason));
         }
         fs::create_dir_all(folder)?;
         let mut pool = Vec::new();
@@ -202,7 +202,7 @@ impl Project {
         if !folder.join(GUIDELINES).exists() {
             replace(&folder.join(GUIDELINES), Project::GUIDELINES.as_bytes())?;
         }
-        // Last, because it makes the folder a project.
+        // Written last, because this file makes the folder a project.
         let mut card = serde_json::to_vec_pretty(self)?;
         card.push(b'\n');
         replace(&folder.join(CARD), &card)
@@ -247,7 +247,7 @@ impl Project {
         Ok((project, items))
     }
 
-    /// The question of that text.
+    /// The question with this text.
     pub fn question(&self, text: &str) -> Option<&Question> {
         self.questions.iter().find(|question| question.text == text)
     }

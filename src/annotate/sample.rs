@@ -1,18 +1,18 @@
-//! Questions drawn at random to be labelled, so that their labels stand for all questions of the set: the draw, and the rule that what is
-//! labelled is the beginning of the draw.
+//! Questions drawn at random to be labelled, so that their labels represent all questions of the set. They must be labelled in the order
+//! of the draw.
 
 use serde::{Deserialize, Serialize};
 
 use crate::question::Question;
 
-/// The draw of a project. The project's questions stand in its order.
+/// The draw of a project. The project's questions are in the order of the draw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What it was drawn with.
+    /// The seed of the draw.
     pub seed: u64,
-    /// How many questions it was drawn from.
+    /// The number of questions it was drawn from.
     pub of: usize,
-    /// A hash of the words of these questions and their statements.
+    /// A hash of the texts of these questions and their statements.
     pub set: String,
     /// The ids of the drawn questions, in the order of the draw.
     pub draw: Vec<String>,
@@ -21,23 +21,25 @@ pub struct Sample {
 /// Why questions cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// There are not as many.
-    #[error("--sample {wanted}: expected at most {there}, as many questions as have perspectives in the set")]
-    TooMany {
-        /// How many were asked for.
-        wanted: usize,
-        /// How many there are.
-        there: usize,
-    },
-    /// Labels are tied to the words of a question.
+    /// There are fewer questions.
     #[error(
-        "two questions have the same words: \"{0}\"; leave one of them out, since a label belongs to the words of its question"
+        "--sample {wanted}: expected at most {available}, the number of questions of the set that have statements"
+    )]
+    TooMany {
+        /// The number of questions to draw.
+        wanted: usize,
+        /// The number of questions in the set.
+        available: usize,
+    },
+    /// Two questions have the same text, by which labels are stored.
+    #[error(
+        "two questions have the same text: \"{0}\"; leave one of them out, because a label belongs to the text of its question"
     )]
     SameWords(String),
 }
 
 impl Sample {
-    /// Draws without replacement. A question's place in the draw depends on the seed and its words alone: a smaller draw is the
+    /// Draws without replacement. A question's place in the draw depends only on the seed and its text, so a smaller draw is the
     /// beginning of a larger one, and the order of the file does not matter.
     ///
     /// # Errors
@@ -48,7 +50,7 @@ impl Sample {
         seed: u64,
     ) -> Result<(Self, Vec<Question>), SampleError> {
         if count > questions.len() {
-            return Err(SampleError::TooMany { wanted: count, there: questions.len() });
+            return Err(SampleError::TooMany { wanted: count, available: questions.len() });
         }
         let mut order: Vec<([u8; 32], &Question)> =
             questions.iter().map(|question| (place(question, seed), question)).collect();
@@ -89,17 +91,17 @@ fn hash(questions: &[Question]) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
-/// How many of the passages that count for a question are labelled on every statement.
+/// How many of a question's passages are labelled for every statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Labelled.
+    /// The number of labelled passages.
     pub labelled: usize,
-    /// Of so many.
+    /// The number of all passages.
     pub of: usize,
 }
 
 impl Share {
-    /// Of passages, by whether each is labelled.
+    /// Counts passages; each item says whether a passage is labelled.
     pub fn of(passages: impl IntoIterator<Item = bool>) -> Self {
         passages.into_iter().fold(Share::default(), |share, labelled| Share {
             labelled: share.labelled + usize::from(labelled),
@@ -107,7 +109,7 @@ impl Share {
         })
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn and(self, other: Share) -> Self {
         Share { labelled: self.labelled + other.labelled, of: self.of + other.of }
     }
@@ -118,17 +120,17 @@ impl Share {
     }
 }
 
-/// What breaks the order of the draw, by the place of the question in it.
+/// A question that breaks the order of the draw, by its place in the draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// Some of its passages are labelled, and some are not.
     HalfDone(usize),
-    /// It has no label, and a later one has.
+    /// The first question has no label, but the second one, later in the draw, has.
     Skipped(usize, usize),
 }
 
-/// How many questions at the beginning of the draw are labelled, and what is wrong behind them: only the beginning of a draw is
-/// itself drawn at random, whereas labels that somebody chose to make, or to leave out, are not.
+/// The number of labelled questions at the beginning of the draw, and the gap after them, if there is one. Only the beginning of a draw is
+/// a random sample; questions that somebody chose to label, or to leave out, are not.
 pub fn labelled_prefix(draw: &[Share]) -> (usize, Option<Gap>) {
     let whole = draw.iter().take_while(|share| share.is_whole()).count();
     let begun = |place: &usize| draw[*place].labelled > 0;

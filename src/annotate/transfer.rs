@@ -1,5 +1,4 @@
-//! Labels from elsewhere: imported decisions become entries of a journal, and labels follow a passage whose id has changed or a
-//! statement that was reworded.
+//! Turns imported decisions into entries of a journal, and moves labels to a passage's new id or to a statement's new wording.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,19 +6,19 @@ use super::entry::{Act, Decision, Entry, Key, View, text_hash};
 use super::history::History;
 use crate::corpus::{Corpus, PassageIx};
 
-/// The entries that add `decisions` to a history, each with its own date; none for a view that says the same already. If the statements
-/// of one passage have different notes, the view has all of them, one a line. Labels of statements that the file does not name stay.
+/// The entries that add `decisions` to a history, each with its own date. Views that would not change get no entry. If the statements of
+/// one passage have different notes, the view has all of them, one per line. Labels of statements without a decision stay.
 ///
 /// # Errors
-/// Never on texts; it is what writing JSON may say.
+/// Those of writing JSON, which do not occur with texts.
 pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<Vec<Entry>> {
     let mut views: BTreeMap<(&str, &str, &str), Vec<&Decision>> = BTreeMap::new();
     for one in decisions {
         views.entry((&one.by, &one.question, &one.passage)).or_default().push(one);
     }
-    let mut made = Vec::new();
+    let mut entries = Vec::new();
     for ((by, question, passage), mut said) in views {
-        // Of two decisions on one statement, the later counts.
+        // The later of two decisions on one statement counts.
         said.sort_by_key(|one| one.at);
         let key = Key { by: by.into(), question: question.into(), passage: passage.into() };
         let heads = history.heads(&key);
@@ -39,46 +38,46 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         if !notes.is_empty() {
             view.note = Some(notes.join("\n"));
         }
-        // Most formats have no such mark, so a missing one removes none.
+        // Most formats cannot hold this mark, so a missing mark does not remove one.
         view.flagged |= said.iter().any(|one| one.flagged);
         let Some(last) = said.last().filter(|_| view != before || heads.len() > 1) else { continue };
         let was = heads.iter().map(|head| head.id.clone()).collect();
         let took = said.iter().filter_map(|one| one.took).max();
         let act =
             Act { question: question.into(), passage: passage.into(), text: last.text.clone(), view, took };
-        made.push(Entry::new(act, by, was, last.at)?);
+        entries.push(Entry::new(act, by, was, last.at)?);
     }
-    Ok(made)
+    Ok(entries)
 }
 
-/// A name that can be a journal's: every character that a file name should not have becomes `-`.
+/// Makes a name valid for a journal: every character that a file name should not have becomes `-`.
 pub fn name_for_journal(name: &str) -> String {
     let kept = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = name.chars().take(60).map(|c| if kept(c) { c } else { '-' }).collect();
     name.trim_start_matches(['-', '_', '.']).to_owned()
 }
 
-/// Why a label cannot follow its passage.
+/// Why a label cannot be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// No passage of the corpus has its text.
     NoSuchText,
-    /// The annotator has another view of the passage that has its text now.
+    /// The annotator has a different label at the new place.
     Otherwise,
-    /// Two machines disagree; the annotator must decide first.
+    /// Two machines of the annotator disagree; the annotator must decide first.
     Conflict,
 }
 
 /// The labels that can move, and those that cannot.
 #[derive(Clone, Debug, Default)]
 pub struct Remap {
-    /// The old key, and the act that moves it to the passage of the same text.
+    /// The old key of each label, and the action that moves it.
     pub moves: Vec<(Key, Act)>,
-    /// Labels that stay without a passage.
+    /// The labels that cannot be moved.
     pub lost: Vec<(Key, Lost)>,
 }
 
-/// Looks for the text of every label whose passage the corpus does not hold, or holds with another text.
+/// Finds the new id of every labelled text that the corpus no longer has under the label's passage id.
 pub fn remap(history: &History, corpus: &Corpus) -> Remap {
     let hash = |at: PassageIx| text_hash(&corpus.passage(at));
     let mut astray = Vec::new();
@@ -95,7 +94,7 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
     }
     let mut places: HashMap<String, PassageIx> = HashMap::new();
     for at in corpus.places() {
-        // Of equal texts, the first.
+        // The first of equal texts counts.
         places.entry(hash(at)).or_insert(at);
     }
     for (key, first) in astray {
@@ -119,7 +118,7 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
     found
 }
 
-/// Moves the labels of the statement `from` to the statement `to`. Only the user can say that both mean the same.
+/// Moves the labels of the statement `from` to the statement `to`. The user must know that both mean the same.
 pub fn restate(history: &History, from: &str, to: &str) -> Remap {
     let mut found = Remap::default();
     for key in history.keys() {

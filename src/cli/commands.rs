@@ -44,7 +44,7 @@ pub enum Command {
     },
     /// Rank, judge and measure for one question, without the explorer.
     Search(Search),
-    /// Turn questions into two opposite statements, one JSON object a line. With --llm, a language model writes those that no rule makes.
+    /// Turn questions into two opposite statements, one JSON object per line. With --llm, a language model writes those that no rule makes.
     Statements(Statements),
     /// Judge pairs of passage and statement from a file.
     Detect(Detect),
@@ -89,10 +89,10 @@ pub enum Command {
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
-    let args = match parsed() {
+    let args = match parse_args() {
         Ok(args) => args,
         Err(mut error) => {
-            hide(&mut error);
+            hide_address(&mut error);
             // Help and version are answers, not errors.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
@@ -112,8 +112,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line, with what of it was typed.
-fn parsed() -> Result<Args, clap::Error> {
+/// Parses the command line, and records which options were typed.
+fn parse_args() -> Result<Args, clap::Error> {
     let matches = Args::command().try_get_matches()?;
     let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))?;
     args.common.typed = typed(&matches);
@@ -131,8 +131,8 @@ fn typed(matches: &ArgMatches) -> Vec<String> {
     below.flat_map(named).collect()
 }
 
-/// The command line is repeated where it is wrong, and the address of an engine may hold a password.
-fn hide(error: &mut clap::Error) {
+/// Hides an engine's address in an error, because clap repeats the wrong argument and the address may hold a password.
+fn hide_address(error: &mut clap::Error) {
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return };
     if let Some(kind) = Place::meant(value.trim()) {
         let shown = format!("{}…", kind.prefix());
@@ -185,9 +185,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     written.or(serialised) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// The subcommand that the first word was probably meant to be. Alone, or before a quoted argument, the word may be two edits away.
-/// Before plain words it may be one edit away (two letters swapped count as one), if the name has four letters or more and the
-/// words contain no question mark.
+/// The subcommand that the first word is probably a misspelling of. A word alone, or before a quoted argument, may be two edits away.
+/// Before plain words it may be one edit away (two swapped letters count as one), if the name has four letters or more and the words
+/// contain no question mark.
 fn meant(words: &[String]) -> Option<String> {
     let [word, rest @ ..] = words else { return None };
     let command = rest.is_empty() || rest.iter().any(|argument| argument.contains(' '));

@@ -1,5 +1,5 @@
 //! `parallax detect` judges pairs of passage and statement from a file; `parallax statements` turns questions into statements;
-//! `parallax prompts` prints what language models are asked.
+//! `parallax prompts` prints the prompts for language models.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub struct Detect {
 pub struct Statements {
     /// The questions.
     pub question: Vec<String>,
-    /// A file of questions, one a line; `-` is standard input.
+    /// A file of questions, one per line; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
@@ -59,14 +59,14 @@ pub struct Statements {
 /// Runs the command.
 ///
 /// # Errors
-/// The file is not such a table, or a detector cannot be loaded.
+/// The file is not a table of pairs, or a detector cannot be loaded.
 pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
     let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
     let opening = common.opening();
     let open =
         |choice, fitted| detector(choice, fitted, &opening).with_context(|| format!("the detector {choice}"));
-    // Both are opened before one of them begins what may take long.
+    // Both detectors are opened before one of them starts judging, which may take long.
     let choice = common.detector();
     let own = open(&choice, fitted.as_ref())?;
     let other = args.against.as_ref().map(|other| open(other, None)).transpose()?;
@@ -101,7 +101,7 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What should be known before the verdicts are read.
+/// Prints what the user should know before reading the verdicts.
 fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str>) -> io::Result<()> {
     let count = |is: fn(&Passage) -> bool| pairs.iter().filter(|pair| is(&pair.passage)).count();
     let (foreign, cut) = (count(|passage| foreign(&passage.text).is_some()), count(cut));
@@ -116,7 +116,7 @@ fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str
         notes.push(format!("pairs with a passage that seems not to be English: {foreign}; the built-in detector gives no verdict on them"));
     }
     if cut > 0 {
-        notes.push(format!("pairs with a passage of which the first 100,000 bytes alone are judged: {cut}"));
+        notes.push(format!("pairs with a passage of which only the first 100,000 bytes are judged: {cut}"));
     }
     notes.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))
 }
@@ -125,7 +125,7 @@ fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str
 fn missing(judged: &Judged) -> io::Result<usize> {
     let errors: Vec<&DetectError> =
         judged.verdicts.iter().filter_map(|verdict| verdict.as_ref().err()).collect();
-    // These fail again in the next run.
+    // These would fail again in the next run.
     let lasting =
         |error: &&&DetectError| matches!(error, DetectError::Empty(_) | DetectError::Foreign { .. });
     let failed = errors.len() - errors.iter().filter(lasting).count();
@@ -141,7 +141,7 @@ fn missing(judged: &Judged) -> io::Result<usize> {
     Ok(failed)
 }
 
-/// For a detector whose verdicts cost: asks about the first pair that has none, and prints what the others will take.
+/// For a detector whose verdicts have a cost: judges the first pair without a verdict, and prints the estimated cost and time of the others.
 fn announce(
     detector: &dyn Detector,
     cache: &Cache,
@@ -166,7 +166,7 @@ fn announce(
         "parallax: {open} of {all} pairs have no verdict yet: about {requests} requests and {tokens} tokens to read{cost}"
     )?;
     let began = Instant::now();
-    // It is asked again with the others if it failed.
+    // If it failed, it is judged again with the others.
     let judged = cache.judge(detector, &first.passage, &first.statement, &Stop::never());
     if judged.is_ok() && requests > *own {
         let each = began.elapsed().as_secs_f64() / (*own).max(1) as f64;
@@ -189,7 +189,7 @@ fn span(seconds: f64) -> String {
     }
 }
 
-/// What a million tokens cost, read and written.
+/// The price of a million tokens, read and written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     read: f64,
@@ -237,7 +237,7 @@ fn judged(
         if done.is_multiple_of(500)
             && let Ok(mut out) = progress.lock()
         {
-            // Nobody is helped by a failure to print progress.
+            // A failure to print progress does not stop the command.
             let _ = writeln!(out, "judged {done}/{}", pairs.len());
         }
         reading
@@ -256,7 +256,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     let mut columns: Option<[Option<usize>; 6]> = None;
     let mut pairs = Vec::new();
     lines(path, |_, line| {
-        // As spreadsheets write them; what is no whole quoted field is taken as it stands.
+        // Fields may be quoted, as spreadsheets write them; a field that is not entirely quoted is taken as it is.
         let plain = |field: &str| unquoted(field).unwrap_or_else(|_| field.to_owned());
         let fields: Vec<String> = line.split('\t').map(plain).collect();
         let Some([document, perspective, id, title, label, question]) = columns else {
@@ -277,7 +277,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
         let label = field(label).filter(|label| !label.trim().is_empty());
         let label = label.map(|label| truth(&label)).transpose()?;
         let passage = Passage { title: field(title).unwrap_or_default(), text, ..Passage::default() };
-        // Pairs without an id are numbered as they come, the header not among them.
+        // Pairs without an id are numbered from 1, without the header.
         let id = field(id).unwrap_or_else(|| (pairs.len() + 1).to_string());
         pairs.push(Pair { id, question: field(question), passage, statement, label });
         Ok(())
@@ -298,7 +298,7 @@ pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut write = |question: &str| -> anyhow::Result<()> {
         let mut made = question::statements(question);
-        // The model writes those that no rule makes. Without its reply, there are none, and the reason is printed.
+        // The model writes the statements that no rule makes. If it does not reply, there are none, and the reason is printed.
         if let Some(chat) = chat.as_deref().filter(|_| made.perspectives.is_empty() && !question.is_empty()) {
             match written_statements(chat, &prompts, question, &Stop::never()) {
                 Ok(written) => made = written,
@@ -337,7 +337,7 @@ pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode
 /// Lists the prompts, or prints the file of one.
 ///
 /// # Errors
-/// No built-in prompt has this name, or a file of `--prompt` holds none.
+/// No built-in prompt has this name, or a file of `--prompt` does not hold a prompt.
 pub fn prompts(common: &Common, name: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     if let Some(name) = name {

@@ -77,10 +77,10 @@ pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
     }
-    Ok(ended_by(tui::run(taken_up(start(common, question, depth())?, common), None)?))
+    Ok(ended_by(tui::run(with_history(start(common, question, depth())?, common), None)?))
 }
 
-/// Success if the user left, 128 and its number after a signal.
+/// The exit code: success if the user left, 128 plus its number after a signal.
 fn ended_by(ended: tui::Ended) -> ExitCode {
     match ended {
         tui::Ended::Quit => ExitCode::SUCCESS,
@@ -88,10 +88,10 @@ fn ended_by(ended: tui::Ended) -> ExitCode {
     }
 }
 
-/// The same, with what was asked before; where neither a question nor lanes are named, the last ones are taken up.
-fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
+/// Adds the history of queries. If neither a question nor lanes are named, the last ones are restored.
+fn with_history(mut start: tui::Start, common: &Common) -> tui::Start {
     let whole = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
-    // Where no corpus is named, what finished runs carry is one.
+    // If no corpus is named, the passages of finished runs are the corpus.
     let runs: Vec<String> = start.opening.runs.iter().map(|run| whole(&run.path)).collect();
     let runs = (!runs.is_empty()).then(|| runs.join(" "));
     let corpus = start.opening.corpus.as_ref().map(whole).or(runs).unwrap_or_else(|| "sample".into());
@@ -104,7 +104,7 @@ fn taken_up(mut start: tui::Start, common: &Common) -> tui::Start {
     tui::Start { history: Some(history), ..start }
 }
 
-/// How many colours this terminal says that it shows.
+/// The number of colours that this terminal supports, according to the environment.
 pub fn depth() -> Depth {
     let set = |name| std::env::var(name).ok();
     Depth::of_terminal(
@@ -114,10 +114,10 @@ pub fn depth() -> Depth {
     )
 }
 
-/// What the interface starts with.
+/// The initial state of the interface.
 ///
 /// # Errors
-/// Something is wrong in the configuration.
+/// The configuration is not valid.
 pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::Start, Problems> {
     let config_from = common.configuration();
     Ok(tui::Start {
@@ -137,7 +137,7 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
 /// Runs the command.
 ///
 /// # Errors
-/// The keys are not in the notation, something is wrong in the configuration, or the lanes did not settle in time.
+/// The keys are not in Vim's notation, the configuration is not valid, or the lanes did not finish in time.
 pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     let script = tui::script::parse(&args.keys)?;
     let start = start(common, &[], Depth::Millions)?;
@@ -152,13 +152,14 @@ pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
 /// Runs the command.
 ///
 /// # Errors
-/// The file is not a session or asks what nobody allowed it to, there is no terminal, or something is wrong in the configuration.
+/// The file is not a session or needs a server that the user did not name, there is no terminal, or the configuration is not valid.
 pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
     let session = match &args.file {
         Some(file) => session::read(file)?,
         None => session::tour()?,
     };
-    let common = opened_as(common, &session.head, args.file.as_deref().unwrap_or(Path::new("the tour")))?;
+    let common =
+        session_options(common, &session.head, args.file.as_deref().unwrap_or(Path::new("the tour")))?;
     let start = |depth| start(&common, std::slice::from_ref(&session.head.question), depth);
     if let Some(path) = &args.out {
         let patience = Duration::from_secs(args.timeout);
@@ -175,7 +176,7 @@ pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
     Ok(ended_by(tui::run(start(depth())?, Some((&session, args.speed)))?))
 }
 
-/// What a session says itself, by the names of the fields and of the options.
+/// The settings that a session holds itself: the names of their fields and options.
 const ITS_OWN: [(&str, &str); 6] = [
     ("corpus", "--corpus"),
     ("questions", "--questions"),
@@ -185,10 +186,10 @@ const ITS_OWN: [(&str, &str); 6] = [
     ("k", "-k"),
 ];
 
-/// The options that open what the session was recorded with. Taste stays with whoever watches: a theme that is named here holds.
+/// The options that open what the session was recorded with. A theme that the viewer names overrides the session's.
 ///
-/// The file may be anybody's: what it asks of other machines, or of a language model, whoever watches has to have typed too.
-fn opened_as(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common> {
+/// The file may come from anybody. So it may use other machines or a language model only if the viewer typed their options too.
+fn session_options(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common> {
     let wrong = anyhow::Error::msg::<String>;
     let lanes = head.lanes.iter().map(|lane| lane.parse().map_err(|error| wrong(format!("{lane}: {error}"))));
     let lanes: Vec<Recipe> = lanes.collect::<Result<_, _>>()?;
@@ -198,7 +199,7 @@ fn opened_as(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common
             "{option}: a session opens what it was recorded with; leave it out, or change the first line of the file"
         );
     }
-    allowed(common, &lanes, &detector, file)?;
+    check_servers(common, &lanes, &detector, file)?;
     let theme = head.theme.as_deref().map(|name| Look::from_str(name, false).map_err(wrong)).transpose()?;
     let free = common.theme.is_none() && !common.no_color && common.configuration().look.is_none();
     Ok(Common {
@@ -210,7 +211,7 @@ fn opened_as(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common
         perspectives: head.perspectives.clone(),
         lane: lanes,
         lanes: Vec::new(),
-        // One of the environment stands there for what its owner does, not for what a file does.
+        // A model named only in the environment is for the user's own queries, not for those of a file.
         llm: common.llm.clone().filter(|_| common.is_typed("llm")),
         llm_model: common.llm_model.clone().filter(|_| common.is_typed("llm_model")),
         k: head.k,
@@ -219,8 +220,8 @@ fn opened_as(common: &Common, head: &Head, file: &Path) -> anyhow::Result<Common
     })
 }
 
-/// Whether lanes and detector ask nobody whom whoever watches did not name; and whether those named are the session's.
-fn allowed(common: &Common, lanes: &[Recipe], detector: &Choice, file: &Path) -> anyhow::Result<()> {
+/// Checks that the viewer named every server that lanes and detector use, and that the named lanes and detector are the session's.
+fn check_servers(common: &Common, lanes: &[Recipe], detector: &Choice, file: &Path) -> anyhow::Result<()> {
     let named = common.named_recipes();
     let file = file.display();
     if let Some(other) = named.iter().find(|named| lanes.iter().all(|lane| lane.base != named.base)) {
@@ -264,7 +265,7 @@ pub enum ConfigAction {
 /// Runs the command.
 ///
 /// # Errors
-/// The system has no place for a configuration, or what is to be shown is wrong.
+/// The system has no folder for configurations, or the configuration to show is not valid.
 pub fn config(common: &Common, action: &ConfigAction) -> anyhow::Result<ExitCode> {
     let mut source = common.configuration();
     if let ConfigAction::Check { file: Some(file) } = action {
@@ -276,7 +277,7 @@ pub fn config(common: &Common, action: &ConfigAction) -> anyhow::Result<ExitCode
     let mut out = io::stdout().lock();
     match action {
         ConfigAction::Path => writeln!(out, "{}", path.display())?,
-        // An absent file is what it prints one for.
+        // If the file does not exist, the defaults are printed.
         ConfigAction::Show => {
             source.named &= path.exists();
             write!(out, "{}", source.load()?)?;

@@ -1,6 +1,6 @@
-//! What a long command needs: progress on standard error, a way to stop when a signal arrives, and a log file.
+//! The parts of a long command: progress on standard error, stopping on a signal, and a log file.
 //!
-//! A signal stops the command between two steps. What it had finished is stored, so the same command goes on from there.
+//! A signal stops the command between two steps. Finished steps are stored, so the same command resumes after them.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -22,13 +22,13 @@ use crate::cli::options::Common;
 use crate::report::Rates;
 use crate::work::{Job, Progress, Stop};
 
-/// The pause between two lines where standard error is not a terminal.
+/// The pause between two lines if standard error is not a terminal.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Shows the progress of jobs on standard error: on a terminal one line that is redrawn, otherwise a line every ten seconds.
 ///
-/// indicatif draws the line on a terminal and cuts it to the terminal's width. It prints nothing where there is none, so the
-/// lines in a log file are written here.
+/// On a terminal, indicatif draws the line and cuts it to the terminal's width. Otherwise indicatif prints nothing, so this type writes
+/// the lines.
 pub struct Meter {
     state: Mutex<State>,
     terminal: bool,
@@ -37,7 +37,7 @@ pub struct Meter {
 #[derive(Default)]
 struct State {
     rates: Rates,
-    /// When the last line was written where there is no terminal.
+    /// When the last line was written, if there is no terminal.
     written: Option<Instant>,
     /// The line that is on the terminal.
     line: Option<ProgressBar>,
@@ -69,7 +69,7 @@ impl Meter {
         let waits = matches!(progress.job, Job::Waiting { .. });
         if ended || waits || state.written.is_none_or(|written| now - written >= PAUSE) {
             state.written = Some(now);
-            // A command that cannot print its progress can still do its work.
+            // A failure to print progress does not stop the command.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
@@ -114,7 +114,7 @@ fn line() -> ProgressBar {
 /// The last signal that arrived; 0 before the first.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The exit code of a command that a signal ended, as shells have it.
+/// The exit code of a command that a signal ended, as in shells.
 pub fn exit_code(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
@@ -124,7 +124,7 @@ pub fn interrupted() -> ExitCode {
     ExitCode::from(exit_code(SIGNAL.load(Ordering::Relaxed)))
 }
 
-/// Is set when SIGINT, SIGTERM or SIGHUP arrives. A second signal ends the program at once.
+/// Returns a `Stop` that is set when SIGINT, SIGTERM or SIGHUP arrives. A second signal ends the program at once.
 ///
 /// # Errors
 /// The system refuses a signal handler.
@@ -153,7 +153,7 @@ pub fn stop_on_signal() -> io::Result<Stop> {
     Ok(stop)
 }
 
-/// Whether the program was started with a signal ignored. Only Linux says so.
+/// Whether the program was started with a signal ignored. This can be found out only on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is made from the parser: manual pages, shell completions, and the page `docs/commands.md`.
+//! Documents made from the parser: manual pages, shell completions, and the page `docs/commands.md`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Arg;
 use clap_mangen::Man;
 
-/// Prints the page of the program, or of the command that the words name.
+/// Prints the manual page of the program, or of the command with these words.
 ///
 /// # Errors
 /// There is no such command.
@@ -38,14 +38,14 @@ pub fn man(mut command: clap::Command, words: &[String]) -> anyhow::Result<ExitC
 /// # Errors
 /// Standard output cannot be written.
 pub fn completions(command: &mut clap::Command, shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
-    // clap_complete panics where it cannot write, so it writes to memory.
+    // clap_complete panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "parallax", &mut script);
     io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What stands above the commands on their page.
+/// The text above the commands on their page.
 const HEAD: &str = "\
 # Commands
 
@@ -78,7 +78,7 @@ pub fn markdown(mut command: clap::Command) -> String {
     page
 }
 
-/// A command's own section, and those of its subcommands.
+/// Adds the section of a command, and those of its subcommands.
 fn section(command: &clap::Command, above: &str, level: usize, page: &mut String) {
     let name = format!("{above} {}", command.get_name());
     let own = || command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
@@ -98,12 +98,12 @@ fn section(command: &clap::Command, above: &str, level: usize, page: &mut String
     subcommands.iter().for_each(|one| section(one, &name, level + 1, page));
 }
 
-/// A row an option: how it is typed, what it does, its default and its environment variable.
+/// A table with one row per option: how it is typed, its meaning, its default and its environment variable.
 fn table<'a>(options: impl Iterator<Item = &'a Arg>) -> String {
     let mut text = "| option | meaning | default |\n| --- | --- | --- |\n".to_owned();
     for arg in options {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        // A default that depends on other options stands in the help.
+        // A default that depends on other options is described in the help.
         let (meaning, depends) = help.split_once(" Default: ").unwrap_or((&help, ""));
         let mut meaning = meaning.to_owned();
         if !meaning.ends_with('.') {
@@ -145,7 +145,7 @@ fn shown(arg: &Arg) -> String {
     arg.to_string()
 }
 
-/// With a small first letter, unless the word is a name such as `MRecall`.
+/// The text with a lower-case first letter, unless its first word is a name such as `MRecall`.
 fn lower(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {

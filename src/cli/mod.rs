@@ -1,4 +1,4 @@
-//! The command line: parse what was typed, resolve it, run it.
+//! The command line: parses the arguments and runs the commands.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 done; 1 a check failed; 2 error; 128 + the
 //! number of the signal that interrupted the command, such as 130 for SIGINT.

@@ -1,4 +1,4 @@
-//! `parallax models`: which encoders and detectors there are, fetching one from the hub, and checking one that is there.
+//! `parallax models`: lists encoders and detectors, fetches them from the hub, and checks them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ pub enum ModelsAction {
 /// Runs the command.
 ///
 /// # Errors
-/// There is no such model, it cannot be fetched, or it is not what it should be.
+/// There is no such model, it cannot be fetched, or a check fails.
 pub fn run(common: &Common, args: &Models) -> anyhow::Result<ExitCode> {
     let models = common.opening().data_dir.join(MODELS);
     match &args.action {
@@ -132,7 +132,7 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
     if let Some(detector) = NamedDetector::find(name) {
         return get_detector(detector, models, offline);
     }
-    anyhow::ensure!(!offline, "--offline: nothing is fetched; leave it out to fetch {name}");
+    anyhow::ensure!(!offline, "--offline: models are not fetched; leave it out to fetch {name}");
     let named = named(name)?;
     let Some(named) = named.filter(|named| !named.source.repositories().is_empty()) else {
         bail!(
@@ -155,24 +155,24 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder of a repository that has been fetched.
+/// The folder of a fetched repository; `None` if it was not fetched.
 fn here(models: &Path, repository: &str) -> Option<std::path::PathBuf> {
     let source = Source::parse(&format!("hf:{repository}")).ok()?;
     Some(Named::from(source).towers(models).ok()?.queries)
 }
 
-/// A model as a recipe names it; none for the carried one.
+/// Parses the name of a model as in a recipe; `None` for the built-in one.
 fn named(name: &str) -> anyhow::Result<Option<Named>> {
     if name == "minilm" {
         return Ok(None);
     }
     match name.parse::<Recipe>()?.base {
         Base::Custom(named) => Ok(Some((*named).clone())),
-        _ => bail!("`{name}` is no encoder; see: parallax models list"),
+        _ => bail!("`{name}` is not an encoder; see: parallax models list"),
     }
 }
 
-/// A statement, a passage for it and one against it: any detector must find the first likelier to support it.
+/// A statement, a passage for it and one against it. Any detector must give the first a higher probability of support.
 const STATEMENT: &str = "Zoos should be banned.";
 const FOR: &str = "Zoos should be banned, because wild animals suffer when they are kept in cages.";
 const AGAINST: &str = "Zoos should not be banned, because they save animals that would otherwise die out.";

@@ -1,4 +1,4 @@
-//! Options that several commands share. They stand below every command, so that each command can name them.
+//! Options that several commands share.
 
 use std::path::PathBuf;
 
@@ -118,10 +118,10 @@ impl Common {
         self.typed.iter().any(|typed| typed == name)
     }
 
-    /// What the engine opens.
+    /// The options that the engine opens a setup with.
     pub fn opening(&self) -> Opening {
         let home = directories::ProjectDirs::from("", "", "parallax");
-        // A cache may be emptied to make room. Labels by hand cannot be made again, so they go elsewhere.
+        // A cache may be deleted to make room. Labels by hand cannot be made again, so they have another folder.
         let own = home.as_ref().filter(|_| self.data_dir.is_none());
         let annotations = own.map(|home| home.data_dir().join("annotate"));
         Opening {
@@ -146,16 +146,16 @@ impl Common {
         }
     }
 
-    /// Whether servers may be contacted, for a command that does nothing else.
+    /// Checks that servers may be contacted, for a command that needs one.
     ///
     /// # Errors
-    /// They may not: `--offline` was given.
+    /// `--offline` was given.
     pub fn online(&self, what: &str) -> anyhow::Result<()> {
         anyhow::ensure!(!self.offline, "--offline: {what} needs a server; leave it out");
         Ok(())
     }
 
-    /// The detector, with the classes that were named.
+    /// The detector, with the classes of `--classes`.
     pub fn detector(&self) -> Choice {
         match (self.detector.clone(), &self.classes) {
             (Choice::Custom { source, supports: None }, Some(classes)) => {
@@ -165,29 +165,29 @@ impl Common {
         }
     }
 
-    /// The option that names a reader, if one was typed.
+    /// The typed option that names a reader, if any.
     pub fn reads(&self) -> Option<&'static str> {
         let named = [("--answers", &self.answers), ("--reader", &self.reader)];
         named.into_iter().find(|(_, path)| path.is_some()).map(|(option, _)| option)
     }
 
-    /// The lanes that were named, if any.
+    /// The lanes that the user named, if any.
     pub fn named_recipes(&self) -> Vec<Recipe> {
         self.lanes.iter().chain(&self.lane).cloned().collect()
     }
 
-    /// The lanes, left to right.
+    /// The lanes, from left to right.
     pub fn recipes(&self) -> Vec<Recipe> {
         let all = self.named_recipes();
         if all.is_empty() { Recipe::defaults() } else { all }
     }
 
-    /// Which labels count; unless one was named, passage by passage the most trusted.
+    /// The labels that count. Default: the most trusted of each passage.
     pub fn source(&self) -> LabelSource {
         self.label_source.unwrap_or_default()
     }
 
-    /// Where the configuration of the explorer comes from. Options win over NO_COLOR, and that over the file.
+    /// The source of the explorer's configuration. Options override NO_COLOR, which overrides the file.
     pub fn configuration(&self) -> Source {
         let home = directories::ProjectDirs::from("", "", "parallax");
         let usual = home.map(|home| home.config_dir().join("config.toml"));
@@ -244,7 +244,7 @@ impl SwitchArgs {
     /// message.
     ///
     /// # Errors
-    /// The value of a switch is wrong, or no lane can use it.
+    /// The value of a switch is not valid, or no lane can use it.
     pub fn apply(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
         let mut wanted: Vec<(&str, String)> = Vec::new();
         wanted.extend(self.mmr.as_ref().map(|lambda| ("--mmr", format!("mmr@{lambda}"))));

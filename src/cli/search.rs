@@ -35,7 +35,7 @@ pub struct Search {
 /// Runs the command.
 ///
 /// # Errors
-/// Something could not be opened, or the question is empty.
+/// A file could not be opened, or the question is empty.
 pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let asked = args.question.join(" ");
     if asked.trim().is_empty() {

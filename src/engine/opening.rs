@@ -209,7 +209,7 @@ pub(super) fn reader(
         return Ok(Some(Arc::new(Answers::read(path)?)));
     }
     if let Some(folder) = &opening.reader {
-        return Ok(Some(Arc::new(read::Waiting::at(folder)?)));
+        return Ok(Some(Arc::new(read::LazyReader::at(folder)?)));
     }
     Ok(reading_chat(opening, model)?.map(|chat| prompted_reader(chat, prompts)))
 }

@@ -1,7 +1,7 @@
 //! Fusion-in-Decoder (Izacard & Grave, "Leveraging Passage Retrieval with Generative Models"): a T5 that encodes each passage
 //! with the question, and writes its answer from all of them at once. Their order does not matter to it.
 //!
-//! Owns the text that goes in and comes out, and the memory of encoded passages; the network is in `encode`.
+//! This module holds the input and output texts and the cache of encoded passages; the network is in `encode`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,25 +16,25 @@ use crate::encode::{EncodeError, tokens};
 use crate::input::{InputError, excerpt};
 use crate::work::{Stop, Stopped};
 
-/// The file that says what the network is.
+/// The file that describes the network.
 pub const CONFIG: &str = "config.json";
-/// The files of such a reader.
+/// The files of a Fusion-in-Decoder reader.
 pub const EXPECTED: &str =
     "config.json with tokenizer.json and model.safetensors or pytorch_model.bin (a T5 for Fusion-in-Decoder)";
 
-/// Tokens read of each passage, including the question before it.
+/// The number of tokens read of each passage, including the question before it.
 const WINDOW: usize = 200;
 /// The most tokens of an answer as `transformers` counts them: including the first (start) and the last (end).
 const LENGTH: usize = 50;
 
-/// What the configuration says.
+/// The settings in the configuration.
 struct Settings {
     config: Config,
-    /// How many tokens there are.
+    /// The number of tokens.
     vocabulary: usize,
-    /// What an answer begins with.
+    /// The token that begins an answer.
     first: u32,
-    /// What ends it.
+    /// The token that ends an answer.
     last: u32,
 }
 
@@ -59,18 +59,18 @@ impl Settings {
     }
 }
 
-/// The name of the reader in a folder, whose tokenizer and weights are not read.
+/// The name of the reader in a folder, without reading its tokenizer and weights.
 ///
 /// # Errors
-/// The configuration is damaged or of another model, or one of the others is not there.
+/// The configuration is damaged or of another model, or another file is missing.
 pub fn name(folder: &Path) -> Result<String, InputError> {
     Settings::read(folder)?;
     has_tokenizer(folder)?;
     weight_files(folder)?;
-    Ok(called(folder))
+    Ok(folder_name(folder))
 }
 
-fn called(folder: &Path) -> String {
+fn folder_name(folder: &Path) -> String {
     folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
 }
 
@@ -97,7 +97,7 @@ impl Fid {
         let tokenizer = tokenizer(folder, vocabulary)?;
         let network = Fusion::load(&config, Weights::read(folder)?)?;
         Ok(Fid {
-            name: called(folder),
+            name: folder_name(folder),
             folder: folder.into(),
             key: OnceLock::new(),
             tokenizer,
@@ -108,9 +108,9 @@ impl Fid {
         })
     }
 
-    /// The passages as the network knows them, with their places in the list: the question alone if there are none.
+    /// Encodes the passages, or only the question if there are none. Also returns their places in the list.
     ///
-    /// They are sorted, because sums of rounded numbers depend slightly on their order: the answer is then the same to the last bit for any
+    /// They are sorted, because sums of rounded numbers depend slightly on their order. So the answer is the same to the last bit for any
     /// order of the list.
     fn read(
         &self,
@@ -138,10 +138,10 @@ impl Fid {
         let beginning = tokens::beginning(input, WINDOW);
         let encoded = self.tokenizer.encode_fast(beginning, true)?;
         let cut = beginning.len() < input.len() || !encoded.get_overflowing().is_empty();
-        // A text may contain the marks as words; only those that the tokenizer adds count.
-        let set = encoded.get_ids().iter().zip(encoded.get_special_tokens_mask());
-        let own = set.filter(|(id, set)| **set == 1 || ![self.first, self.last].contains(id));
-        let ids: Vec<u32> = own.map(|(id, _)| *id).collect();
+        // A text may spell special tokens; only those that the tokenizer adds count.
+        let tokens = encoded.get_ids().iter().zip(encoded.get_special_tokens_mask());
+        let kept = tokens.filter(|(id, added)| **added == 1 || ![self.first, self.last].contains(id));
+        let ids: Vec<u32> = kept.map(|(id, _)| *id).collect();
         Ok(Read { part: self.network.encode(&ids)?, cut })
     }
 
@@ -150,7 +150,7 @@ impl Fid {
         self.network.begin(&parts)
     }
 
-    /// The answer's tokens, each the likeliest after the previous ones.
+    /// Writes the answer: each token is the likeliest after the previous ones.
     fn write(&self, read: &[Arc<Read>], stop: &Stop) -> Result<Vec<u32>, ReadError> {
         let mut writing = self.begin(read)?;
         let mut tokens = vec![self.first];
@@ -159,8 +159,8 @@ impl Fid {
                 return Err(Stopped.into());
             }
             let scores = self.network.next(&mut writing, tokens[tokens.len() - 1])?;
-            let next =
-                greatest(&scores).ok_or_else(|| EncodeError("it gave scores that are no numbers".into()))?;
+            let next = greatest(&scores)
+                .ok_or_else(|| EncodeError("it returned scores that are not numbers".into()))?;
             if next == self.last {
                 break;
             }
@@ -187,7 +187,7 @@ impl Reader for Fid {
         format!("{WINDOW} tokens a passage")
     }
 
-    /// Attention of the first token of the answer, over all heads and layers.
+    /// The attention of the answer's first token, over all heads and layers.
     fn attention(
         &self,
         question: &str,
@@ -214,13 +214,13 @@ impl Reader for Fid {
     }
 }
 
-/// What is encoded of a passage.
+/// The text of a passage that is encoded.
 fn input(question: &str, context: &Context) -> String {
     let passage = &context.passage;
     format!("question: {question} title: {} context: {}", passage.title, passage.text)
 }
 
-/// The place of the greatest score, the first if several are equal; none if a score is NaN.
+/// The index of the greatest score, the first if several are equal; `None` if a score is NaN.
 fn greatest(scores: &[f32]) -> Option<u32> {
     if scores.iter().any(|score| score.is_nan()) {
         return None;
@@ -229,16 +229,16 @@ fn greatest(scores: &[f32]) -> Option<u32> {
     best.map(|(at, _)| at as u32)
 }
 
-/// T5 comes with `spiece.model`, and checkpoints of FiD with no tokenizer at all.
+/// Checks that the folder has a `tokenizer.json`. T5 is published with `spiece.model`, and FiD's checkpoints with no tokenizer at all.
 fn has_tokenizer(folder: &Path) -> Result<(), InputError> {
     if folder.join("tokenizer.json").exists() {
         return Ok(());
     }
     let found = if folder.join("spiece.model").exists() { ", only spiece.model" } else { "" };
     let reason = format!(
-        "no tokenizer.json is in it{found}; with Python's transformers, \
-         `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` makes one, where FOLDER is the model's own or that of \
-         the T5 it was trained from, such as t5-base"
+        "it has no tokenizer.json{found}; make one with Python's transformers: \
+         `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`, with the folder of the model or of the T5 that it was \
+         trained from, such as t5-base"
     );
     Err(InputError::Unreadable { path: folder.into(), reason })
 }
@@ -257,7 +257,7 @@ fn key(folder: &Path) -> Option<String> {
     Some(hasher.finalize().to_hex()[..12].to_owned())
 }
 
-/// The limit of remembered numbers, 256 MB: about 400 passages at T5's base size.
+/// The most numbers remembered: 256 MB, about 400 passages at T5's base size.
 const REMEMBERED: usize = 64 << 20;
 
 /// An encoded passage.
@@ -268,8 +268,8 @@ pub struct Read {
     pub cut: bool,
 }
 
-/// Encoded passages by their text. The same list is read many times, with one passage more or less or in another order, so each
-/// passage is encoded once. The least recently used are dropped first.
+/// Encoded passages by their text. The same list is read many times, with one passage more or less or in another order, and each passage
+/// is encoded only once. The least recently used are dropped first.
 pub struct EncodedPassages(Mutex<(LruCache<blake3::Hash, Arc<Read>>, usize)>);
 
 impl Default for EncodedPassages {
@@ -279,18 +279,18 @@ impl Default for EncodedPassages {
 }
 
 impl EncodedPassages {
-    /// The remembered encoding of a text, or what `encode` makes now.
+    /// The remembered encoding of a text, or else that of `encode`.
     pub fn get(
         &self,
         input: &str,
         encode: impl FnOnce() -> Result<Read, EncodeError>,
     ) -> Result<Arc<Read>, EncodeError> {
-        // A passage may be long, and only its beginning is read.
+        // The key is a hash, because a passage may be long although only its beginning is read.
         let key = blake3::hash(input.as_bytes());
         if let Some(read) = self.0.lock().0.get(&key) {
             return Ok(Arc::clone(read));
         }
-        // The lock is released while encoding: a second thread may encode the same text, with the same result.
+        // The lock is released while encoding, so a second thread may encode the same text, with the same result.
         let read = Arc::new(encode()?);
         let (memory, numbers) = &mut *self.0.lock();
         let replaced = memory.put(key, Arc::clone(&read)).map_or(0, |read| read.part.numbers());
@@ -302,7 +302,7 @@ impl EncodedPassages {
         Ok(read)
     }
 
-    /// How many passages are remembered.
+    /// The number of remembered passages.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.0.lock().0.len()

@@ -1,4 +1,4 @@
-//! Question sets that bring their passages, and files of recorded answers.
+//! Question sets with passages, and files of recorded answers.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,28 +21,28 @@ pub struct Case {
     pub id: String,
     /// The question.
     pub question: String,
-    /// Its right answers; may be none.
+    /// Its right answers; may be empty.
     pub gold: Vec<String>,
     /// Its passages, ranked in the order of the file.
     pub passages: Vec<Context>,
-    /// The places, from 0, of passages that the file marks as right.
+    /// The indices of passages that the file marks as right.
     pub marked: Vec<usize>,
 }
 
 impl Case {
-    /// Whether the passage at a place holds a gold answer, both normalised, as whole words.
+    /// Whether the passage at an index holds a gold answer as whole words, both normalised.
     pub fn holds_gold(&self, at: usize) -> bool {
         self.passages.get(at).is_some_and(|context| holds(&context.passage, &self.gold))
     }
 
-    /// The place of the gold passage: the first one that is marked, else the first that holds a gold answer.
+    /// The index of the gold passage: the first one that is marked, or else the first that holds a gold answer.
     pub fn gold_passage(&self) -> Option<usize> {
         let holding = || (0..self.passages.len()).find(|at| self.holds_gold(*at));
         self.marked.first().copied().or_else(holding)
     }
 }
 
-/// Whether a passage holds one of these answers, both normalised, as whole words.
+/// Whether a passage holds one of these answers as whole words, both normalised.
 pub fn holds(passage: &Passage, gold: &[String]) -> bool {
     let text = format!(" {} ", normalised(&passage.contents()));
     gold.iter()
@@ -81,7 +81,7 @@ enum Piece {
     },
 }
 
-/// Whether a file is such a set: what its first object holds says so.
+/// Whether a file is a question set with passages, judging by its first object.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -182,8 +182,8 @@ fn case(line: Line, number: usize) -> Result<Case, Expected> {
     Ok(Case { id, question, gold: line.answers, passages: Context::list(passages), marked })
 }
 
-const EXPECTED_ANSWER: &str = "a JSON object with `question`, `k` (how many passages were read) and `answer`, and perhaps `passages` (their \
-                        ids in the order they were read)";
+const EXPECTED_ANSWER: &str = "a JSON object with `question`, `k` (how many passages were read), `answer` and optionally `passages` \
+                        (their ids in the order they were read)";
 
 #[derive(Deserialize)]
 struct AnswerLine {
@@ -195,7 +195,7 @@ struct AnswerLine {
 
 /// Recorded answers, by the question's text.
 ///
-/// An answer without `passages` is the one from the first k passages as retrieved. For any other choice of passages, a line must name
+/// A line without `passages` holds the answer from the first k passages as retrieved. For any other choice of passages, a line must name
 /// them.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
@@ -208,7 +208,7 @@ impl Answers {
     /// Reads a file of answers.
     ///
     /// # Errors
-    /// A line is not such an answer, or answers the same again.
+    /// A line is not such an answer, or two lines answer the same question from the same passages.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut answers = Answers { name, ..Answers::default() };
@@ -224,7 +224,7 @@ impl Answers {
                 None => answers.first.insert((question, line.k), line.answer),
             };
             match again {
-                Some(_) => Err("one answer only for a question and its passages".into()),
+                Some(_) => Err("only one answer for a question and its passages".into()),
                 None => Ok(()),
             }
         })?;
@@ -393,7 +393,7 @@ mod recorded_tests {
             ),
             (
                 "{\"question\":\"q\",\"k\":0,\"answer\":\"x\"}\n{\"question\":\"q\",\"k\":0,\"answer\":\"y\"}",
-                ":2: expected one answer only",
+                ":2: expected only one answer",
             ),
             ("", "the file of answers is empty"),
         ] {

@@ -1,4 +1,5 @@
-//! Reads a list many times: its first 1 … N passages, some of them, without each one, in other orders, with passages added.
+//! Reads a list many times: its first 1 … N passages, a selection, without each passage in turn, in other orders, and with passages
+//! added.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::corpus::Passage;
 use crate::measure::seeded::SplitMix64;
 use crate::work::Stop;
 
-/// The answers from the first `from` + 1 … N passages; `on_answer` gets each at once.
+/// Reads the first `from` + 1 … N passages and returns the answers. `on_answer` is called with k and the answer after each reading.
 ///
 /// # Errors
 /// The reader gave no answer, or `stop` was set; `on_answer` was called with the earlier answers.
@@ -30,17 +31,17 @@ pub fn each_k(
         .collect()
 }
 
-/// Right or wrong at every k.
+/// Whether the answer is right, at every k.
 pub fn pattern(answers: &[Answer], gold: &[String]) -> Pattern {
     answers.iter().map(|answer| matches(&answer.text, gold)).collect()
 }
 
-/// Without gold answers: whether each answer differs from the previous one; `false` for the first.
+/// Whether each answer differs from the previous one, for questions without gold answers; `false` for the first.
 pub fn changes(answers: &[Answer]) -> Vec<bool> {
     (0..answers.len()).map(|i| i > 0 && !same(&answers[i].text, &answers[i - 1].text)).collect()
 }
 
-/// The answer from some of the passages, by their places from 0.
+/// The answer from some of the passages, by their indices.
 ///
 /// # Errors
 /// As [`each_k`].
@@ -55,7 +56,7 @@ pub fn from_places(
     reader.answer(question, &places, stop)
 }
 
-/// The answer without the passage at a place.
+/// The answer without the passage at an index.
 ///
 /// # Errors
 /// As [`each_k`].
@@ -70,10 +71,10 @@ pub fn without(
     from_places(reader, question, passages, &places, stop)
 }
 
-/// How many answers from shuffled passages equal the answer from the original order.
+/// How often the answer from shuffled passages equals the answer from the original order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reordered {
-    /// How many agreed.
+    /// The number of equal answers.
     pub same: usize,
     /// The number of shuffles.
     pub of: usize,
@@ -104,16 +105,16 @@ pub fn reordered(
 /// The most passages that are added.
 pub const MOST: usize = 4;
 
-/// Where the added passages come from.
+/// The source of added passages. None of them holds a gold answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// From the question's own list, by rank: those without a gold answer.
+    /// The question's own list, by rank.
     Retrieved,
-    /// Passages of other questions, drawn by seed, also without a gold answer.
+    /// Passages of other questions, drawn at random with a fixed seed.
     Random,
 }
 
-/// The passages to be added to a question's gold one.
+/// The passages to add to a question's gold passage.
 pub fn added(cases: &[Case], at: usize, from: Added) -> Vec<Context> {
     let Some(case) = cases.get(at) else { return Vec::new() };
     let gold = case.gold_passage();
@@ -151,7 +152,7 @@ pub fn added(cases: &[Case], at: usize, from: Added) -> Vec<Context> {
     }
 }
 
-/// Whether the answer changes after the first 1 … n are added; `None` if it is wrong from the gold passage alone.
+/// Whether the answer from the gold passage changes after 1 … n passages are added; `None` if it is wrong to begin with.
 ///
 /// # Errors
 /// The reader gave no answer, or `stop` was set.
@@ -172,7 +173,7 @@ pub fn unstable(
         passages.push(context.clone());
         match reader.answer(&case.question, &passages, stop) {
             Ok(answer) => differs.push(!same(&answer.text, &alone.text)),
-            // With recorded answers, those up to here count.
+            // If the answers are recorded, only those up to here count.
             Err(ReadError::NotRecorded(_)) => break,
             Err(error) => return Err(error),
         }

@@ -1,18 +1,18 @@
-//! Retrieve, then read: what a reader answers from the first k passages, and which passage turns the answer
+//! Retrieve, then read: the answers of a reader from the first k passages, and which passage changes the answer
 //! (Oh & Thorne, "Detrimental Contexts in Open-Domain Question Answering").
 //!
-//! | file | owns |
+//! | file | holds |
 //! | --- | --- |
 //! | [`reader`] | the trait, its input and output; when an answer is right |
-//! | [`pattern`] | right or wrong at every k, what each passage did, probes, and the stance of the first k |
-//! | [`incremental`] | a list read at every depth, in part, without each, in other orders, with passages added to the gold one |
+//! | [`pattern`] | right or wrong at every k, the effect of each passage, probes, and the stance of the first k |
+//! | [`incremental`] | readings of a list at every depth, in part, without each passage, in other orders, with passages added |
 //! | [`prompted`] | a language model as a reader, and as a judge of equivalent answers |
-//! | [`extractive`] | a model that copies words out of the passages, which vote |
+//! | [`extractive`] | a model that copies its answer from the passages, which vote |
 //! | [`fid`] | Fusion-in-Decoder: a T5 that reads all passages at once |
-//! | `mod` | a reader in a folder of yours: its files say of which kind it is |
+//! | `mod` | a reader in a folder, whose kind is recognised by its files |
 //! | [`files`] | question sets with passages (FiD, RAMDocs, RetrievalQA), recorded answers |
 //!
-//! Retrieves nothing and draws nothing.
+//! Must not retrieve or draw.
 //!
 //! May use: corpus, encode, input, llm, measure (seeded random numbers), work.
 
@@ -42,7 +42,7 @@ pub use reader::{Answer, Context, ReadError, Reader};
 /// Opens the reader in a folder.
 ///
 /// # Errors
-/// The folder holds no reader, or its files are damaged or of two models.
+/// The folder does not hold a reader, or its files are damaged or of two models.
 pub fn open(folder: &Path) -> Result<Arc<dyn Reader>, InputError> {
     Ok(match kind(folder)? {
         Kind::Extractive => Arc::new(Extractive::load(folder)?),
@@ -51,43 +51,43 @@ pub fn open(folder: &Path) -> Result<Arc<dyn Reader>, InputError> {
 }
 
 /// A reader whose weights are loaded at the first question, because loading may take long and need gigabytes.
-pub struct Waiting {
+pub struct LazyReader {
     name: String,
     folder: PathBuf,
-    opened: Mutex<Option<Arc<dyn Reader>>>,
+    loaded: Mutex<Option<Arc<dyn Reader>>>,
 }
 
-impl Waiting {
+impl LazyReader {
     /// Checks the folder without reading its weights.
     ///
     /// # Errors
-    /// The folder holds no reader, or its configuration is invalid.
+    /// The folder does not hold a reader, or its configuration is invalid.
     pub fn at(folder: &Path) -> Result<Self, InputError> {
         let name = match kind(folder)? {
             Kind::Extractive => extractive::name(folder)?,
             Kind::Fid => fid::name(folder)?,
         };
-        Ok(Waiting { name, folder: folder.into(), opened: Mutex::default() })
+        Ok(LazyReader { name, folder: folder.into(), loaded: Mutex::default() })
     }
 
-    fn opened(&self) -> Result<Arc<dyn Reader>, ReadError> {
-        let mut opened = self.opened.lock();
-        match &*opened {
+    fn load(&self) -> Result<Arc<dyn Reader>, ReadError> {
+        let mut loaded = self.loaded.lock();
+        match &*loaded {
             Some(reader) => Ok(Arc::clone(reader)),
             None => {
                 let reader = open(&self.folder).map_err(|error| ReadError::Model(error.to_string()))?;
-                Ok(Arc::clone(opened.insert(reader)))
+                Ok(Arc::clone(loaded.insert(reader)))
             }
         }
     }
 }
 
-impl Reader for Waiting {
+impl Reader for LazyReader {
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// No reader of a folder depends on the order.
+    /// None of the readers in folders depends on the order.
     fn order_sensitive(&self) -> bool {
         false
     }
@@ -98,11 +98,11 @@ impl Reader for Waiting {
         passages: &[Context],
         stop: &Stop,
     ) -> Result<Option<Vec<f64>>, ReadError> {
-        self.opened()?.attention(question, passages, stop)
+        self.load()?.attention(question, passages, stop)
     }
 
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
-        self.opened()?.answer(question, passages, stop)
+        self.load()?.answer(question, passages, stop)
     }
 }
 
@@ -111,7 +111,7 @@ enum Kind {
     Fid,
 }
 
-/// The kind of the reader, by the file that only it has.
+/// The kind of the reader, recognised by a file that only this kind has.
 fn kind(folder: &Path) -> Result<Kind, InputError> {
     let here = names(folder)?;
     if here.iter().any(|name| name == extractive::CARD) {
@@ -121,7 +121,7 @@ fn kind(folder: &Path) -> Result<Kind, InputError> {
         return Ok(Kind::Fid);
     }
     let reason = format!(
-        "no reader is in it: expected {}, or {}; found {}",
+        "it does not hold a reader: expected {}, or {}; found {}",
         extractive::EXPECTED,
         fid::EXPECTED,
         excerpt(&if here.is_empty() { "nothing".into() } else { here.join(", ") })
@@ -133,7 +133,7 @@ fn kind(folder: &Path) -> Result<Kind, InputError> {
 fn names(folder: &Path) -> Result<Vec<String>, InputError> {
     let unreadable = |error| InputError::unreadable(folder, &error);
     if std::fs::metadata(folder).map_err(unreadable)?.is_file() {
-        let reason = "a reader is a folder, and this is a file; name the folder that it lies in".into();
+        let reason = "a reader is a folder, and this is a file; name its folder".into();
         return Err(InputError::Unreadable { path: folder.into(), reason });
     }
     let entries = std::fs::read_dir(folder).map_err(unreadable)?;
@@ -153,18 +153,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let copy = |name: &str| std::fs::copy(from.join(name), folder.path().join(name)).unwrap();
         copy(extractive::CARD);
-        assert!(Waiting::at(folder.path()).is_err(), "the graph is not there");
+        assert!(LazyReader::at(folder.path()).is_err(), "the graph is not there");
         std::fs::write(folder.path().join("reader.onnx"), "no graph").unwrap();
-        let waiting = Waiting::at(folder.path()).unwrap();
-        assert_eq!(waiting.name(), "words");
+        let lazy = LazyReader::at(folder.path()).unwrap();
+        assert_eq!(lazy.name(), "words");
         let passages = crate::read::reader::testing::contexts(&["In Paris."]);
-        let ask = || waiting.answer("Where?", &passages, &Stop::never());
+        let ask = || lazy.answer("Where?", &passages, &Stop::never());
         let error = ask().unwrap_err().to_string();
         assert!(error.contains("reader.onnx: its SHA-256 is"), "{error}");
         copy("reader.onnx");
         assert_eq!(ask().unwrap().text, "Paris");
         std::fs::write(folder.path().join(extractive::CARD), "{").unwrap();
-        assert!(Waiting::at(folder.path()).is_err());
+        assert!(LazyReader::at(folder.path()).is_err());
         assert_eq!(ask().unwrap().text, "Paris", "it is loaded once");
     }
 

@@ -1,10 +1,10 @@
-//! The effect of each added passage on the answer (the EM pattern), on what a probe keeps, and on the stance.
+//! The effect of each added passage on the answer (the EM pattern), the passages that a probe keeps, and the stance.
 
 use std::str::FromStr;
 
 use super::pattern::Effect::*;
 
-/// What a passage did to the answer when it was added (Oh & Thorne §3).
+/// The effect of a passage on the answer when it was added (Oh & Thorne §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
     /// *Initially zero*: the answer was wrong and had never been right.
@@ -20,7 +20,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// All of them, in the order they are listed.
+    /// All effects, in the order in which they are listed.
     pub const ALL: [Effect; 5] = [
         Effect::InitiallyZero,
         Effect::DefinitePositive,
@@ -29,7 +29,7 @@ impl Effect {
         Effect::SemiNegative,
     ];
 
-    /// `IZ`, `DP`, `DN`, `SP`, `SN`.
+    /// The abbreviation: `IZ`, `DP`, `DN`, `SP` or `SN`.
     pub fn code(self) -> &'static str {
         match self {
             Effect::InitiallyZero => "IZ",
@@ -52,17 +52,17 @@ impl FromIterator<bool> for Pattern {
 }
 
 impl Pattern {
-    /// How many passages were read.
+    /// The number of passages read.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none was.
+    /// Whether no passage was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What each passage did, by rank.
+    /// The effect of each passage, by rank.
     pub fn effects(&self) -> Vec<Effect> {
         let (mut before, mut ever) = (false, false);
         let effect = |right: &bool| {
@@ -79,28 +79,28 @@ impl Pattern {
         self.0.iter().map(effect).collect()
     }
 
-    /// EM@k: whether the answer read from the first k is right. Beyond the last passage nothing changes.
+    /// EM@k: whether the answer from the first k is right. For k beyond the last passage, it is the value of the last one.
     pub fn em(&self, k: usize) -> bool {
         k.min(self.len()).checked_sub(1).is_some_and(|last| self.0[last])
     }
 
-    /// AcEM@k: whether the answer was right at any depth up to k. Never falls as k grows.
+    /// AcEM@k: whether the answer was right at any depth up to k. It never falls as k grows.
     pub fn accumulated_em(&self, k: usize) -> bool {
         self.0.iter().take(k).any(|right| *right)
     }
 }
 
-/// EM@k and AcEM@k over a set of questions, and the gap between them: what adding passages has cost.
+/// EM@k and AcEM@k over a set of questions, and the gap between them, which is the cost of added passages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// Share of questions answered right from the first k.
+    /// The share of questions answered right from the first k.
     pub em: f64,
-    /// Share answered right at any depth up to k.
+    /// The share of questions answered right at any depth up to k.
     pub accumulated: f64,
 }
 
 impl Accuracy {
-    /// `None` without questions.
+    /// Averages over questions; `None` if there are none.
     pub fn at(k: usize, patterns: &[Pattern]) -> Option<Self> {
         let share = |right: usize| right as f64 / patterns.len() as f64;
         (!patterns.is_empty()).then(|| Accuracy {
@@ -115,7 +115,7 @@ impl Accuracy {
     }
 }
 
-/// A choice of passages by what they did: `probe3`, or its first n passages, `probe3@5`.
+/// A choice of passages by their effects: `probe3`, or its first n passages, `probe3@5`.
 ///
 /// Probe 6 is inferred from the paper's tables; the text does not define it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,13 +135,12 @@ const KEPT: [&[Effect]; 6] = [
 ];
 
 impl Probe {
-    /// The six probes, at any size.
+    /// The six probes, without a limit of passages.
     pub fn all() -> impl Iterator<Item = Probe> {
         (1..=KEPT.len()).map(|number| Probe { number, first: None })
     }
 
-    /// The passages that are kept, by their place from 0, in the order they were read. None kept means that the question is
-    /// read alone.
+    /// The indices of the passages to keep, in the order they were read. If there are none, the question is asked without passages.
     pub fn keep(self, effects: &[Effect]) -> Vec<usize> {
         let places = effects.iter().enumerate().filter(|(_, effect)| KEPT[self.number - 1].contains(effect));
         places.map(|(place, _)| place).take(self.first.unwrap_or(usize::MAX)).collect()
@@ -155,10 +154,10 @@ impl std::fmt::Display for Probe {
     }
 }
 
-/// Not a probe's name.
+/// A text is not a probe's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected a probe, probe1 to probe6, perhaps with the number of passages kept, as in probe3@5; not “{0}”"
+    "expected a probe, probe1 to probe6, optionally with the number of passages kept, as in probe3@5; not “{0}”"
 )]
 pub struct ProbeNameError(String);
 
@@ -176,7 +175,7 @@ impl FromStr for Probe {
     }
 }
 
-/// The answer of a reader who weighs passages by rank.
+/// The stance that the passages take together, if each is weighted by its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stance {
     /// No passage so far takes a side.
@@ -185,19 +184,19 @@ pub enum Stance {
     Supports,
     /// The second statement outweighs the first.
     Opposes,
-    /// They differ by at most a fifth of the total.
+    /// The weights of the two statements differ by at most a fifth of their sum.
     Balanced,
 }
 
-/// How far apart the sides may be, as a share of their sum, and still be balanced.
+/// The greatest difference between the sides, as a share of their sum, that counts as balanced.
 const BALANCED: f64 = 0.2;
 
-/// What one passage supports: the first statement, and the second.
+/// Whether a passage supports the first statement, and whether it supports the second.
 pub type Sides = (bool, bool);
 
-/// The stance after each passage: `stances(...)[k - 1]` is read from the first k.
+/// The stance after each passage: `stances(...)[k - 1]` is that of the first k.
 ///
-/// A passage weighs `1/log2(rank + 1)`; one that supports both counts half on either side.
+/// The weight of a passage is `1/log2(rank + 1)`; one that supports both counts half for each side.
 pub fn stances(ranked: &[Sides]) -> Vec<Stance> {
     let (mut supports, mut opposes) = (0.0, 0.0);
     let read = |(place, sides): (usize, &Sides)| {
@@ -226,25 +225,23 @@ fn stance(supports: f64, opposes: f64) -> Stance {
     }
 }
 
-/// The places, from 0, of passages that changed the stance when they were added.
+/// The indices of passages that changed the stance when they were added.
 pub fn turns(stances: &[Stance]) -> Vec<usize> {
     (1..stances.len()).filter(|at| stances[*at] != stances[at - 1]).collect()
 }
 
-/// A smallest choice of one side's passages whose removal changes the stance, by their places from 0; none if no such choice
-/// does.
+/// The indices of a smallest choice of one side's passages whose removal changes the stance; `None` if no choice does.
 ///
-/// Ranks close up behind a removed passage. Passages are taken from the top or from the bottom of one side; a search over all
-/// subsets finds a smaller mixed choice in 4 of 1,000 drawn lists, and takes time that grows with 2^k.
+/// Passages below a removed one move up. Passages are removed from the top or from the bottom of one side. A search over all subsets
+/// finds a smaller mixed choice in 4 of 1,000 random lists, and takes time that grows with 2^k.
 pub fn removed_to_turn(ranked: &[Sides]) -> Option<Vec<usize>> {
     let last = |ranked: &[Sides]| stances(ranked).last().copied().unwrap_or(Stance::Silent);
-    let stands = last(ranked);
+    let stance_of_all = last(ranked);
     let changed = |removed: &[usize]| {
-        let places: Vec<Sides> =
+        let kept: Vec<Sides> =
             (0..ranked.len()).filter(|at| !removed.contains(at)).map(|at| ranked[at]).collect();
-        last(&places) != stands
+        last(&kept) != stance_of_all
     };
-    // What a set of one side's passages removed from the top or the bottom does, at every size.
     let side = |wanted: Sides| (0..ranked.len()).filter(move |at| ranked[*at] == wanted);
     let candidates =
         [(true, false), (false, true), (true, true)].map(|wanted| side(wanted).collect::<Vec<_>>());

@@ -12,6 +12,7 @@ const WINDOW: usize = 8192;
 const RESERVED: usize = 768;
 /// The approximate number of bytes in a token of English prose.
 const BYTES: usize = 4;
+
 /// Reads through a [`Chat`].
 pub struct Prompted {
     chat: Arc<dyn Chat>,
@@ -26,15 +27,15 @@ impl Prompted {
         Prompted { chat, prompts, sides: None }
     }
 
-    /// Tokens of question and passages that are given to the model.
+    /// The most tokens of question and passages in one prompt.
     fn tokens(&self) -> usize {
         let window = self.chat.window().map_or(WINDOW, |own| own.min(WINDOW));
         window - RESERVED.min(window / 2)
     }
 }
 
-/// The passages, numbered and cut to so many bytes together, and how many were cut.
-fn numbered(passages: &[Context], mut room: usize) -> (Vec<String>, usize) {
+/// Numbers the passages, and cuts them so that together they have at most `room` bytes. Also returns how many were cut.
+fn number_passages(passages: &[Context], mut room: usize) -> (Vec<String>, usize) {
     let (mut numbered, mut cut) = (Vec::new(), 0);
     for (i, context) in passages.iter().enumerate() {
         let whole = format!("[{}] {}", i + 1, context.passage.contents());
@@ -54,7 +55,8 @@ fn numbered(passages: &[Context], mut room: usize) -> (Vec<String>, usize) {
 impl Prompted {
     /// The request for an answer, and how many passages were cut.
     fn answer_request(&self, question: &str, passages: &[Context]) -> (Request, usize) {
-        let (numbered, cut) = numbered(passages, (self.tokens() * BYTES).saturating_sub(question.len()));
+        let (numbered, cut) =
+            number_passages(passages, (self.tokens() * BYTES).saturating_sub(question.len()));
         let job = if numbered.is_empty() { Job::ReadAlone } else { Job::Read };
         let values = [("question", question), ("passages", &numbered.join("\n"))];
         (self.prompts.get(job).request(&values, 0), cut)
@@ -62,12 +64,13 @@ impl Prompted {
 
     /// The request that asks which side the passages take together, and how many passages were cut.
     fn side_request(&self, [a, b]: &[String; 2], passages: &[Context]) -> (Request, usize) {
-        let (numbered, cut) = numbered(passages, (self.tokens() * BYTES).saturating_sub(a.len() + b.len()));
+        let room = (self.tokens() * BYTES).saturating_sub(a.len() + b.len());
+        let (numbered, cut) = number_passages(passages, room);
         let values = [("first", a.as_str()), ("second", b), ("passages", &numbered.join("\n"))];
         (self.prompts.get(Job::ReadSides).request(&values, 0), cut)
     }
 
-    /// A stance in the screen's words; any other reply is unchanged.
+    /// A reply as one of the screen's words for stances; any other reply is unchanged.
     fn stance<'a>(&self, reply: &'a str) -> &'a str {
         let words = ["supports", "opposes", "balanced", "silent"];
         self.prompts.get(Job::ReadSides).outcome(reply).map_or(reply, |outcome| words[outcome])
@@ -118,22 +121,22 @@ impl Reader for Prompted {
     }
 }
 
-/// A gold list that a model has extended.
+/// A list of gold answers that a model has extended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Widened {
     /// The gold answers, then those that the model found equivalent.
     pub gold: Vec<String>,
-    /// How many were added.
+    /// The number of answers added.
     pub added: usize,
-    /// Replies that began with neither Yes nor No; they are ignored.
+    /// The number of replies that began with neither Yes nor No; they are ignored.
     pub discarded: usize,
 }
 
-/// Asks the model, for each distinct wrong answer, whether it means the same as a gold one.
+/// Asks the model, for each distinct wrong answer, whether it means the same as a gold answer.
 ///
 /// # Errors
 /// The model did not answer, or `stop` was set.
-pub fn widened(
+pub fn widen_gold(
     chat: &dyn Chat,
     prompts: &Prompts,
     question: &str,
@@ -308,7 +311,7 @@ mod equivalence_tests {
         let answers = [reply("UK"), reply("the uk"), reply("London"), reply("Britain"), reply("")];
         let gold = ["Great Britain".to_owned(), "London".to_owned()];
         let prompts = Prompts::builtin().unwrap();
-        let found = widened(&judge, &prompts, "Where?", &answers, &gold, &Stop::never()).unwrap();
+        let found = widen_gold(&judge, &prompts, "Where?", &answers, &gold, &Stop::never()).unwrap();
         assert_eq!(found.gold, ["Great Britain", "London", "UK"]);
         assert_eq!((found.added, found.discarded), (1, 1));
         assert!(judge.0.lock().unwrap().is_empty(), "the right answer and the repeated one are not asked");

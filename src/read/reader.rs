@@ -1,4 +1,4 @@
-//! What reads: the trait, what goes in and comes out, and when an answer is right (SQuAD's exact match).
+//! The reader trait, its input and output, and when an answer is right (SQuAD's exact match).
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::work::{Stop, Stopped};
 pub struct Context {
     /// Its rank in the retrieved list, from 1; a reading may leave ranks out or reorder them.
     pub rank: usize,
-    /// What it says.
+    /// The passage.
     pub passage: Arc<Passage>,
 }
 
 impl Context {
-    /// A whole list, ranked in its order.
+    /// Ranks passages in the order of a list.
     pub fn list(passages: impl IntoIterator<Item = Arc<Passage>>) -> Vec<Context> {
         passages.into_iter().enumerate().map(|(i, passage)| Context { rank: i + 1, passage }).collect()
     }
@@ -35,14 +35,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether it normalises to nothing.
+    /// Whether its normalised text is empty.
     pub fn is_empty(&self) -> bool {
         normalised(&self.text).is_empty()
     }
 
     /// Whether the reader declines to answer. It still counts as an answer.
     pub fn is_refusal(&self) -> bool {
-        // In normalised form, so without articles.
+        // In normalised form, which has no articles.
         const BEGINNINGS: [&str; 12] = [
             "im sorry",
             "i am sorry",
@@ -101,7 +101,7 @@ impl From<EncodeError> for ReadError {
 }
 
 impl ReadError {
-    /// Whether it was stopped on request, which is no failure.
+    /// Whether it was stopped on request, which is not a failure.
     pub fn is_stop(&self) -> bool {
         matches!(self, ReadError::Stopped(_))
     }
@@ -112,7 +112,7 @@ impl ReadError {
     }
 }
 
-/// Anything that answers a question from passages. A call blocks until the answer is there or `stop` is set.
+/// Answers a question from passages. A call blocks until the answer is complete or `stop` is set.
 pub trait Reader: Send + Sync {
     /// Its name for display.
     fn name(&self) -> &str;
@@ -137,25 +137,24 @@ pub trait Reader: Send + Sync {
     fn attention(&self, _: &str, _: &[Context], _: &Stop) -> Result<Option<Vec<f64>>, ReadError> {
         Ok(None)
     }
-    /// The same reader, asked which of two statements the passages support together; `None` if it takes no instructions. Its answers are
-    /// then `supports` (the first), `opposes`, `balanced` or `silent`; any other reply is unchanged.
+    /// A copy of the reader that answers which of two statements the passages support together; `None` if it takes no instructions.
+    /// Its answers are `supports` (the first), `opposes`, `balanced` or `silent`; any other reply is unchanged.
     fn on_sides(&self, _: [String; 2]) -> Option<Box<dyn Reader>> {
         None
     }
-    /// The answer from these passages in this order; from none, the question is asked alone.
+    /// The answer from these passages in this order, or without passages if there are none.
     ///
     /// # Errors
     /// See [`ReadError`].
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError>;
 }
 
-/// An answer as SQuAD's evaluation compares it: lower case, without punctuation and the articles *a*, *an* and *the*, with
-/// single spaces.
+/// Normalises an answer as SQuAD's evaluation does: lower case, single spaces, no punctuation and no articles (*a*, *an*, *the*).
 ///
 /// Only ASCII punctuation is removed, as in the published script: `“` stays.
 pub fn normalised(answer: &str) -> String {
     let plain: String = answer.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
-    // An article is a whole word: it stands between two characters that are not letters, digits or `_`.
+    // An article is a whole word, between two characters that are not letters, digits or `_`.
     let mut text = String::with_capacity(plain.len());
     let mut word = String::new();
     let end = |word: &mut String, text: &mut String| {
@@ -174,13 +173,13 @@ pub fn normalised(answer: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether an answer equals one of the gold answers, both normalised. An answer that normalises to nothing is never right.
+/// Whether an answer equals one of the gold answers, both normalised. An answer whose normalised text is empty is never right.
 pub fn matches(answer: &str, gold: &[impl AsRef<str>]) -> bool {
     let answer = normalised(answer);
     !answer.is_empty() && gold.iter().any(|gold| normalised(gold.as_ref()) == answer)
 }
 
-/// Whether two answers are the same one, both normalised.
+/// Whether two answers are equal, both normalised.
 pub fn same(left: &str, right: &str) -> bool {
     normalised(left) == normalised(right)
 }

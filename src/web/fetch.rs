@@ -1,4 +1,4 @@
-//! Fetches one page: robots.txt first, at the pace of its host, redirects one by one, text only, up to a size.
+//! Fetches one page: its robots.txt first, at the pace of its host, with each redirect checked, and only text up to a size.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,19 +23,19 @@ use crate::net::passes;
 use crate::net::{Ask, Fetcher, Head, NetError};
 use crate::work::{Stop, Stopped};
 
-/// Redirects followed for one page.
+/// The most redirects followed for one page.
 const HOPS: usize = 5;
-/// How often a page is requested if its server asks for a pause.
+/// The most requests for a page whose server asks for a pause.
 const TRIES: u32 = 3;
 
-/// Fetches pages, and remembers the hosts it has asked.
+/// Fetches pages, and remembers their hosts.
 pub(super) struct Web {
     fetcher: Fetcher,
     manners: Manners,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
 }
 
-/// Why a page did not come.
+/// Why a page was not fetched.
 enum Miss {
     End(End, String),
     Stopped(Stopped),
@@ -53,14 +53,14 @@ impl From<Stopped> for Miss {
     }
 }
 
-/// What is fetched.
+/// The kind of file to fetch.
 #[derive(Clone, Copy, PartialEq)]
 enum What {
     Page,
     Robots,
 }
 
-/// What came.
+/// A response.
 struct Got {
     at: Url,
     status: u16,
@@ -69,14 +69,14 @@ struct Got {
 }
 
 impl Web {
-    /// Nothing is sent yet.
+    /// Sets up the client. It sends nothing yet.
     pub fn new(manners: Manners) -> Result<Self, WebError> {
         let mut fetcher = Fetcher::guarded(manners.allow)?;
         fetcher.patience = manners.patience;
         Ok(Web { fetcher, manners, hosts: Mutex::default() })
     }
 
-    /// Fetches a page. The result says how it ended; failures are results too.
+    /// Fetches a page. Failures are results too; `Page::end` says how the fetch ended.
     pub fn page(&self, address: &str, stop: &Stop) -> Result<Page, Stopped> {
         let got = match manners::parse(address) {
             Ok(url) => self.follow(url, What::Page, stop),
@@ -92,7 +92,7 @@ impl Web {
     }
 
     fn host(&self, url: &Url) -> Arc<Host> {
-        // A robots.txt holds for one scheme, host and port.
+        // A robots.txt applies to one scheme, host and port.
         let origin = url.origin().ascii_serialization();
         let mut hosts = self.hosts.lock();
         Arc::clone(hosts.entry(origin).or_insert_with(|| Arc::new(Host::new())))
@@ -113,12 +113,15 @@ impl Web {
                 None => return Ok(got),
                 Some(next) => {
                     url = manners::parse(&next).map_err(|expected| {
-                        (End::Redirect, format!("it leads on to no page; expected {expected}"))
+                        (
+                            End::Redirect,
+                            format!("it redirects to something that is not a page; expected {expected}"),
+                        )
                     })?;
                 }
             }
         }
-        Err((End::Redirect, format!("it leads on more than {HOPS} times")).into())
+        Err((End::Redirect, format!("it redirects more than {HOPS} times")).into())
     }
 
     fn robots(&self, url: &Url, stop: &Stop) -> Result<Rules, Stopped> {
@@ -130,11 +133,13 @@ impl Web {
             Err(Miss::Stopped(stopped)) => Err(stopped),
             // By RFC 9309, a robots.txt with too many redirects counts as missing.
             Err(Miss::End(End::Redirect, _)) => Ok(Rules::None),
-            Err(Miss::End(end, why)) => Ok(Rules::Unknown(end, format!("its robots.txt was not had: {why}"))),
+            Err(Miss::End(end, why)) => {
+                Ok(Rules::Unknown(end, format!("its robots.txt could not be fetched: {why}")))
+            }
         }
     }
 
-    /// Requests one address, and again after a pause if its server asks for one.
+    /// Requests one address, and tries again after a pause if its server asks for one.
     fn ask(
         &self,
         host: &Host,
@@ -169,7 +174,7 @@ impl Web {
             }
             host.put_off(backoff.pause(tried, head.pause));
         }
-        Err((End::Failed, "it was asked too often".into()).into())
+        Err((End::Failed, "it was requested too often".into()).into())
     }
 
     fn once(&self, url: &Url, what: What, began: Instant, stop: &Stop) -> Result<(Head, Vec<u8>), Miss> {
@@ -196,7 +201,7 @@ impl Web {
                 let end = match (late, what) {
                     (true, _) => Some((End::Failed, format!("it took longer than {longest:?}"))),
                     (_, What::Page) => Some((End::Size, too_large(largest))),
-                    // Enough has arrived.
+                    // The rest of a robots.txt is ignored.
                     (_, What::Robots) => None,
                 };
                 refused.replace(end);
@@ -206,7 +211,7 @@ impl Web {
         };
         let headers =
             [("accept", "text/html,application/xhtml+xml,text/plain;q=0.9"), ("accept-encoding", "gzip")];
-        // Compressed robots.txt files have the same limit.
+        // A robots.txt is requested uncompressed, so that its size limit applies.
         let headers = if what == What::Page { &headers[..] } else { &headers[..0] };
         let answer = self.fetcher.get(&Ask { headers, ..Ask::of(url.as_str()) }, stop, &mut head, &mut body);
         if let Some(refused) = refused.into_inner() {
@@ -224,18 +229,18 @@ impl Web {
         let packed =
             head.header("content-encoding").is_some_and(|name| name.trim().eq_ignore_ascii_case("gzip"));
         if packed && what == What::Page {
-            bytes = unpacked(&bytes, largest)?;
+            bytes = unpack(&bytes, largest)?;
         }
         Ok((head, bytes))
     }
 }
 
-/// Why an answer is not wanted, by its head.
+/// Why a response is refused, by its head; `None` if it is accepted.
 fn unwanted(head: &Head, largest: usize) -> Option<(End, String)> {
     let kind = kind(head.header("content-type").unwrap_or_default());
     if !matches!(kind.as_str(), "text/html" | "application/xhtml+xml" | "text/plain") {
         let reason = match kind.as_str() {
-            "" => "it does not say of what type it is".into(),
+            "" => "it does not state its type".into(),
             "application/pdf" => "it is a PDF, which is not read".into(),
             kind => format!("it is {kind}, and only HTML and plain text are read"),
         };
@@ -243,7 +248,7 @@ fn unwanted(head: &Head, largest: usize) -> Option<(End, String)> {
     }
     let packing = head.header("content-encoding").unwrap_or_default().trim().to_ascii_lowercase();
     if !matches!(packing.as_str(), "" | "identity" | "gzip") {
-        return Some((End::Type, format!("it is packed as {packing}, which was not asked for")));
+        return Some((End::Type, format!("it is compressed as {packing}, which was not requested")));
     }
     let length = head.header("content-length").and_then(|length| length.parse::<u64>().ok());
     length.filter(|length| *length > largest as u64).map(|_| (End::Size, too_large(largest)))
@@ -257,20 +262,20 @@ fn too_large(largest: usize) -> String {
     format!("it is larger than {} kB", largest.div_ceil(1000))
 }
 
-/// The content of a gzip body, if it is no larger than a page may be.
-fn unpacked(bytes: &[u8], largest: usize) -> Result<Vec<u8>, Miss> {
+/// Unpacks a gzip body, up to the size that a page may have.
+fn unpack(bytes: &[u8], largest: usize) -> Result<Vec<u8>, Miss> {
     let mut whole = Vec::new();
     let limit = largest as u64 + 1;
     match flate2::bufread::MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut whole) {
-        Err(error) => Err((End::Failed, format!("what came could not be unpacked ({error})")).into()),
+        Err(error) => Err((End::Failed, format!("it could not be unpacked ({error})")).into()),
         Ok(_) if whole.len() > largest => Err((End::Size, too_large(largest)).into()),
         Ok(_) => Ok(whole),
     }
 }
 
-/// Title and main text.
+/// The title and main text of a response.
 fn text_of(got: &Got) -> Result<(String, String), Miss> {
-    let text = decoded(&got.bytes, &got.header);
+    let text = decode(&got.bytes, &got.header);
     let (title, text) = if kind(&got.header) == "text/plain" {
         (String::new(), text)
     } else {
@@ -285,24 +290,24 @@ fn text_of(got: &Got) -> Result<(String, String), Miss> {
     };
     match text.split_whitespace().next() {
         Some(_) => Ok((title, text)),
-        None => Err((End::Empty, "there is no text in it".into()).into()),
+        None => Err((End::Empty, "it has no text".into()).into()),
     }
 }
 
-/// The time of day, to the second, as RFC 3339 writes it.
+/// The current time, to the second, in the format of RFC 3339.
 pub(super) fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let moment = OffsetDateTime::from_unix_timestamp(i64::try_from(seconds).unwrap_or(0));
     moment.ok().and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_default()
 }
 
-/// How many bytes of a page are searched for its charset, as in browsers.
+/// The number of bytes of a page that are searched for its charset, as in browsers.
 const HEAD: usize = 1024;
 
-/// The decoded text. Bytes that are invalid in the charset become U+FFFD.
-pub fn decoded(bytes: &[u8], header: &str) -> String {
+/// Decodes a page. Bytes that are invalid in the charset become U+FFFD.
+pub fn decode(bytes: &[u8], header: &str) -> String {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
-    let encoding = named(header).or_else(|| named(&head)).unwrap_or_else(|| {
+    let encoding = charset(header).or_else(|| charset(&head)).unwrap_or_else(|| {
         // Most pages without a charset are UTF-8; browsers read the others as windows-1252.
         if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 }
     });
@@ -311,7 +316,7 @@ pub fn decoded(bytes: &[u8], header: &str) -> String {
 }
 
 /// The encoding that follows `charset=`.
-fn named(text: &str) -> Option<&'static Encoding> {
+fn charset(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, rest) = lower.split_once("charset")?;
     let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
@@ -332,18 +337,18 @@ mod tests {
     #[test]
     fn the_header_goes_before_the_page_and_a_byte_order_mark_before_both() {
         let latin = b"<meta charset=\"utf-8\"><p>caf\xe9";
-        assert!(decoded(latin, "text/html; charset=ISO-8859-1").ends_with("café"));
+        assert!(decode(latin, "text/html; charset=ISO-8859-1").ends_with("café"));
         let meta = b"<meta http-equiv=Content-Type content='text/html; charset=iso-8859-1'><p>caf\xe9";
-        assert!(decoded(meta, "text/html").ends_with("café"));
-        assert_eq!(decoded("\u{feff}café".as_bytes(), "text/html; charset=iso-8859-1"), "café");
-        assert_eq!(decoded(b"\xff\xfec\0a\0f\0\xe9\0", "text/plain"), "café");
+        assert!(decode(meta, "text/html").ends_with("café"));
+        assert_eq!(decode("\u{feff}café".as_bytes(), "text/html; charset=iso-8859-1"), "café");
+        assert_eq!(decode(b"\xff\xfec\0a\0f\0\xe9\0", "text/plain"), "café");
     }
 
     #[test]
     fn a_page_that_says_nothing_or_nonsense_is_utf8_where_it_can_be() {
-        assert_eq!(decoded("café".as_bytes(), "text/html"), "café");
-        assert_eq!(decoded(b"caf\xe9", "text/html; charset=nonsense"), "café");
-        assert_eq!(decoded(b"caf\xe9", "text/html; charset=utf-8"), "caf\u{fffd}");
-        assert_eq!(decoded(b"", ""), "");
+        assert_eq!(decode("café".as_bytes(), "text/html"), "café");
+        assert_eq!(decode(b"caf\xe9", "text/html; charset=nonsense"), "café");
+        assert_eq!(decode(b"caf\xe9", "text/html; charset=utf-8"), "caf\u{fffd}");
+        assert_eq!(decode(b"", ""), "");
     }
 }

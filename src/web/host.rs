@@ -1,4 +1,4 @@
-//! One host: what its robots.txt allows, and at what pace.
+//! One host: the rules of its robots.txt, and the pace of requests.
 
 use std::time::{Duration, Instant};
 
@@ -13,26 +13,26 @@ use crate::work::{Stop, Stopped};
 
 /// The name of this program in a robots.txt.
 const AGENT: &str = "parallax";
-/// Bytes of a robots.txt that are read; RFC 9309 allows ignoring the rest.
+/// The number of bytes of a robots.txt that are read; RFC 9309 allows ignoring the rest.
 pub(super) const ROBOTS: usize = 500 << 10;
-/// A host that wants longer pauses is skipped: one corpus would take days.
+/// The longest pause between requests. A host that wants longer pauses is skipped, because one corpus would take days.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What is known of a host.
+/// The state of a host.
 pub(super) struct Host {
-    /// When it may be requested next.
+    /// The time of the next allowed request.
     next: Mutex<Instant>,
     /// The rules of its robots.txt, once fetched.
     rules: Mutex<Option<Rules>>,
 }
 
-/// What a robots.txt says.
+/// The rules of a robots.txt.
 pub(super) enum Rules {
-    /// There is none: everything is allowed.
+    /// There is no robots.txt, so everything is allowed.
     None,
-    /// Its rules.
+    /// The rules.
     Some(Box<Robot>),
-    /// It could not be fetched, so nothing is allowed.
+    /// The file could not be fetched, so nothing is allowed.
     Unknown(End, String),
 }
 
@@ -78,12 +78,12 @@ impl Rules {
 }
 
 impl Host {
-    /// A host without requests so far.
+    /// A host without any requests so far.
     pub fn new() -> Self {
         Host { next: Mutex::new(Instant::now()), rules: Mutex::default() }
     }
 
-    /// Whether its robots.txt allows an address; `read` fetches that file, once.
+    /// Checks whether its robots.txt allows an address; `read` fetches that file, once.
     pub fn allows(
         &self,
         url: &Url,
@@ -99,7 +99,7 @@ impl Host {
 
     /// Waits until the host may be requested, and delays the next request by `delay` or by its `Crawl-delay`.
     pub fn turn(&self, delay: Duration, stop: &Stop) -> Result<(), Stopped> {
-        // The thread that fetches robots.txt holds the lock and takes a turn itself.
+        // `try_lock`, because the thread that fetches robots.txt calls this while it holds the lock.
         let rules = self.rules.try_lock();
         let wanted = rules.and_then(|rules| rules.as_ref().map(Rules::delay)).unwrap_or_default();
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! How politely pages are fetched, from which addresses, and what can go wrong.
+//! The pace and limits of fetching, the allowed addresses, and the errors.
 //!
 //! Only public addresses may be fetched: a page that points into a private network must not make this program connect there.
 
@@ -17,15 +17,15 @@ use crate::work::Stopped;
 pub struct Manners {
     /// The pause between two requests to one host; a longer `Crawl-delay` counts instead.
     pub delay: Duration,
-    /// Bytes of a page, as sent and unpacked.
+    /// The most bytes of a page, both as sent and unpacked.
     pub largest: usize,
-    /// How long a server may send nothing at all.
+    /// The longest time that a server may send nothing.
     pub patience: Duration,
-    /// How long one page may take in all.
+    /// The longest total time for one page.
     pub longest: Duration,
     /// The pauses if a server asks for one.
     pub backoff: Backoff,
-    /// Which addresses may be fetched.
+    /// The addresses that may be fetched.
     pub allow: Allow,
 }
 
@@ -51,7 +51,7 @@ pub enum WebError {
     /// No client could be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A folder of the data folder cannot have this name.
+    /// The name cannot be that of a folder.
     #[error("a corpus cannot be called `{}`; expected a name without slashes, such as --name zoos", .0.escape_debug())]
     Name(String),
     /// Another process fills the folder.
@@ -72,15 +72,15 @@ pub enum WebError {
     OtherSearch {
         /// The corpus.
         path: PathBuf,
-        /// The engine that was asked.
+        /// The engine of that search.
         provider: String,
-        /// What it was asked.
+        /// The question of that search.
         question: String,
     },
-    /// Pages came, and none of them has a text.
+    /// Pages were fetched, but none of them has a text.
     #[error("none of the {0} pages gave a text, so there is no corpus; the reasons are above")]
     NoText(usize),
-    /// The list of addresses is not right.
+    /// The list of addresses is not valid.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file could not be written.
@@ -99,10 +99,10 @@ pub enum WebError {
 /// Why a search engine gave no pages.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The environment holds no key.
-    #[error("this engine asks for a key; put it into {0}")]
+    /// The environment variable has no key.
+    #[error("this engine needs a key; put it into {0}")]
     NoKey(&'static str),
-    /// Its address is none.
+    /// Its address is not valid.
     #[error("the engine's address {base} cannot be used: {reason}")]
     Address {
         /// The address.
@@ -110,7 +110,7 @@ pub enum SearchError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It answered, but with no success.
+    /// It answered, but not with a success.
     #[error("{who} answered {status}: {advice}")]
     Refused {
         /// Its name or address.
@@ -121,20 +121,20 @@ pub enum SearchError {
         advice: String,
     },
     /// It did not answer.
-    #[error("{base} could not be asked ({error}); check its address and the connection")]
+    #[error("{base} could not be reached ({error}); check its address and the connection")]
     Unreached {
         /// Its address.
         base: String,
         /// What the network said.
         error: NetError,
     },
-    /// What it sent is no list of results.
+    /// Its answer is not a list of results.
     #[error("{base} sent JSON without a list of `results`; is it a SearXNG?")]
     NoResults {
         /// Its address.
         base: String,
     },
-    /// The engines that it asks were silent.
+    /// The engines behind it did not answer.
     #[error(
         "{base} found nothing, because its engines did not answer: {engines}; try again later, or switch on others in its settings.yml"
     )]
@@ -149,7 +149,7 @@ pub enum SearchError {
     NoPage {
         /// The engine.
         provider: String,
-        /// What it was asked.
+        /// The question.
         question: String,
     },
 }
@@ -216,13 +216,13 @@ fn kind_of_6(address: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// Why a text is no address of a page: what was expected instead.
+/// Why a text is not an address of a page. The messages say what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageUrlError {
-    /// It is no URL.
+    /// It is not a URL.
     #[error("an address such as https://… ({0})")]
     Syntax(#[from] url::ParseError),
-    /// Another scheme, or no host.
+    /// It has another scheme, or no host.
     #[error("an address that begins with http:// or https://")]
     Scheme,
     /// It holds credentials.
@@ -230,7 +230,7 @@ pub enum PageUrlError {
     Credentials,
 }
 
-/// A page's full address without its fragment.
+/// Parses a page's address and removes its fragment.
 ///
 /// # Errors
 /// See [`PageUrlError`].

@@ -1,8 +1,8 @@
-//! A corpus from the web: a search engine finds pages for a question, the pages are fetched politely, and their main text is cut into
-//! passages.
+//! Makes a corpus from the web: a search engine finds pages for a question, the pages are fetched politely, and their main text is cut
+//! into passages.
 //!
-//! Owns the search engines, which addresses may be fetched, robots.txt and the pace, and the journal of what was fetched. Uses the network
-//! only through `net`; knows nothing of rankings, models or the screen.
+//! Holds the search engines, the rules on addresses, robots.txt and pace, and the journal of fetched pages. Uses the network only
+//! through `net`. Must not depend on rankings, models or the screen.
 //!
 //! May use: corpus, input, net, storage, work.
 //!
@@ -33,25 +33,25 @@ pub use manners::{Manners, SearchError, WebError, anywhere, public};
 pub use search::{Provider, Results, Search};
 pub use store::{End, FOLDER, Store, place};
 
-/// Pages that are asked for at once. One host is never asked for two within its pause.
+/// The number of pages fetched at once. Two requests to one host are always apart by its pause.
 const AT_ONCE: usize = 4;
 
-/// What came of it.
+/// The result of [`gather`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// When the search was made.
     pub searched: String,
-    /// How many pages it brought up.
+    /// The number of pages that it found.
     pub pages: usize,
-    /// How many of them ended how.
+    /// The number of pages by outcome.
     pub ends: BTreeMap<End, usize>,
     /// Pages that were not read, with the reason.
     pub unread: Vec<(String, End, String)>,
-    /// Pages asked for in this run.
+    /// The number of pages requested in this run.
     pub fetched: usize,
-    /// Pages that hold the same text as an earlier one.
+    /// The number of pages with the same text as an earlier one.
     pub repeats: usize,
-    /// Passages in all.
+    /// The number of passages.
     pub passages: usize,
     /// The corpus.
     pub corpus: PathBuf,
@@ -59,11 +59,11 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Makes the corpus of one question from up to `wanted` pages. What was searched and fetched before is not asked for again, except
-/// pages that failed for now.
+/// Makes the corpus of one question from up to `wanted` pages. Searches and pages of earlier runs are not requested again, except pages
+/// that failed for now.
 ///
 /// # Errors
-/// The search gave nothing, or what came cannot be kept. A stop is no error once pages were searched.
+/// The search found nothing, or a file cannot be written. A stop is not an error once the search is done.
 pub fn gather(
     question: &str,
     search: &dyn Search,
@@ -73,7 +73,7 @@ pub fn gather(
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Summary, WebError> {
-    let searched = searched(question, search, wanted, manners, store, stop)?;
+    let searched = search_once(question, search, wanted, manners, store, stop)?;
     let urls: Vec<String> = searched.urls.iter().take(wanted).cloned().collect();
     let settled = |url: &String| store.page(url).is_some_and(|page| page.end != End::Failed);
     let todo: VecDeque<String> = urls.iter().filter(|url| !settled(url)).cloned().collect();
@@ -101,8 +101,8 @@ pub fn gather(
     Ok(summary)
 }
 
-/// The search that is kept, or a new one.
-fn searched(
+/// The stored search, or a new one.
+fn search_once(
     question: &str,
     search: &dyn Search,
     wanted: usize,
@@ -142,7 +142,7 @@ fn searched(
     Ok(searched)
 }
 
-/// Fetches pages until all are there or `stop` is set. Gives how many were asked for.
+/// Fetches pages until all are done or `stop` is set. Returns how many were requested.
 fn fetch(
     todo: VecDeque<String>,
     total: usize,
@@ -182,7 +182,7 @@ fn fetch(
     };
     std::thread::scope(|scope| {
         for _ in 1..AT_ONCE {
-            // Where the system gives no thread, this one does all.
+            // If the system cannot start a thread, this one fetches all pages.
             let _ = std::thread::Builder::new().name("page".into()).spawn_scoped(scope, work);
         }
         work();

@@ -1,4 +1,4 @@
-//! Search engines: from a question to addresses of pages.
+//! Search engines, which find addresses of pages for a question.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use crate::work::Stop;
 const LARGEST: usize = 8 << 20;
 /// The most pages of results that are requested.
 const DEEPEST: usize = 10;
-/// How often a request is tried.
+/// The most tries of a request.
 const TRIES: u32 = 3;
 
-/// Anything that finds pages.
+/// Finds pages.
 pub trait Search {
-    /// The engine's name for the journal and the screen; holds no key.
+    /// The engine's name for the journal and the screen, without any key.
     fn name(&self) -> String;
-    /// Whether another search costs nothing and sends nothing.
+    /// Whether a search costs nothing and sends nothing.
     fn is_free(&self) -> bool {
         false
     }
     /// One page of results, counted from 0.
     ///
     /// # Errors
-    /// It could not be asked, or refused.
+    /// The engine could not be reached, or refused.
     fn page(&self, question: &str, number: usize, stop: &Stop) -> Result<Results, WebError>;
-    /// Addresses of pages, best first, each once: asks for one page of results after another until enough are found or nothing new comes.
-    /// The engine is given `delay` between two requests.
+    /// Addresses of pages, best first, each once. Requests one page of results after another, with a pause of `delay`, until enough
+    /// addresses are found or a page has no new ones.
     ///
     /// # Errors
     /// See [`Search::page`].
@@ -66,11 +66,11 @@ pub trait Search {
 pub struct Results {
     /// Addresses of pages, best first.
     pub urls: Vec<String>,
-    /// Whether it is known that there are no more.
+    /// Whether this is known to be the last page.
     pub last: bool,
 }
 
-/// An engine as the command line names it.
+/// A search engine, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provider {
     /// An instance of SearXNG.
@@ -83,7 +83,7 @@ pub enum Provider {
     Urls(PathBuf),
 }
 
-/// A text that names no search engine.
+/// A text is not the name of a search engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected searxng:URL (such as searxng:http://localhost:8888), serper, brave or urls:FILE")]
 pub struct ProviderError;
@@ -103,10 +103,10 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// Opens it. Nothing is sent yet.
+    /// Opens the engine. It sends nothing yet.
     ///
     /// # Errors
-    /// Its address or its list is invalid, or it lacks a key.
+    /// Its address or its list is invalid, or it has no key.
     pub fn open(&self) -> Result<Box<dyn Search>, WebError> {
         Ok(match self {
             Provider::Searxng(url) => Box::new(Searxng::at(url)?),
@@ -136,7 +136,7 @@ struct Engine {
     backoff: Backoff,
 }
 
-/// An answer that is no success.
+/// An answer that is not a success.
 struct Refusal {
     status: u16,
     /// Whether its body is HTML.
@@ -149,7 +149,7 @@ impl Engine {
         let wrong = |reason: String| SearchError::Address { base: base.clone(), reason };
         let url = manners::parse(&base).map_err(|expected| wrong(format!("expected {expected}")))?;
         if url.query().is_some() {
-            return Err(wrong("it holds a ?".into()).into());
+            return Err(wrong("it contains a ?".into()).into());
         }
         let fetcher = Fetcher::new(&base).map_err(|error| wrong(error.to_string()))?;
         Ok(Engine { fetcher, who: base.clone(), base, backoff: Backoff::default() })
@@ -164,7 +164,7 @@ impl Engine {
         Ok(manners::parse(&format!("{}{path}", self.base)).map_err(wrong)?)
     }
 
-    /// Sends a request, several times if that may help; `advice` says what to do about an answer that is no success.
+    /// Sends a request, and tries again if that may help. `advice` returns what to do about an answer that is not a success.
     fn ask(
         &self,
         ask: &Ask<'_>,
@@ -214,24 +214,24 @@ impl Engine {
     }
 }
 
-/// The texts under `key` of the objects in a list; none where there is no list.
+/// The texts under `key` of the objects in a list; empty if there is no list.
 fn texts(list: &Value, key: &str) -> Vec<String> {
     let each = list.as_array().into_iter().flatten();
     each.filter_map(|one| Some(one.get(key)?.as_str()?.to_owned())).collect()
 }
 
-/// The variable that holds the key.
+/// The environment variable with the key of Brave Search.
 const BRAVE_KEY: &str = "PARALLAX_BRAVE_KEY";
-/// Its address.
+/// The address of Brave Search.
 const BRAVE: &str = "https://api.search.brave.com";
 /// The most results on one page.
 const COUNT: usize = 20;
 
-/// An engine that asks for a key.
+/// An engine that needs a key.
 struct Keyed {
     engine: Engine,
     key: String,
-    /// The variable that holds the key.
+    /// The environment variable with the key.
     variable: &'static str,
 }
 
@@ -241,17 +241,19 @@ impl Keyed {
     }
 
     fn ask(&self, ask: &Ask<'_>, stop: &Stop) -> Result<Value, WebError> {
-        self.engine.ask(ask, stop, &|refusal| self.refused(refusal))
+        self.engine.ask(ask, stop, &|refusal| self.advice(refusal))
     }
 
-    fn refused(&self, refusal: &Refusal) -> String {
+    fn advice(&self, refusal: &Refusal) -> String {
         let variable = self.variable;
         match refusal.status {
-            401 | 403 | 422 => format!("it does not take the key in {variable}; set it anew"),
-            402 | 429 => "too much was asked of it, or nothing is left to your key; try again later".into(),
+            401 | 403 | 422 => format!("it does not accept the key in {variable}; set it again"),
+            402 | 429 => {
+                "there were too many requests, or the quota of your key is used up; try again later".into()
+            }
             500..=599 => "it fails; try again later".into(),
-            200..=299 => "what it sent is not JSON; try again later".into(),
-            _ => "it was not expected to; try again later".into(),
+            200..=299 => "its answer is not JSON; try again later".into(),
+            _ => "this answer was not expected; try again later".into(),
         }
     }
 }
@@ -287,7 +289,7 @@ impl Search for Brave {
     }
 }
 
-/// An instance.
+/// An instance of SearXNG.
 pub struct Searxng(Engine);
 
 impl Searxng {
@@ -305,11 +307,11 @@ impl Searxng {
         self
     }
 
-    fn refused(&self, refusal: &Refusal) -> String {
+    fn advice(&self, refusal: &Refusal) -> String {
         match refusal {
-            // This means that the format is switched off, as it is in a fresh instance.
+            // The JSON format is switched off, as it is by default.
             Refusal { status: 403, .. } | Refusal { status: 200..=299, html: true } => {
-                "it gives no JSON; switch it on in its settings.yml (search: formats: [html, json]) and restart it"
+                "it does not return JSON; switch that on in its settings.yml (search: formats: [html, json]) and restart it"
             }
             Refusal { status: 429, .. } => {
                 "it takes you for a robot; switch its limiter off in settings.yml (server: limiter: false), or try again later"
@@ -317,15 +319,15 @@ impl Searxng {
             Refusal { status: 404, .. } => {
                 "there is no SearXNG; check the address, such as http://localhost:8888"
             }
-            Refusal { status: 300..=399, .. } => "it points elsewhere; name the address that it points to",
+            Refusal { status: 300..=399, .. } => "it redirects; name the address that it redirects to",
             Refusal { status: 500..=599, .. } => "it fails; look into its log",
-            _ => "it is no answer of a SearXNG; check the address",
+            _ => "this is not an answer of a SearXNG; check the address",
         }
         .into()
     }
 }
 
-/// `google (timeout), bing (CAPTCHA)`
+/// Lists engines with their reasons, such as `google (timeout), bing (CAPTCHA)`.
 fn engines(list: &Value) -> String {
     let each = list.as_array().into_iter().flatten().filter_map(|one| {
         let name = one.get(0)?.as_str()?;
@@ -347,7 +349,7 @@ impl Search for Searxng {
             .append_pair("format", "json")
             .append_pair("pageno", &(number + 1).to_string());
         let ask = Ask { headers: &[("accept", "application/json")], ..Ask::of(url.as_str()) };
-        let answer = self.0.ask(&ask, stop, &|refusal| self.refused(refusal))?;
+        let answer = self.0.ask(&ask, stop, &|refusal| self.advice(refusal))?;
         let Some(results) = answer.get("results").filter(|results| results.is_array()) else {
             return Err(SearchError::NoResults { base: base.clone() }.into());
         };
@@ -360,9 +362,9 @@ impl Search for Searxng {
     }
 }
 
-/// The variable that holds the key.
+/// The environment variable with the key of serper.dev.
 const SERPER_KEY: &str = "PARALLAX_SERPER_KEY";
-/// Its address.
+/// The address of serper.dev.
 const SERPER: &str = "https://google.serper.dev";
 
 /// serper.dev, which searches Google.
@@ -392,7 +394,7 @@ impl Search for Serper {
     }
 }
 
-/// The list.
+/// A list of addresses.
 pub struct Urls {
     file: PathBuf,
     urls: Vec<String>,
@@ -402,7 +404,7 @@ impl Urls {
     /// Reads a list.
     ///
     /// # Errors
-    /// A line is no address of a page, or the list is empty.
+    /// A line is not an address of a page, or the list is empty.
     pub fn read(file: &Path) -> Result<Self, InputError> {
         let mut urls = Vec::new();
         lines(file, |_, line| {

@@ -1,4 +1,4 @@
-//! Search engines on loopback: what is sent to them, and what each of their answers means.
+//! Search engines on loopback: the requests sent to them, and the meaning of their answers.
 
 use std::time::Duration;
 
@@ -50,10 +50,10 @@ fn each_way_in_which_searxng_fails_says_what_to_do() {
         (html("404 Not Found"), &["no SearXNG"]),
         (html("429 Too Many Requests"), &["limiter"]),
         (html("500 Error"), &["look into its log"]),
-        (html("302 Found"), &["points elsewhere"]),
+        (html("302 Found"), &["it redirects"]),
         (json("[1]"), &["is it a SearXNG"]),
         (json(r#"{"results":7}"#), &["without a list of `results`"]),
-        (json("{\"results\""), &["no answer of a SearXNG"]),
+        (json("{\"results\""), &["not an answer of a SearXNG"]),
         (json(silent), &["google (CAPTCHA), bing (timeout)"]),
     ] {
         let (_site, engine) = searxng(vec![(1, answer)]);
@@ -65,7 +65,7 @@ fn each_way_in_which_searxng_fails_says_what_to_do() {
     let (_site, nothing) = searxng(vec![(1, json(r#"{"results":[]}"#))]);
     assert_eq!(find(&nothing, 5), Ok(Vec::new()));
     let nobody = Searxng::at("http://127.0.0.1:1").unwrap().hasty();
-    assert!(find(&nobody, 5).unwrap_err().contains("could not be asked"));
+    assert!(find(&nobody, 5).unwrap_err().contains("could not be reached"));
     assert!(Searxng::at("localhost:8888").is_err());
 }
 

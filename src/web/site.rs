@@ -1,4 +1,4 @@
-//! A site on loopback for tests: it answers each path as the test says, and records the requests.
+//! A site on loopback for tests. The test sets the answer of each path, and the site records the requests.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// One answer; several for one path are given in turn, the last for ever.
+/// One answer. If a path has several, they are given one after another, and the last one again and again.
 pub enum Answer {
-    /// Bytes, and then the end of the connection.
+    /// Sends bytes and closes the connection.
     Send(Vec<u8>),
-    /// Nothing, until the client goes.
+    /// Sends nothing until the client disconnects.
     Hang,
 }
 
@@ -22,7 +22,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site with these paths; every other is not found. `make` gets the site's own address.
+    /// Starts a site with these paths; all others are not found. `make` takes the site's own address.
     pub fn start(make: impl FnOnce(&str) -> Vec<(String, Vec<Answer>)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -38,12 +38,12 @@ impl Site {
         site
     }
 
-    /// The requests so far, whole.
+    /// The full requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The paths of the pages that were asked for, robots.txt left out.
+    /// The paths of the requested pages, without robots.txt.
     pub fn paths(&self) -> Vec<String> {
         let path = |request: &String| request.split(' ').nth(1).unwrap_or_default().to_owned();
         self.requests().iter().map(path).filter(|path| path != "/robots.txt").collect()
@@ -68,7 +68,7 @@ fn serve(mut stream: TcpStream, paths: &Mutex<HashMap<String, Vec<Answer>>>, req
             None => Some(answer("404 Not Found", "Content-Type: text/html\r\n", b"<p>not here")),
         }
     };
-    // A client that has gone is no fault.
+    // The client may have disconnected, which is not an error.
     match bytes {
         Some(bytes) => drop(stream.write_all(&bytes)),
         None => drop(stream.read(&mut [0; 16])),
@@ -94,20 +94,20 @@ fn request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A whole answer; `headers` end in a line break each.
+/// A complete HTTP answer; each of `headers` ends in a line break.
 pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head =
         format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// A path that is always answered with a page of this type.
+/// A path whose answer is always this page.
 pub fn page(path: &str, kind: &str, body: &[u8]) -> (String, Vec<Answer>) {
     let headers = format!("Content-Type: {kind}\r\n");
     (path.into(), vec![Answer::Send(answer("200 OK", &headers, body))])
 }
 
-/// An article with all that stands around one.
+/// A page with an article, and with the menus and scripts that usually surround one.
 pub fn article(title: &str, text: &str) -> String {
     format!(
         "<!doctype html><html><head><title>{title}</title><style>p {{ color: red }}</style></head><body>\
@@ -117,7 +117,7 @@ pub fn article(title: &str, text: &str) -> String {
     )
 }
 
-/// A text of so many words in sentences, that no other name gives.
+/// A text of `count` words in sentences, different for every name.
 pub fn words(name: &str, count: usize) -> String {
     let word = |i: usize| if i % 12 == 11 { format!("{name}{i}.") } else { format!("{name}{i},") };
     (0..count).map(word).collect::<Vec<_>>().join(" ")

@@ -1,9 +1,9 @@
-//! The folder of one question: a journal of searches and pages, and the corpus made of them.
+//! The folder of one question: a journal of searches and pages, and the corpus made from them.
 //!
 //! ```text
 //! DATA/web/NAME/pages.jsonl    one line for each search and page, appended and synced: nothing is fetched twice
 //! DATA/web/NAME/pages.lock     held while this process adds pages
-//! DATA/web/NAME/corpus.jsonl   the passages made of those lines
+//! DATA/web/NAME/corpus.jsonl   the passages made from those lines
 //! ```
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use super::manners::WebError;
 use crate::corpus::{Passage, chunks};
 use crate::storage::{Attempt, FileLock, Holder, Journal, replace};
 
-/// The folder of these folders, below the data folder.
+/// The folder that holds these folders, below the data folder.
 pub const FOLDER: &str = "web";
 const PAGES: &str = "pages.jsonl";
 const LOCK: &str = "pages.lock";
@@ -27,29 +27,29 @@ const CORPUS: &str = "corpus.jsonl";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// It arrived and holds text.
+    /// It was fetched and has text.
     #[default]
     Read,
     /// robots.txt forbids it.
     Robots,
     /// Its address is private or invalid.
     Address,
-    /// Neither HTML nor plain text.
+    /// It is neither HTML nor plain text.
     Type,
-    /// Too large.
+    /// It is too large.
     Size,
-    /// Too many redirects.
+    /// There are too many redirects.
     Redirect,
     /// Its server refused.
     Status,
-    /// It arrived and holds no text.
+    /// It was fetched but has no text.
     Empty,
-    /// It failed, and may work another time.
+    /// It failed, but may succeed later.
     Failed,
 }
 
 impl End {
-    /// In words.
+    /// Describes it for the user.
     pub fn name(self) -> &'static str {
         match self {
             End::Read => "read",
@@ -68,14 +68,14 @@ impl End {
 /// The outcome for a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page {
-    /// The address that was searched.
+    /// The address that the search found.
     pub url: String,
-    /// How it ended.
+    /// How the fetch ended.
     pub end: End,
-    /// Why it was not read.
+    /// Why the page was not read.
     #[serde(default, alias = "why", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When, as RFC 3339 writes it.
+    /// When it was fetched, in the format of RFC 3339.
     pub fetched: String,
     /// Its address after redirects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,9 +95,9 @@ pub struct Searched {
     pub question: String,
     /// The engine.
     pub provider: String,
-    /// How many pages were wanted.
+    /// The number of pages wanted.
     pub wanted: usize,
-    /// When, as RFC 3339 writes it.
+    /// When it was made, in the format of RFC 3339.
     pub searched: String,
     /// The pages, best first.
     pub urls: Vec<String>,
@@ -110,7 +110,7 @@ enum Line {
     Page(Page),
 }
 
-/// The folder, held by this process.
+/// The folder, locked by this process.
 pub struct Store {
     folder: PathBuf,
     journal: Journal,
@@ -119,10 +119,10 @@ pub struct Store {
     pages: HashMap<String, Page>,
 }
 
-/// The folder of that name.
+/// The path of the folder with this name.
 ///
 /// # Errors
-/// It cannot be the name of a folder.
+/// The name cannot be that of a folder.
 pub fn place(data: &Path, name: &str) -> Result<PathBuf, WebError> {
     let bad = |c: char| c.is_control() || "/\\:".contains(c);
     if name.trim().is_empty() || name.starts_with('.') || name.chars().any(bad) {
@@ -132,10 +132,10 @@ pub fn place(data: &Path, name: &str) -> Result<PathBuf, WebError> {
 }
 
 impl Store {
-    /// Opens the folder, and makes it if it is not there.
+    /// Opens the folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// It cannot be written, another process holds it, or its journal is not one.
+    /// The folder cannot be written, another process has locked it, or a line of the journal is not valid.
     pub fn open(folder: &Path) -> Result<Self, WebError> {
         let path = folder.join(PAGES);
         let keep = |reason: io::Error| WebError::Keep { path: path.clone(), reason };
@@ -192,7 +192,7 @@ impl Store {
         self.pages.get(url)
     }
 
-    /// Where the passages lie.
+    /// The file with the passages.
     pub fn corpus(&self) -> PathBuf {
         self.folder.join(CORPUS)
     }
@@ -225,7 +225,7 @@ impl Store {
                 passages += 1;
             }
         }
-        // An unchanged file keeps its time, so its index stays valid.
+        // An unchanged file is not written, so that its time stays and its index stays valid.
         if passages > 0 && fs::read(self.corpus()).ok().as_deref() != Some(&bytes) {
             replace(&self.corpus(), &bytes).map_err(keep)?;
         }

@@ -21,12 +21,12 @@ use crate::net::Backoff;
 use crate::net::Forbidden;
 use crate::work::Stop;
 
-/// The test's own address is let pass, everything else as usual.
+/// Allows the test's own address; other addresses are checked as usual.
 fn loopback(address: IpAddr) -> Result<(), Forbidden> {
     if address == IpAddr::from([127, 0, 0, 1]) { Ok(()) } else { public(address) }
 }
 
-/// In no time, for sites of our own.
+/// Without pauses, for the test's own sites.
 fn hasty() -> Manners {
     Manners {
         delay: Duration::ZERO,
@@ -178,7 +178,7 @@ fn what_is_too_large_is_not_read_to_its_end() {
         refused(&ask(&format!("{}{path}", site.url)), End::Size, "larger than 200 kB");
     }
     refused(&ask(&format!("{}/torn", site.url)), End::Failed, "unpacked");
-    refused(&ask(&format!("{}/odd", site.url)), End::Type, "packed as br");
+    refused(&ask(&format!("{}/odd", site.url)), End::Type, "compressed as br");
     refused(&ask(&format!("{}/tags", site.url)), End::Size, "tags");
     assert_eq!(ask(&format!("{}/packed", site.url)).text, "a packed text");
 }
@@ -194,7 +194,7 @@ fn other_types_are_refused_by_their_head() {
     });
     refused(&ask(&format!("{}/a.pdf", site.url)), End::Type, "a PDF, which is not read");
     refused(&ask(&format!("{}/a.png", site.url)), End::Type, "image/png");
-    refused(&ask(&format!("{}/none", site.url)), End::Type, "does not say");
+    refused(&ask(&format!("{}/none", site.url)), End::Type, "does not state");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn redirects_are_followed_and_each_step_is_checked() {
     }
     refused(&ask(&format!("{}/file", site.url)), End::Redirect, "http");
     refused(&ask(&format!("{}/sly", site.url)), End::Robots, "forbids");
-    // A name is looked up before it is connected to; this one is this machine.
+    // A name is resolved before it is connected to; this one is this machine.
     let strict = Manners { allow: public, ..hasty() };
     let named = ask_with(strict, &format!("{}/here", site.url.replace("127.0.0.1", "localhost")));
     refused(&named, End::Address, "localhost is");
@@ -310,7 +310,7 @@ fn pages_become_passages_of_100_words_that_know_where_and_when_they_come_from() 
     assert_eq!((summary.ends[&End::Read], summary.ends[&End::Status], summary.unread.len()), (3, 1, 1));
     let passages = passages(&summary.corpus);
     assert_eq!((passages.len(), summary.passages), (4, 4));
-    // In the order of the list, whichever came first.
+    // Passages are in the order of the list, whichever page came first.
     assert_eq!(passages[0]["text"], "short");
     assert_eq!(passages[1]["title"], "Long");
     let about = &passages[1]["metadata"];
@@ -337,7 +337,7 @@ fn a_second_run_asks_for_what_is_missing_or_failed_and_nothing_else() {
     let job = Job { folder: tempfile::tempdir().unwrap() };
     let first = job.run(&[url("0"), url("1"), url("gone"), url("later")], &Stop::never()).unwrap();
     assert_eq!((first.passages, first.ends[&End::Failed]), (2, 1));
-    // As a killed process leaves it.
+    // The state that a killed process leaves.
     let mut torn = fs::OpenOptions::new().append(true).open(job.pages()).unwrap();
     torn.write_all(b"{\"kind\":\"page\",\"url\":\"http").unwrap();
     drop(torn);

@@ -367,7 +367,7 @@ fn quoted_fields_are_unquoted_and_odd_pairs_are_reported() {
     let p: Vec<&str> = out.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert!(p.len() == 5 && p[0] == p[1], "{out}");
     assert!(err.contains("pairs with a passage that seems not to be English: 1"), "{err}");
-    assert!(err.contains("the first 100,000 bytes alone are judged: 1"), "{err}");
+    assert!(err.contains("only the first 100,000 bytes are judged: 1"), "{err}");
     assert!(err.contains("2 labelled pairs"), "{err}");
 }
 

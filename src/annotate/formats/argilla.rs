@@ -1,7 +1,7 @@
 //! Argilla's records (version 2): one record per question, passage and statement, with one response per annotator.
 //!
-//! Argilla identifies users by UUID alone and stores no time with a response, so names, dates and the time a label took are in the
-//! record's metadata. The `.settings.json` beside the records creates their dataset.
+//! Argilla identifies users only by UUID and stores no time with a response, so names, dates and the time a label took are in the
+//! record's metadata. The `.settings.json` file next to the records creates their dataset.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -98,7 +98,7 @@ struct Response {
 /// Reads records as `dataset.records.to_json` writes them. Discarded responses are skipped.
 ///
 /// # Errors
-/// The file holds no such records.
+/// The file does not hold such records.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let records: Vec<Record> =
         read_json(path, "Argilla's records, an array of objects with `fields` and `responses`")?;
@@ -124,7 +124,7 @@ fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Resu
         document: field(["text", "document"]),
         perspective: field(["statement", "perspective"]).ok_or("no `statement` in its fields")?,
     };
-    let chosen = response.value.as_str().ok_or("a response to `supports` that is no text")?;
+    let chosen = response.value.as_str().ok_or("a response to `supports` that is not a text")?;
     let supports = match chosen {
         YES => true,
         NO => false,
@@ -137,7 +137,7 @@ fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Resu
     };
     let by = label.map_or(user, |label| label.annotator.as_str());
     let plain = reading.decided(&row, Some(by), supports)?;
-    let evidence = answer("evidence").and_then(|spans| selected(spans, row.document?));
+    let evidence = answer("evidence").and_then(|spans| spans_text(spans, row.document?));
     Ok(Decision {
         evidence: evidence.or_else(|| label?.evidence.clone()),
         note: answer("note").and_then(Value::as_str).map(str::to_owned),
@@ -148,8 +148,8 @@ fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Resu
     })
 }
 
-/// The text that the spans of a response select.
-fn selected(spans: &Value, document: &str) -> Option<String> {
+/// The text of a response's spans.
+fn spans_text(spans: &Value, document: &str) -> Option<String> {
     let number = |span: &Value, key: &str| usize::try_from(span.get(key)?.as_u64()?).ok();
     let pieces = spans.as_array()?.iter();
     let pieces: Option<Vec<String>> =
@@ -160,7 +160,7 @@ fn selected(spans: &Value, document: &str) -> Option<String> {
 /// Writes records with the detector's verdicts as suggestions, and the settings of their dataset.
 ///
 /// # Errors
-/// A date is beyond what the format can write.
+/// The format cannot express a date.
 pub fn write(
     decisions: &[Decision],
     material: &Material<'_>,
@@ -200,7 +200,7 @@ pub fn write(
             }
             labels.push(label);
         }
-        // Where the side is unclear nothing is suggested.
+        // If the side is unclear, there is no suggestion.
         let says = |model: &Model| model.says(about).and_then(|(says, p)| Some((says?, p)));
         let suggestions = model.and_then(|model| Some((model, says(model)?))).map_or_else(
             || json!({}),
@@ -229,7 +229,7 @@ pub fn write(
     Ok(Exported { files: vec![("", records), (".settings.json", settings)], left_out })
 }
 
-/// The record of a passage and a statement has the same id in every export.
+/// The id of a record, which is the same in every export.
 fn record_id(about: &Decision) -> String {
     hashed(&[&about.question, &about.passage, &about.text, &about.perspective]).to_hex()[..32].to_owned()
 }
@@ -242,7 +242,7 @@ fn hashed(parts: &[&str]) -> blake3::Hash {
     hash.finalize()
 }
 
-/// A user's UUID: the name itself if it is a UUID, else one derived from it (version 8, RFC 9562).
+/// A user's UUID: the name itself if it is one, or a UUID derived from it (version 8, RFC 9562).
 fn user_id(name: &str) -> String {
     let groups: Vec<usize> = name.split('-').map(str::len).collect();
     let hex = name.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));

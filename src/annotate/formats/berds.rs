@@ -1,4 +1,4 @@
-//! BERDS results whose passages carry `NAME-preds`: booleans aligned with the question's `perspectives`, one key an annotator.
+//! BERDS results whose passages have `NAME-preds`: booleans in the order of the question's `perspectives`, one key per annotator.
 //!
 //! Passages without an id are matched by their text. A label that an annotator did not give is `null`.
 
@@ -14,7 +14,7 @@ use crate::annotate::material::{Material, Row};
 use crate::corpus::Passage;
 use crate::input::{BadLine, Expected, InputError, lines, read_json};
 
-/// What the key of an annotator's labels ends with.
+/// The end of the key of an annotator's labels.
 const PREDS: &str = "-preds";
 
 #[derive(Deserialize)]
@@ -24,10 +24,10 @@ struct Results {
     ctxs: Vec<Map<String, Value>>,
 }
 
-/// Reads results, one JSON object a line or all in one array.
+/// Reads results: one JSON object per line, or one array.
 ///
 /// # Errors
-/// Something is not such a result, or a passage's labels are not aligned with the perspectives.
+/// A result has another format, or a passage does not have one label per perspective.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     const EXPECTED: &str = "BERDS results with `question`, `perspectives` and `ctxs`";
     let mut results: Vec<(usize, Results)> = Vec::new();
@@ -49,7 +49,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
             for (key, labels) in passage {
                 let Some(by) = key.strip_suffix(PREDS) else { continue };
                 found = true;
-                match aligned(labels, one.perspectives.len()) {
+                match parse_labels(labels, one.perspectives.len()) {
                     Ok(labels) => {
                         take(&mut imported, reading, (*number, one), (rank, passage), (by, &labels))
                     }
@@ -73,9 +73,9 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
     Ok(imported)
 }
 
-fn aligned(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, Expected> {
-    let expected = || Expected(format!("{perspectives} booleans, one a perspective"));
-    // A passage that nobody labelled.
+fn parse_labels(labels: &Value, perspectives: usize) -> Result<Vec<Option<bool>>, Expected> {
+    let expected = || Expected(format!("{perspectives} booleans, one per perspective"));
+    // `null` is a passage without labels.
     if labels.is_null() {
         return Ok(Vec::new());
     }
@@ -109,15 +109,15 @@ fn take(
             document: text("text"),
             perspective: statement,
         };
-        let made = reading.decided(&row, (!by.is_empty()).then_some(by), *label);
-        imported.take(|| format!("result {number}, passage {}", rank + 1), made);
+        let decision = reading.decided(&row, (!by.is_empty()).then_some(by), *label);
+        imported.take(|| format!("result {number}, passage {}", rank + 1), decision);
     }
 }
 
-/// Writes one JSON object a question, one line each.
+/// Writes one line per question, each a JSON object.
 ///
 /// # Errors
-/// Never; labels without a place are reported as left out.
+/// None; labels that have no place in the format are reported as left out.
 pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
     let mut out = String::new();
     let (mut partial, mut written) = (0, 0);
@@ -157,19 +157,19 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     let mut left_out: Vec<String> = beyond_labels(decisions).into_iter().collect();
     if written < decisions.len() {
         left_out.push(format!(
-            "{} labels are left out, as the question set has no such question or statement",
+            "{} labels are left out, because the question set has no such question or statement",
             decisions.len() - written
         ));
     }
     if partial > 0 {
         left_out.push(format!(
-            "{partial} passages were not labelled for every statement; what is missing is null"
+            "{partial} passages were not labelled for every statement; missing labels are null"
         ));
     }
     let nobody: BTreeSet<&str> =
         decisions.iter().map(|one| one.by.as_str()).filter(|by| by.is_empty()).collect();
     if !nobody.is_empty() {
-        left_out.push("an annotator without a name stands as `-preds`".into());
+        left_out.push("an annotator without a name has the key `-preds`".into());
     }
     Ok(Exported { files: vec![("", out.into_bytes())], left_out })
 }

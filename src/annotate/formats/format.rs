@@ -1,4 +1,4 @@
-//! The formats by name.
+//! The names of the formats, and dispatch to their readers and writers.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ impl Format {
     /// Reads a file of labels.
     ///
     /// # Errors
-    /// The file is not of this format. Rows about unknown questions or passages are no error.
+    /// The file is not of this format. Rows about unknown questions or passages are not errors.
     pub fn read(self, path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
         match self {
             Format::Tsv => tsv::read(path, reading),
@@ -38,10 +38,10 @@ impl Format {
         }
     }
 
-    /// Writes labels, and the detector's verdicts where the format has a place for them.
+    /// Writes labels, and the detector's verdicts if the format has a place for them.
     ///
     /// # Errors
-    /// The format cannot carry an id or a time.
+    /// The format cannot express an id or a date.
     pub fn write(
         self,
         decisions: &[Decision],

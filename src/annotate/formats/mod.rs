@@ -1,17 +1,17 @@
-//! Label files, in and out: one file a format.
+//! Imports and exports of label files, one module per format.
 //!
-//! A reader returns decisions and reports every row that it could not place. A writer returns the contents of files and reports what the format
-//! has no place for. They read the given file and touch nothing else on the disk.
+//! A reader returns decisions and reports every row that it could not match. A writer returns the contents of files and reports what the
+//! format has no place for. Readers read only the given file, and writers write nothing to the disk.
 //!
-//! | format | carries |
+//! | format | holds |
 //! | --- | --- |
 //! | [`tsv`] | everything, in named columns |
-//! | [`qrels`] | one label a pair: what most annotators said |
+//! | [`qrels`] | one label per pair: that of most annotators |
 //! | [`berds`] | every annotator's labels |
 //! | [`label_studio`] | everything |
 //! | [`argilla`] | everything |
 //!
-//! This file holds what they share: their input, their result, dates, and pieces of a passage. May use: annotate, input, measure, detect.
+//! This file holds what they share: input, results, dates, and spans of a passage. May use: annotate, input, measure, detect.
 
 use std::collections::BTreeMap;
 use std::{fmt, io};
@@ -32,31 +32,31 @@ pub mod tsv;
 
 pub use format::Format;
 
-/// What a reader needs besides the file.
+/// The input of a reader besides the file.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
     /// Questions and passages.
     pub material: &'a Material<'a>,
-    /// Whose labels they are, where the file does not say.
+    /// The annotator of labels for which the file names none.
     pub by: Option<&'a str>,
-    /// When they were made, where the file does not say, in milliseconds since 1970.
+    /// The date of labels for which the file has none, in milliseconds since 1970.
     pub at: u64,
 }
 
 impl Reading<'_> {
-    /// The plain decision of a row, made by `by` or else by the annotator given to the reader.
+    /// The decision of a row, by the annotator `by`, or if that is `None` by the annotator given to the reader.
     fn decided(&self, row: &Row<'_>, by: Option<&str>, supports: bool) -> Result<Decision, RowError> {
         let by = by.or(self.by).ok_or(RowError::Annotator)?;
         Ok(self.material.place(row)?.decided(by, supports, self.at))
     }
 }
 
-/// A row without a place here.
+/// A row that was not imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Where it stands in the file: `line 4`, `task 2`.
+    /// Its place in the file: `line 4`, `task 2`.
     pub at: String,
-    /// What is not known.
+    /// The reason.
     pub reason: String,
 }
 
@@ -66,30 +66,30 @@ impl fmt::Display for Unmatched {
     }
 }
 
-/// What a file said.
+/// The content of a label file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Labels that belong here.
+    /// The labels.
     pub decisions: Vec<Decision>,
-    /// Rows that do not.
+    /// Rows that match nothing here.
     pub unmatched: Vec<Unmatched>,
 }
 
 impl Imported {
-    fn take(&mut self, at: impl FnOnce() -> String, made: Result<Decision, RowError>) {
-        match made {
+    fn take(&mut self, at: impl FnOnce() -> String, decision: Result<Decision, RowError>) {
+        match decision {
             Ok(decision) => self.decisions.push(decision),
             Err(reason) => self.unmatched.push(Unmatched { at: at(), reason: reason.to_string() }),
         }
     }
 }
 
-/// What a writer made.
+/// The result of a writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Files, by what is added to the name the user gave.
+    /// The contents of the files, each with the suffix to add to the user's file name.
     pub files: Vec<(&'static str, Vec<u8>)>,
-    /// What the format could not carry, in sentences.
+    /// Sentences about what the format has no place for.
     pub left_out: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ pub enum ExportError {
         /// The passage's id.
         passage: String,
     },
-    /// A label's date is beyond the year 9999; its annotator.
+    /// A label of this annotator has a date beyond the year 9999.
     #[error("a label of {0} has a date beyond the year 9999; correct the clock and label it again")]
     Date(String),
     /// A question has more perspectives than qrels are written with.
@@ -117,7 +117,7 @@ pub enum ExportError {
     Column(#[from] io::Error),
 }
 
-/// What of the decisions a format of bare labels leaves out, in a sentence; none if nothing.
+/// A sentence on what is lost in a format that holds only labels; `None` if nothing is.
 fn beyond_labels(decisions: &[Decision]) -> Option<String> {
     let count = |has: fn(&Decision) -> bool| decisions.iter().filter(|decision| has(decision)).count();
     let parts = [
@@ -129,47 +129,50 @@ fn beyond_labels(decisions: &[Decision]) -> Option<String> {
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    (!parts.is_empty()).then(|| format!("left out, as the format has no place for it: {}", parts.join(", ")))
+    (!parts.is_empty())
+        .then(|| format!("left out, because the format has no place for it: {}", parts.join(", ")))
 }
 
-/// Decisions by passage and statement, one an annotator: the latest.
+/// Groups decisions by passage and statement, with the latest decision of each annotator.
 fn groups(decisions: &[Decision]) -> Vec<Vec<&Decision>> {
     let mut groups: BTreeMap<[&str; 4], BTreeMap<&str, &Decision>> = BTreeMap::new();
     for one in decisions {
         let group = groups.entry([&one.question, &one.passage, &one.text, &one.perspective]).or_default();
-        let standing = group.entry(&one.by).or_insert(one);
-        if standing.at <= one.at {
-            *standing = one;
+        let latest = group.entry(&one.by).or_insert(one);
+        if latest.at <= one.at {
+            *latest = one;
         }
     }
     groups.into_values().map(|group| group.into_values().collect()).collect()
 }
 
-/// When it was decided, as other tools write dates.
+/// The date of a decision, as other tools write dates.
 fn date(decision: &Decision) -> Result<String, ExportError> {
     date_text(decision.at).ok_or_else(|| ExportError::Date(decision.by.clone()))
 }
 
 /// A note on passages whose text is not available.
 fn without_text(n: usize) -> Vec<String> {
-    let note =
-        format!("{n} tasks have no text, as the corpus does not hold their passage as it was labelled");
+    let note = format!(
+        "{n} tasks have no text, because the corpus no longer has the labelled text of their passages"
+    );
     if n == 0 { Vec::new() } else { vec![note] }
 }
 
-/// Milliseconds since 1970 as `2026-05-06T07:08:09.123Z`; none beyond the year 9999.
+/// Milliseconds since 1970 as `2026-05-06T07:08:09.123Z`; `None` beyond the year 9999.
 pub fn date_text(at: u64) -> Option<String> {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at) * 1_000_000).ok()?;
     moment.format(&Rfc3339).ok()
 }
 
-/// The moment such a date names, on any offset.
+/// Parses such a date, with any offset, into milliseconds since 1970.
 fn date_millis(date: &str) -> Option<u64> {
     let moment = OffsetDateTime::parse(date.trim(), &Rfc3339).ok()?;
     u64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }
 
-/// Where `piece` first stands in `text`, in characters; none where it does not or where counts could differ.
+/// The first occurrence of `piece` in `text`, in characters. `None` if there is none, or if programs could count the characters
+/// differently.
 fn span_of(piece: &str, text: &str) -> Option<(usize, usize)> {
     if piece.is_empty() || text.chars().any(|c| c.len_utf16() > 1) {
         return None;
@@ -178,7 +181,7 @@ fn span_of(piece: &str, text: &str) -> Option<(usize, usize)> {
     Some((start, start + piece.chars().count()))
 }
 
-/// The characters from `start` to `end`; none where there are not so many.
+/// The characters from `start` to `end`; `None` if the text is shorter.
 fn cut_span(text: &str, start: usize, end: usize) -> Option<String> {
     let piece: String = text.chars().skip(start).take(end.checked_sub(start)?).collect();
     (piece.chars().count() == end - start).then_some(piece)

@@ -1,7 +1,7 @@
-//! TREC qrels: `NAME.div.qrels` says which perspective a passage supports (the iteration is its number, from 1), `NAME.qrels`
+//! TREC qrels: `NAME.div.qrels` says which statement a passage supports (the second column is its number, from 1), `NAME.qrels`
 //! whether it supports any.
 //!
-//! A file has one label a pair: what most annotators said. Ties are left out and reported.
+//! A file has one label per pair: that of most annotators. Ties are left out and reported.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,31 +16,31 @@ use crate::measure::trec::{
     DiversityQrels, TrecError, read_diversity_qrels, write_diversity_qrels, write_qrels,
 };
 
-/// Reads judgements per perspective; every grade above 0 is a yes.
+/// Reads judgments per statement; every grade above 0 is a yes.
 ///
 /// # Errors
-/// A line is not right, or the file says nothing of perspectives.
+/// A line is not valid, or the file does not name statements.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
     let refused = |reason: String| InputError::Unreadable { path: path.into(), reason };
     let qrels = read_diversity_qrels(&path.display().to_string(), BufReader::new(file)).map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
         lines @ TrecError::Lines(_) => refused(format!(
-            "not read as judgements per perspective (give NAME.div.qrels; NAME.qrels does not say which perspective a passage supports):\n{lines}"
+            "not read as judgments per statement (give NAME.div.qrels; NAME.qrels does not say which statement a passage supports):\n{lines}"
         )),
     })?;
     let mut imported = Imported::default();
     for name in qrels.questions() {
         let Some(question) = reading.material.question(name) else {
             let reason = format!(
-                "no question of the set is `{name}`; its {} labels are left",
+                "no question of the set is `{name}`; its {} labels are left out",
                 qrels.judgements(name).count()
             );
             imported.unmatched.push(Unmatched { at: format!("question {name}"), reason });
             continue;
         };
         for (passage, perspective, grade) in qrels.judgements(name) {
-            let made = question
+            let decision = question
                 .perspectives
                 .get(perspective)
                 .ok_or(RowError::NoPerspective(question.perspectives.len()))
@@ -55,7 +55,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
                 });
             imported.take(
                 || format!("question {name}, passage {passage}, perspective {}", perspective + 1),
-                made,
+                decision,
             );
         }
     }
@@ -65,13 +65,13 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
 /// Writes both files.
 ///
 /// # Errors
-/// An id holds white space.
+/// An id has white space.
 pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
     let mut qrels = DiversityQrels::default();
     let (mut tied, mut unknown, mut outvoted, mut stale) = (0, 0, 0, 0);
     for item in items(decisions, None) {
         let about = item.about;
-        // A passage has one id and one text here; labels of an earlier text have no place of their own.
+        // Qrels name a passage only by its id, so labels of another text cannot be told apart.
         if material.passage(about).is_none_or(|passage| passage.id != about.passage) {
             stale += 1;
             continue;
@@ -96,10 +96,13 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     write_diversity_qrels(&mut each, &qrels)?;
     let mut left_out: Vec<String> = beyond_labels(decisions).into_iter().collect();
     for (n, what) in [
-        (tied, "passages are left out, on which as many annotators say yes as no"),
-        (outvoted, "labels are those of a majority; who said otherwise is not in the file"),
-        (stale, "labels are left out, as this corpus has another text, or none, under their passage's id"),
-        (unknown, "labels are left out, as the question set has no such statement to number"),
+        (tied, "passages are left out, because as many annotators say yes as no"),
+        (outvoted, "labels are those of a majority; the other labels are not in the file"),
+        (
+            stale,
+            "labels are left out, because this corpus has another text, or none, under their passage's id",
+        ),
+        (unknown, "labels are left out, because the question set has no such statement to number"),
     ] {
         if n > 0 {
             left_out.push(format!("{n} {what}"));

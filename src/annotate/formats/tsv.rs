@@ -1,12 +1,12 @@
 //! A table of labels with a header: `question`, `id`, `document`, `perspective`, `label`, and named columns for the rest.
 //!
-//! Required are `perspective`, `label`, and one of `id` and `document`. `--labels` and `detect --pairs` read the written file, so
-//! `document` has single spaces for all white space.
+//! `perspective`, `label`, and either `id` or `document` are required. `--labels` and `detect --pairs` can read the written file too,
+//! because every white space in `document` is written as one space.
 //!
-//! A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled. It may hold tabs and line ends; `""` is
-//! an empty text, nothing at all is no text. An unbalanced quote is an error with its line and swallows nothing: a line inside a quoted
-//! field that has the tabs of a whole row shows that the field should have ended before. The `csv` crate does neither: it reads on to the
-//! end of the file, and writes a missing and an empty field alike.
+//! A field counts as quoted only if it begins and ends with `"` and its inner quotes are doubled. It may hold tabs and line ends. `""`
+//! is an empty text; an empty field is a missing text. An unbalanced quote is an error in its own line and does not affect later lines: if
+//! a line inside a quoted field has the tabs of a whole row, the field should have ended before. The `csv` crate does neither: it reads to
+//! the end of the file, and does not distinguish a missing field from an empty text.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -36,7 +36,7 @@ const COLUMNS: [&str; 12] = [
 /// Reads the table.
 ///
 /// # Errors
-/// There is no such header, or a line is not right.
+/// There is no such header, or a line is not valid.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     let mut rows = rows(path)?.into_iter();
     let bad = |line, expected: String, found: String| BadLine { file: path.into(), line, expected, found };
@@ -67,7 +67,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
         match cells(at(label), at(flagged), at(when), at(took)) {
             Err(Expected(expected)) => bad_lines.push(bad(line, expected, shown(&fields))),
             Ok(cells) => {
-                let made = reading.decided(&row, at(by), cells.label).map(|decision| Decision {
+                let decision = reading.decided(&row, at(by), cells.label).map(|decision| Decision {
                     evidence: at(evidence).map(str::to_owned),
                     note: at(note).map(str::to_owned),
                     flagged: cells.flagged,
@@ -75,14 +75,14 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
                     took: cells.took,
                     ..decision
                 });
-                imported.take(|| format!("line {line}"), made);
+                imported.take(|| format!("line {line}"), decision);
             }
         }
     }
     if bad_lines.is_empty() { Ok(imported) } else { Err(InputError::BadLines(bad_lines)) }
 }
 
-/// The fields of a line that are no text.
+/// The fields of a line that are not texts.
 struct Cells {
     label: bool,
     flagged: bool,
@@ -150,10 +150,10 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     Ok(Exported { files: vec![("", out.into_bytes())], left_out: Vec::new() })
 }
 
-/// A row's fields, none where nothing stands between two tabs; `""` is an empty field.
+/// A row's fields. `None` is a missing text (nothing between two tabs); `""` is an empty text.
 pub type Fields = Vec<Option<String>>;
 
-/// All rows with the number of their first line, blank lines passed over.
+/// All rows, each with the number of its first line. Blank lines are skipped.
 pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
     let bytes = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
     let bad = |line: usize, expected: String, found: &str| BadLine {
@@ -176,7 +176,7 @@ pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
             continue;
         }
         let mut row = Cow::Borrowed(first);
-        // Lines that were taken for the inside of a quoted field are read again once it shows that they are not.
+        // If the quoted field turns out to be unbalanced, the lines after the first are read again as rows.
         let ahead = lines.clone();
         let read = loop {
             match split(&row) {
@@ -208,8 +208,7 @@ pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
     if bad_lines.is_empty() { Ok(rows) } else { Err(InputError::BadLines(bad_lines)) }
 }
 
-/// Whether a line may go on with the quoted field that is open before it: as far as the field reaches into the line, it has fewer
-/// tabs than a whole row.
+/// Whether a line may continue the open quoted field before it: the part inside the field must have fewer tabs than a whole row.
 fn goes_on(next: &str, columns: usize) -> bool {
     let inside = match next.replace("\"\"", "  ").find('"') {
         Some(end) => &next[..end],
@@ -218,7 +217,7 @@ fn goes_on(next: &str, columns: usize) -> bool {
     inside.matches('\t').count() + 1 < columns
 }
 
-/// Whether a text can be read back out of a table of so many columns.
+/// Whether a text can be written to a table with this many columns and read back.
 pub fn carries(text: &str, columns: usize) -> bool {
     text.split('\n').skip(1).all(|line| line.matches('\t').count() + 1 < columns)
 }
@@ -269,7 +268,7 @@ fn split(row: &str) -> Split {
     }
 }
 
-/// A field in its written form: quoted if it is empty or holds quotes, tabs, line ends or outer white space.
+/// A text as a field: quoted if it is empty or has quotes, tabs, line ends or outer white space.
 pub fn field(text: &str) -> Cow<'_, str> {
     let plain =
         !text.is_empty() && text.trim() == text && !text.contains(['"', '\t', '\n', '\r', '\u{feff}']);

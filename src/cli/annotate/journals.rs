@@ -1,4 +1,4 @@
-//! Journals as files: `annotate fsck`, `merge` and `remap`, and how the other commands read them.
+//! Journal files: `annotate fsck`, `merge` and `remap`, and the functions with which other commands read journals.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::input::LISTED;
 use crate::report::safe;
 use crate::work::Stop;
 
-/// The journals that are named, one by one or by their folder.
+/// The journals at these paths, which are files or folders.
 pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -56,7 +56,7 @@ pub fn decisions_of(paths: &[PathBuf]) -> anyhow::Result<Vec<Decision>> {
     Ok(decisions)
 }
 
-/// Paths as a message names them.
+/// Paths as a message shows them.
 pub fn paths_text(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -80,7 +80,7 @@ pub fn named(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// `1 entry`, `2 entries`.
+/// A number with its noun: `1 entry`, `2 entries`.
 pub fn count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
@@ -113,7 +113,7 @@ pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
         }
         let findings = [
             (read.bad.len().saturating_sub(LISTED), "more damaged lines"),
-            (read.torn, "bytes behind the last complete line; the next label moves them to a file beside it"),
+            (read.torn, "bytes after the last complete line; the next label moves them to a .torn file"),
             (read.missing, "entries are missing, but later ones replace them"),
             (
                 read.newer,
@@ -254,13 +254,13 @@ pub fn remap(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
     Ok(ended)
 }
 
-/// Writes the acts to the journal, each under its annotator's name.
+/// Writes the actions to the journal, each under its annotator's name.
 fn write_moves(file: &std::path::Path, moves: Vec<(Key, Act)>) -> anyhow::Result<usize> {
     let count = moves.len();
     let mut open: Option<Journal> = None;
     for (key, act) in moves {
         if open.as_ref().is_none_or(|journal| journal.by() != key.by) {
-            // One at a time, because a journal holds the file's lock.
+            // Only one journal is open at a time, because it locks the file.
             drop(open.take());
             open = Some(Journal::open(file, &key.by)?.journal);
         }

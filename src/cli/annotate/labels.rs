@@ -1,4 +1,4 @@
-//! Labels in, out and compared: `annotate import`, `export` and `agree`.
+//! Imports, exports and compares labels: `annotate import`, `export` and `agree`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ use crate::report::safe;
 use crate::storage::replace;
 use crate::work::{Job, Progress, Stop, on_all};
 
-/// How many rows that were not imported are listed.
+/// The number of rows that were not imported and are listed.
 const LISTED: usize = 20;
 
 /// `parallax annotate import`
@@ -63,7 +63,7 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
         bail!("{}: none of its labels belongs to this corpus and question set", args.file.display());
     }
     let mut out = io::stdout().lock();
-    for (journal, decisions) in renamed(decisions)? {
+    for (journal, decisions) in by_journal(decisions)? {
         let path = match args.into.extension().is_some_and(|end| end == "jsonl") && !args.into.is_dir() {
             true => args.into.clone(),
             false => Project::journal(&args.into, &journal),
@@ -81,8 +81,8 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!unmatched.is_empty())))
 }
 
-/// The decisions by annotator, under names that a journal may have.
-fn renamed(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<Decision>>> {
+/// Groups decisions by annotator, under names that are valid for journals.
+fn by_journal(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<Decision>>> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut journals: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
     for mut one in decisions {
@@ -92,7 +92,7 @@ fn renamed(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<Deci
         }
         match names.get(&name) {
             Some(other) if *other != one.by => bail!(
-                "`{}` and `{}` would both be {name}; name them apart in the file",
+                "`{}` and `{}` would both be {name}; give them different names in the file",
                 safe::line(other),
                 safe::line(&one.by)
             ),
@@ -136,7 +136,7 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
     let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
     let material = Material::new(&setup.questions, &setup.corpus);
-    let model = if args.model { Some(judged(&setup, &material, &decisions, &meter, &stop)?) } else { None };
+    let model = if args.model { Some(judge(&setup, &material, &decisions, &meter, &stop)?) } else { None };
     if stop.is_set() {
         writeln!(io::stderr(), "parallax: interrupted; no file was written")?;
         return Ok(interrupted());
@@ -207,7 +207,7 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
         let (meter, stop) = (Meter::default(), stop_on_signal()?);
         let setup = Setup::open(&opening, &|progress| meter.show(progress), &stop)?;
         let material = Material::new(&setup.questions, &setup.corpus);
-        let model = judged(&setup, &material, &decisions, &meter, &stop)?;
+        let model = judge(&setup, &material, &decisions, &meter, &stop)?;
         if stop.is_set() {
             writeln!(io::stderr(), "parallax: interrupted; the verdicts so far are stored")?;
             return Ok(interrupted());
@@ -221,7 +221,7 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
     let fitted = match (&args.refit, &model) {
         (Some(place), Some(model)) => {
             let mut fitted = refit(&items, model)?;
-            // What was fitted before is part of the verdicts that this was fitted on.
+            // The new fit is relative to verdicts that include the earlier fit.
             let earlier = opening.threshold.as_deref().map(Fitted::read).transpose()?;
             if let (Ok(calibration), Some(earlier)) =
                 (&mut fitted.calibration, earlier.and_then(|earlier| earlier.calibration))
@@ -269,9 +269,9 @@ fn write_threshold(place: &Path, fitted: &Refit, model: &Model) -> anyhow::Resul
     replace(place, format!("{card:#}\n").as_bytes()).with_context(unwritable)
 }
 
-/// The detector's verdicts on all labelled pairs. Pairs whose passage the corpus no longer holds with the same text are skipped and
-/// counted, and so are pairs on which the detector fails.
-fn judged(
+/// Runs the detector on all labelled pairs. Pairs are skipped and counted if the corpus no longer has the labelled text of their
+/// passage, or if the detector fails.
+fn judge(
     setup: &Setup,
     material: &Material<'_>,
     decisions: &[Decision],
@@ -280,7 +280,7 @@ fn judged(
 ) -> anyhow::Result<Model> {
     let detector = setup.detector()?;
     let mut pairs: HashMap<(String, String), Option<Passage>> = HashMap::new();
-    // Of two opposite statements both are read, for the decision is on both.
+    // If a statement has an opposite, both are read, because the decision is on both.
     let mut sides: HashSet<(String, [String; 2])> = HashSet::new();
     for one in decisions {
         let passage = material.passage(one);

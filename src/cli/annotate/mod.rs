@@ -44,7 +44,7 @@ pub enum What {
 /// Runs the command.
 ///
 /// # Errors
-/// A file is not right, or a folder cannot be written.
+/// A file is not valid, or a folder cannot be written.
 pub fn run(common: &Common, args: &Annotate) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::New(args) => project::new(common, args),

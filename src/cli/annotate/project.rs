@@ -150,8 +150,8 @@ fn check(args: &New) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The first passages of every lane, each once, with its ranks: rank by rank, lanes from left to right. With `wordings`, those for
-/// either statement as the query too.
+/// The first passages of every lane, each once with its ranks, ordered by rank and then by lane. With `wordings`, the lists for either
+/// statement as the query are pooled too.
 fn pool(
     setup: &Setup,
     recipes: &[Recipe],
@@ -159,7 +159,7 @@ fn pool(
     (depth, wordings): (usize, bool),
     stop: &Stop,
 ) -> anyhow::Result<Vec<Item>> {
-    // As deep as everywhere else, because switches reorder the first 100.
+    // Lists have their usual depth, because switches reorder the first 100.
     let (lists, source) = (Lists::default(), LabelSource::default());
     let query = Query { question: question.clone(), lanes: recipes.to_vec(), k: depth, source };
     let mut rankings = Vec::new();
@@ -173,7 +173,7 @@ fn pool(
         }
     }
     for recipe in recipes.iter().filter(|_| wordings && question.sides().is_some()) {
-        // Labels alone, so that no model is asked.
+        // With labels as the source, no model runs.
         match sycophancy(setup, recipe, question, (depth, LabelSource::Human), &[], stop) {
             Ok(asked) => {
                 let lists = asked.lists.into_iter().zip(WORDINGS).skip(1);
@@ -256,7 +256,7 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
         )?;
     }
     if let Some(sample) = &project.sample {
-        out.write_all(drawn(&project, sample, &items, &history).as_bytes())?;
+        out.write_all(draw_progress(&project, sample, &items, &history).as_bytes())?;
     }
     if !conflicts.is_empty() {
         writeln!(
@@ -305,11 +305,11 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many of the next questions are listed.
+/// The number of next questions that are listed.
 const NEXT: usize = 5;
 
-/// How far the labels go down the draw, what comes next, and what breaks the order.
-fn drawn(project: &Project, sample: &Sample, items: &[Item], history: &History) -> String {
+/// Describes the progress of the draw: the labelled beginning, the next questions, and any question that breaks the order.
+fn draw_progress(project: &Project, sample: &Sample, items: &[Item], history: &History) -> String {
     let human = Human::of_pool(history.decisions(), items);
     let shares = project.shares(items, &human);
     let (whole, gap) = labelled_prefix(&shares);
@@ -331,8 +331,8 @@ fn drawn(project: &Project, sample: &Sample, items: &[Item], history: &History) 
     }
     if let Some(Gap::Skipped(skipped, later)) = gap {
         text += &format!(
-            "question {} of the draw has no label, and question {} has: eval --correct stops there, as only the beginning of a draw \
-             is drawn at random\n",
+            "question {} of the draw has no label, and question {} has: eval --correct stops there, because only the beginning of a \
+             draw is random\n",
             skipped + 1,
             later + 1
         );

@@ -21,7 +21,7 @@ use crate::report::thousands;
 use crate::retrieve::RetrieveError;
 use crate::work::Stop;
 
-/// Passages between two reports of a dry run.
+/// The number of passages between two progress reports of a dry run.
 const BATCH: u64 = 2_000;
 
 /// `parallax corpus add`
@@ -55,7 +55,7 @@ pub struct Add {
 /// Runs the command.
 ///
 /// # Errors
-/// The source is not right, or the library cannot be written.
+/// The source is not valid, or the library cannot be written.
 pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
     let columns = Columns { id: args.id.clone(), title: args.title.clone(), text: args.text.clone() };
     let source = Source::wanted(&args.path, Wanted { format: args.format, columns, segment: args.segment })?;
@@ -101,7 +101,7 @@ fn print(library: &Library, name: &str, corpus: &Corpus) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads the source as an import does, and stores nothing.
+/// Reads the source like an import, but stores nothing.
 fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> {
     let recognised = source.recognised()?;
     let (mut census, mut first) = (Census::default(), None::<Passage>);
@@ -126,7 +126,7 @@ fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> 
         writeln!(out, "first       id {id}, title {title}, text {text}")?;
     }
     writeln!(out, "passages    {}", thousands(census.len()))?;
-    // Earlier passages are not stored, so only their numbers are known.
+    // A dry run does not store earlier passages, so only their numbers are known.
     writeln!(
         out,
         "duplicates  {}",
@@ -136,7 +136,7 @@ fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// `2 (b repeats a, d repeats c)`
+/// Describes duplicates, such as `2 (b repeats a, d repeats c)`.
 pub fn repeats(repeats: &Repeats, id: &dyn Fn(PassageIx) -> String) -> String {
     if repeats.count == 0 {
         return "none".into();
@@ -215,7 +215,7 @@ pub struct Vectors {
 /// Runs the command.
 ///
 /// # Errors
-/// The file, its ids or the model do not fit the corpus, or the data folder cannot be written.
+/// The file, its ids or the model do not match the corpus, or the data folder cannot be written.
 pub fn vectors(common: &Common, args: &Vectors) -> anyhow::Result<ExitCode> {
     let (meter, stop) = (Meter::default(), Stop::never());
     let opening = Opening {
@@ -241,7 +241,7 @@ pub fn vectors(common: &Common, args: &Vectors) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The one corpus of that name or fingerprint, finished or not.
+/// The only corpus with this name or fingerprint, finished or not.
 pub fn find(library: &Library, name: &str) -> anyhow::Result<StoredCorpus> {
     let mut found = library.stored()?;
     found.retain(|kept| kept.name() == name || kept.fingerprint.0 == name);
@@ -310,7 +310,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
 }
 
-/// `2026-03-01`, of seconds since 1970 in universal time.
+/// The date, such as `2026-03-01`, of seconds since 1970 in universal time.
 fn date(seconds: u64) -> String {
     // The civil calendar from days, counted in years that begin in March (Hinnant's algorithm).
     let days = seconds / 86_400 + 719_468;

@@ -45,7 +45,7 @@ pub enum CorpusCommand {
 /// Runs the command.
 ///
 /// # Errors
-/// The corpus is not right or not there, the web gives nothing, or the library cannot be read or written.
+/// The corpus is not valid or does not exist, the web search finds nothing, or the library cannot be read or written.
 pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode> {
     let library = Library::at(&common.opening().data_dir);
     match command {

@@ -1,4 +1,4 @@
-//! Corpora from and to other machines: `corpus from-web` makes one from pages of the web, `corpus push` loads one into an engine.
+//! `corpus from-web` makes a corpus from web pages; `corpus push` loads a corpus into a search engine on another machine.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::report::thousands;
 use crate::web::{self, Manners, Provider, Search, Store, Summary, WebError};
 use crate::work::Stop;
 
-/// How many pages to fetch by default.
+/// The default number of pages to fetch.
 const PAGES: usize = 50;
-/// How many unread pages are listed with their reason.
+/// The number of unread pages that are listed with their reason.
 const LISTED: usize = 10;
 
 /// `parallax corpus from-web`
@@ -60,13 +60,13 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
     if questions.iter().any(String::is_empty) {
         bail!("the question is empty");
     }
-    let mut names: Vec<String> = questions.iter().map(|question| called(question)).collect();
+    let mut names: Vec<String> = questions.iter().map(|question| corpus_name(question)).collect();
     match &args.name {
         Some(name) if names.len() == 1 => names = vec![name.clone()],
         Some(_) => bail!("--name is for one question; with several, each corpus is named after its question"),
         None => {}
     }
-    // All errors in the arguments are reported before the first request.
+    // Errors in the arguments are reported before the first request.
     let places = names.iter().map(|name| web::place(&data, name)).collect::<Result<Vec<_>, _>>()?;
     let search = args.provider.open()?;
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
@@ -165,13 +165,13 @@ fn print(question: &str, provider: &str, summary: &Summary) -> io::Result<()> {
     out.flush()
 }
 
-/// Quoted for a shell.
+/// A text quoted for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", safe::line(text).replace('\'', "'\\''"))
 }
 
-/// `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
-fn called(question: &str) -> String {
+/// The name of a question's corpus: `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
+fn corpus_name(question: &str) -> String {
     let mut name = String::new();
     for word in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if name.chars().count() + word.chars().count() > 48 {
@@ -197,7 +197,7 @@ pub struct Push {
 /// Runs the command.
 ///
 /// # Errors
-/// The target is no address, its server fails, or the corpus cannot be opened or embedded.
+/// The target is not an address, its server fails, or the corpus cannot be opened or embedded.
 pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
     common.online("an index elsewhere")?;
     let place = Place::parse(&args.place).map_err(|expected| anyhow::anyhow!("expected {expected}"))?;
@@ -206,7 +206,7 @@ pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
     let show = |progress| meter.show(progress);
     let Opening { corpus, data_dir, .. } = common.opening();
     let opened = Setup::open(&Opening { corpus, data_dir, ..Opening::default() }, &show, &stop);
-    // A stopped step may return any error; what it had finished is stored.
+    // A stopped step may return any error; finished steps are stored.
     let stopped = || stop.is_set().then_some(interrupted());
     let setup = match (opened, stopped()) {
         (_, Some(code)) => return Ok(code),
@@ -256,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_corpus_is_called_after_its_question() {
-        assert!(called("Should zoos be banned?").starts_with("should-zoos-be-banned-"));
-        assert_ne!(called("Should zoos be banned?"), called("Should zoos be banned"));
-        assert_eq!(called("???").len(), 6);
-        assert!(called(&"very long words ".repeat(40)).len() < 64);
+        assert!(corpus_name("Should zoos be banned?").starts_with("should-zoos-be-banned-"));
+        assert_ne!(corpus_name("Should zoos be banned?"), corpus_name("Should zoos be banned"));
+        assert_eq!(corpus_name("???").len(), 6);
+        assert!(corpus_name(&"very long words ".repeat(40)).len() < 64);
     }
 
     #[test]

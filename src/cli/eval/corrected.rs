@@ -1,5 +1,5 @@
-//! `--correct PROJECT`: figures in which labels on questions drawn at random correct the model's verdicts on all questions, for single
-//! lanes and for differences between lanes.
+//! `--correct PROJECT`: labels on randomly drawn questions correct the model's verdicts on all questions, for single lanes and for
+//! differences between lanes.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -25,13 +25,14 @@ use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::question::Question;
 use crate::report::table::Table;
 
-/// A question's value in one list: as the judge expects it, and as labels have it.
+/// A question's value in one list.
 #[derive(Clone, Copy)]
 pub struct Unit {
+    /// The mean under the model's probabilities.
     pub expected: f64,
-    /// Of a drawn question all of whose passages here are labelled.
+    /// The value by labels, for a drawn question whose passages in this list are all labelled.
     pub labelled: Option<f64>,
-    /// How many of its passages are.
+    /// The number of its passages that are labelled.
     pub share: Share,
 }
 
@@ -46,27 +47,28 @@ impl Unit {
     }
 }
 
-/// A figure: its name, and a unit a lane and question; none where a question does not allow it.
+/// A figure to estimate.
 pub struct Figure {
     pub name: String,
+    /// By lane, then by question; `None` if the figure is undefined for a question.
     pub units: Vec<Vec<Option<Unit>>>,
 }
 
-/// The tables, one below the other, or nothing where the user interrupted.
+/// Returns the tables, the others in `further` of the first, or `None` if the user interrupted.
 pub fn table(common: &Common, args: &Eval, folder: &Path) -> anyhow::Result<Option<Table>> {
-    refused(common, args)?;
+    check_options(common, args)?;
     let (project, _) = Project::open(folder)?;
     let place = folder.display();
     let Some(sample) = &project.sample else {
         bail!(
-            "{place}: its questions were not drawn at random, so labels on them say nothing of the others; begin a project with \
+            "{place}: its questions were not drawn at random, so their labels do not represent the others; begin a project with \
              parallax annotate new --sample N"
         );
     };
     let lanes = Lanes::open(&judged_by_the_model(common, &project), args)?;
     if lanes.setup.corpus.fingerprint != project.fingerprint {
         bail!(
-            "{place}: drawn on another state of the corpus {}: its lists were others; name that corpus with --corpus, or draw again",
+            "{place}: drawn from another version of the corpus {}, with other lists; name that corpus with --corpus, or draw again",
             excerpt(&project.corpus)
         );
     }
@@ -75,15 +77,15 @@ pub fn table(common: &Common, args: &Eval, folder: &Path) -> anyhow::Result<Opti
     let owned: Vec<Question> = questions.iter().map(|question| (*question).clone()).collect();
     if !sample.is_of(&owned) {
         bail!(
-            "{place}: drawn from {} other questions or statements than the {} here; name the question set that it was drawn from with \
-             --questions",
+            "{place}: drawn from {} questions that differ from the {} here in questions or statements; name the question set that it \
+             was drawn from with --questions",
             sample.of,
             owned.len()
         );
     }
     check_thresholds(args, lanes.recipes.iter().map(ToString::to_string))?;
     let (labels, mut notes) = labels(&lanes, &project, folder)?;
-    // Said before the model is asked for hours.
+    // Checked before the model runs, which may take hours.
     let begun = project
         .questions
         .iter()
@@ -129,22 +131,22 @@ pub fn table(common: &Common, args: &Eval, folder: &Path) -> anyhow::Result<Opti
     Ok(Some(first))
 }
 
-/// What does not go with `--correct`.
-fn refused(common: &Common, args: &Eval) -> anyhow::Result<()> {
+/// Refuses options that cannot be combined with `--correct`.
+fn check_options(common: &Common, args: &Eval) -> anyhow::Result<()> {
     if !matches!(args.suite, Suite::Berds | Suite::Coverage | Suite::Bias | Suite::Sycophancy) {
         bail!(
-            "--correct is for eval berds, coverage, bias and sycophancy, which are means over questions of what the model judges"
+            "--correct is for eval berds, coverage, bias and sycophancy, which average the model's verdicts over questions"
         );
     }
-    let beside = [
+    let others = [
         ("--oracle", args.oracle),
         ("--write", args.write.is_some()),
         ("--attribute", args.attribute.is_some()),
         ("--per-question", args.per_question.is_some()),
         ("--plots", args.plots.is_some()),
     ];
-    if let Some((option, _)) = beside.iter().find(|(_, typed)| *typed) {
-        bail!("--correct prints estimates of means alone; leave {option} out");
+    if let Some((option, _)) = others.iter().find(|(_, typed)| *typed) {
+        bail!("--correct prints only estimates of means; leave {option} out");
     }
     if common.questions.len() > 1 {
         bail!("--correct: a project is drawn from one question set; name one with --questions");
@@ -157,7 +159,7 @@ fn refused(common: &Common, args: &Eval) -> anyhow::Result<()> {
     }
 }
 
-/// The model's verdicts count; without lanes named, those of the project.
+/// The options with the model as the label source and, if no lanes are named, with those of the project.
 fn judged_by_the_model(common: &Common, project: &Project) -> Common {
     let mut common = Common { label_source: Some(LabelSource::Model), ..common.clone() };
     if common.named_recipes().is_empty() {
@@ -166,7 +168,7 @@ fn judged_by_the_model(common: &Common, project: &Project) -> Common {
     common
 }
 
-/// The labels of the project's journals alone, with notes on those that do not count.
+/// The labels of the project's journals only, and notes on labels that do not count.
 fn labels(lanes: &Lanes, project: &Project, folder: &Path) -> anyhow::Result<(Human, Vec<String>)> {
     let (history, damaged) = journals(&[folder.to_owned()])?;
     for note in damaged {
@@ -188,13 +190,15 @@ fn labels(lanes: &Lanes, project: &Project, folder: &Path) -> anyhow::Result<(Hu
     Ok((labels, notes))
 }
 
-/// A list's first passages, as the judge and as labels have them.
+/// A list's first passages.
 struct Top {
+    /// The model's probabilities.
     judged: Vec<Option<Chances>>,
+    /// The labels.
     labelled: Vec<Option<SupportSet>>,
 }
 
-/// What a project is corrected with: its lanes, its draw and its labels.
+/// The input of the correction: a project's lanes, draw and labels.
 pub struct Bench<'a> {
     pub lanes: &'a Lanes,
     pub project: &'a Project,
@@ -203,7 +207,7 @@ pub struct Bench<'a> {
     pub drawn: HashSet<&'a str>,
     pub questions: Vec<&'a Question>,
     pub place: &'a Path,
-    /// Whose judgments the lists have that were looked at.
+    /// The sources of the judgments in the lists read so far.
     pub shares: Cell<Shares>,
 }
 
@@ -222,7 +226,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The unit of a top under a measure; none where the question does not allow it.
+    /// The value of a list's top under a measure; `None` if it is undefined for the question.
     fn unit(
         &self,
         question: &Question,
@@ -238,7 +242,7 @@ impl Bench<'_> {
         Some(Unit { expected: expected(judged, measure)?, labelled: own, share })
     }
 
-    /// The figures of one list a lane: those of `eval berds`, the lean of `eval bias`, the reach of `eval coverage`.
+    /// The figures that need one list per lane: those of `eval berds`, the lean of `eval bias`, the coverage of `eval coverage`.
     fn lists(
         &self,
         common: &Common,
@@ -303,7 +307,7 @@ impl Bench<'_> {
             lane_notes.take(&outcome);
             let m = PerspectiveCount::new(question.perspectives.len())?;
             for (lane, list) in outcome.lists().into_iter().enumerate() {
-                // A lane without a list is measured as one that found nothing.
+                // A lane without a list is measured as an empty list.
                 let top = self.top(question, list.unwrap_or_default(), deepest, &outcome.judgments);
                 for (figure, (_, column)) in figures.iter_mut().zip(&named) {
                     let measure = |ranked: &[Option<SupportSet>]| {
@@ -394,7 +398,7 @@ impl Bench<'_> {
     }
 }
 
-/// Whether a column has a value for every question that it applies to, whatever its labels are, and rests on the list alone.
+/// Whether a column can be corrected: it depends only on the list, and its questions do not depend on the labels.
 fn correctable(column: Column) -> bool {
     column.doubted()
         && !matches!(

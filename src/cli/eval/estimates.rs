@@ -1,4 +1,4 @@
-//! The estimates behind `--correct`: which units count, a row a lane and a row a difference, and what is said of them.
+//! The estimates of `--correct`: the units that count, one row per lane and per difference, and the notes.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ const SUITE: &str = "corrected";
 const LEVEL: f64 = 0.95;
 
 impl Bench<'_> {
-    /// The units of a row in the order of the draw, then those that were not drawn.
-    fn arranged(&self, units: &[Option<Unit>]) -> (Vec<(usize, Unit)>, Vec<Unit>) {
+    /// Splits the units of a row into the drawn ones, in the order of the draw, and the others.
+    fn split_by_draw(&self, units: &[Option<Unit>]) -> (Vec<(usize, Unit)>, Vec<Unit>) {
         let places: HashMap<&str, usize> =
             self.sample.draw.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
         let (mut drawn, mut rest) = (Vec::new(), Vec::new());
@@ -34,7 +34,7 @@ impl Bench<'_> {
         (drawn, rest)
     }
 
-    /// How many units at the beginning of the draw are labelled.
+    /// The number of units at the beginning of the draw that are labelled.
     fn prefix(&self, lane: &str, drawn: &[(usize, Unit)]) -> anyhow::Result<usize> {
         let shares: Vec<Share> = drawn.iter().map(|(_, unit)| unit.share).collect();
         let (whole, gap) = labelled_prefix(&shares);
@@ -43,7 +43,7 @@ impl Bench<'_> {
             format!("question {} of the draw, \"{}\"", place + 1, self.project.questions[place].text)
         };
         let pooled = self.project.lanes.iter().any(|own| own == lane || lane.contains(own.as_str()));
-        let beside = if pooled {
+        let hint = if pooled {
             String::new()
         } else {
             format!(" (the project holds {}, not this lane)", self.project.lanes.join(", "))
@@ -52,22 +52,23 @@ impl Bench<'_> {
         match gap {
             None => Ok(whole),
             Some(Gap::HalfDone(at)) => bail!(
-                "{folder}: {} is half done: {} of {} passages of {lane} are labelled{beside}; label the rest, or undo these labels, as \
-                 only the whole beginning of a draw is drawn at random",
+                "{folder}: {} is half done: {} of {} passages of {lane} are labelled{hint}; label the rest, or undo these labels, \
+                 because only the complete beginning of a draw is random",
                 name(at),
                 shares[at].labelled,
                 shares[at].of
             ),
             Some(Gap::Skipped(at, later)) => bail!(
-                "{folder}: {} was skipped: none of its passages of {lane} is labelled{beside}, and {} has labels; label it, as only the \
-                 beginning of a draw is drawn at random",
+                "{folder}: {} was skipped: none of its passages of {lane} is labelled{hint}, and {} has labels; label it, because \
+                 only the beginning of a draw is random",
                 name(at),
                 name(later)
             ),
         }
     }
 
-    /// A figure of every lane, then the differences: a switched lane from its plain form, any other from the first.
+    /// The table of a figure: every lane, then the differences of switched lanes from their plain form and of other lanes from the first
+    /// one. `None` if no row has an estimate; `few` gets the first row that has too few labels.
     pub fn sheet(
         &self,
         figure: &Figure,
@@ -86,9 +87,9 @@ impl Bench<'_> {
             let units = figure.units[lane].iter().zip(&figure.units[base]).map(less).collect();
             rows.push((format!("{} − {}", names[lane], names[base]), units, true));
         }
-        let (mut printed, mut exact, mut still) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut printed, mut exact, mut no_width) = (Vec::new(), Vec::new(), Vec::new());
         for (name, units, difference) in rows {
-            let (drawn, rest) = self.arranged(&units);
+            let (drawn, rest) = self.split_by_draw(&units);
             let n = self.prefix(&name, &drawn)?;
             let labelled: Vec<Labelled> = drawn[..n]
                 .iter()
@@ -97,8 +98,8 @@ impl Bench<'_> {
             let others: Vec<f64> =
                 drawn[n..].iter().map(|(_, unit)| unit).chain(&rest).map(|unit| unit.expected).collect();
             let estimate = if difference { corrected_difference } else { corrected_mean };
-            let made = match estimate(&labelled, &others, target, LEVEL) {
-                Ok(made) => made,
+            let corrected = match estimate(&labelled, &others, target, LEVEL) {
+                Ok(corrected) => corrected,
                 Err(error) => {
                     if !units.iter().all(Option::is_none) {
                         few.get_or_insert((name, error));
@@ -107,17 +108,18 @@ impl Bench<'_> {
                 }
             };
             let values: Vec<f64> = labelled.iter().map(|unit| unit.value).collect();
-            let alone = match made.method {
-                Method::LabelsAlone => made,
-                Method::Corrected(_) => labels_alone(&values, made.units, target, LEVEL)?,
+            let alone = match corrected.method {
+                Method::LabelsAlone => corrected,
+                Method::Corrected(_) => labels_alone(&values, corrected.units, target, LEVEL)?,
             };
-            if made.method == Method::LabelsAlone && made.labelled < made.units {
+            if corrected.method == Method::LabelsAlone && corrected.labelled < corrected.units {
                 exact.push(name.clone());
-            } else if made.half_width() == 0.0 && made.labelled < made.units {
-                still.push(name.clone());
+            } else if corrected.half_width() == 0.0 && corrected.labelled < corrected.units {
+                no_width.push(name.clone());
             }
-            let judged = units.iter().flatten().map(|unit| unit.expected).sum::<f64>() / made.units as f64;
-            printed.push(row(name, &made, &alone, judged));
+            let by_model =
+                units.iter().flatten().map(|unit| unit.expected).sum::<f64>() / corrected.units as f64;
+            printed.push(row(name, &corrected, &alone, by_model));
         }
         if printed.is_empty() {
             return Ok(None);
@@ -130,19 +132,19 @@ impl Bench<'_> {
                 exact.join(", ")
             ));
         }
-        if !still.is_empty() {
+        if !no_width.is_empty() {
             notes.push(format!(
                 "{}: all labelled questions leave the same residual, so the interval has no width; label more",
-                still.join(", ")
+                no_width.join(", ")
             ));
         }
         let columns = [&figure.name, "labels alone", "model alone", "λ", "n", "N", "width"];
         let mut table = self.lanes.table(SUITE, self.questions.iter().copied(), k, self.shares.get())?;
         table.label_source = "by hand on drawn questions, correcting the model".into();
-        if let Some(made) = table.provenance.as_object_mut() {
+        if let Some(provenance) = table.provenance.as_object_mut() {
             let (seed, drawn) = (self.sample.seed, self.sample.draw.len());
             let target = if target == Target::These { "these" } else { "population" };
-            made.insert(
+            provenance.insert(
                 "correct".into(),
                 json!({"seed": seed, "drawn": drawn, "of": self.sample.of, "target": target}),
             );
@@ -150,7 +152,7 @@ impl Bench<'_> {
         Ok(Some(Table { columns: columns.map(str::to_owned).to_vec(), rows: printed, notes, ..table }))
     }
 
-    /// What every table of these says.
+    /// The notes of every table.
     pub fn about(&self, target: Target) -> Vec<String> {
         let count = self.sample.of;
         let target = match target {
@@ -171,27 +173,27 @@ impl Bench<'_> {
     }
 }
 
-fn row(lane: String, made: &Estimate, alone: &Estimate, judged: f64) -> Row {
-    let cell = |made: &Estimate| Cell {
-        mean: made.mean,
-        interval: Some((made.interval.low, made.interval.high)),
-        n: made.labelled,
+fn row(lane: String, corrected: &Estimate, alone: &Estimate, by_model: f64) -> Row {
+    let cell = |estimate: &Estimate| Cell {
+        mean: estimate.mean,
+        interval: Some((estimate.interval.low, estimate.interval.high)),
+        n: estimate.labelled,
         ..Cell::default()
     };
-    let bare = |mean: f64| Cell { mean, n: made.units, ..Cell::default() };
+    let bare = |mean: f64| Cell { mean, n: corrected.units, ..Cell::default() };
     let number = |count: usize| Cell { count: true, ..bare(count as f64) };
-    let weight = match made.method {
+    let weight = match corrected.method {
         Method::Corrected(weight) => Some(bare(weight)),
         Method::LabelsAlone => None,
     };
-    let width = (alone.half_width() > 0.0).then(|| bare(made.half_width() / alone.half_width()));
+    let width = (alone.half_width() > 0.0).then(|| bare(corrected.half_width() / alone.half_width()));
     let cells = vec![
-        Some(cell(made)),
+        Some(cell(corrected)),
         Some(cell(alone)),
-        Some(bare(judged)),
+        Some(bare(by_model)),
         weight,
-        Some(number(made.labelled)),
-        Some(number(made.units)),
+        Some(number(corrected.labelled)),
+        Some(number(corrected.units)),
         width,
     ];
     Row { lane, cells, ..Row::default() }

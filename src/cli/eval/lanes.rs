@@ -1,4 +1,4 @@
-//! What every suite over lanes needs: the open setup, the vectors, the provenance.
+//! The parts that all suites over lanes share: the open setup, the vectors, the provenance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ impl Lanes {
         Ok(Lanes { setup, recipes, source, meter, stop, seed: seed(common) })
     }
 
-    /// A warning about values, by the shares of the sources that judged.
+    /// A warning about the values, which depends on the sources of the judgments; `None` if there is none.
     fn caution(&self, shares: Shares) -> anyhow::Result<Option<String>> {
         let by_model = self.setup.warned(self.source, shares, &self.setup.questions)?;
         let fitted = self.setup.fitted().map(Fitted::described);
@@ -59,7 +59,7 @@ impl Lanes {
         Ok((!notes.is_empty()).then(|| notes.join(" · ")))
     }
 
-    /// What the values were made with.
+    /// The versions, models, corpus and seed behind the values.
     fn provenance(&self) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;
         let mut custom_encoders = Vec::new();
@@ -105,8 +105,7 @@ impl Lanes {
         })
     }
 
-    /// For MMR normalised over the question set: the greatest score of each lane that uses it. Prints how many questions have no
-    /// list.
+    /// The greatest score of each lane that uses MMR normalised over the question set. Prints how many questions have no list.
     pub fn maxima(&self) -> anyhow::Result<Vec<(Recipe, f32)>> {
         let mut maxima: Vec<(Recipe, f32)> = Vec::new();
         for recipe in &self.recipes {
@@ -173,13 +172,13 @@ impl Lanes {
     }
 }
 
-/// The notes of one list: who wrote its expansion, and which fallbacks ran.
+/// The notes of one list: the writer of its expansion, and the fallbacks that ran.
 fn notes_of(list: &List) -> BTreeSet<String> {
     let writer = list.trace.expansion().map(Expansion::describe);
     writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
 }
 
-/// The notes of all lanes, each with the questions that it holds for: who wrote the expansions, which fallbacks ran.
+/// The notes of all lanes, each with its questions: the writers of expansions, and the fallbacks that ran.
 #[derive(Default)]
 pub struct LaneNotes(BTreeMap<(String, String), BTreeSet<String>>);
 
@@ -193,7 +192,7 @@ impl LaneNotes {
         }
     }
 
-    /// Adds the notes of a lane that ran one question in three wordings. A note of only some wordings names them.
+    /// Adds the notes of a lane that ran one question in three wordings. A note on only some wordings names them.
     pub fn take_sycophancy(&mut self, recipe: &Recipe, question: &Question, sycophancy: &Sycophancy) {
         let mut by_text: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (list, wording) in sycophancy.lists.iter().zip(WORDINGS) {

@@ -1,4 +1,4 @@
-//! `parallax eval`: lanes or finished runs, measured over a question set.
+//! `parallax eval`: measures lanes or finished runs over a question set.
 //!
 //! May use: everything below `cli`.
 
@@ -33,7 +33,7 @@ use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
 /// Runs the command.
 ///
 /// # Errors
-/// A file is not right, a measure is unknown, or nothing could be measured.
+/// A file is not valid, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.suite != Suite::Reader
         && let Some(option) = common.reads()
@@ -84,7 +84,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         tables.push((set, table));
     }
     let table = averaged(tables)?;
-    let text = printed(&table, args.format, args.per_question.as_deref())?;
+    let text = format_table(&table, args.format, args.per_question.as_deref())?;
     io::stdout().write_all(text.as_bytes())?;
     if let Some(folder) = &args.plots {
         page::write_plots(&table, folder)?;
@@ -102,8 +102,8 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     Ok(ended)
 }
 
-/// The table in a format, or a row a question and lane where `per_question` is set: in the order of that measure if it names one.
-fn printed(table: &Table, format: TableFormat, per_question: Option<&str>) -> anyhow::Result<String> {
+/// The table in a format. If `per_question` is set, it has one row per question and lane, sorted by that measure if it names one.
+fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) -> anyhow::Result<String> {
     if let Some(measure) = per_question {
         let rows = PerQuestion::of(table, measure)?;
         return Ok(match format {
@@ -123,7 +123,7 @@ fn printed(table: &Table, format: TableFormat, per_question: Option<&str>) -> an
     })
 }
 
-/// `--run FILE` is short for `--lane run:FILE` and comes first; `--ties` holds for every run.
+/// The options with the lanes of `--run FILE` (short for `--lane run:FILE`) first, and with `--ties` applied to every run.
 fn with_runs(common: &Common, args: &Eval) -> Common {
     let order = match args.ties {
         Ties::AsRead => None,

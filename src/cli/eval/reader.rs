@@ -1,6 +1,5 @@
-//! `eval reader`: what is read from the first k. Questions that bring passages and gold answers are read one after another (Oh
-//! and Thorne);
-//! a question of two sides is answered by the stance that its passages take together.
+//! `eval reader`: what a reader concludes from the first k. Questions with passages and gold answers are read one after another
+//! (Oh and Thorne). A question of two sides is answered by the stance that its passages take together.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,14 +17,14 @@ use crate::read::incremental::{Added, added, unstable};
 use crate::read::incremental::{each_k, from_places, pattern};
 use crate::read::pattern::Probe;
 use crate::read::pattern::Stance;
-use crate::read::prompted::widened;
+use crate::read::prompted::widen_gold;
 use crate::read::{Answer, ReadError, Reader, reader};
 use crate::report::means::{Values, rows};
 use crate::report::reading::{self, Judge, ReadCase};
 use crate::report::table::Table;
 use crate::work::{Job, Progress, Stop};
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     match common.questions.first() {
         Some(path) if files::is_reading(path)? => read_cases(common, args, path),
@@ -33,10 +32,13 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }
 }
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 fn read_cases(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Option<Table>> {
     if !common.named_recipes().is_empty() {
-        bail!("{} brings its passages: lanes are for questions without; leave --lane out", path.display());
+        bail!(
+            "{} has its own passages: lanes are for questions without passages; leave --lane out",
+            path.display()
+        );
     }
     let (stop, meter) = (stop_on_signal()?, Meter::default());
     let all = files::read(path)?;
@@ -50,7 +52,7 @@ fn read_cases(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Optio
     let cases: Vec<Case> = all.into_iter().filter(|case| !case.gold.is_empty()).collect();
     if cases.is_empty() {
         bail!(
-            "{}: no question has a gold answer, so that nothing can be right or wrong; add some",
+            "{}: no question has a gold answer, so no answer can be right or wrong; add some",
             path.display()
         );
     }
@@ -66,17 +68,17 @@ fn read_cases(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Optio
         return Ok(Some(reading::table(&cases, &[], &[], None, k, notes)?));
     };
     let (mut read, mut failed) = (Vec::new(), Vec::new());
-    let mut gone: Option<String> = None;
+    let mut unreachable: Option<String> = None;
     for (at, case) in cases.iter().enumerate() {
         meter.show(Progress { job: Job::Measuring, done: at as u64, total: cases.len() as u64 });
-        let one = match &gone {
-            // Every further question to a server that is not there would wait for its time to run out.
+        let one = match &unreachable {
+            // If the server cannot be reached, every further question would wait until its timeout.
             Some(reason) => Err(reason.clone()),
-            None => match one(reader.as_ref(), judge, &cases, at, k, &stop) {
+            None => match read_case(reader.as_ref(), judge, &cases, at, k, &stop) {
                 Ok(read) => Ok(read),
                 Err(error) if error.is_stop() => return Ok(None),
                 Err(error) => {
-                    gone = error.is_lasting().then(|| error.to_string());
+                    unreachable = error.is_lasting().then(|| error.to_string());
                     Err(error.to_string())
                 }
             },
@@ -101,8 +103,8 @@ fn read_cases(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Optio
     Ok(Some(reading::table(&cases, &read, &failed, Some(reader.as_ref()), k, notes)?))
 }
 
-/// Reads one question in every way.
-fn one(
+/// Reads one question at every depth, with every probe, and with passages added.
+fn read_case(
     reader: &dyn Reader,
     judge: Option<(&dyn Chat, &Prompts)>,
     cases: &[Case],
@@ -117,12 +119,12 @@ fn one(
     let judged = match judge {
         None => None,
         Some((chat, prompts)) => {
-            let wider = widened(chat, prompts, &case.question, &answers, &case.gold, stop)?;
+            let wider = widen_gold(chat, prompts, &case.question, &answers, &case.gold, stop)?;
             let judge = Judge { added: wider.added, discarded: wider.discarded };
             Some((pattern(&answers, &wider.gold), judge))
         }
     };
-    // Two probes often keep the same passages: these are read once.
+    // Two probes often keep the same passages, which are then read only once.
     let mut known: HashMap<Vec<usize>, Option<Answer>> =
         answers.iter().enumerate().map(|(i, answer)| ((0..=i).collect(), Some(answer.clone()))).collect();
     let mut probes = Vec::new();
@@ -133,20 +135,21 @@ fn one(
             let kept = &kept[..kept.len().min(size)];
             if !known.contains_key(kept) {
                 let answer = from_places(reader, &case.question, passages, kept, stop);
-                known.insert(kept.to_vec(), optional(answer)?);
+                known.insert(kept.to_vec(), if_recorded(answer)?);
             }
             let answer = known.get(kept).and_then(Option::as_ref);
             right.push(answer.map(|said| reader::matches(&said.text, &case.gold)));
         }
         probes.push((kept.len(), right));
     }
-    let stable = |from| optional(unstable(reader, case, &added(cases, at, from), stop)).map(Option::flatten);
+    let stable =
+        |from| if_recorded(unstable(reader, case, &added(cases, at, from), stop)).map(Option::flatten);
     let unstable = [stable(Added::Retrieved)?, stable(Added::Random)?];
     Ok(ReadCase { answers, pattern: own, judged, probes, unstable })
 }
 
-/// What was not recorded is not there, and no failure of the question's own reading.
-fn optional<T>(answer: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+/// `None` if an answer was not recorded, which is not an error here.
+fn if_recorded<T>(answer: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(ReadError::NotRecorded(_)) => Ok(None),
@@ -161,11 +164,11 @@ const STANCES: [(Stance, &str); 4] = [
     (Stance::Silent, "silent"),
 ];
 
-/// The table, or nothing where the user interrupted.
+/// Returns the table, or `None` if the user interrupted.
 fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if let Some(option) = common.reads() {
         anyhow::bail!(
-            "{option} is for questions that bring their passages and gold answers (FiD, RAMDocs, RetrievalQA); name such a file with --questions"
+            "{option} is for questions with passages and gold answers (FiD, RAMDocs, RetrievalQA); name such a file with --questions"
         );
     }
     let lanes = Lanes::open(common, args)?;
@@ -197,16 +200,16 @@ fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                     Vec::new()
                 }
             };
-            let Some(strip) = StanceTimeline::of(question, &outcome.judgments, &top) else { continue };
-            judged[lane] = (judged[lane].0 + strip.judged, judged[lane].1 + top.len());
+            let Some(timeline) = StanceTimeline::of(question, &outcome.judgments, &top) else { continue };
+            judged[lane] = (judged[lane].0 + timeline.judged, judged[lane].1 + top.len());
             let is = |yes: bool| Some(f64::from(u8::from(yes)));
             let mut own: Vec<Option<f64>> = STANCES
                 .iter()
-                .map(|(stance, _)| is(found.ranking.is_ok() && strip.last() == *stance))
+                .map(|(stance, _)| is(found.ranking.is_ok() && timeline.last() == *stance))
                 .collect();
-            own.push(is(!strip.turns.is_empty()));
-            own.push(Some(strip.turns.len() as f64));
-            own.push(strip.removed.map(|removed| removed.len() as f64));
+            own.push(is(!timeline.turns.is_empty()));
+            own.push(Some(timeline.turns.len() as f64));
+            own.push(timeline.removed.map(|removed| removed.len() as f64));
             for (column, value) in own.into_iter().enumerate() {
                 values[lane][column].push(value);
             }

@@ -15,7 +15,7 @@ use crate::read::incremental::{each_k, reordered};
 
 const FOLDERS: [&str; 5] = ["plain", "plain-untied", "gated", "gated-untied", "wrapped"];
 
-/// What Python read.
+/// Python's results.
 #[derive(Deserialize)]
 struct Expected {
     question: String,
@@ -23,7 +23,7 @@ struct Expected {
     cut: usize,
     tokens: Vec<u32>,
     text: String,
-    /// Of every token, before the first ones of the answer.
+    /// The scores of every token, before each of the first tokens of the answer.
     scores: Vec<Vec<f32>>,
     attention: Vec<f64>,
 }

@@ -149,7 +149,7 @@ fn bad_files_and_options_that_do_not_fit_are_refused() {
     refused(&eval(annotation.path(), &["--questions", "fid.json", "--lane", "bm25"]), &["leave --lane out"]);
     refused(
         &eval(annotation.path(), &["--answers", "answers.jsonl"]),
-        &["--answers is for questions that bring"],
+        &["--answers is for questions with passages"],
     );
 }
 
@@ -196,10 +196,13 @@ fn a_folder_without_a_reader_is_an_error_that_says_what_was_expected() {
     fs::write(annotation.path().join("fid.json"), CITIES).unwrap();
     fs::create_dir(annotation.path().join("none")).unwrap();
     let with = |more: &[&str]| eval(annotation.path(), &[&["--questions", "fid.json"], more].concat());
-    refused(&with(&["--reader", "none"]), &["none: no reader is in it", "expected reader.json", "`nothing`"]);
+    refused(
+        &with(&["--reader", "none"]),
+        &["none: it does not hold a reader", "expected reader.json", "`nothing`"],
+    );
     refused(&with(&["--reader", "fid.json"]), &["fid.json: a reader is a folder"]);
     refused(&with(&["--reader", "none", "--answers", "fid.json"]), &["--reader", "cannot be used with"]);
-    refused(&eval(annotation.path(), &["--reader", "none"]), &["--reader is for questions that bring"]);
+    refused(&eval(annotation.path(), &["--reader", "none"]), &["--reader is for questions with passages"]);
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn a_custom_reader_answers_on_the_screen_and_a_bad_one_is_reported_there() {
     }
     let start = Start { opening: opening(annotation.path().into()), ..stage::start() };
     let frame = play(start, stage::size(140, 40), &[], Duration::from_secs(600)).unwrap().dump(false);
-    assert!(frame.contains("no reader is in it"), "{frame}");
+    assert!(frame.contains("it does not hold a reader"), "{frame}");
 }
 
 #[test]
