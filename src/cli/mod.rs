@@ -15,6 +15,7 @@ mod job;
 mod manual;
 mod models;
 mod options;
+mod provenance;
 mod search;
 
 pub use commands::main;

@@ -8,6 +8,7 @@ use anyhow::bail;
 use crate::api::question;
 use crate::cli::job::Meter;
 use crate::cli::options::{Common, Format, SwitchArgs};
+use crate::cli::provenance::prompts_in_use;
 use crate::engine::{Depth, Lists, Query, Run, Setup};
 use crate::measure::Measure;
 use crate::measure::score::ScoreError;
@@ -75,7 +76,13 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     };
     let text = match args.format {
         Format::Text => result.text(common.glyphs()),
-        Format::Json => format!("{:#}\n", result.json()),
+        Format::Json => {
+            let mut json = result.json();
+            if let Some(prompts) = prompts_in_use(common, &setup, &query.lanes) {
+                json["provenance"]["prompts"] = prompts;
+            }
+            format!("{json:#}\n")
+        }
         Format::Tsv => result.tsv(),
     };
     for notice in setup.verdicts.unsaved.iter().chain(&setup.notes).chain(&detector.usage()) {

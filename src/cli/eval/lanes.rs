@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::eval::args::{Eval, seed};
 use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;
+use crate::cli::provenance::prompts_in_use;
 use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
@@ -24,6 +25,8 @@ pub struct Lanes {
     pub source: LabelSource,
     pub meter: Meter,
     pub stop: Stop,
+    /// The prompts with which a language model judges or expands; `None` if there are none.
+    pub prompts: Option<Value>,
     seed: u64,
 }
 
@@ -48,7 +51,8 @@ impl Lanes {
             setup.runs.read(run, Query::DEPTH, &stop)?;
         }
         setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
-        Ok(Lanes { setup, recipes, source, meter, stop, seed: seed(common) })
+        let prompts = prompts_in_use(common, &setup, &recipes);
+        Ok(Lanes { setup, recipes, source, meter, stop, prompts, seed: seed(common) })
     }
 
     /// A warning about the values, which depends on the sources of the judgments; `None` if there is none.
@@ -59,14 +63,14 @@ impl Lanes {
         Ok((!notes.is_empty()).then(|| notes.join(" · ")))
     }
 
-    /// The versions, models, corpus and seed behind the values.
+    /// The version, models, prompts, corpus and seed behind the values.
     fn provenance(&self) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;
         let mut custom_encoders = Vec::new();
         for model in self.recipes.iter().filter_map(Recipe::model) {
             custom_encoders.push(self.setup.encoder(Some(model))?.key().to_owned());
         }
-        Ok(json!({
+        let mut provenance = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "models": {
                 "detector": detector.key(),
@@ -81,7 +85,11 @@ impl Lanes {
                 "fingerprint": self.setup.corpus.fingerprint.0,
             },
             "seed": self.seed,
-        }))
+        });
+        if let Some(prompts) = &self.prompts {
+            provenance["prompts"] = prompts.clone();
+        }
+        Ok(provenance)
     }
 
     /// A table over these questions, without columns and rows yet.

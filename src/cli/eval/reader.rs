@@ -10,8 +10,9 @@ use crate::cli::eval::args::{Eval, check_thresholds};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
 use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;
+use crate::cli::provenance::by_job;
 use crate::engine::{Depth, Shares, StanceTimeline, readers};
-use crate::llm::{Chat, Prompts};
+use crate::llm::{Chat, Job as PromptJob, Prompts};
 use crate::read::files::{self, Case};
 use crate::read::incremental::{Added, added, unstable};
 use crate::read::incremental::{each_k, from_places, pattern};
@@ -100,7 +101,16 @@ fn read_cases(common: &Common, args: &Eval, path: &Path) -> anyhow::Result<Optio
     if reader.order_sensitive() {
         notes.push("the order of the passages matters to this reader".into());
     }
-    Ok(Some(reading::table(&cases, &read, &failed, Some(reader.as_ref()), k, notes)?))
+    let mut table = reading::table(&cases, &read, &failed, Some(reader.as_ref()), k, notes)?;
+    let jobs: &[PromptJob] = match (&chat, common.reads()) {
+        (None, _) => &[],
+        (Some(_), Some(_)) => &[PromptJob::SameAnswer],
+        (Some(_), None) => &[PromptJob::Read, PromptJob::ReadAlone, PromptJob::SameAnswer],
+    };
+    if let Some(prompts) = by_job(&prompts, jobs) {
+        table.provenance["prompts"] = prompts;
+    }
+    Ok(Some(table))
 }
 
 /// Reads one question at every depth, with every probe, and with passages added.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
 use crate::cli::eval::lanes::Lanes;
@@ -39,7 +39,11 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let measures = names.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let Some(qrels) = &args.qrels else { bail!("eval trec needs judgments: --qrels FILE") };
     let qrels = read_any_qrels(qrels)?;
-    let Some(lanes) = rank(common, args, &qrels, &measures)? else { return Ok(None) };
+    let Some((lanes, prompts)) = rank(common, args, &qrels, &measures)? else { return Ok(None) };
+    let mut provenance = json!({"version": env!("CARGO_PKG_VERSION"), "seed": RESAMPLING_SEED});
+    if let Some(prompts) = prompts {
+        provenance["prompts"] = prompts;
+    }
     let mut values = Vec::new();
     for (_, rankings, _) in &lanes {
         values.push(measure(rankings, &qrels, &measures)?);
@@ -61,7 +65,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         question_ids: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
         questions: qrels.len(),
         label_source: "qrels".into(),
-        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": RESAMPLING_SEED}),
+        provenance,
         ..Table::default()
     }))
 }
@@ -89,7 +93,8 @@ fn read_any_qrels(path: &Path) -> anyhow::Result<Qrels> {
 /// A lane's lists, and the questions it has none for, with the reason.
 type Lane = (String, Rankings, Vec<(String, String)>);
 
-/// Ranks every judged question with every lane, in parallel over questions. Returns `None` if the user interrupted.
+/// Ranks every judged question with every lane, in parallel over questions. Also returns the prompts in use. `None` if the user
+/// interrupted.
 ///
 /// Judgments need ids but no texts, so no corpus is opened if all lanes are unchanged finished runs.
 fn rank(
@@ -97,7 +102,7 @@ fn rank(
     args: &Eval,
     qrels: &Qrels,
     measures: &[Measure],
-) -> anyhow::Result<Option<Vec<Lane>>> {
+) -> anyhow::Result<Option<(Vec<Lane>, Option<Value>)>> {
     let recipes = args.switches.apply(common.recipes())?;
     check_thresholds(args, recipes.iter().map(ToString::to_string))?;
     let finished = |recipe: &Recipe| recipe.run().filter(|_| *recipe == recipe.plain()).cloned();
@@ -147,7 +152,7 @@ fn rank(
         };
         all.push(lane);
     }
-    Ok(Some(all))
+    Ok(Some((all, opened.and_then(|lanes| lanes.prompts))))
 }
 
 /// A finished run's lists: the run is searched for each judged question's id, then for its text in the question set.
