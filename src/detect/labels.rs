@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::input::{self, BadLine, Expected, InputError, lines, unquoted};
-use crate::measure::trec::{DiversityLine, grade};
+use crate::measure::trec::{diversity_line, grade};
 use crate::question::Question;
 
 /// The meaning of a passage that has no line in the file.
@@ -194,8 +194,8 @@ impl<'a> Reader<'a> {
                 "QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into(),
             );
         }
-        let DiversityLine { question, perspective, passage, grade } =
-            DiversityLine::parse(line).map_err(|(expected, _)| Expected(expected))?;
+        let (question, perspective, passage, grade) =
+            diversity_line(line).map_err(|(expected, _)| Expected(expected))?;
         let question =
             self.questions.get(question).ok_or("a question of the question set in the first column")?;
         // A judged question was judged for all its statements.

@@ -159,8 +159,8 @@ mod tests {
             rows: vec![row],
             ..Table::default()
         };
-        let refused = printed(&table, TableFormat::Latex, Some("")).unwrap_err().to_string();
+        let refused = format_table(&table, TableFormat::Latex, Some("")).unwrap_err().to_string();
         assert!(refused.contains("text, tsv or json"), "{refused}");
-        assert!(printed(&table, TableFormat::Tsv, Some("")).unwrap().contains("q1\tbm25\t0.4000"));
+        assert!(format_table(&table, TableFormat::Tsv, Some("")).unwrap().contains("q1\tbm25\t0.4000"));
     }
 }

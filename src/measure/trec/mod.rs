@@ -26,7 +26,7 @@ pub mod run;
 pub mod write;
 
 pub use qrels::{
-    Absent, DiversityLine, DiversityQrels, Qrels, grade, read_beir_qrels, read_diversity_qrels,
+    Absent, DiversityQrels, Qrels, diversity_line, grade, read_beir_qrels, read_diversity_qrels,
     read_jsonl_qrels, read_qrels,
 };
 pub use rank_llm::{RunPassage, is_text_id, read_json_run, read_rank_llm, text_id};

@@ -299,40 +299,23 @@ pub fn grade(label: &str) -> Option<i64> {
     }
 }
 
-/// One line of diversity qrels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiversityLine<'a> {
-    /// The question's id.
-    pub question: &'a str,
-    /// The perspective, from 0.
-    pub perspective: usize,
-    /// The passage's id.
-    pub passage: &'a str,
-    /// Above 0 if the passage supports the perspective.
-    pub grade: i64,
-}
-
-impl<'a> DiversityLine<'a> {
-    /// Parses `qid perspective docid rel`, the perspective counted from 1.
-    ///
-    /// # Errors
-    /// What was expected and what was found.
-    pub fn parse(line: &'a str) -> Result<Self, (String, String)> {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let [question, perspective, passage, label] = columns[..] else {
-            let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
-            return Err(("4 columns (qid perspective docid rel)".into(), found));
-        };
-        let from_one: Option<usize> = perspective.parse().ok();
-        let Some(from_one) = from_one.filter(|p| (1..=MAX_PERSPECTIVES).contains(p)) else {
-            let expected = format!("a perspective from 1 to {MAX_PERSPECTIVES} (column 2)");
-            return Err((expected, quoted(perspective)));
-        };
-        let Some(grade) = grade(label) else {
-            return Err(("a whole number as grade (column 4)".into(), quoted(label)));
-        };
-        Ok(DiversityLine { question, perspective: from_one - 1, passage, grade })
-    }
+/// Parses a line `qid perspective docid rel`, the perspective counted from 1, into question, perspective from 0, passage and grade.
+///
+/// # Errors
+/// What was expected and what was found.
+pub fn diversity_line(line: &str) -> Result<(&str, usize, &str, i64), (String, String)> {
+    let columns: Vec<&str> = line.split_whitespace().collect();
+    let [question, perspective, passage, label] = columns[..] else {
+        let found = format!("{} in {}", columns_found(columns.len()), quoted(line));
+        return Err(("4 columns (qid perspective docid rel)".into(), found));
+    };
+    let from_one: Option<usize> = perspective.parse().ok();
+    let Some(from_one) = from_one.filter(|p| (1..=MAX_PERSPECTIVES).contains(p)) else {
+        let expected = format!("a perspective from 1 to {MAX_PERSPECTIVES} (column 2)");
+        return Err((expected, quoted(perspective)));
+    };
+    let grade = grade(label).ok_or_else(|| ("a whole number as grade (column 4)".into(), quoted(label)))?;
+    Ok((question, from_one - 1, passage, grade))
 }
 
 /// Reads `qid perspective docid rel`, the perspective counted from 1.
@@ -345,7 +328,7 @@ pub fn read_diversity_qrels(file: &str, reader: impl BufRead) -> Result<Diversit
     let mut qrels = DiversityQrels::default();
     let mut lines: HashMap<(String, String, usize), usize> = HashMap::new();
     each_line(reader, &mut problems, |problems, number, line| {
-        let DiversityLine { question, perspective, passage, grade } = match DiversityLine::parse(line) {
+        let (question, perspective, passage, grade) = match diversity_line(line) {
             Ok(parsed) => parsed,
             Err((expected, found)) => return problems.report(number, expected, found),
         };
