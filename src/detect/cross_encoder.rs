@@ -101,8 +101,8 @@ pub struct CrossEncoder {
 }
 
 impl From<EncodeError> for DetectError {
-    fn from(EncodeError(reason): EncodeError) -> Self {
-        DetectError::Model(reason)
+    fn from(EncodeError(error): EncodeError) -> Self {
+        DetectError::Model(error.to_string())
     }
 }
 

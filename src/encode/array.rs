@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::input::{InputError, excerpt, read_at};
 
-/// Longest header that is read.
+/// The limit of a header in bytes.
 const LONGEST: u64 = 100 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -16,7 +16,7 @@ enum Kind {
     F16,
 }
 
-/// Why a file of vectors was not taken.
+/// Why a file of vectors was not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayError {
     /// The file cannot be read.
@@ -29,7 +29,7 @@ pub enum ArrayError {
         path: String,
         /// What was expected.
         expected: String,
-        /// What it is.
+        /// What was found.
         found: String,
     },
 }
@@ -48,7 +48,7 @@ pub struct Array {
     start: u64,
     /// The number of rows.
     pub rows: usize,
-    /// The length of each.
+    /// The length of a row.
     pub dimensions: usize,
 }
 
@@ -125,12 +125,13 @@ impl Array {
     }
 }
 
-type Wrong = (&'static str, String);
+/// What was expected, and what was found.
+type Mismatch = (&'static str, String);
 
 const FORM: &str = "f32 or f16, little-endian, row after row, of two dimensions";
 
 /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`.
-fn numpy(header: &str) -> Result<(Kind, usize, usize), Wrong> {
+fn numpy(header: &str) -> Result<(Kind, usize, usize), Mismatch> {
     let wrong = || (FORM, excerpt(header.trim()));
     let after = |key: &str| header.split_once(&format!("'{key}':")).map(|(_, rest)| rest.trim_start());
     let kind = match after("descr").and_then(|rest| rest.get(..5)) {
@@ -157,7 +158,7 @@ struct Tensor {
 }
 
 /// Reads the header of a file that holds one matrix, and where its numbers begin.
-fn tensor(header: &[u8]) -> Result<(Kind, usize, usize, u64), Wrong> {
+fn tensor(header: &[u8]) -> Result<(Kind, usize, usize, u64), Mismatch> {
     const ONE: &str = "the header of a .safetensors file with one tensor";
     let mut tensors: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(header).map_err(|error| (ONE, error.to_string()))?;

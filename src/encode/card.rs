@@ -1,4 +1,4 @@
-//! What a model's folder says about itself: pooling, prefixes, similarity, window. The family supplies the rest.
+//! The settings in a model's folder: pooling, prefixes, similarity, window. The family supplies those that are missing.
 //!
 //! The files are those of sentence-transformers: `modules.json` and the folders it names, `sentence_bert_config.json`, and
 //! `config_sentence_transformers.json`. Contradicting files are refused, and the error names both.
@@ -24,15 +24,15 @@ pub struct Card {
     pub unit: bool,
     /// How vectors are compared.
     pub similarity: Similarity,
-    /// Prefix of a question.
+    /// The prefix of a question.
     pub query: String,
-    /// Prefix of a passage.
+    /// The prefix of a passage.
     pub passage: String,
     /// Whether pooling includes the tokens of the prefix.
     pub counts_prefix: bool,
     /// How a passage's title is read.
     pub title: Title,
-    /// Tokens read.
+    /// The number of tokens read.
     pub window: usize,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Card {
 }
 
 impl Card {
-    /// Reads a folder's files; the family supplies the rest.
+    /// Reads a folder's files; the family supplies the settings that they lack.
     ///
     /// # Errors
     /// A file is damaged, two contradict each other, or one asks for something unsupported.
@@ -108,7 +108,7 @@ impl Card {
         let file = place.join("config.json");
         let wrong = |reason: String| InputError::Unreadable { path: file.clone(), reason };
         let Some(value) = json(&file)? else {
-            return Err(wrong("modules.json names it and it is not there; fetch the model anew".into()));
+            return Err(wrong("modules.json names it, but it is missing; fetch the model again".into()));
         };
         let width = config.width()?;
         if let Some(pooled) =
@@ -116,16 +116,15 @@ impl Card {
             && pooled.as_u64() != Some(width as u64)
         {
             return Err(wrong(format!(
-                "it pools rows of {pooled} numbers, and config.json says {width}; the files are of two models: fetch it anew"
+                "it pools rows of {pooled} numbers, and config.json says {width}; the files belong to two different models: fetch it again"
             )));
         }
         let mut modes: Vec<&str> = Vec::new();
         if let Some(entries) = value.as_object() {
-            let on = |value: &Value| value.as_bool() == Some(true);
             modes.extend(
                 entries
                     .iter()
-                    .filter(|(_, value)| on(value))
+                    .filter(|(_, value)| value.as_bool() == Some(true))
                     .filter_map(|(key, _)| key.strip_prefix("pooling_mode_")),
             );
         }
@@ -153,7 +152,7 @@ impl Card {
         }
         self.pooling = pooling;
         if let Some(counts) = value.get("include_prompt").and_then(Value::as_bool) {
-            // The hub's INSTRUCTOR lacks the entry, and sentence-transformers writes true by default.
+            // INSTRUCTOR's files on the hub lack the entry, and sentence-transformers writes true by default.
             self.counts_prefix &= counts;
         }
         Ok(())
@@ -183,7 +182,7 @@ impl Card {
             }
         }
         if self.similarity == Similarity::Dot && self.dense.is_empty() {
-            // Only a `Normalize` module scales these to unit length.
+            // Vectors compared by dot product are scaled to unit length only by a `Normalize` module.
             self.unit = modules(folder)?.iter().any(|(kind, _)| kind == "Normalize");
         }
         Ok(())
@@ -195,7 +194,7 @@ fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     let file = folder.join("modules.json");
     let wrong = |reason: &str| InputError::Unreadable { path: file.clone(), reason: reason.into() };
     let Some(value) = json(&file)? else { return Ok(Vec::new()) };
-    let all = value.as_array().ok_or_else(|| wrong("expected a list of modules; fetch the model anew"))?;
+    let all = value.as_array().ok_or_else(|| wrong("expected a list of modules; fetch the model again"))?;
     let module = |value: &Value| {
         let kind = value.get("type")?.as_str()?.rsplit('.').next()?.to_owned();
         let path = value.get("path")?.as_str()?;
@@ -205,11 +204,11 @@ fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     };
     let read: Option<Vec<_>> = all.iter().map(module).collect();
     read.ok_or_else(|| {
-        wrong("expected a `type` and a `path` inside the folder for every module; fetch the model anew")
+        wrong("expected a `type` and a `path` inside the folder for every module; fetch the model again")
     })
 }
 
-/// Tokens read: as many as the files state, and at most the network's positions.
+/// The number of tokens read: the number that the files state, at most the network's positions.
 pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
     const USUAL: usize = 512;
     let positions = config.positions();
@@ -240,7 +239,7 @@ pub(super) fn json(file: &Path) -> Result<Option<Value>, InputError> {
     match std::fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| InputError::Unreadable {
             path: file.into(),
-            reason: format!("no whole JSON ({error}); fetch the model anew"),
+            reason: format!("not valid JSON ({error}); fetch the model again"),
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(InputError::unreadable(file, &error)),

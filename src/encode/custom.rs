@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokenizers::Tokenizer;
 
 use super::card::{Card, json};
-use super::encoder::{EncodeError, Encoder, Role, Similarity};
+use super::encoder::{EncodeError, Encoder, ModelError, Role, Similarity};
 use super::family::{Activation, Config, Dense, Network, Rows, UnknownActivation, Weights, weight_files};
 use super::registry::{Named, Pooling, Title, Towers};
 use super::tokens;
@@ -32,20 +32,21 @@ struct Tower {
 }
 
 impl CustomEncoder {
-    /// Loads the model a recipe names from its folders.
+    /// Loads the model that a recipe names from its folders.
     ///
     /// # Errors
     /// A file is missing or damaged, or two contradict each other.
     pub fn load(named: &Named, towers: &Towers) -> Result<Self, InputError> {
         let queries = Arc::new(Tower::load(named, &towers.queries)?);
-        let passages = match towers.passages == towers.queries {
-            true => Arc::clone(&queries),
-            false => Arc::new(Tower::load(named, &towers.passages)?),
+        let passages = if towers.passages == towers.queries {
+            Arc::clone(&queries)
+        } else {
+            Arc::new(Tower::load(named, &towers.passages)?)
         };
         let dimensions = queries.width;
         if passages.width != dimensions {
             let reason = format!(
-                "its vectors have {} numbers and those of {} have {dimensions}; the two are not of one model",
+                "its vectors have {} numbers and those of {} have {dimensions}; the two folders belong to different models",
                 passages.width,
                 towers.queries.display()
             );
@@ -110,7 +111,7 @@ impl Tower {
         let mut dense = Vec::new();
         if card.pooling == Pooling::Pooler {
             dense.push(Dense::load(&weights, "pooler.dense", config.width()?, Activation::Tanh)?);
-        } else if config.model_type()? == "dpr" && weights.look_above("encode_proj.weight") {
+        } else if config.model_type()? == "dpr" && weights.find_prefix("encode_proj.weight") {
             dense.push(Dense::load(&weights, "encode_proj", config.width()?, Activation::Identity)?);
         }
         drop(weights);
@@ -145,18 +146,18 @@ impl Tower {
         if ids.is_empty() {
             return Ok(vec![0.0; self.width]);
         }
-        let skipped = if self.card.counts_prefix || before.is_empty() {
+        let prefix_tokens = if self.card.counts_prefix || before.is_empty() {
             0
         } else {
             // All tokens of the prefix except its end token.
             self.tokenizer.encode_fast(before, true)?.get_ids().len().saturating_sub(1).min(ids.len() - 1)
         };
-        let mut vector = pooled(&self.network.rows(ids)?, self.card.pooling, skipped);
+        let mut vector = pool(&self.network.rows(ids)?, self.card.pooling, prefix_tokens);
         for dense in &self.dense {
-            vector = dense.of(vector)?;
+            vector = dense.apply(vector)?;
         }
         if vector.iter().any(|x| !x.is_finite()) {
-            return Err(EncodeError("the vector contains NaN or infinity".into()));
+            return Err(ModelError::NotFinite("numbers of the vector").into());
         }
         if self.card.unit {
             let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32;
@@ -168,7 +169,7 @@ impl Tower {
     }
 }
 
-fn pooled(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
+fn pool(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
     let mut rows = rows.numbers.chunks_exact(rows.width);
     match pooling {
         Pooling::Cls | Pooling::Pooler => rows.next().unwrap_or_default().to_vec(),
@@ -191,7 +192,7 @@ fn pooled(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
     }
 }
 
-/// A hash of everything the vectors depend on.
+/// A hash of everything that the vectors depend on.
 fn hash(files: &[std::path::PathBuf], card: &Card) -> Result<blake3::Hash, InputError> {
     let mut hasher = blake3::Hasher::new();
     for file in files {

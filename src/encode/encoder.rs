@@ -1,6 +1,7 @@
 //! The encoder trait, how vectors are compared, and an encoder that caches query vectors.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -12,11 +13,57 @@ use crate::corpus::Passage;
 /// Why a text has no vector.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the model could not be run: {0}")]
-pub struct EncodeError(pub String);
+pub struct EncodeError(pub ModelError);
+
+/// What went wrong in a model or its tokenizer. Errors of other crates are shared, so that an error can be cloned.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file is not an ONNX graph.
+    #[error("the file is not a valid ONNX graph")]
+    NotOnnx,
+    /// The crate that runs the graph panicked.
+    #[error("the graph has a part that cannot be run here")]
+    Panicked,
+    /// The tokenizer returned an error.
+    #[error("{0}")]
+    Tokenizer(Arc<dyn Error + Send + Sync>),
+    /// The graph or the network could not be loaded or run.
+    #[error("{}", first_line(.0))]
+    Network(Arc<dyn Error + Send + Sync>),
+    /// The output has another shape.
+    #[error("the output has {found}, expected {expected}")]
+    Shape {
+        /// The expected shape.
+        expected: String,
+        /// The shape of the output.
+        found: String,
+    },
+    /// An output is NaN or infinite; holds the name of the output, in the plural.
+    #[error("the {0} contain NaN or infinity")]
+    NotFinite(&'static str),
+}
+
+impl ModelError {
+    /// An error of the crate that runs the graph or the network.
+    pub fn network(error: impl Error + Send + Sync + 'static) -> Self {
+        ModelError::Network(Arc::new(error))
+    }
+}
+
+/// The first line of an error: candle's errors may contain a backtrace.
+fn first_line(error: &Arc<dyn Error + Send + Sync>) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+impl From<ModelError> for EncodeError {
+    fn from(error: ModelError) -> Self {
+        EncodeError(error)
+    }
+}
 
 impl From<tokenizers::Error> for EncodeError {
     fn from(error: tokenizers::Error) -> Self {
-        EncodeError(error.to_string())
+        EncodeError(ModelError::Tokenizer(error.into()))
     }
 }
 
@@ -33,7 +80,7 @@ pub enum Role {
 pub trait Encoder: Send + Sync {
     /// The model's name and a hash of its weights; vectors of another key are not comparable.
     fn key(&self) -> &str;
-    /// Length of its vectors.
+    /// The length of its vectors.
     fn dimensions(&self) -> usize;
     /// The vector of one text. Text beyond the model's window is not read.
     ///
@@ -73,7 +120,7 @@ impl Similarity {
         }
     }
 
-    /// A row scaled to unit length; unchanged for [`Similarity::Cosine`], where all rows have it.
+    /// A row scaled to unit length. For [`Similarity::Cosine`] rows have unit length already.
     pub fn unit(self, row: &[f32]) -> Cow<'_, [f32]> {
         match self {
             Similarity::Cosine => Cow::Borrowed(row),
@@ -102,11 +149,11 @@ impl Encoder for Directions<'_> {
     }
 }
 
-/// Query vectors held; at 384 dimensions some 6 MB.
+/// The number of query vectors in the cache: about 6 MB at 384 dimensions.
 const HELD: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
-/// An encoder that caches the vectors of recent queries: a question is asked again at every toggle. Passages are not cached; they are
-/// embedded once and stored on disk.
+/// An encoder that caches the vectors of recent queries, because every toggle asks the same question again. Passages are not cached:
+/// they are embedded once and stored on disk.
 pub struct Remembering<E> {
     inner: E,
     vectors: Mutex<LruCache<String, Arc<[f32]>>>,
@@ -143,7 +190,7 @@ impl<E: Encoder> Encoder for Remembering<E> {
         if let Some(vector) = self.vectors.lock().get(text) {
             return Ok(vector.to_vec());
         }
-        // Not locked meanwhile. A second thread may compute the same vector, with the same result.
+        // The cache is not locked during this call. A second thread may compute the same vector, with the same result.
         let vector = self.inner.encode(text, role)?;
         self.vectors.lock().put(text.to_owned(), vector.as_slice().into());
         Ok(vector)

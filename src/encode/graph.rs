@@ -1,12 +1,12 @@
 //! ONNX graphs: validated, run one unpadded sequence at a time, and the built-in encoder, all-MiniLM-L6-v2.
 //!
-//! Dynamic int8 quantisation takes one scale over everything in a run, so batching would make a text's vector depend on its
-//! neighbours. Each inference runs on one thread; for more cores, call from more threads.
+//! Dynamic int8 quantisation uses one scale for everything in a run, so batching would make a text's vector depend on the other texts.
+//! Each inference runs on one thread; for more cores, call from more threads.
 //!
-//! [`check`] runs before rten parses a file: every length must fit into its parent message. rten's parser trusts lengths. One near 2^64
-//! moves it backwards, so it never ends; one beyond the file makes it allocate that much memory, which aborts the process; and a packed
-//! number that does not end within its field makes it read into the next field, or for ever. The check knows Protocol Buffers, and which
-//! fields of a model are messages or packed numbers, but not what they mean.
+//! [`is_whole`] runs before rten parses a file: every length must fit into its parent message. rten's parser trusts lengths. A length near
+//! 2^64 moves it backwards, so it never ends; one beyond the file makes it allocate that much memory, which aborts the process; and a packed
+//! number that does not end within its field makes it read into the next field, or for ever. The check reads Protocol Buffers and has a
+//! table of the fields that hold messages or packed numbers; it does not interpret them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use rten_tensor::prelude::*;
 use tokenizers::Tokenizer;
 use tokenizers::models::wordpiece::WordPiece;
 
-use super::encoder::{EncodeError, Encoder, Role};
+use super::encoder::{EncodeError, Encoder, ModelError, Role};
 use super::tokens;
 use crate::assets;
 use crate::work::catch_panic;
@@ -38,10 +38,9 @@ impl Graph {
     /// # Errors
     /// The bytes are not a graph with these names.
     pub fn builtin(bytes: &'static [u8], inputs: &[&str]) -> Result<Self, EncodeError> {
-        let model = options().load_static_slice(bytes).map_err(|error| failed(&error))?;
-        let output =
-            *model.output_ids().first().ok_or_else(|| EncodeError("the graph has no output".into()))?;
-        Ok(Graph { inputs: named(&model, inputs)?, model, output })
+        let model = options().load_static_slice(bytes).map_err(ModelError::network)?;
+        let output = *model.output_ids().first().ok_or(EncodeError(ModelError::NotOnnx))?;
+        Ok(Graph { inputs: input_ids(&model, inputs)?, model, output })
     }
 
     /// Reads a user's graph with these inputs and this output.
@@ -50,14 +49,14 @@ impl Graph {
     /// The bytes are not a graph with these names.
     pub fn custom(bytes: Vec<u8>, inputs: &[&str], output: &str) -> Result<Self, EncodeError> {
         if !is_whole(&bytes) {
-            return Err(EncodeError("it is no ONNX file, or a damaged one".into()));
+            return Err(ModelError::NotOnnx.into());
         }
-        let model = catching(|| options().load(bytes).map_err(|error| failed(&error)))?;
-        let output = model.node_id(output).map_err(|error| failed(&error))?;
-        Ok(Graph { inputs: named(&model, inputs)?, model, output })
+        let model = catch(|| options().load(bytes).map_err(ModelError::network))?;
+        let output = model.node_id(output).map_err(ModelError::network)?;
+        Ok(Graph { inputs: input_ids(&model, inputs)?, model, output })
     }
 
-    /// Runs one sequence to one row. `rows` are the inputs, in the order of their names.
+    /// Runs the graph on one sequence and returns one row. `rows` are the inputs, in the order of their names.
     ///
     /// # Errors
     /// The graph cannot be run.
@@ -65,8 +64,7 @@ impl Graph {
         Ok(self.numbers::<2>(rows)?.1)
     }
 
-    /// Runs one sequence, as [`Graph::run`], to an output of `N` dimensions: its shape and its numbers, the last dimension varying
-    /// fastest.
+    /// Like [`Graph::run`], for an output of `N` dimensions. Returns its shape and its numbers, the last dimension varying fastest.
     ///
     /// # Errors
     /// The graph cannot be run or has another output.
@@ -77,26 +75,23 @@ impl Graph {
         });
         let options = ONE_THREAD.with(|pool| RunOptions::default().with_thread_pool(Some(Arc::clone(pool))));
         let inputs = inputs.collect();
-        let run = || self.model.run_n(inputs, [self.output], Some(options)).map_err(|error| failed(&error));
-        let [out] = catching(run)?;
-        let out: NdTensor<f32, N> = out
-            .try_into()
-            .map_err(|_| EncodeError(format!("the graph gave no numbers of {N} dimensions")))?;
+        let run = || self.model.run_n(inputs, [self.output], Some(options)).map_err(ModelError::network);
+        let [out] = catch(run)?;
+        let out: NdTensor<f32, N> = out.try_into().map_err(|_| ModelError::Shape {
+            expected: format!("floats of {N} dimensions"),
+            found: "another type or number of dimensions".into(),
+        })?;
         Ok((out.shape(), out.to_vec()))
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> EncodeError {
-    EncodeError(error.to_string())
-}
-
 /// Turns a panic of rten into an error: users can supply any graph.
-fn catching<T>(run: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
-    catch_panic(run).unwrap_or_else(|| Err(EncodeError("the graph holds what cannot be run here".into())))
+fn catch<T>(run: impl FnOnce() -> Result<T, ModelError>) -> Result<T, ModelError> {
+    catch_panic(run).unwrap_or(Err(ModelError::Panicked))
 }
 
 /// Whether this thread belongs to rten; its panics are caught by the thread that runs the graph.
-pub fn on_a_graphs_thread() -> bool {
+pub fn is_graph_thread() -> bool {
     std::thread::current().name().is_some_and(|name| name.starts_with("rten-"))
 }
 
@@ -106,8 +101,9 @@ fn options() -> ModelOptions {
     options
 }
 
-fn named(model: &Model, names: &[&str]) -> Result<Vec<NodeId>, EncodeError> {
-    names.iter().map(|name| model.node_id(name).map_err(|error| failed(&error))).collect()
+fn input_ids(model: &Model, names: &[&str]) -> Result<Vec<NodeId>, EncodeError> {
+    let ids = names.iter().map(|name| model.node_id(name).map_err(ModelError::network));
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// The built-in tokenizer, without padding and truncation. Read once and shared: cloning its vocabulary costs milliseconds.
@@ -134,7 +130,7 @@ pub fn vocabulary(file: &[u8]) -> tokenizers::Result<Tokenizer> {
 }
 
 const WINDOW: usize = 256;
-/// 256 tokens of English never reach this far; it bounds the work on very long texts.
+/// The number of characters read. 256 tokens of English are always shorter; the limit bounds the work on very long texts.
 const LONGEST: usize = 16_384;
 
 /// all-MiniLM-L6-v2, int8: mean pooling, cosine, 256 tokens. All clones share one copy of the weights.
@@ -187,12 +183,12 @@ impl Encoder for MiniLm {
     }
 }
 
-/// Deepest nesting of graphs; real models have one or two.
+/// The limit of nested graphs; real models have one or two levels.
 const DEEPEST: usize = 16;
 
 /// The content of a length-delimited field: a message that contains others, or packed numbers.
 #[derive(Clone, Copy)]
-enum Held {
+enum Content {
     Model,
     Graph,
     Node,
@@ -210,8 +206,8 @@ enum Held {
 }
 
 /// The content of a message's field; `None` for bytes and text. Covers every such field that rten-onnx 0.27 reads (`onnx.rs`).
-fn within(message: Held, field: u64) -> Option<Held> {
-    use Held::*;
+fn content(message: Content, field: u64) -> Option<Content> {
+    use Content::*;
     Some(match (message, field) {
         (Model, 7) | (Attribute, 6) => Graph,
         (Model, 8 | 14) | (Tensor, 13) | (Shape, 1) => Plain,
@@ -232,24 +228,25 @@ fn within(message: Held, field: u64) -> Option<Held> {
 
 /// Whether the bytes are a model with valid lengths.
 pub fn is_whole(bytes: &[u8]) -> bool {
-    message(bytes, Held::Model, 0).is_some()
+    check_message(bytes, Content::Model, 0).is_some()
 }
 
-fn whole(mut bytes: &[u8], held: Held, depth: usize) -> Option<()> {
-    match held {
-        Held::Varints => {
+/// `None` if a length is invalid.
+fn check(mut bytes: &[u8], content: Content, depth: usize) -> Option<()> {
+    match content {
+        Content::Varints => {
             while !bytes.is_empty() {
                 varint(&mut bytes)?;
             }
             Some(())
         }
-        Held::Floats => bytes.len().is_multiple_of(4).then_some(()),
-        Held::Doubles => bytes.len().is_multiple_of(8).then_some(()),
-        kind => message(bytes, kind, depth),
+        Content::Floats => bytes.len().is_multiple_of(4).then_some(()),
+        Content::Doubles => bytes.len().is_multiple_of(8).then_some(()),
+        kind => check_message(bytes, kind, depth),
     }
 }
 
-fn message(mut bytes: &[u8], kind: Held, depth: usize) -> Option<()> {
+fn check_message(mut bytes: &[u8], kind: Content, depth: usize) -> Option<()> {
     if depth > DEEPEST * 4 {
         return None;
     }
@@ -267,8 +264,8 @@ fn message(mut bytes: &[u8], kind: Held, depth: usize) -> Option<()> {
         };
         let (inside, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
         bytes = rest;
-        if let (2, Some(held)) = (tag & 7, within(kind, tag >> 3)) {
-            whole(inside, held, depth + 1)?;
+        if let (2, Some(content)) = (tag & 7, content(kind, tag >> 3)) {
+            check(inside, content, depth + 1)?;
         }
     }
     Some(())

@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::manifest::{self, FetchedFile, Hashes, HubError, Listed, Manifest};
+use super::manifest::{self, FetchedFile, Hashes, HubError, HubFile, Manifest};
 use super::registry::{MANIFEST, folder};
 use crate::net::{Ask, Fetcher, Head, NetError, at};
-use crate::net::{Backoff, passes, wait};
+use crate::net::{Backoff, is_temporary, wait};
 use crate::storage::{Attempt, FileLock, Holder, move_file, replace, replace_folder};
 use crate::work::{Job, OnProgress, Progress, Stop};
 
@@ -25,7 +25,7 @@ const PUBLIC: &str = "https://huggingface.co";
 const TRIES: u32 = 5;
 /// Redirects followed for one file.
 const HOPS: usize = 5;
-/// Most bytes of a listing.
+/// The limit of a listing in bytes.
 const LISTING: usize = 8 << 20;
 
 /// A hub, with the means to reach it.
@@ -67,11 +67,13 @@ impl Hub {
             ))
         };
         if endpoint.contains(['@', '?', '#']) {
-            return Err(wrong("it holds a @, ? or #".into()));
+            return Err(wrong("it contains a @, ? or #".into()));
         }
         at(&endpoint, "/").map_err(|error| wrong(error.to_string()))?;
         if token.as_ref().is_some_and(|token| token.contains(|c: char| !c.is_ascii_graphic())) {
-            return Err(HubError::Hub("HF_TOKEN holds blanks or odd characters; set it anew".into()));
+            return Err(HubError::Hub(
+                "HF_TOKEN contains spaces or other invalid characters; set it again".into(),
+            ));
         }
         let fetcher = Fetcher::new(&endpoint).map_err(|error| HubError::Hub(error.to_string()))?;
         Ok(Hub { fetcher, endpoint, token, backoff: Backoff::default() })
@@ -100,12 +102,12 @@ impl Hub {
         let keep = |error: io::Error| HubError::Keep { what: models.display().to_string(), error };
         fs::create_dir_all(models).map_err(keep)?;
         let lock =
-            FileLock::try_acquire(&beside(&place, ".lock"), &Holder::here("parallax")).map_err(keep)?;
+            FileLock::try_acquire(&with_suffix(&place, ".lock"), &Holder::here("parallax")).map_err(keep)?;
         let Attempt::Acquired(_lock) = lock else {
             return Err(HubError::Busy(repository.into()));
         };
         let listing = manifest::read(&self.listing(repository, stop)?, repository)?;
-        let part = beside(&place, &format!(".{}.part", &listing.revision[..12]));
+        let part = with_suffix(&place, &format!(".{}.part", &listing.revision[..12]));
         fs::create_dir_all(&part).map_err(keep)?;
         let total = listing.files.iter().map(|file| file.size.unwrap_or(0)).sum::<u64>();
         let mut manifest = Manifest::of(repository, &listing.revision);
@@ -141,7 +143,7 @@ impl Hub {
             let url = self.address(&path)?;
             self.follow(&url, 0, stop, &mut |head| Ok(head.status == 200), &mut |bytes| {
                 if page.len() + bytes.len() > LISTING {
-                    return Err(std::io::Error::other("the hub's listing does not end"));
+                    return Err(std::io::Error::other("the hub's listing is too long"));
                 }
                 page.extend_from_slice(bytes);
                 Ok(())
@@ -165,15 +167,15 @@ impl Hub {
     ) -> Result<Head, NetError> {
         let mut url = url.to_owned();
         for _ in 0..=HOPS {
-            let home = url.strip_prefix(&self.endpoint).is_some_and(|rest| rest.starts_with('/'));
-            let token = self.token.as_deref().filter(|_| home);
+            let on_hub = url.strip_prefix(&self.endpoint).is_some_and(|rest| rest.starts_with('/'));
+            let token = self.token.as_deref().filter(|_| on_hub);
             let answer = self.fetcher.get(&Ask { token, from, ..Ask::of(&url) }, stop, head, body)?;
             match (answer.status, &answer.location) {
                 (300..=399, Some(next)) => url.clone_from(next),
                 _ => return Ok(answer),
             }
         }
-        Err(NetError::Unreached("it sends from one address to the next without end".into()))
+        Err(NetError::Unreached("it redirects too often".into()))
     }
 
     /// Retries temporary failures, with pauses; permanent ones end with advice.
@@ -188,7 +190,7 @@ impl Hub {
             tried += 1;
             let (why, requested) = match once() {
                 Ok(head) if matches!(head.status, 200 | 206) => return Ok(head),
-                Ok(head) if passes(head.status) => (self.refused(what, head.status), head.pause),
+                Ok(head) if is_temporary(head.status) => (self.refused(what, head.status), head.pause),
                 Ok(head) => return Err(HubError::Hub(self.refused(what, head.status))),
                 Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
                 Err(NetError::Keep(error)) => {
@@ -196,7 +198,7 @@ impl Hub {
                 }
                 Err(error @ (NetError::Unreached(_) | NetError::Silent(_) | NetError::Denied(_))) => (
                     format!(
-                        "{what} could not be fetched from {} ({error}); look at the connection or HF_ENDPOINT, then try again: it goes on from there",
+                        "{what} could not be fetched from {} ({error}); check the connection or HF_ENDPOINT, then try again: the download resumes",
                         self.endpoint
                     ),
                     None,
@@ -215,22 +217,22 @@ impl Hub {
                 "the token in HF_TOKEN may not read it; accept the model's terms on its page, or use another token"
             }
             (401 | 403, None) => {
-                "it asks for a token, or there is no such model; check the name, or put a token into HF_TOKEN"
+                "it requires a token, or there is no such model; check the name, or put a token into HF_TOKEN"
             }
             (404, _) => "there is no such model or file; check the name",
             (429, _) => "too many requests; try again later",
-            (500..=599, _) => "it fails; try again later",
-            (300..=399, _) => "it points nowhere; check HF_ENDPOINT",
+            (500..=599, _) => "it has failed; try again later",
+            (300..=399, _) => "its redirect has no address; check HF_ENDPOINT",
             _ => "check HF_ENDPOINT",
         };
         format!("{} answered {status} for {what}: {advice}", self.endpoint)
     }
 }
 
-/// A path with `more` appended; `with_extension` would break names with dots.
-fn beside(place: &Path, more: &str) -> PathBuf {
+/// A path with `suffix` appended; `with_extension` would break names with dots.
+fn with_suffix(place: &Path, suffix: &str) -> PathBuf {
     let mut name = place.file_name().unwrap_or_default().to_owned();
-    name.push(more);
+    name.push(suffix);
     place.with_file_name(name)
 }
 
@@ -239,7 +241,7 @@ impl Hub {
     pub(super) fn file(
         &self,
         path: &str,
-        file: &Listed,
+        file: &HubFile,
         folder: &Path,
         progress: &dyn Fn(u64),
         stop: &Stop,
@@ -252,14 +254,14 @@ impl Hub {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(keep)?;
         }
-        let part = beside(&place, ".part");
+        let part = with_suffix(&place, ".part");
         let hash = RefCell::new(file.hash.clone());
         let size = Cell::new(file.size);
         self.patiently(&file.name, stop, || {
             let out = RefCell::new(OpenOptions::new().create(true).append(true).open(&part)?);
-            let (have, more) = (Cell::new(out.borrow().metadata()?.len()), Cell::new(false));
+            let (have, too_long) = (Cell::new(out.borrow().metadata()?.len()), Cell::new(false));
             if size.get() == Some(have.get()) && have.get() > 0 {
-                // An earlier run fetched all of it but did not finish.
+                // An earlier run fetched all bytes but was stopped before the check.
                 return Ok(Head::whole());
             }
             let url = self.address(path)?;
@@ -280,7 +282,7 @@ impl Hub {
                         });
                         if start != Some(from) {
                             out.borrow().set_len(0)?;
-                            return Err(NetError::Unreached("it sent another part than requested".into()));
+                            return Err(NetError::Unreached("it did not send the requested part".into()));
                         }
                         size.set(size.get().or_else(|| Some(from + number("content-length")?)));
                         Ok(true)
@@ -294,7 +296,7 @@ impl Hub {
                     }
                     416 => {
                         out.borrow().set_len(0)?;
-                        Err(NetError::Unreached("it has less than came before".into()))
+                        Err(NetError::Unreached("its file is shorter than the part fetched earlier".into()))
                     }
                     _ => Ok(false),
                 }
@@ -305,33 +307,33 @@ impl Hub {
                 if let Some(size) = size.get().filter(|size| have.get() > *size) {
                     // An endless response would fill the disk.
                     out.borrow().set_len(0)?;
-                    more.set(true);
+                    too_long.set(true);
                     return Err(std::io::Error::other(format!("more than {size} bytes")));
                 }
                 progress(have.get());
                 Ok(())
             });
             let answer = match answer {
-                Err(_) if more.get() => {
-                    return Err(NetError::Unreached("it sends more than is listed".into()));
+                Err(_) if too_long.get() => {
+                    return Err(NetError::Unreached("it sends more bytes than it lists".into()));
                 }
                 answer => answer?,
             };
             out.borrow().sync_all()?;
             match size.get() {
                 Some(size) if matches!(answer.status, 200 | 206) && have.get() < size => {
-                    Err(NetError::Unreached(format!("{} of {size} bytes came", have.get())))
+                    Err(NetError::Unreached(format!("only {} of {size} bytes arrived", have.get())))
                 }
                 _ => Ok(answer),
             }
         })?;
         let hashes = Hashes::of(&part).map_err(keep)?;
         let hash = hash.into_inner();
-        let right = hash.as_ref().is_none_or(|hash| hashes.are(hash));
-        if !right || size.get().is_some_and(|size| size != hashes.file.size) {
+        let matches = hash.as_ref().is_none_or(|hash| hashes.contain(hash));
+        if !matches || size.get().is_some_and(|size| size != hashes.file.size) {
             fs::remove_file(&part).map_err(keep)?;
             return Err(HubError::Hub(format!(
-                "{} is not what the hub lists: {} bytes with SHA-256 {}, and {} was promised; it was removed, try again",
+                "{} is not what the hub lists: {} bytes with SHA-256 {}, expected {}; it was removed, try again",
                 file.name,
                 hashes.file.size,
                 hashes.file.sha256,

@@ -1,4 +1,4 @@
-//! What a hub lists for a repository, which of its files make up the model, and the manifest of the files fetched.
+//! A hub's list of the files in a repository, the choice of those that make up the model, and the manifest of the files fetched.
 //!
 //! The manifest holds revision, sizes and hashes. It is written last and checked on request.
 
@@ -25,7 +25,7 @@ pub enum HubError {
     Busy(String),
     /// The files could not be written.
     #[error(
-        "{what} cannot be written ({error}); make room there or name another folder with --data-dir; what came so far is kept"
+        "{what} cannot be written ({error}); make room there or name another folder with --data-dir; the bytes fetched so far are kept"
     )]
     Keep {
         /// The file or folder.
@@ -52,7 +52,7 @@ pub struct Manifest {
 /// A fetched file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FetchedFile {
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// SHA-256 in hexadecimal.
     pub sha256: String,
@@ -76,7 +76,7 @@ impl Manifest {
         let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
         serde_json::from_slice(&bytes).map_err(|error| InputError::Unreadable {
             path: file,
-            reason: format!("not a manifest ({error}); remove the folder and fetch the model anew"),
+            reason: format!("not a manifest ({error}); remove the folder and fetch the model again"),
         })
     }
 
@@ -90,7 +90,7 @@ impl Manifest {
             let hashes = Hashes::of(&file).map_err(|error| InputError::unreadable(&file, &error))?;
             if hashes.file != *fetched {
                 let reason =
-                    "it changed since it was fetched; remove the folder and fetch the model anew".into();
+                    "it changed since it was fetched; remove the folder and fetch the model again".into();
                 return Err(InputError::Unreadable { path: file, reason });
             }
         }
@@ -127,7 +127,7 @@ impl Hashes {
     }
 
     /// Whether `hash` is one of these; a text that is neither kind of hash passes.
-    pub fn are(&self, hash: &str) -> bool {
+    pub fn contain(&self, hash: &str) -> bool {
         match hash.len() {
             64 => self.file.sha256.eq_ignore_ascii_case(hash),
             40 => self.blob.eq_ignore_ascii_case(hash),
@@ -141,11 +141,11 @@ pub struct Listing {
     /// The commit.
     pub revision: String,
     /// The files to fetch, small ones first.
-    pub files: Vec<Listed>,
+    pub files: Vec<HubFile>,
 }
 
 /// A file on the hub.
-pub struct Listed {
+pub struct HubFile {
     /// Its path in the repository.
     pub name: String,
     /// Its size, if the hub states it.
@@ -184,13 +184,13 @@ pub fn read(page: &[u8], repository: &str) -> Result<Listing, HubError> {
         ))
     })?;
     if repo.sha.len() < 12 || !repo.sha.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(HubError::Hub(format!("the hub names no revision of {repository}; check HF_ENDPOINT")));
+        return Err(HubError::Hub(format!("the hub gives no revision of {repository}; check HF_ENDPOINT")));
     }
     let names: Vec<String> = repo.siblings.iter().map(|sibling| sibling.rfilename.clone()).collect();
-    let wanted = wanted(&names);
+    let wanted = model_files(&names);
     if !wanted.iter().any(|name| name == "config.json") {
         return Err(HubError::Hub(format!(
-            "{repository} has no config.json, so it is no model that can be read here"
+            "{repository} has no config.json, so it is not a model that can be read here"
         )));
     }
     if !wanted.iter().any(|name| !name.contains('/') && is_weight(name)) {
@@ -198,17 +198,17 @@ pub fn read(page: &[u8], repository: &str) -> Result<Listing, HubError> {
             "{repository} has neither safetensors nor pytorch_model.bin, so there is nothing to fetch"
         )));
     }
-    let mut files: Vec<Listed> = repo
+    let mut files: Vec<HubFile> = repo
         .siblings
         .into_iter()
         .filter(|sibling| wanted.contains(&sibling.rfilename))
         .map(|sibling| match sibling.lfs {
-            Some(lfs) => Listed {
+            Some(lfs) => HubFile {
                 name: sibling.rfilename,
                 size: lfs.size.or(sibling.size),
                 hash: lfs.sha256.or(lfs.oid),
             },
-            None => Listed { name: sibling.rfilename, size: sibling.size, hash: sibling.blob },
+            None => HubFile { name: sibling.rfilename, size: sibling.size, hash: sibling.blob },
         })
         .collect();
     files.sort_by_key(|file| (is_weight(&file.name), file.size, file.name.clone()));
@@ -219,8 +219,8 @@ fn is_weight(name: &str) -> bool {
     name.ends_with(".safetensors") || name.ends_with(".bin")
 }
 
-/// The files a model is made of, in the repository's top folder and those of its modules.
-fn wanted(names: &[String]) -> Vec<String> {
+/// The files that make up a model, in the repository's top folder and those of its modules.
+fn model_files(names: &[String]) -> Vec<String> {
     const SMALL: [&str; 9] = [
         "config.json",
         "modules.json",
@@ -292,7 +292,7 @@ mod tests {
             "1_x/../../config.json",
             "vocab.txt",
         ];
-        let wanted = wanted(&names.map(str::to_owned));
+        let wanted = model_files(&names.map(str::to_owned));
         assert_eq!(
             wanted,
             [

@@ -28,7 +28,7 @@ mod vectors;
 
 pub use card::Card;
 pub use custom::CustomEncoder;
-pub use encoder::{Directions, EncodeError, Encoder, Remembering, Role, Similarity};
+pub use encoder::{Directions, EncodeError, Encoder, ModelError, Remembering, Role, Similarity};
 pub use graph::MiniLm;
 pub use manifest::{HubError, Manifest};
 pub use ready::ReadyError;

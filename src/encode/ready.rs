@@ -40,13 +40,13 @@ pub enum ReadyError {
 pub struct Taken {
     /// The number of rows.
     pub rows: usize,
-    /// Length of the shortest and the longest row in the file.
+    /// The lengths of the shortest and the longest row in the file.
     pub lengths: (f64, f64),
-    /// Rows that were scaled to unit length.
+    /// The number of rows that were scaled to unit length.
     pub scaled: usize,
 }
 
-/// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one a line; without it,
+/// Writes the vectors in `file` to `place`, in the order of the corpus. `ids` names the passage of every row, one per line; without it,
 /// row and passage have the same number. Vectors compared by cosine are scaled to unit length.
 ///
 /// # Errors
@@ -62,7 +62,7 @@ pub fn import(
 ) -> Result<Taken, ReadyError> {
     let array = Array::open(file)?;
     if array.dimensions != dimensions {
-        let expected = format!("rows of {dimensions} numbers, as the model makes them");
+        let expected = format!("rows of {dimensions} numbers, as the model returns them");
         return Err(ArrayError::unfit(file, expected, format!("rows of {}", array.dimensions)).into());
     }
     if array.rows != corpus.len() {
@@ -70,21 +70,21 @@ pub fn import(
         return Err(ArrayError::unfit(file, expected, array.rows.to_string()).into());
     }
     let order = ids.map(|ids| order(corpus, ids, file, array.rows)).transpose()?;
-    let beside = place.with_extension("f32.import");
+    let unfinished = place.with_extension("f32.import");
     let unit = similarity == Similarity::Cosine;
-    let written = write(&array, (order.as_deref(), unit), file, &beside, on_progress, stop);
+    let written = write(&array, (order.as_deref(), unit), file, &unfinished, on_progress, stop);
     if written.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&unfinished);
     }
     let taken = written?;
-    // Codes and partial vectors of earlier ones are invalid now.
+    // The codes of earlier vectors and partial vectors are invalid now.
     for ending in ["i8", "f32.part"] {
         match fs::remove_file(place.with_extension(ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    move_file(&beside, place)?;
+    move_file(&unfinished, place)?;
     Ok(taken)
 }
 
@@ -94,7 +94,7 @@ fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<us
     input::lines(ids, |_, line| {
         let at = corpus.find(line.trim()).ok_or("the id of a passage of this corpus")?;
         if order[at.0 as usize].replace(row).is_some() {
-            return Err("an id that no line before it names".into());
+            return Err("an id that no earlier line has".into());
         }
         row += 1;
         Ok(())
@@ -103,7 +103,7 @@ fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<us
         let expected = format!("{rows} ids, one for each row of {}", file.display());
         return Err(ArrayError::unfit(ids, expected, row.to_string()).into());
     }
-    // As many ids as passages, none twice and none unknown, so every passage has a row.
+    // There are as many ids as passages, each is known and occurs once, so every passage has a row.
     Ok(order.into_iter().flatten().collect())
 }
 
@@ -111,11 +111,11 @@ fn write(
     array: &Array,
     (order, unit): (Option<&[usize]>, bool),
     file: &Path,
-    beside: &Path,
+    unfinished: &Path,
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Taken, ReadyError> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(beside)?);
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(unfinished)?);
     let mut taken = Taken { rows: array.rows, lengths: (f64::INFINITY, 0.0), scaled: 0 };
     let unreadable = |error: std::io::Error| InputError::unreadable(file, &error);
     let mut bad = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
         let bytes = npy("<f4", &[3, 2], &ROWS);
         for (ids, line, expected) in [
             ("a\nb\nx\n", "ids.txt:3:", "the id of a passage of this corpus"),
-            ("a\nb\na\n", "ids.txt:3:", "an id that no line before it names"),
+            ("a\nb\na\n", "ids.txt:3:", "an id that no earlier line has"),
             ("a\nb\n", "ids.txt:", "3 ids, one for each row of"),
         ] {
             let message = imported("v.npy", &bytes, Some(ids)).unwrap_err();
@@ -235,7 +235,7 @@ mod tests {
         for (bytes, expected) in [
             (
                 npy("<f4", &[2, 3], &ROWS),
-                "expected rows of 2 numbers, as the model makes them, found rows of 3",
+                "expected rows of 2 numbers, as the model returns them, found rows of 3",
             ),
             (npy("<f4", &[2, 2], &ROWS[..4]), "expected 3 rows, one for each passage, found 2"),
             (

@@ -1,6 +1,6 @@
 //! Models by name: `contriever`, `hf:ORG/MODEL`, `path:FOLDER`, and how the families they belong to read texts.
 //!
-//! A family supplies what a model's own files leave open, as its authors document it.
+//! A family supplies the settings that a model's own files lack, as its authors document them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -39,9 +39,9 @@ pub struct Family {
     pub pooling: Pooling,
     /// How vectors are compared.
     pub similarity: Similarity,
-    /// Prefix of a question.
+    /// The prefix of a question.
     pub query: &'static str,
-    /// Prefix of a passage.
+    /// The prefix of a passage.
     pub passage: &'static str,
     /// Whether pooling includes the tokens of the prefix.
     pub counts_prefix: bool,
@@ -56,7 +56,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Its family.
     pub family: &'static Family,
-    /// Its repository on the hub; for two towers first the questions', then the passages'.
+    /// Its repository on the hub. A model of two towers has two: the one for questions, then the one for passages.
     pub repositories: &'static [&'static str],
     /// The licence its authors state.
     pub licence: &'static str,
@@ -163,7 +163,7 @@ pub fn model(name: &str) -> Option<&'static Entry> {
     MODELS.iter().find(|entry| entry.name == name)
 }
 
-/// A model a recipe names, with options.
+/// A model that a recipe names, with options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// Where it comes from.
@@ -187,7 +187,7 @@ pub enum Source {
     Folder(String),
 }
 
-/// The folders of a model's networks; twice the same if one network reads both.
+/// The folders of a model's networks; the same folder twice if one network reads both questions and passages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Towers {
     /// The network that reads questions.
@@ -200,7 +200,7 @@ impl Source {
     /// Reads `contriever`, `hf:ORG/MODEL` or `path:FOLDER`.
     ///
     /// # Errors
-    /// The text is none of these.
+    /// The text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, Expected> {
         if let Some(path) = text.strip_prefix("path:") {
             return match path.trim() {
@@ -300,8 +300,10 @@ impl Named {
         for repository in self.source.repositories() {
             let folder = folder(models, repository);
             if !folder.join(MANIFEST).exists() {
-                let reason =
-                    format!("{repository} is not there; fetch it with: parallax models get {}", self.source);
+                let reason = format!(
+                    "{repository} is not fetched yet; fetch it with: parallax models get {}",
+                    self.source
+                );
                 return Err(InputError::Unreadable { path: folder, reason });
             }
             folders.push(folder);
@@ -316,7 +318,7 @@ pub fn folder(models: &Path, repository: &str) -> PathBuf {
     models.join(repository.replace('/', "--"))
 }
 
-/// Present once a fetched model is complete.
+/// The file that exists once a fetched model is complete.
 pub const MANIFEST: &str = "manifest.json";
 
 #[cfg(test)]

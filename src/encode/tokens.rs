@@ -18,7 +18,7 @@ use crate::work::catch_panic;
 /// Characters read per token of the window. No language needs as many; it bounds the work on very long texts.
 const LETTERS: usize = 64;
 
-/// The beginning of a text, enough for a window of so many tokens.
+/// The beginning of a text, long enough for `window` tokens.
 pub fn beginning(text: &str, window: usize) -> &str {
     &text[..text.char_indices().nth(window * LETTERS).map_or(text.len(), |(i, _)| i)]
 }
@@ -36,7 +36,10 @@ pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, Inpu
     };
     let wrong = |reason: String| InputError::Unreadable { path: file.clone(), reason };
     let mut tokenizer = read.map_err(|error| {
-        wrong(format!("no tokenizer that can be read ({}); fetch the model anew", tame(&error.to_string())))
+        wrong(format!(
+            "not a tokenizer that can be read ({}); fetch the model again",
+            tame(&error.to_string())
+        ))
     })?;
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: window, ..TruncationParams::default() };
@@ -44,7 +47,7 @@ pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, Inpu
     let count = tokenizer.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1);
     if count > rows {
         return Err(wrong(format!(
-            "it has {count} tokens, and config.json says {rows}; the files are of two models: fetch it anew"
+            "it has {count} tokens, and config.json states {rows}; the files belong to two different models: fetch it again"
         )));
     }
     Ok(tokenizer)
@@ -56,7 +59,7 @@ pub fn read(folder: &Path, window: usize, rows: usize) -> Result<Tokenizer, Inpu
 /// It cannot be read.
 pub fn from_file(file: &Path) -> tokenizers::Result<Tokenizer> {
     let read = catch_panic(|| Tokenizer::from_file(file));
-    read.unwrap_or_else(|| Err("it is not of the form that `tokenizers` writes".into()))
+    read.unwrap_or_else(|| Err("it does not have the format of the crate `tokenizers`".into()))
 }
 
 /// The files of a folder's tokenizer.
@@ -89,12 +92,12 @@ fn find(folder: &Path) -> Result<(PathBuf, Kind), InputError> {
     }
     Err(InputError::Unreadable {
         path: folder.into(),
-        reason: "no tokenizer is in it; expected tokenizer.json, vocab.txt, or vocab.json with merges.txt"
+        reason: "it contains no tokenizer; expected tokenizer.json, vocab.txt, or vocab.json with merges.txt"
             .into(),
     })
 }
 
-/// WordPiece, as BERT has it; with MPNet's special tokens if the vocabulary has them.
+/// WordPiece as in BERT; with MPNet's special tokens if the vocabulary has them.
 fn words(folder: &Path, file: &Path) -> tokenizers::Result<Tokenizer> {
     let lower = json(&folder.join("tokenizer_config.json"))?;
     let lower = lower.and_then(|config| config.get("do_lower_case")?.as_bool()).unwrap_or(true);
@@ -123,7 +126,7 @@ pub fn pieces(model: WordPiece, lower: bool) -> tokenizers::Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Byte-level BPE, as RoBERTa has it.
+/// Byte-level BPE as in RoBERTa.
 fn bytes(file: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer =
         Tokenizer::new(BPE::from_file(&file.to_string_lossy(), &merges.to_string_lossy()).build()?);
@@ -141,7 +144,7 @@ fn bytes(file: &Path, merges: &Path) -> tokenizers::Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Ranges of at most `room` tokens that overlap by half and together cover all.
+/// Ranges of at most `room` tokens that overlap by half and together cover all tokens.
 pub fn windows(tokens: usize, room: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut start = Some(0);
     std::iter::from_fn(move || {

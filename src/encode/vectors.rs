@@ -1,9 +1,9 @@
-//! The vectors of a corpus, one row a passage: computed, stored, and approximated by int8 codes.
+//! The vectors of a corpus, one row per passage: computed, stored, and approximated by int8 codes.
 //!
 //! Small corpora are held in memory. Large ones are read with positioned reads, not mapped: a search touches a few hundred rows, and
 //! mapped pages would count as this program's memory.
 //!
-//! Codes take a byte a number, a quarter of the vectors' size, and bound the error of every product:
+//! Codes take one byte per number, a quarter of the vectors' size, and bound the error of every product:
 //!
 //! ```text
 //! [rows × dimensions] i8    the numbers, divided by the row's scale and rounded
@@ -30,7 +30,7 @@ use crate::storage::{move_file, replace_with};
 use crate::vector::{products, rounding};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
-/// Up to this many rows are held in memory: at 384 dimensions 12 MB.
+/// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
 
 enum Rows {
@@ -38,7 +38,7 @@ enum Rows {
     Filed { file: File, codes: Codes },
 }
 
-/// `[passages, dimensions]` f32.
+/// A matrix of f32, `[passages, dimensions]`.
 pub struct Vectors {
     rows: Rows,
     len: usize,
@@ -51,10 +51,10 @@ impl Vectors {
     /// # Errors
     /// The file cannot be read, or the codes cannot be written beside it.
     pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Self::holding(HELD, path, dimensions)
+        Self::open_holding(HELD, path, dimensions)
     }
 
-    fn holding(most: usize, path: &Path, dimensions: usize) -> std::io::Result<Self> {
+    fn open_holding(most: usize, path: &Path, dimensions: usize) -> std::io::Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len() as usize / 4 / dimensions;
         let rows = if len <= most {
@@ -69,7 +69,7 @@ impl Vectors {
     /// Opens a file with codes, whatever its size.
     #[cfg(test)]
     pub(crate) fn filed(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Self::holding(0, path, dimensions)
+        Self::open_holding(0, path, dimensions)
     }
 
     /// Rows from little-endian bytes.
@@ -137,7 +137,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 /// Rows read at a time to compute codes.
 const BLOCK: usize = 4_096;
-/// Largest integer of a query.
+/// The largest integer of a query.
 const FINEST: i32 = 2_047;
 
 /// The codes of a file of vectors, memory-mapped.
@@ -153,12 +153,12 @@ pub struct Direction {
     scale: f32,
     length: f32,
     error: f32,
-    /// Further error of the score, for a row of length 1.
+    /// An additional error of the score, for a row of length 1.
     slack: f32,
 }
 
 /// Scale, error and length of one row.
-struct Beside {
+struct RowNotes {
     scale: f32,
     error: f32,
     length: f32,
@@ -172,7 +172,7 @@ impl Codes {
     pub(super) fn of(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<Self> {
         let size = rows as u64 * (dimensions as u64 + 12);
         if fs::metadata(place).map_or(true, |about| about.len() != size) {
-            make(vectors, place, rows, dimensions)?;
+            write_codes(vectors, place, rows, dimensions)?;
         }
         // SAFETY: the file is never written again once it has its final name.
         let map = unsafe { Mmap::map(&File::open(place)?) }?;
@@ -205,34 +205,34 @@ impl Codes {
             self.map.get(range.start * self.dimensions..range.end * self.dimensions).unwrap_or_default();
         // SAFETY: every byte is an i8.
         let codes = unsafe { bytes.align_to::<i8>().1 };
-        let mut made = vec![0; range.len()];
-        products(codes, &direction.whole, &mut made);
-        for (i, product) in range.zip(made) {
-            let Beside { scale, error, length } = self.beside(i);
+        let mut dots = vec![0; range.len()];
+        products(codes, &direction.whole, &mut dots);
+        for (i, product) in range.zip(dots) {
+            let RowNotes { scale, error, length } = self.notes(i);
             let middle = direction.scale * scale * product as f32;
-            let apart = direction.length * error + (direction.error + direction.slack) * (length + error);
-            each(i, middle - apart, middle + apart);
+            let width = direction.length * error + (direction.error + direction.slack) * (length + error);
+            each(i, middle - width, middle + width);
         }
     }
 
-    fn beside(&self, row: usize) -> Beside {
+    fn notes(&self, row: usize) -> RowNotes {
         let start = self.rows * self.dimensions + row * 12;
         let bytes = self.map.get(start..start + 12).unwrap_or_default();
         let number = |at: usize| {
             bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(f32::INFINITY, f32::from_le_bytes)
         };
-        Beside { scale: number(0), error: number(4), length: number(8) }
+        RowNotes { scale: number(0), error: number(4), length: number(8) }
     }
 }
 
-/// Two processes that do so at once write the same.
-fn make(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<()> {
+/// Computes the codes and writes them. Two processes that do so at once write the same bytes.
+fn write_codes(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<()> {
     replace_with(place, |file| {
         let mut notes = Vec::with_capacity(rows * 12);
         for start in (0..rows).step_by(BLOCK) {
             let block = read_rows(vectors, start..(start + BLOCK).min(rows), dimensions)?;
             for row in block.chunks_exact(dimensions) {
-                let (codes, Beside { scale, error, length }) = code(row);
+                let (codes, RowNotes { scale, error, length }) = code(row);
                 file.write_all(&codes)?;
                 notes.extend([scale, error, length].iter().flat_map(|x| x.to_le_bytes()));
             }
@@ -241,23 +241,23 @@ fn make(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io
     })
 }
 
-fn code(row: &[f32]) -> (Vec<u8>, Beside) {
+fn code(row: &[f32]) -> (Vec<u8>, RowNotes) {
     let scale = row.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0;
     if !scale.is_finite() || row.iter().any(|x| x.is_nan()) {
-        // Its product has no bounds: every search rescores it.
-        let beside = Beside { scale: 0.0, error: f32::INFINITY, length: 0.0 };
-        return (vec![0; row.len()], beside);
+        // The product of this row has no bounds, so every search rescores it.
+        let notes = RowNotes { scale: 0.0, error: f32::INFINITY, length: 0.0 };
+        return (vec![0; row.len()], notes);
     }
     let whole = |x: &f32| if scale > 0.0 { (x / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
     let codes: Vec<i8> = row.iter().map(whole).collect();
     let lost = row.iter().zip(&codes).map(|(x, c)| f64::from(*x) - f64::from(scale) * f64::from(*c));
-    let beside = Beside { scale, error: length(lost), length: length(row.iter().map(|x| f64::from(*x))) };
-    (codes.into_iter().map(|c| c as u8).collect(), beside)
+    let notes = RowNotes { scale, error: length(lost), length: length(row.iter().map(|x| f64::from(*x))) };
+    (codes.into_iter().map(|c| c as u8).collect(), notes)
 }
 
 /// The Euclidean length, rounded up.
-fn length(of: impl Iterator<Item = f64>) -> f32 {
-    (of.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
+fn length(numbers: impl Iterator<Item = f64>) -> f32 {
+    (numbers.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
 }
 
 /// Passages a thread encodes between two writes to disk.
@@ -271,7 +271,7 @@ pub enum EmbedError {
     Encode(#[from] EncodeError),
     /// The rows could not be written.
     #[error(
-        "the vectors cannot be written ({0}); make room or name another folder with --data-dir; what was made so far is kept"
+        "the vectors cannot be written ({0}); make room or name another folder with --data-dir; the vectors computed so far are kept"
     )]
     Write(#[from] std::io::Error),
     /// Stopped on request.

@@ -12,7 +12,7 @@ use tokenizers::Tokenizer;
 
 use super::reader::{Answer, Context, ReadError, Reader};
 use crate::encode::family::{Config, Fusion, Part, Weights, Writing, weight_files};
-use crate::encode::{EncodeError, tokens};
+use crate::encode::{EncodeError, ModelError, tokens};
 use crate::input::{InputError, excerpt};
 use crate::work::{Stop, Stopped};
 
@@ -159,8 +159,7 @@ impl Fid {
                 return Err(Stopped.into());
             }
             let scores = self.network.next(&mut writing, tokens[tokens.len() - 1])?;
-            let next = greatest(&scores)
-                .ok_or_else(|| EncodeError("it returned scores that are not numbers".into()))?;
+            let next = greatest(&scores).ok_or(EncodeError(ModelError::NotFinite("scores")))?;
             if next == self.last {
                 break;
             }

@@ -95,8 +95,8 @@ impl From<ChatError> for ReadError {
 }
 
 impl From<EncodeError> for ReadError {
-    fn from(EncodeError(reason): EncodeError) -> Self {
-        ReadError::Model(reason)
+    fn from(EncodeError(error): EncodeError) -> Self {
+        ReadError::Model(error.to_string())
     }
 }
 

@@ -14,9 +14,9 @@ use crate::encode::{Codes, Encoder, Role, Vectors};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
-/// Passages scored between two checks of the stop.
+/// The number of passages scored between two checks of the stop.
 const BATCH: usize = 8_192;
-/// Passages rescored between two checks.
+/// The number of passages rescored between two checks of the stop.
 const AGAIN: usize = 256;
 
 /// Exact search by vectors.
@@ -35,7 +35,7 @@ struct Bounded {
 }
 
 impl DenseRetriever {
-    /// Ranks `corpus` by its `vectors`, made by `encoder`.
+    /// Ranks `corpus` by its `vectors`, computed by `encoder`.
     pub fn new(corpus: Arc<Corpus>, encoder: Arc<dyn Encoder>, vectors: Arc<Vectors>) -> Self {
         DenseRetriever { corpus, encoder, vectors }
     }
@@ -48,8 +48,8 @@ impl DenseRetriever {
         self.best_along((query, 0.0), depth, stop, |passage| dot(query, passage))
     }
 
-    /// Ranks the corpus by a score that equals the dot product with a direction plus a constant, up to `slack` for a vector of
-    /// length 1.
+    /// Ranks the corpus by a score that equals the dot product with a direction plus a constant, with an error of at most `slack` for a vector
+    /// of length 1.
     ///
     /// # Errors
     /// `stop` was set, or the vectors cannot be read.
@@ -61,7 +61,7 @@ impl DenseRetriever {
         score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
         let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
-        let rows = within_reach(codes, &codes.direction(direction, slack), depth, stop)?;
+        let rows = candidates(codes, &codes.direction(direction, slack), depth, stop)?;
         let shares: Vec<&[u32]> = rows.chunks(AGAIN).collect();
         let scored = on_cores(shares.len(), stop, |i| {
             let score = |row: &u32| Ok((PassageIx(*row), score(&self.vectors.row(PassageIx(*row))?)));
@@ -107,8 +107,8 @@ impl DenseRetriever {
     }
 }
 
-/// The rows that can be among the `depth` best, in their order.
-fn within_reach(
+/// The rows that can be among the `depth` best, in order.
+fn candidates(
     codes: &Codes,
     direction: &crate::encode::Direction,
     depth: usize,
@@ -157,8 +157,7 @@ impl Retriever for DenseRetriever {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encode::EncodeError;
-    use crate::project::{Parts, Perspective, Projection, Variant};
+    use crate::encode::{EncodeError, ModelError};
 
     struct NoEncoder;
 
@@ -170,7 +169,7 @@ mod tests {
             16
         }
         fn encode(&self, _: &str, _: Role) -> Result<Vec<f32>, EncodeError> {
-            Err(EncodeError("there is none".into()))
+            Err(ModelError::NotOnnx.into())
         }
     }
 
@@ -223,26 +222,6 @@ mod tests {
             let found = coded.nearest(&few[1], depth, &Stop::never()).unwrap();
             assert_eq!(found, plain.nearest(&few[1], depth, &Stop::never()).unwrap(), "{depth}");
         }
-    }
-
-    #[test]
-    fn a_search_along_a_projections_direction_equals_scoring_every_vector() {
-        let rows = rows(501);
-        let (_folder, [plain, coded]) = both(&rows);
-        let mut along = 0;
-        for i in 0..6 {
-            let part = |at: usize| rows[i * 7 + at].clone();
-            for variant in Variant::ALL {
-                let parts = Parts { q: part(0), r: part(1), p: Perspective::Text(part(2)) };
-                let (projection, _) = Projection::new(variant, parts);
-                let Some((direction, slack)) = projection.direction() else { continue };
-                along += 1;
-                let score = |passage: &[f32]| projection.score(passage);
-                let found = coded.best_along((&direction, slack), 50, &Stop::never(), score).unwrap();
-                assert_eq!(found, plain.best(50, &Stop::never(), score).unwrap(), "{variant:?}");
-            }
-        }
-        assert!(along >= 6 * 8);
     }
 
     #[test]

@@ -131,7 +131,12 @@ fn invalid_models_are_refused_with_what_to_do() {
     for (name, key, value, words) in [
         ("bert", "id2label", json!({"0": "a", "1": "b", "2": "c"}), &["a, b, c", "@supports=a"][..]),
         ("bert", "id2label", json!({"0": "entailment"}), &["id2label", "3 classes"]),
-        ("bert", "model_type", json!("distilbert"), &["config.json", "of classifiers bert, roberta"]),
+        (
+            "bert",
+            "model_type",
+            json!("distilbert"),
+            &["config.json", "classifiers of these types can be read: bert, roberta"],
+        ),
         ("bert", "model_type", json!("t5"), &["config.json", "deberta-v2 can be read"]),
         ("bert", "hidden_size", json!(64), &["model.safetensors"]),
         ("bert", "max_position_embeddings", json!(3), &["model.safetensors", "[3, 32]"]),
@@ -148,7 +153,7 @@ fn invalid_models_are_refused_with_what_to_do() {
     let encoder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoders");
     for (name, words) in [
         ("contriever", "no `classifier`"),
-        ("roberta", "this model is no classifier"),
+        ("roberta", "this is not a classifier"),
         ("t5", "it holds no model"),
     ] {
         let message = load(&encoder.join(name), "").err().unwrap();

@@ -157,6 +157,86 @@ fn projecting_a_text_equal_to_the_question_ranks_as_if_off_with_a_warning() {
     );
 }
 
+mod projections {
+    //! Projections over a corpus that is large enough for codes.
+
+    use std::sync::Arc;
+
+    use parallax::corpus::{Corpus, Passage};
+    use parallax::encode::{EncodeError, Encoder, ModelError, Role, Vectors};
+    use parallax::project::{Parts, Perspective, Projection, Variant};
+    use parallax::retrieve::dense::DenseRetriever;
+    use parallax::vector::dot;
+    use parallax::work::Stop;
+
+    const DIMENSIONS: usize = 16;
+    /// Larger than any corpus that is searched without codes.
+    const ROWS: usize = 8_300;
+
+    struct NoEncoder;
+
+    impl Encoder for NoEncoder {
+        fn key(&self) -> &str {
+            "none"
+        }
+        fn dimensions(&self) -> usize {
+            DIMENSIONS
+        }
+        fn encode(&self, _: &str, _: Role) -> Result<Vec<f32>, EncodeError> {
+            Err(ModelError::NotOnnx.into())
+        }
+        fn passage(&self, _: &Passage) -> Result<Vec<f32>, EncodeError> {
+            Err(ModelError::NotOnnx.into())
+        }
+    }
+
+    /// Rows of unit length around a few centres, so that many are close and some are equal.
+    fn rows() -> Vec<Vec<f32>> {
+        let mut seed = 5u32;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let centres: Vec<Vec<f32>> = (0..5).map(|_| (0..DIMENSIONS).map(|_| next()).collect()).collect();
+        let mut rows: Vec<Vec<f32>> = (0..ROWS)
+            .map(|i| {
+                let spread = if i < 30 { 0.0 } else { [0.001, 0.01, 0.1, 1.0][i % 4] };
+                let row: Vec<f32> = centres[i % 5].iter().map(|x| x + spread * next()).collect();
+                let length = dot(&row, &row).sqrt();
+                row.iter().map(|x| x / length).collect()
+            })
+            .collect();
+        rows[ROWS / 2] = vec![f32::NAN; DIMENSIONS];
+        rows
+    }
+
+    #[test]
+    fn a_search_along_a_projections_direction_equals_scoring_every_vector() {
+        let (folder, rows) = (tempfile::tempdir().unwrap(), rows());
+        let path = folder.path().join("v.f32");
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        std::fs::write(&path, bytes).unwrap();
+        let vectors = Vectors::open(&path, DIMENSIONS).unwrap();
+        assert!(vectors.codes().is_some());
+        let corpus = Corpus::of_texts("t", &vec![String::new(); ROWS]).unwrap();
+        let retriever = DenseRetriever::new(Arc::new(corpus), Arc::new(NoEncoder), Arc::new(vectors));
+        let mut directions = 0;
+        for i in 0..6 {
+            let part = |at: usize| rows[i * 7 + at].clone();
+            for variant in Variant::ALL {
+                let parts = Parts { q: part(0), r: part(1), p: Perspective::Text(part(2)) };
+                let (projection, _) = Projection::new(variant, parts);
+                let Some((direction, slack)) = projection.direction() else { continue };
+                directions += 1;
+                let score = |passage: &[f32]| projection.score(passage);
+                let found = retriever.best_along((&direction, slack), 50, &Stop::never(), score).unwrap();
+                assert_eq!(found, retriever.best(50, &Stop::never(), score).unwrap(), "{variant:?}");
+            }
+        }
+        assert!(directions >= 6 * 8);
+    }
+}
+
 mod switching {
     //! The switches in the interface: what a toggle orders, what it leaves to compare with, and adding and dropping lanes.
 

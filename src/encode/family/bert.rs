@@ -1,4 +1,4 @@
-//! BERT and its relatives. RoBERTa shifts positions and has one segment; DistilBERT has no segments; MPNet adds a bias by distance;
+//! BERT and its relatives. RoBERTa shifts positions and has one segment; DistilBERT has no segments; MPNet adds a bias that depends on distance;
 //! DeBERTa (versions 2 and 3) scores content and distance separately in its attention.
 
 use candle_core::{Device, Tensor};
@@ -6,7 +6,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::{Embedding, LayerNorm, Linear, Module};
 
 use super::checkpoint::{Config, Weights};
-use super::layer::{Layer, Layers, Names, Rest, by_distance};
+use super::layer::{Layer, Layers, Names, Rest, distance_bias};
 use crate::input::InputError;
 
 const BERT: Names = Names {
@@ -30,8 +30,8 @@ pub struct Bert {
     segments: Embedding,
     norm: LayerNorm,
     layers: Vec<Layer>,
-    /// The padding token, if positions are numbered from it on.
-    behind: Option<u32>,
+    /// The padding token, if positions are numbered from its number on.
+    padding: Option<u32>,
 }
 
 impl Bert {
@@ -53,7 +53,7 @@ impl Bert {
             segments,
             norm: weights.norm("embeddings.LayerNorm", width, eps)?,
             layers: Layer::all(config, weights, "encoder.layer", &BERT, eps)?,
-            behind: roberta.then(|| config.padding()),
+            padding: roberta.then(|| config.padding()),
         })
     }
 }
@@ -61,8 +61,8 @@ impl Bert {
 impl Layers for Bert {
     fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
-        let places = places(ids, self.behind);
-        let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
+        let numbers = positions(ids, self.padding);
+        let positions = self.positions.forward(&Tensor::new(numbers.as_slice(), &Device::Cpu)?)?;
         let sum = (words + positions)?;
         let last = self.segments.embeddings().dim(0)? as u32 - 1;
         let sum = if kinds.is_empty() || last == 0 {
@@ -79,18 +79,18 @@ impl Layers for Bert {
     }
 }
 
-/// Positions from 0, or from the padding token's number on; a padding token in the text keeps that number.
-pub fn places(ids: &[u32], behind: Option<u32>) -> Vec<u32> {
-    let Some(padding) = behind else { return (0..ids.len() as u32).collect() };
-    let mut place = padding;
-    let of = |id: &u32| {
+/// The positions of the tokens: from 0, or from the number after the padding token's; a padding token in the text keeps its own number.
+pub fn positions(ids: &[u32], padding: Option<u32>) -> Vec<u32> {
+    let Some(padding) = padding else { return (0..ids.len() as u32).collect() };
+    let mut last = padding;
+    let position = |id: &u32| {
         if *id == padding {
             return padding;
         }
-        place += 1;
-        place
+        last += 1;
+        last
     };
-    ids.iter().map(of).collect()
+    ids.iter().map(position).collect()
 }
 
 const DISTILBERT: Names = Names {
@@ -104,7 +104,7 @@ const DISTILBERT: Names = Names {
     norm: "output_layer_norm",
 };
 
-/// Its configuration has no epsilon.
+/// DistilBERT's configuration has no epsilon.
 const EPS: f64 = 1e-12;
 
 /// The network.
@@ -133,8 +133,8 @@ impl DistilBert {
 impl Layers for DistilBert {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
-        let places = places(ids, None);
-        let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
+        let numbers = positions(ids, None);
+        let positions = self.positions.forward(&Tensor::new(numbers.as_slice(), &Device::Cpu)?)?;
         let mut rows = self.norm.forward(&(words + positions)?)?;
         for layer in &self.layers {
             rows = layer.forward(&rows, None)?;
@@ -189,10 +189,10 @@ impl MpNet {
 impl Layers for MpNet {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
-        let places = places(ids, Some(self.padding));
-        let positions = self.positions.forward(&Tensor::new(places.as_slice(), &Device::Cpu)?)?;
+        let numbers = positions(ids, Some(self.padding));
+        let positions = self.positions.forward(&Tensor::new(numbers.as_slice(), &Device::Cpu)?)?;
         let mut rows = self.norm.forward(&(words + positions)?)?;
-        let bias = by_distance(&self.distances, ids.len(), FARTHEST)?;
+        let bias = distance_bias(&self.distances, ids.len(), FARTHEST)?;
         for layer in &self.layers {
             rows = layer.forward(&rows, Some(&bias))?;
         }
@@ -223,9 +223,10 @@ pub struct Deberta {
 
 /// Maps distances between tokens to rows of the distance table.
 struct Distances {
-    /// Rows for each direction.
+    /// The number of rows for each direction.
     span: usize,
-    /// Distances up to half of these have one row each, farther ones share by their logarithm. `None`: every distance has a row.
+    /// Distances up to half of this number have one row each; farther ones share rows by their logarithm. `None` if every distance has
+    /// its own row.
     buckets: Option<usize>,
     farthest: usize,
 }
@@ -236,9 +237,9 @@ struct DisentangledLayer {
     value: Linear,
     output: Linear,
     /// Keys of all distances, `[heads, size, 2 · span]`, divided by the scale.
-    keys_of_places: Option<Tensor>,
-    /// Queries of all distances.
-    queries_of_places: Option<Tensor>,
+    distance_keys: Option<Tensor>,
+    /// Queries of all distances, in the same shape.
+    distance_queries: Option<Tensor>,
     heads: usize,
     size: usize,
     scale: f64,
@@ -249,8 +250,8 @@ impl Deberta {
     pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
         for (name, why) in [
             ("conv_kernel_size", "a convolution after the first layer"),
-            ("embedding_size", "embeddings of another width than its rows"),
-            ("attention_head_size", "heads of another width than its rows share"),
+            ("embedding_size", "embeddings that are not as wide as its rows"),
+            ("attention_head_size", "heads whose width is not that of a row divided by the number of heads"),
         ] {
             let usual = match name {
                 "embedding_size" => config.width()?,
@@ -271,13 +272,14 @@ impl Deberta {
         };
         let buckets = config.size(&["position_buckets"]).ok().filter(|buckets| *buckets > 0);
         if buckets.is_some_and(|buckets| buckets < 2 || farthest < buckets / 2 + 2) {
-            return Err(config.wrong("`position_buckets` do not fit the distances; fetch the model anew"));
+            return Err(config.wrong("`position_buckets` do not fit the distances; fetch the model again"));
         }
         let distances = Distances { span: buckets.unwrap_or(farthest), buckets, farthest };
         let kinds = config.size(&["type_vocab_size"]).unwrap_or(0);
-        let positions = match config.is("position_biased_input", true) {
-            true => Some(table("position", config.size(&["max_position_embeddings"])?)?),
-            false => None,
+        let positions = if config.is("position_biased_input", true) {
+            Some(table("position", config.size(&["max_position_embeddings"])?)?)
+        } else {
+            None
         };
         Ok(Deberta {
             words: table("word", config.vocabulary()?)?,
@@ -304,9 +306,9 @@ impl Layers for Deberta {
             rows = (rows + segments.forward(&Tensor::new(kinds, &Device::Cpu)?)?)?;
         }
         let mut rows = self.norm.forward(&rows)?;
-        let apart = self.distances.between(ids.len())?;
+        let distances = self.distances.table_rows(ids.len())?;
         for layer in &self.layers {
-            rows = layer.forward(&rows, &apart)?;
+            rows = layer.forward(&rows, &distances)?;
         }
         Ok(rows)
     }
@@ -314,7 +316,7 @@ impl Layers for Deberta {
 
 impl Distances {
     /// The table row for every pair of tokens, `[tokens, tokens]`.
-    fn between(&self, tokens: usize) -> candle_core::Result<Tensor> {
+    fn table_rows(&self, tokens: usize) -> candle_core::Result<Tensor> {
         let rows: Vec<u32> = (0..tokens as i64)
             .flat_map(|from| (0..tokens as i64).map(move |to| self.row(from - to)))
             .collect();
@@ -331,13 +333,13 @@ impl Distances {
     }
 }
 
-/// Distances up to `middle` have a bucket of their own.
+/// The bucket of a distance. Distances up to `middle` have a bucket each.
 fn bucket(distance: i64, middle: i64, farthest: usize) -> i64 {
     let far = distance.abs();
     if far <= middle {
         return distance;
     }
-    // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
+    // Computed in single precision, as in PyTorch: a bucket's edge may lie exactly on a distance.
     let share = (far as f32 / middle as f32).ln() / (((farthest as f64 - 1.0) / middle as f64) as f32).ln();
     distance.signum() * ((share * (middle - 1) as f32).ceil() as i64 + middle)
 }
@@ -351,26 +353,26 @@ impl DisentangledLayer {
         let parts = 1 + ["c2p", "p2c"].into_iter().filter(|kind| kinds.iter().any(|one| one == kind)).count();
         let scale = 1.0 / ((size * parts) as f64).sqrt();
         let shared = config.is("share_att_key", false);
-        let places = if relative { Some(relative_places(config, weights, span, eps)?) } else { None };
+        let distances = if relative { Some(distance_table(config, weights, span, eps)?) } else { None };
         let layers = (0..config.layers()?).map(|i| {
             let place = format!("encoder.layer.{i}");
             let square = |name: &str| weights.linear(&format!("{place}.{name}"), width, width);
             let (query, key) = (square(NAMES.query)?, square(NAMES.key)?);
             // Independent of the text, so computed once.
-            let of_places = |kind: &str, own: &Linear, other: &str| match &places {
-                Some(places) if attends(kind) => {
+            let project_distances = |kind: &str, own: &Linear, other: &str| match &distances {
+                Some(distances) if attends(kind) => {
                     let linear = if shared { own.clone() } else { square(other)? };
-                    let made = || -> candle_core::Result<Tensor> {
-                        let rows = linear.forward(places)?.reshape((2 * span, heads, size))?;
+                    let project = || -> candle_core::Result<Tensor> {
+                        let rows = linear.forward(distances)?.reshape((2 * span, heads, size))?;
                         (rows.permute((1, 2, 0))?.contiguous()? * scale)?.contiguous()
                     };
-                    made().map(Some).map_err(|error| config.wrong(&error.to_string()))
+                    project().map(Some).map_err(|error| config.wrong(&error.to_string()))
                 }
                 _ => Ok(None),
             };
             Ok(DisentangledLayer {
-                keys_of_places: of_places("c2p", &key, "attention.self.pos_key_proj")?,
-                queries_of_places: of_places("p2c", &query, "attention.self.pos_query_proj")?,
+                distance_keys: project_distances("c2p", &key, "attention.self.pos_key_proj")?,
+                distance_queries: project_distances("p2c", &query, "attention.self.pos_query_proj")?,
                 query,
                 key,
                 value: square(NAMES.value)?,
@@ -384,7 +386,7 @@ impl DisentangledLayer {
         layers.collect()
     }
 
-    fn forward(&self, rows: &Tensor, apart: &Tensor) -> candle_core::Result<Tensor> {
+    fn forward(&self, rows: &Tensor, distances: &Tensor) -> candle_core::Result<Tensor> {
         let tokens = rows.dim(0)?;
         let split = |linear: &Linear| {
             let part = linear.forward(rows)?.reshape((tokens, self.heads, self.size))?;
@@ -392,24 +394,25 @@ impl DisentangledLayer {
         };
         let (query, key, value) = (split(&self.query)?, split(&self.key)?, split(&self.value)?);
         let mut scores = (query.matmul(&key.t()?)? * self.scale)?;
-        let every_head = |apart: &Tensor| apart.broadcast_as((self.heads, tokens, tokens))?.contiguous();
-        if let Some(places) = &self.keys_of_places {
-            scores = (scores + query.matmul(places)?.gather(&every_head(apart)?, 2)?)?;
+        let every_head =
+            |distances: &Tensor| distances.broadcast_as((self.heads, tokens, tokens))?.contiguous();
+        if let Some(keys) = &self.distance_keys {
+            scores = (scores + query.matmul(keys)?.gather(&every_head(distances)?, 2)?)?;
         }
-        if let Some(places) = &self.queries_of_places {
-            // Seen from the key, the distance has the opposite sign: the same table, transposed.
-            let seen = key.matmul(places)?.gather(&every_head(&apart.t()?)?, 2)?;
-            scores = (scores + seen.transpose(1, 2)?)?;
+        if let Some(queries) = &self.distance_queries {
+            // From the key's side the distance has the opposite sign, so the rows are transposed.
+            let part = key.matmul(queries)?.gather(&every_head(&distances.t()?)?, 2)?;
+            scores = (scores + part.transpose(1, 2)?)?;
         }
-        let seen = softmax_last_dim(&scores.contiguous()?)?.matmul(&value)?;
+        let mixed = softmax_last_dim(&scores.contiguous()?)?.matmul(&value)?;
         let attended =
-            self.output.forward(&seen.transpose(0, 1)?.reshape((tokens, self.heads * self.size))?)?;
+            self.output.forward(&mixed.transpose(0, 1)?.reshape((tokens, self.heads * self.size))?)?;
         self.rest.forward(rows, &attended)
     }
 }
 
 /// The table of all distances.
-fn relative_places(config: &Config, weights: &Weights, span: usize, eps: f64) -> Result<Tensor, InputError> {
+fn distance_table(config: &Config, weights: &Weights, span: usize, eps: f64) -> Result<Tensor, InputError> {
     let width = config.width()?;
     let rows = weights.get("encoder.rel_embeddings.weight", &[2 * span, width])?;
     if !config.words("norm_rel_ebd").iter().any(|word| word == "layer_norm") {

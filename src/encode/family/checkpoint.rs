@@ -31,21 +31,21 @@ impl Config {
         let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
         match serde_json::from_slice::<Value>(&bytes) {
             Ok(value) if value.is_object() => Ok(Config { file, value }),
-            Ok(_) => Err(wrong(&file, "expected a JSON object; fetch the model anew")),
-            Err(error) => Err(wrong(&file, format!("no whole JSON ({error}); fetch the model anew"))),
+            Ok(_) => Err(wrong(&file, "expected a JSON object; fetch the model again")),
+            Err(error) => Err(wrong(&file, format!("not valid JSON ({error}); fetch the model again"))),
         }
     }
 
-    /// The family, by its name in `transformers`.
+    /// The name of the family in `transformers`.
     ///
     /// # Errors
     /// The entry is missing.
     pub fn model_type(&self) -> Result<&str, InputError> {
         let named = self.value.get("model_type").and_then(Value::as_str);
-        named.ok_or_else(|| self.wrong("it has no `model_type`, so the network is unknown"))
+        named.ok_or_else(|| self.wrong("it has no `model_type`, so the kind of network is unknown"))
     }
 
-    /// Length of a token row.
+    /// The length of a token row.
     ///
     /// # Errors
     /// The entry is missing.
@@ -58,7 +58,7 @@ impl Config {
         self.size(&["num_hidden_layers", "n_layers"])
     }
 
-    /// Size of the vocabulary.
+    /// The size of the vocabulary.
     ///
     /// # Errors
     /// The entry is missing.
@@ -82,7 +82,7 @@ impl Config {
     /// The whole number under the first of these names that is present.
     ///
     /// # Errors
-    /// None is present, or the value is not a whole number below 2^24.
+    /// No name is present, or the value is not a whole number below 2^24.
     pub fn size(&self, names: &[&str]) -> Result<usize, InputError> {
         let found = names.iter().find_map(|name| Some((name, self.value.get(name)?)));
         match found {
@@ -139,19 +139,19 @@ impl Config {
         match (0..classes).map(label).collect() {
             Some(labels) if named.len() == classes => Ok(labels),
             _ => Err(self.wrong(&format!(
-                "`id2label` does not name the {classes} classes of the weights; the files are of two models: fetch the model anew"
+                "`id2label` does not name the {classes} classes of the weights; the files belong to two different models: fetch the model again"
             ))),
         }
     }
 
-    /// The names that the configuration gives its classes; a classifier without any has two with default names.
+    /// The names that the configuration gives to its classes. Without any there are two classes with default names.
     pub fn own_labels(&self) -> Vec<String> {
         let named = self.value.get("id2label").and_then(Value::as_object);
         let count = named.map_or(2, serde_json::Map::len);
         self.labels(count).unwrap_or_default()
     }
 
-    /// Whether classes are independent, each with a probability of its own.
+    /// Whether each class has its own probability, independent of the other classes.
     pub fn many_labels(&self) -> bool {
         self.word(&["problem_type"]) == Some("multi_label_classification")
     }
@@ -160,7 +160,9 @@ impl Config {
     pub(super) fn heads(&self) -> Result<(usize, usize), InputError> {
         let (heads, width) = (self.size(&["num_attention_heads", "n_heads", "num_heads"])?, self.width()?);
         if heads == 0 || !width.is_multiple_of(heads) {
-            return Err(self.wrong(&format!("a row of {width} numbers cannot be shared by {heads} heads")));
+            return Err(
+                self.wrong(&format!("a row of {width} numbers cannot be divided among {heads} heads"))
+            );
         }
         Ok((heads, width / heads))
     }
@@ -196,11 +198,12 @@ pub fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     for index in ["model.safetensors.index.json", "pytorch_model.bin.index.json"] {
         let index = folder.join(index);
         let Ok(bytes) = std::fs::read(&index) else { continue };
-        let read: Index = serde_json::from_slice(&bytes)
-            .map_err(|error| wrong(&index, format!("no index of weights ({error}); fetch the model anew")))?;
+        let read: Index = serde_json::from_slice(&bytes).map_err(|error| {
+            wrong(&index, format!("not an index of weights ({error}); fetch the model again"))
+        })?;
         let names: BTreeSet<String> = read.weight_map.into_values().collect();
         if let Some(name) = names.iter().find(|name| name.contains(['/', '\\'])) {
-            return Err(wrong(&index, format!("{} is no file name", crate::input::excerpt(name))));
+            return Err(wrong(&index, format!("{} is not a file name", crate::input::excerpt(name))));
         }
         return Ok(names.iter().map(|name| folder.join(name)).collect());
     }
@@ -236,7 +239,7 @@ impl Weights {
         Ok(Weights { tensors, prefix: String::new(), place })
     }
 
-    /// Sets the prefix to what precedes `tail`: checkpoints of a whole task contain the network under a prefix.
+    /// Sets the prefix to the part of a name before `tail`: checkpoints of a whole task store the network under a prefix.
     ///
     /// # Errors
     /// No tensor has this name.
@@ -259,7 +262,8 @@ impl Weights {
         for (name, tensor) in std::mem::take(&mut self.tensors) {
             let other = other(&name);
             if renamed.insert(other.clone(), tensor).is_some() {
-                let reason = format!("the tensor `{other}` is there twice, wrapped and not; {ADVICE}");
+                let reason =
+                    format!("the tensor `{other}` is in the file twice, with and without a prefix; {ADVICE}");
                 return Err(self.wrong(&reason));
             }
         }
@@ -277,8 +281,8 @@ impl Weights {
         self.tensors.contains_key(&format!("{}{name}", self.prefix))
     }
 
-    /// Sets the prefix to that of a tensor with this name; returns whether there is one.
-    pub fn look_above(&mut self, tail: &str) -> bool {
+    /// Sets the prefix to that of a tensor whose name ends in `tail`; returns whether there is one.
+    pub fn find_prefix(&mut self, tail: &str) -> bool {
         let found = self.tensors.keys().find_map(|name| name.strip_suffix(tail));
         if let Some(prefix) = found.map(str::to_owned) {
             self.prefix = prefix;
@@ -299,7 +303,7 @@ impl Weights {
             Some(tensor) => Err(wrong(
                 &self.place,
                 format!(
-                    "the tensor `{name}` is {:?} and config.json asks for {shape:?}; the files are of two models: {ADVICE}",
+                    "the tensor `{name}` is {:?} and config.json requires {shape:?}; the files belong to two different models: {ADVICE}",
                     tensor.dims()
                 ),
             )),
@@ -321,12 +325,13 @@ impl Weights {
         Ok(Linear::new(self.product(name, from, to)?, None))
     }
 
-    /// The weights of a product, laid out in memory as the product reads them; otherwise every product would transpose them.
+    /// The weights of a product, in the memory order in which the product reads them; otherwise every product would transpose them.
     fn product(&self, name: &str, from: usize, to: usize) -> Result<Tensor, InputError> {
         let name = format!("{name}.weight");
-        let turned = self.get(&name, &[to, from])?.t().and_then(|weight| weight.contiguous()?.t());
-        turned
-            .map_err(|error| wrong(&self.place, format!("the tensor `{name}` cannot be laid out ({error})")))
+        let transposed = self.get(&name, &[to, from])?.t().and_then(|weight| weight.contiguous()?.t());
+        transposed.map_err(|error| {
+            wrong(&self.place, format!("the tensor `{name}` cannot be transposed ({error})"))
+        })
     }
 
     pub(super) fn norm(&self, name: &str, width: usize, eps: f64) -> Result<LayerNorm, InputError> {
@@ -339,16 +344,16 @@ impl Weights {
     }
 }
 
-const ADVICE: &str = "fetch the model anew";
+const ADVICE: &str = "fetch the model again";
 
 fn read(file: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     if !file.exists() {
-        return Err(wrong(file, format!("the index names it and it is not there; {ADVICE}")));
+        return Err(wrong(file, format!("the index names it, but the file is missing; {ADVICE}")));
     }
     if file.extension().is_some_and(|end| end == "bin") {
         return candle_core::pickle::read_all(file).map_err(|error| {
             let why = format!(
-                "no whole checkpoint of PyTorch 1.6 or newer ({}); {ADVICE}, or save it as safetensors",
+                "not a complete checkpoint of PyTorch 1.6 or newer ({}); {ADVICE}, or save it as safetensors",
                 first_line(&error)
             );
             wrong(file, why)
@@ -356,7 +361,7 @@ fn read(file: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     }
     let read = candle_core::safetensors::load(file, &Device::Cpu);
     let read = read.map_err(|error| {
-        wrong(file, format!("no whole safetensors file ({}); {ADVICE}", first_line(&error)))
+        wrong(file, format!("not a complete safetensors file ({}); {ADVICE}", first_line(&error)))
     })?;
     Ok(read.into_iter().collect())
 }
@@ -366,7 +371,7 @@ fn first_line(error: &candle_core::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// What is wrong with a tensor.
+/// Why a tensor cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum TensorError {
     #[error("contains NaN or infinity; {ADVICE}")]
@@ -376,12 +381,12 @@ enum TensorError {
 }
 
 fn finite(tensor: Tensor) -> Result<Tensor, TensorError> {
-    let summed = || -> candle_core::Result<(Tensor, f32)> {
+    let convert = || -> candle_core::Result<(Tensor, f32)> {
         let tensor = tensor.to_dtype(DType::F32)?.contiguous()?;
-        let sum = tensor.abs()?.mean_all()?.to_scalar()?;
-        Ok((tensor, sum))
+        let mean = tensor.abs()?.mean_all()?.to_scalar()?;
+        Ok((tensor, mean))
     };
-    match summed() {
+    match convert() {
         Ok((tensor, mean)) if mean.is_finite() => Ok(tensor),
         Ok(_) => Err(TensorError::NotFinite),
         Err(error) => Err(TensorError::Unreadable(first_line(&error))),

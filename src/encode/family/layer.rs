@@ -1,4 +1,4 @@
-//! The parts families share: BERT's layer (attention, then two products, each followed by a norm), T5's position bias, and the
+//! The parts that families share: BERT's layer (attention, then two products, each followed by a norm), T5's position bias, and the
 //! dense layers after pooling (BERT's pooler, DPR's projection, the `Dense` module of sentence-transformers).
 
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::{LayerNorm, Linear, Module};
 
 use super::checkpoint::{Config, Weights};
-use crate::encode::encoder::EncodeError;
+use crate::encode::encoder::{EncodeError, ModelError};
 use crate::input::{InputError, excerpt};
 
 /// Stops candle from splitting large products over threads, which would change the order of sums.
@@ -18,8 +18,8 @@ pub(super) fn on_one_thread() {
 
 /// A network of any family.
 pub trait Layers: Send + Sync {
-    /// The rows of a sequence. `kinds` holds the segment of every token of a pair; it is empty for a single text.
-    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor>;
+    /// The rows of a sequence. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.
+    fn rows(&self, ids: &[u32], segment_ids: &[u32]) -> candle_core::Result<Tensor>;
 }
 
 /// The tensor names of a layer in one family.
@@ -72,7 +72,7 @@ impl Layer {
         layers.collect()
     }
 
-    /// `[tokens, width]` to the same; `bias` is `[heads, tokens, tokens]`.
+    /// Maps `[tokens, width]` to the same shape; `bias` is `[heads, tokens, tokens]`.
     pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> candle_core::Result<Tensor> {
         self.rest.forward(rows, &self.attention.forward(rows, bias)?)
     }
@@ -127,28 +127,28 @@ pub struct Past(Option<(Tensor, Tensor)>);
 impl Attention {
     pub fn forward(&self, rows: &Tensor, bias: Option<&Tensor>) -> candle_core::Result<Tensor> {
         let split = |linear| self.split(linear, rows);
-        self.seen(&split(&self.query)?, &split(&self.key)?, &split(&self.value)?, bias)
+        self.attend(&split(&self.query)?, &split(&self.key)?, &split(&self.value)?, bias)
     }
 
-    /// Attention of the newest row alone, to itself and earlier tokens.
-    pub fn go_on(&self, row: &Tensor, past: &mut Past, bias: &Tensor) -> candle_core::Result<Tensor> {
+    /// Computes the attention of the newest row alone, to itself and earlier tokens.
+    pub fn step(&self, row: &Tensor, past: &mut Past, bias: &Tensor) -> candle_core::Result<Tensor> {
         let (key, value) = (self.split(&self.key, row)?, self.split(&self.value, row)?);
         let (keys, values) = match past.0.take() {
             Some((keys, values)) => (Tensor::cat(&[keys, key], 1)?, Tensor::cat(&[values, value], 1)?),
             None => (key, value),
         };
-        let seen = self.seen(&self.split(&self.query, row)?, &keys, &values, Some(bias))?;
+        let output = self.attend(&self.split(&self.query, row)?, &keys, &values, Some(bias))?;
         past.0 = Some((keys, values));
-        Ok(seen)
+        Ok(output)
     }
 
-    /// `[tokens, width]` to `[heads, tokens, size]`.
+    /// Maps `[tokens, width]` to `[heads, tokens, size]`.
     fn split(&self, linear: &Linear, rows: &Tensor) -> candle_core::Result<Tensor> {
         let part = linear.forward(rows)?.reshape((rows.dim(0)?, self.heads, self.size))?;
         part.transpose(0, 1)?.contiguous()
     }
 
-    fn seen(
+    fn attend(
         &self,
         query: &Tensor,
         key: &Tensor,
@@ -159,13 +159,13 @@ impl Attention {
         if let Some(bias) = bias {
             scores = (scores + bias)?;
         }
-        let seen = softmax_last_dim(&scores)?.matmul(value)?;
-        self.output.forward(&seen.transpose(0, 1)?.reshape((query.dim(1)?, self.heads * self.size))?)
+        let mixed = softmax_last_dim(&scores)?.matmul(value)?;
+        self.output.forward(&mixed.transpose(0, 1)?.reshape((query.dim(1)?, self.heads * self.size))?)
     }
 }
 
-/// The bias of attention by distance, `[heads, tokens, tokens]`, from a table with one row a bucket.
-pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
+/// The bias of attention by distance, `[heads, tokens, tokens]`, from a table with one row per bucket.
+pub fn distance_bias(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
     let numbers: Vec<u32> = (0..tokens)
         .flat_map(|from| (0..tokens).map(move |to| bucket(to as i64 - from as i64, buckets, farthest)))
@@ -175,9 +175,10 @@ pub fn by_distance(table: &Tensor, tokens: usize, farthest: usize) -> candle_cor
 }
 
 /// The bias for the last token alone in a causal network, `[heads, 1, tokens]`.
-pub fn behind(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
+pub fn causal_bias(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
-    let numbers: Vec<u32> = (0..tokens).rev().map(|far| within(far, buckets, farthest) as u32).collect();
+    let numbers: Vec<u32> =
+        (0..tokens).rev().map(|far| one_sided_bucket(far, buckets, farthest) as u32).collect();
     let numbers = Tensor::from_vec(numbers, tokens, table.device())?;
     table.index_select(&numbers, 0)?.reshape((1, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
@@ -186,16 +187,16 @@ pub fn behind(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Re
 fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
     let half = buckets / 2;
     let side = if distance > 0 { half } else { 0 };
-    (side + within(distance.unsigned_abs() as usize, half, farthest)) as u32
+    (side + one_sided_bucket(distance.unsigned_abs() as usize, half, farthest)) as u32
 }
 
 /// Near distances have one bucket each; far ones share buckets by their logarithm.
-fn within(far: usize, buckets: usize, farthest: usize) -> usize {
+fn one_sided_bucket(far: usize, buckets: usize, farthest: usize) -> usize {
     let exact = buckets / 2;
     if far < exact {
         return far;
     }
-    // In single precision, as PyTorch computes it: a bucket's edge may lie exactly on a distance.
+    // Computed in single precision, as in PyTorch: a bucket's edge may lie exactly on a distance.
     let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
     (exact + (share * (buckets - exact) as f32) as usize).min(buckets - 1)
 }
@@ -219,7 +220,7 @@ pub enum Activation {
 
 /// No activation has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the activation {} is none of gelu, gelu_new, relu, silu, tanh and identity", excerpt(.0))]
+#[error("the activation {} is not one of gelu, gelu_new, relu, silu, tanh and identity", excerpt(.0))]
 pub struct UnknownActivation(String);
 
 impl FromStr for Activation {
@@ -256,7 +257,7 @@ impl Activation {
 pub struct Dense {
     linear: Linear,
     activation: Activation,
-    /// Length of its output.
+    /// The length of its output.
     pub width: usize,
 }
 
@@ -285,12 +286,12 @@ impl Dense {
     ///
     /// # Errors
     /// The row has another length.
-    pub fn of(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
-        let made = || -> candle_core::Result<Vec<f32>> {
+    pub fn apply(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
+        let compute = || -> candle_core::Result<Vec<f32>> {
             let width = row.len();
             let row = Tensor::from_vec(row, (1, width), &Device::Cpu)?;
             self.activation.forward(&self.linear.forward(&row)?)?.flatten_all()?.to_vec1()
         };
-        made().map_err(|error| EncodeError(error.to_string()))
+        compute().map_err(|error| ModelError::network(error).into())
     }
 }

@@ -8,11 +8,11 @@
 //! | `bert` | BERT, RoBERTa, DistilBERT, MPNet; DeBERTa, versions 2 and 3 |
 //! | `t5` | T5's encoder, and the whole T5 for fusion in decoder |
 //!
-//! Knows token numbers only: no tokenizer, no pooling, no network access. Each sequence runs alone on one thread, so its rows depend on
-//! nothing beside it; for more cores, call from more threads. Weights become f32 whatever they were stored in: processors are slow at f16.
+//! Reads token numbers only: no tokenizer, no pooling, no network access. Each sequence runs alone on one thread, so its rows do not
+//! depend on other sequences; to use more cores, call from more threads. All weights are converted to f32, because CPUs are slow at f16.
 //! May use: encode's errors, input.
 
-use super::encoder::EncodeError;
+use super::encoder::{EncodeError, ModelError};
 use crate::input::InputError;
 use layer::{Layers, on_one_thread};
 
@@ -28,11 +28,11 @@ pub use t5::{Fusion, Part, Writing};
 /// A network with its weights.
 pub struct Network(Box<dyn Layers>);
 
-/// The rows of a sequence, one a token.
+/// The rows of a sequence, one per token.
 pub struct Rows {
     /// All numbers, row by row.
     pub numbers: Vec<f32>,
-    /// Length of a row.
+    /// The length of a row.
     pub width: usize,
 }
 
@@ -65,22 +65,23 @@ impl Network {
     /// # Errors
     /// A token number is out of range, or there are too many tokens.
     pub fn rows(&self, ids: &[u32]) -> Result<Rows, EncodeError> {
-        self.of_pair(ids, &[])
+        self.pair_rows(ids, &[])
     }
 
-    fn of_pair(&self, ids: &[u32], kinds: &[u32]) -> Result<Rows, EncodeError> {
-        let made = || -> candle_core::Result<Rows> {
-            let rows = self.0.rows(ids, kinds)?;
+    fn pair_rows(&self, ids: &[u32], segment_ids: &[u32]) -> Result<Rows, EncodeError> {
+        let compute = || -> candle_core::Result<Rows> {
+            let rows = self.0.rows(ids, segment_ids)?;
             let width = rows.dim(1)?;
             Ok(Rows { numbers: rows.flatten_all()?.to_vec1()?, width })
         };
-        made().map_err(|error| EncodeError(error.to_string()))
+        compute().map_err(|error| ModelError::network(error).into())
     }
 }
 
-const FAMILIES: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "deberta-v2"];
+/// The families that [`Classifier`] supports.
+const CLASSIFIER_FAMILIES: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "deberta-v2"];
 
-/// A network for sequence classification: dense layers over the first token's row, the last with one logit a class.
+/// A network for sequence classification: dense layers over the first token's row, the last with one logit per class.
 pub struct Classifier {
     network: Network,
     dense: Vec<Dense>,
@@ -95,11 +96,11 @@ impl Classifier {
     /// The family is not supported, there is no classifier head, or a tensor is missing or has another shape than configured.
     pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
         let family = config.model_type()?;
-        if !FAMILIES.contains(&family) {
+        if !CLASSIFIER_FAMILIES.contains(&family) {
             return Err(config.wrong(&format!(
-                "`model_type` is {}; of classifiers {} can be read",
+                "`model_type` is {}; classifiers of these types can be read: {}",
                 crate::input::excerpt(family),
-                FAMILIES.join(", ")
+                CLASSIFIER_FAMILIES.join(", ")
             )));
         }
         let network = Network::load(config, weights)?;
@@ -110,23 +111,23 @@ impl Classifier {
             dense.push(Dense::load(weights, name, from, activation)?);
             Ok(dense.last().map_or(0, |dense| dense.width))
         };
-        let above = |weights: &mut Weights, name: &str| {
-            match weights.look_above(&format!("{name}.weight")) {
-            true => Ok(()),
-            false => Err(config.wrong(&format!(
-                "the weights have no `{name}`, so this model is no classifier; name one trained for NLI or stance"
-            ))),
-        }
+        let find_prefix = |weights: &mut Weights, name: &str| {
+            if weights.find_prefix(&format!("{name}.weight")) {
+                return Ok(());
+            }
+            Err(config.wrong(&format!(
+                "the weights have no `{name}`, so this is not a classifier; choose a model trained for NLI or stance"
+            )))
         };
         let classes = match family {
             "bert" => {
                 // The pooler is inside the network, so it is read before the prefix changes.
                 head(weights, "pooler.dense", Activation::Tanh)?;
-                above(weights, "classifier")?;
+                find_prefix(weights, "classifier")?;
                 head(weights, "classifier", Activation::Identity)?
             }
             "roberta" | "xlm-roberta" | "camembert" => {
-                above(weights, "classifier.dense")?;
+                find_prefix(weights, "classifier.dense")?;
                 head(weights, "classifier.dense", Activation::Tanh)?;
                 head(weights, "classifier.out_proj", Activation::Identity)?
             }
@@ -135,7 +136,7 @@ impl Classifier {
                 let activation = activation
                     .parse()
                     .map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?;
-                above(weights, "pooler.dense")?;
+                find_prefix(weights, "pooler.dense")?;
                 head(weights, "pooler.dense", activation)?;
                 head(weights, "classifier", Activation::Identity)?
             }
@@ -143,19 +144,16 @@ impl Classifier {
         Ok(Classifier { network, dense, classes })
     }
 
-    /// The logit of every class for one sequence; `kinds` holds the segment of every token.
+    /// The logit of every class for one sequence; `segment_ids` holds the segment of every token.
     ///
     /// # Errors
     /// A token number is out of range, there are too many tokens, or a logit is not finite.
-    pub fn logits(&self, ids: &[u32], kinds: &[u32]) -> Result<Vec<f32>, EncodeError> {
-        let rows = self.network.of_pair(ids, kinds)?;
+    pub fn logits(&self, ids: &[u32], segment_ids: &[u32]) -> Result<Vec<f32>, EncodeError> {
+        let rows = self.network.pair_rows(ids, segment_ids)?;
         let mut row = rows.numbers.get(..rows.width).unwrap_or_default().to_vec();
         for dense in &self.dense {
-            row = dense.of(row)?;
+            row = dense.apply(row)?;
         }
-        match row.iter().all(|x| x.is_finite()) {
-            true => Ok(row),
-            false => Err(EncodeError("the classifier returned NaN or infinity".into())),
-        }
+        if row.iter().all(|x| x.is_finite()) { Ok(row) } else { Err(ModelError::NotFinite("logits").into()) }
     }
 }

@@ -1,4 +1,4 @@
-//! T5: its encoder, its decoder one token at a time, and fusion in decoder (Izacard & Grave, 2021).
+//! T5: its encoder, its decoder, which writes one token at a time, and fusion in decoder (Izacard & Grave, 2021).
 //!
 //! T5 has norms before each part, no biases, and a position bias by distance instead of position embeddings.
 
@@ -8,9 +8,9 @@ use candle_nn::{Embedding, Linear, Module, RmsNorm};
 
 use super::checkpoint::{Config, Weights};
 use super::layer::{
-    Activation, Attention, Layers, Past, UnknownActivation, behind, by_distance, on_one_thread,
+    Activation, Attention, Layers, Past, UnknownActivation, causal_bias, distance_bias, on_one_thread,
 };
-use crate::encode::encoder::EncodeError;
+use crate::encode::encoder::{EncodeError, ModelError};
 use crate::input::InputError;
 
 /// The sizes from `config.json`.
@@ -37,9 +37,10 @@ impl Sizes {
             None => (false, forward),
         };
         let buckets = config.size(&["relative_attention_num_buckets"])?;
-        let farthest = match config.has("relative_attention_max_distance") {
-            true => config.size(&["relative_attention_max_distance"])?,
-            false => 128,
+        let farthest = if config.has("relative_attention_max_distance") {
+            config.size(&["relative_attention_max_distance"])?
+        } else {
+            128
         };
         // Half of the buckets (a quarter if there are two directions) are for near distances; the others cover the rest logarithmically.
         if buckets < 4 || farthest <= buckets / 2 {
@@ -68,7 +69,7 @@ impl Sizes {
         Ok(RmsNorm::new(weights.get(&format!("{name}.weight"), &[self.width])?, self.eps))
     }
 
-    /// The bias table, one row a bucket, shared by all layers of a stack.
+    /// The bias table, one row per bucket, shared by all layers of a stack.
     fn distances(&self, weights: &Weights, stack: &str) -> Result<Tensor, InputError> {
         let table = format!("{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
         weights.get(&table, &[self.buckets, self.heads])
@@ -98,7 +99,7 @@ impl Sizes {
         let beyond = format!("{stack}.block.{count}.layer.0.SelfAttention.q.weight");
         if weights.has(&beyond) {
             return Err(weights.wrong(&format!(
-                "there is a tensor `{beyond}`, and config.json says {count} layers; the files are of two models"
+                "there is a tensor `{beyond}`, and config.json says {count} layers; the files belong to two different models"
             )));
         }
         (0..count).map(|i| block(&format!("{stack}.block.{i}.layer"))).collect()
@@ -120,15 +121,16 @@ impl Forward {
             weights.linear_without_bias(&format!("{place}.DenseReluDense.{part}"), from, to)
         };
         let (width, wide) = (sizes.width, sizes.wide);
-        let (up, gate) = match sizes.gated {
-            true => (line("wi_1", width, wide)?, Some(line("wi_0", width, wide)?)),
-            false => (line("wi", width, wide)?, None),
+        let (up, gate) = if sizes.gated {
+            (line("wi_1", width, wide)?, Some(line("wi_0", width, wide)?))
+        } else {
+            (line("wi", width, wide)?, None)
         };
         let norm = sizes.norm(weights, &format!("{place}.layer_norm"))?;
         Ok(Forward { norm, up, gate, activation: sizes.activation, down: line("wo", wide, width)? })
     }
 
-    /// `[tokens, width]` to the same, with the input added.
+    /// Maps `[tokens, width]` to the same shape and adds the input.
     fn add(&self, rows: &Tensor) -> candle_core::Result<Tensor> {
         let normed = self.norm.forward(rows)?;
         let up = self.up.forward(&normed)?;
@@ -185,7 +187,7 @@ impl Encoder {
 impl Layers for Encoder {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
-        let bias = by_distance(&self.distances, ids.len(), self.farthest)?;
+        let bias = distance_bias(&self.distances, ids.len(), self.farthest)?;
         for block in &self.blocks {
             let seen = block.attention.forward(&block.attention_norm.forward(&rows)?, Some(&bias))?;
             rows = block.forward.add(&(rows + seen)?)?;
@@ -215,9 +217,9 @@ struct DecoderBlock {
 
 /// Attention to the encoder's rows.
 ///
-/// Keys and values of these rows are never computed. The query is multiplied by the key weights to the length of a row, and what it
-/// sees by the value weights. An answer has few tokens and the input thousands, so this is many times less work and stores the rows
-/// only. There is no bias: the distance from an answer to a passage has no meaning.
+/// Keys and values of these rows are never computed. The key weights turn the query into a row, and the value weights turn the attended
+/// row into the output. An answer has few tokens and the input has thousands, so this is many times less work, and only the rows are
+/// stored. There is no bias, because the distance from an answer to a passage has no meaning.
 struct Across {
     query: Linear,
     /// `[heads, size, width]`
@@ -260,10 +262,8 @@ pub struct State {
 impl Decoder {
     pub fn load(config: &Config, weights: &Weights, words: &Embedding) -> Result<Self, InputError> {
         let sizes = Sizes::read(config)?;
-        let count = match config.has("num_decoder_layers") {
-            true => config.size(&["num_decoder_layers"])?,
-            false => config.size(&["num_layers"])?,
-        };
+        let own_count = config.has("num_decoder_layers");
+        let count = config.size(&[if own_count { "num_decoder_layers" } else { "num_layers" }])?;
         let block = |place: &str| {
             Ok(DecoderBlock {
                 attention: sizes.attention(weights, &format!("{place}.0.SelfAttention"))?,
@@ -274,12 +274,13 @@ impl Decoder {
             })
         };
         // T5 ties the embeddings to the scores and rescales them; later versions have separate tables. `transformers` 5
-        // has an entry of its own for this.
+        // has a separate entry for the rescaling.
         let tied = config.switch("tie_word_embeddings").unwrap_or(true);
         let scaled = config.switch("scale_decoder_outputs").unwrap_or(tied);
-        let scores = match weights.has("lm_head.weight") || !tied {
-            true => weights.linear_without_bias("lm_head", sizes.width, sizes.vocabulary)?,
-            false => Linear::new(words.embeddings().clone(), None),
+        let scores = if weights.has("lm_head.weight") || !tied {
+            weights.linear_without_bias("lm_head", sizes.width, sizes.vocabulary)?
+        } else {
+            Linear::new(words.embeddings().clone(), None)
         };
         Ok(Decoder {
             words: words.clone(),
@@ -302,10 +303,10 @@ impl Decoder {
     pub fn next(&self, state: &mut State, token: u32) -> candle_core::Result<Vec<f32>> {
         state.written += 1;
         let mut row = self.words.forward(&Tensor::new(&[token], &Device::Cpu)?)?;
-        let bias = behind(&self.distances, state.written, self.farthest)?;
+        let bias = causal_bias(&self.distances, state.written, self.farthest)?;
         let mut shares = Vec::new();
         for (block, past) in self.blocks.iter().zip(&mut state.past) {
-            let seen = block.attention.go_on(&block.attention_norm.forward(&row)?, past, &bias)?;
+            let seen = block.attention.step(&block.attention_norm.forward(&row)?, past, &bias)?;
             row = (row + seen)?;
             let (seen, share) = block.across.forward(&block.across_norm.forward(&row)?, &state.read)?;
             row = block.forward.add(&(row + seen)?)?;
@@ -321,7 +322,7 @@ impl Decoder {
     }
 }
 
-/// A whole T5 for fusion in decoder: sequences are encoded apart, and the decoder attends to all of them.
+/// A whole T5 for fusion in decoder: sequences are encoded separately, and the decoder attends to all of them.
 pub struct Fusion {
     encoder: Encoder,
     decoder: Decoder,
@@ -337,7 +338,7 @@ pub struct Writing {
 }
 
 fn failed(error: candle_core::Error) -> EncodeError {
-    EncodeError(error.to_string().lines().next().unwrap_or_default().to_owned())
+    ModelError::network(error).into()
 }
 
 impl Fusion {
@@ -367,7 +368,7 @@ impl Fusion {
     /// Starts an answer from these parts.
     ///
     /// # Errors
-    /// There are none.
+    /// `parts` is empty.
     pub fn begin(&self, parts: &[&Part]) -> Result<Writing, EncodeError> {
         let rows: Vec<&Tensor> = parts.iter().map(|part| &part.0).collect();
         let tokens = parts.iter().map(|part| part.tokens()).collect();

@@ -18,7 +18,7 @@ use super::reader::{ReadError, normalised};
 use crate::corpus::Passage;
 use crate::encode::graph::Graph;
 use crate::encode::tokens::{beginning, from_file, windows};
-use crate::encode::{EncodeError, graph};
+use crate::encode::{EncodeError, ModelError, graph};
 use crate::input::InputError;
 use crate::work::{Stop, Stopped};
 
@@ -173,15 +173,14 @@ impl Model {
         let kinds = (0..length).map(|at| i32::from(at >= first)).collect();
         let (shape, numbers) = self.graph.numbers::<3>(&[ids, vec![1; length], kinds])?;
         if shape != [1, length, 2] {
-            return Err(EncodeError(format!(
-                "the graph returned numbers of shape {shape:?} for {length} tokens"
-            )));
+            let (expected, found) = (format!("[1, {length}, 2]"), format!("shape {shape:?}"));
+            return Err(ModelError::Shape { expected, found }.into());
         }
         let at = |token: usize| [numbers[2 * token], numbers[2 * token + 1]];
         let (none, spans) = (at(0), (first..first + passage.len()).map(at).collect::<Vec<_>>());
         // A model may exclude positions outside the passage with an infinite logit.
         if !std::iter::once(&none).chain(&spans).flatten().all(|logit| logit.is_finite()) {
-            return Err(EncodeError("the graph returned logits that are not numbers".into()));
+            return Err(ModelError::NotFinite("logits").into());
         }
         Ok((none, spans))
     }
@@ -240,7 +239,7 @@ fn tokenizer(folder: &Path) -> Result<(Tokenizer, [i32; 2]), InputError> {
         read.with_truncation(None).map_err(|error| wrong(error.to_string()))?;
         read
     } else {
-        graph::tokenizer().map_err(|error| wrong(error.0))?.clone()
+        graph::tokenizer().map_err(|error| wrong(error.0.to_string()))?.clone()
     };
     // Only this code adds special tokens; `[SEP]` in a passage is plain text.
     tokenizer.set_encode_special_tokens(true);

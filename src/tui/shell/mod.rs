@@ -15,7 +15,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 use super::config::Mouse;
-use crate::encode::graph::on_a_graphs_thread;
+use crate::encode::graph::is_graph_thread;
 use crate::work::is_catching;
 
 pub mod play;
@@ -36,7 +36,7 @@ impl Guard {
         let (hook, main) = (panic::take_hook(), thread::current().id());
         panic::set_hook(Box::new(move |panic| {
             // These panics are caught and become errors.
-            if on_a_graphs_thread() || is_catching() {
+            if is_graph_thread() || is_catching() {
                 return;
             }
             restore();
