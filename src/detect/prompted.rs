@@ -120,7 +120,7 @@ impl PromptedDetector {
                     .or(usage.tokens);
                 drop(usage);
                 let outcome = self.prompt.outcome(reply.answer()).ok_or_else(|| {
-                    let (model, unmet) = (&reply.model, self.prompt.unmet());
+                    let (model, unmet) = (&reply.model, self.prompt.describe_other());
                     DetectError::Unanswered(format!("{model} answered {unmet}: {}", excerpt(reply.answer())))
                 })?;
                 // Yes is the first outcome.

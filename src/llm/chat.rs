@@ -41,7 +41,7 @@ impl Job {
         Job::SameAnswer,
     ];
 
-    /// Its name in files, which is also that of its built-in prompt.
+    /// Its name in files, which is also the name of its built-in prompt.
     pub fn name(self) -> &'static str {
         match self {
             Job::Detect => "detect",
@@ -56,7 +56,7 @@ impl Job {
         }
     }
 
-    /// What is put into its prompt: all of these must stand there.
+    /// The fields of its prompt; every prompt for this job must contain all of them.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Job::Detect => &["passage", "statement"],
@@ -67,7 +67,7 @@ impl Job {
         }
     }
 
-    /// What a reply may say, where it is one word.
+    /// The possible outcomes of a reply, if it is one word.
     pub fn outcomes(self) -> &'static [&'static str] {
         match self {
             Job::Detect | Job::SameAnswer => &["yes", "no"],
@@ -77,21 +77,21 @@ impl Job {
     }
 }
 
-/// Which prompt a request was made from. A reply to one version never counts for another.
+/// Identifies the prompt of a request. A reply to one version never counts for another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptId {
-    /// The prompt's name: that of a built-in one, or of its file without the ending.
+    /// The name of a built-in prompt, or the name of its file without the extension.
     pub name: String,
     /// The version that its file states.
     pub version: u32,
-    /// The first 32 hexadecimal digits of the BLAKE3 hash of all that its file says.
+    /// The first 32 hexadecimal digits of the BLAKE3 hash of its file's content.
     pub hash: String,
 }
 
 /// One prompt. Equal requests with equal sample numbers get equal recorded replies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The prompt that it was made from.
+    /// The prompt from which it was made.
     pub made_from: PromptId,
     /// The system text; may be empty.
     pub system: String,
@@ -99,9 +99,9 @@ pub struct Request {
     pub prompt: String,
     /// 0 always takes the likeliest token; 1 samples from the model's own distribution.
     pub temperature: f32,
-    /// At most this many tokens in the reply.
+    /// The maximum number of tokens in the reply.
     pub max_tokens: u32,
-    /// Which of several replies to the same prompt, from 0.
+    /// The number of the reply among several to the same prompt, from 0.
     pub sample: u32,
 }
 
@@ -117,7 +117,7 @@ pub struct Tokens {
 /// One reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// What the model wrote.
+    /// The text that the model wrote.
     pub text: String,
     /// Its name.
     pub model: String,
@@ -141,13 +141,13 @@ pub enum ChatError {
     /// The server is down, cut the connection, or took too long; or the model's file cannot be used.
     #[error("{0}")]
     Unreachable(String),
-    /// The server refused this request (its words); or the prompt is too long for the model.
+    /// The server refused this request (holds its message), or the prompt is too long for the model.
     #[error("{0}")]
     Refused(String),
-    /// The server refuses every request (its words): wrong key or address, overload, or failure.
+    /// The server refuses every request (holds its message): wrong key or address, overload, or failure.
     #[error("{0}")]
     Barred(String),
-    /// The response is no chat completion, or the reply is empty.
+    /// The response is not a chat completion, or the reply is empty.
     #[error("{0}")]
     Nonsense(String),
     /// No reply to this request was recorded, and there is no model.
@@ -166,7 +166,7 @@ pub trait Chat: Send + Sync {
     fn server(&self) -> Option<&str> {
         None
     }
-    /// How many tokens prompt and reply may have together; `None` if unknown, as with servers.
+    /// The maximum number of tokens in prompt and reply together; `None` if unknown, as for servers.
     fn window(&self) -> Option<usize> {
         None
     }

@@ -13,10 +13,10 @@ pub(super) struct Answer {
     pub tokens: Option<Tokens>,
 }
 
-/// Why a body is no reply.
+/// Why a body is not a reply.
 #[derive(Debug, PartialEq)]
 pub(super) enum Odd {
-    /// It is something else: what is wrong, and an excerpt.
+    /// It has another form: what is wrong, and an excerpt.
     Nonsense(String, String),
     /// It ends too early.
     Cut,
@@ -64,23 +64,23 @@ pub(super) fn words(error: &Value) -> Option<String> {
     }
 }
 
-/// The limit of a body in bytes; no model writes more.
+/// The limit of a body in bytes; no model writes as much.
 const MOST: usize = 16 << 20;
 
-/// How many bytes of a body are stored for an excerpt.
+/// The number of bytes of a body that are stored for an excerpt.
 const BEGINNING: usize = 2048;
 
 /// A body while it arrives.
 ///
 /// `eventsource-stream` does not fit: it passes on an event only at a blank line, which some servers leave out, and it joins `data:`
-/// lines, which would then be no JSON.
+/// lines, which are then not valid JSON.
 #[derive(Default)]
 pub(super) struct Reading {
     beginning: Vec<u8>,
     taken: usize,
     /// `None` until the first byte that is not white space.
     plain: Option<bool>,
-    /// Unprocessed bytes: a line without its end, or all of a plain object.
+    /// Unprocessed bytes: an incomplete line, or a plain object.
     held: Vec<u8>,
     answer: Answer,
     events: usize,
@@ -89,7 +89,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Takes the next bytes, split anywhere.
+    /// Reads the next bytes, which may be split anywhere.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Odd> {
         self.taken += bytes.len();
         let room = bytes.len().min(BEGINNING - self.beginning.len());
@@ -132,7 +132,7 @@ impl Reading {
             match serde_json::from_slice::<Piece>(&held) {
                 Ok(piece) => self.take(piece)?,
                 Err(error) if error.is_eof() => return Err(Odd::Cut),
-                Err(_) => return Err(self.nonsense("no chat completion")),
+                Err(_) => return Err(self.nonsense("not a chat completion")),
             }
         } else {
             // The last line may be incomplete.
@@ -140,7 +140,7 @@ impl Reading {
                 return Err(failed);
             }
             if self.events == 0 && !self.done && !held.starts_with(b"data:") {
-                return Err(self.nonsense("no chat completion"));
+                return Err(self.nonsense("not a chat completion"));
             }
             if !self.is_whole() {
                 return Err(Odd::Cut);
@@ -153,7 +153,7 @@ impl Reading {
         Ok(self.answer)
     }
 
-    /// Each `data:` line is one event: no server spreads JSON over lines, and some leave out the blank line that ends an event.
+    /// Reads a line. Each `data:` line is one event: no server writes JSON on several lines, and some omit the blank line after an event.
     fn line(&mut self, line: &[u8]) -> Result<(), Odd> {
         let Some(data) = line.trim_ascii_end().strip_prefix(b"data:") else { return Ok(()) };
         let data = data.trim_ascii();
@@ -166,7 +166,9 @@ impl Reading {
         }
         match serde_json::from_slice::<Piece>(data) {
             Ok(piece) => self.take(piece),
-            Err(_) => Err(Odd::Nonsense("no chat completion".into(), String::from_utf8_lossy(data).into())),
+            Err(_) => {
+                Err(Odd::Nonsense("not a chat completion".into(), String::from_utf8_lossy(data).into()))
+            }
         }
     }
 
@@ -177,7 +179,7 @@ impl Reading {
             return Err(Odd::Failed { status, words: words(&error).unwrap_or_else(|| error.to_string()) });
         }
         if piece.choices.is_none() && piece.usage.is_none() {
-            return Err(self.nonsense("no chat completion"));
+            return Err(self.nonsense("not a chat completion"));
         }
         self.events += 1;
         if let Some(usage) = piece.usage {
@@ -194,7 +196,7 @@ impl Reading {
             if let Some(text) = choice.delta.or(choice.message).and_then(|content| content.content) {
                 self.answer.text.push_str(&text);
             }
-            // Some servers send an empty one with each piece.
+            // Some servers send an empty reason with each piece.
             self.finish = choice.finish_reason.filter(|why| !why.is_empty()).or(self.finish.take());
         }
         Ok(())
@@ -267,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_object_is_a_reply_and_half_of_one_is_cut() {
+    fn a_plain_object_is_a_reply_and_half_an_object_is_cut_short() {
         let body = br#" {"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"error":null}"#;
         assert_eq!(read(body, 5).map(|answer| answer.text), Ok("hi".into()));
         assert_eq!(read(&body[..30], 5), Err(Odd::Cut));
     }
 
     #[test]
-    fn what_is_no_chat_completion_is_nonsense_with_its_beginning() {
+    fn a_body_that_is_not_a_chat_completion_is_reported_with_its_beginning() {
         for body in ["<html>hi</html>", "", "[]", "{\"data\":[]}", "{]", "data: {\"a\":1}\n", "data: hello\n"]
         {
             let Err(Odd::Nonsense(_, excerpt)) = read(body.as_bytes(), 4) else { panic!("{body}") };
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_without_a_word_is_nonsense_and_says_why_it_ended() {
+    fn an_empty_reply_is_reported_with_its_finish_reason() {
         let body = br#"{"choices":[{"message":{"content":" "},"finish_reason":"length"}]}"#;
         let Err(Odd::Nonsense(what, _)) = read(body, 100) else { panic!() };
         assert!(what.contains("empty") && what.contains("length"), "{what}");

@@ -1,4 +1,4 @@
-//! Where a model is served, and how its URL may be shown.
+//! The address of a model server, and its form without secrets.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +12,7 @@ pub const KEY_VARIABLE: &str = "PARALLAX_LLM_KEY";
 /// The default number of concurrent requests.
 pub const AT_ONCE: usize = 4;
 
-/// An OpenAI-compatible server and the limits for its use.
+/// An OpenAI-compatible server and the limits of its use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The base, such as `http://localhost:11434/v1`.
@@ -23,13 +23,13 @@ pub struct Endpoint {
     pub key: Option<String>,
     /// How long the server may stay silent.
     pub patience: Duration,
-    /// How often a request is tried.
+    /// The number of times that a request is tried.
     pub tries: u32,
-    /// How many requests may run concurrently.
+    /// The maximum number of concurrent requests.
     pub at_once: usize,
 }
 
-/// Why `--llm` names no usable model.
+/// Why `--llm` does not name a usable model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadEndpoint(pub(super) String);
@@ -61,7 +61,7 @@ impl Endpoint {
             return no("the model server's URL is empty; set --llm URL, such as http://localhost:11434/v1");
         }
         let parsed = Url::parse(base).ok();
-        // Such a URL often holds a secret, so this message does not repeat it.
+        // Such a URL often contains a secret, so this message does not repeat it.
         if base.contains('@') || parsed.as_ref().is_some_and(|u| !u.username().is_empty()) {
             return no(&format!(
                 "the model server's URL holds a user name or an @; leave it out and put the key into {KEY_VARIABLE}"
@@ -76,7 +76,7 @@ impl Endpoint {
         let http = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(mut url) = http else {
             return no(&format!(
-                "{} is no http:// or https:// URL; set --llm URL, such as http://localhost:11434/v1, or --llm gguf:FILE",
+                "{} is not an http:// or https:// URL; set --llm URL, such as http://localhost:11434/v1, or --llm gguf:FILE",
                 crate::input::excerpt(base)
             ));
         };
@@ -89,7 +89,7 @@ impl Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An invalid URL may hold a password, and it can be printed before it is refused.
+        // An invalid URL may contain a password, and could be printed before it is refused.
         let url = self.target().map_or_else(|_| "(not usable)".to_owned(), |(_, shown)| shown);
         f.debug_struct("Endpoint")
             .field("url", &url)
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known_by_all_its_names() {
+    fn all_names_of_this_machine_are_recognised() {
         for here in ["localhost", "a.localhost", "LOCALHOST.", "127.0.0.1", "127.9.9.9", "[::1]", "0.0.0.0"] {
             assert!(is_here(&Url::parse(&format!("http://{here}:1/v1")).unwrap()), "{here}");
         }

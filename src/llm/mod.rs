@@ -1,7 +1,7 @@
 //! Language models that answer prompts: an OpenAI-compatible endpoint, a GGUF file, and recorded replies.
 //!
-//! Everything implements [`Chat`]. [`Prompts`] holds what each job of the program asks, read from TOML files; what becomes of the
-//! replies is the business of other rooms.
+//! All of them implement [`Chat`]. [`Prompts`] holds one prompt for each job, read from TOML files. The replies are interpreted by other
+//! rooms.
 //!
 //! May use: assets (prompts), encode (tokenizers), input, net, storage, work.
 

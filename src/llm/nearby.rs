@@ -14,19 +14,19 @@ pub const PORTS: [(u16, &str); 4] =
 
 /// How long a server on this machine may stay silent.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// Most bytes of its list of models.
+/// The limit in bytes of a server's list of models.
 const LONGEST: usize = 1 << 20;
-/// Most models listed of one server.
+/// The limit of models listed per server.
 const MOST: usize = 20;
 
 /// A server on this machine and what it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby {
-    /// Which program usually listens there.
+    /// The program that usually listens at this port.
     pub kind: &'static str,
     /// Its base URL, as for `--llm`.
     pub url: String,
-    /// The models that it names.
+    /// The names of its models.
     pub models: Vec<String>,
 }
 
@@ -40,12 +40,12 @@ struct Model {
     id: String,
 }
 
-/// Looks at all these ports of the loopback address at once. A port where nothing listens, or something else, is left out.
+/// Queries all these ports of the loopback address at once. A port without such a server is left out.
 pub fn nearby(ports: &[(u16, &'static str)], stop: &Stop) -> Vec<Nearby> {
     thread::scope(|scope| {
         let looks: Vec<_> =
             ports.iter().map(|(port, kind)| scope.spawn(move || look(*port, kind, stop))).collect();
-        // A look that panicked has found nothing.
+        // A query that panicked has found nothing.
         looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
     })
 }
@@ -57,14 +57,14 @@ fn look(port: u16, kind: &'static str, stop: &Stop) -> Option<Nearby> {
     let (list, mut page) = (format!("{url}/models"), Vec::new());
     let mut body = |bytes: &[u8]| {
         if page.len() + bytes.len() > LONGEST {
-            return Err(std::io::Error::other("the list of models does not end"));
+            return Err(std::io::Error::other("the list of models is too long"));
         }
         page.extend_from_slice(bytes);
         Ok(())
     };
     fetcher.get(&Ask::of(&list), stop, &mut |head| Ok(head.status == 200), &mut body).ok()?;
     let Listing { data } = serde_json::from_slice(&page).ok()?;
-    // The name is sent back to the server and shown: no controls, and none without end.
+    // The name is sent back to the server and shown, so it must be short and have no control characters.
     let plain = |id: &String| !id.trim().is_empty() && id.len() <= 200 && !id.contains(char::is_control);
     let models: Vec<String> = data.into_iter().map(|model| model.id).filter(plain).take(MOST).collect();
     (!models.is_empty()).then_some(Nearby { kind, url, models })

@@ -74,7 +74,8 @@ impl OpenAi {
         }
         if endpoint.key.as_ref().is_some_and(|key| key.contains(|c: char| !c.is_ascii_graphic())) {
             return Err(BadEndpoint(
-                "the key for the model server holds blanks or odd characters; set it anew".into(),
+                "the key for the model server contains spaces or other invalid characters; set it again"
+                    .into(),
             ));
         }
         let here = is_here(&target);
@@ -103,7 +104,7 @@ impl OpenAi {
         let refused =
             |why: &dyn fmt::Display| ChatError::Refused(format!("the request cannot be sent ({why})"));
         if !request.temperature.is_finite() {
-            return Err(refused(&"its temperature is no number"));
+            return Err(refused(&"its temperature is not a finite number"));
         }
         let system = Message { role: "system", content: &request.system };
         let user = Message { role: "user", content: &request.prompt };
@@ -162,7 +163,7 @@ async fn ask(
     backoff: Backoff,
     body: Vec<u8>,
 ) -> Result<Reply, ChatError> {
-    // Held through the pauses: other requests would not help an overloaded server.
+    // Held during the pauses: other requests would not help an overloaded server.
     let _permit = permits.acquire().await;
     let mut tried = 0;
     loop {
@@ -173,11 +174,11 @@ async fn ask(
                     answer.model.map_or_else(|| line.endpoint.model.clone(), |model| line.tame(&model));
                 return Ok(Reply { text: answer.text, model, recorded: false, tokens: answer.tokens });
             }
-            Err(Failure::Lasting(error)) => return Err(error),
-            Err(Failure::Passing(error, _)) if tried >= line.endpoint.tries => {
+            Err(Failure::Permanent(error)) => return Err(error),
+            Err(Failure::Temporary(error, _)) if tried >= line.endpoint.tries => {
                 return Err(after(error, tried));
             }
-            Err(Failure::Passing(_, asked)) => tokio::time::sleep(backoff.pause(tried, asked)).await,
+            Err(Failure::Temporary(_, asked)) => tokio::time::sleep(backoff.pause(tried, asked)).await,
         }
     }
 }
@@ -210,12 +211,12 @@ impl Drop for OpenAi {
 /// The limit of an error page in bytes.
 const PAGE: usize = 16 << 10;
 
-/// Why a try failed.
+/// The failure of one try.
 pub(super) enum Failure {
-    /// Another try may succeed; with the pause that the server asked for.
-    Passing(ChatError, Option<Duration>),
+    /// Another try may succeed; holds the pause that the server requested.
+    Temporary(ChatError, Option<Duration>),
     /// Another try would fail the same way.
-    Lasting(ChatError),
+    Permanent(ChatError),
 }
 
 /// A server and the client for it.
@@ -249,7 +250,7 @@ impl Line {
             match timeout(self.endpoint.patience, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reading.feed(&bytes).map_err(|odd| self.odd(odd))?,
                 Ok(Ok(None)) => break,
-                // Only the token count is lost.
+                // Only the token count is missing.
                 Ok(Err(_)) | Err(_) if reading.is_whole() => break,
                 Ok(Err(error)) => return Err(self.cut(&format!(" ({})", innermost(&error)))),
                 Err(_) => return Err(self.silent()),
@@ -263,7 +264,7 @@ impl Line {
         let message = format!(
             "{shown} sent nothing for {patience:?}; it may be loading the model or be overloaded: try again"
         );
-        Failure::Passing(ChatError::Unreachable(message), None)
+        Failure::Temporary(ChatError::Unreachable(message), None)
     }
 
     fn cut(&self, why: &str) -> Failure {
@@ -271,7 +272,7 @@ impl Line {
             "{} cut the connection in the middle of a reply{why}; see what the server says",
             self.shown
         );
-        Failure::Passing(ChatError::Unreachable(message), None)
+        Failure::Temporary(ChatError::Unreachable(message), None)
     }
 
     fn unreached(&self, error: &reqwest::Error) -> Failure {
@@ -282,7 +283,7 @@ impl Line {
         if has(error, |e| e.is::<rustls::Error>()) {
             let message =
                 format!("{shown} could not be reached safely ({why}); check the URL and the certificate");
-            return Failure::Lasting(ChatError::Unreachable(message));
+            return Failure::Permanent(ChatError::Unreachable(message));
         }
         let message = format!("{shown} could not be reached ({why}); start the server or set --llm URL");
         // A pause does not start a server, and a user who forgot to start it should not wait for this message.
@@ -290,7 +291,7 @@ impl Line {
             e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
         });
         let error = ChatError::Unreachable(message);
-        if closed { Failure::Lasting(error) } else { Failure::Passing(error, None) }
+        if closed { Failure::Permanent(error) } else { Failure::Temporary(error, None) }
     }
 
     async fn refused(&self, mut response: Response) -> Failure {
@@ -327,7 +328,7 @@ impl Line {
             300..=399 | 401..=404 | 429 | 500..=599 => ChatError::Barred(message),
             _ => ChatError::Refused(message),
         };
-        if net::passes(status) { Failure::Passing(error, pause) } else { Failure::Lasting(error) }
+        if net::is_temporary(status) { Failure::Temporary(error, pause) } else { Failure::Permanent(error) }
     }
 
     fn odd(&self, odd: Odd) -> Failure {
@@ -340,12 +341,12 @@ impl Line {
             Odd::Nonsense(what, excerpt) => {
                 let (shown, what, excerpt) = (&self.shown, self.tame(&what), self.tame(&excerpt));
                 let message = format!("{shown} sent {what}: `{excerpt}`; check the URL and the model");
-                Failure::Lasting(ChatError::Nonsense(message))
+                Failure::Permanent(ChatError::Nonsense(message))
             }
         }
     }
 
-    /// A server's words, short and safe to print: some servers repeat the key that they refuse.
+    /// A server's message, short and safe to print. Some servers repeat the key that they refuse, so it is removed.
     pub fn tame(&self, words: &str) -> String {
         let key = self.endpoint.key.as_deref().unwrap_or_default();
         let words = if key.is_empty() { words.to_owned() } else { words.replace(key, "(key)") };
@@ -365,16 +366,16 @@ fn has(error: &reqwest::Error, is: impl Fn(&(dyn Error + 'static)) -> bool) -> b
     chain(error).any(is)
 }
 
-/// The innermost cause: the outer errors only say that there is an inner one.
+/// The innermost cause. The outer errors only say that there is an inner one.
 fn innermost(error: &reqwest::Error) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// The model behind `gguf:FILE`, or behind the address of an OpenAI-compatible server and its name there; a server gets at most `at_once`
-/// requests at once.
+/// Opens the model in `gguf:FILE`, or the model named `model` on the OpenAI-compatible server at the address `llm`. A server gets at most
+/// `at_once` requests at the same time.
 ///
 /// # Errors
-/// The address is invalid, the file is no readable model or was given a name, or this build reads no GGUF.
+/// The address is invalid, the file is not a readable model or `model` is not empty, or this build cannot read GGUF files.
 pub fn named(llm: &str, model: &str, at_once: usize) -> Result<Arc<dyn Chat>, BadEndpoint> {
     match llm.trim().strip_prefix("gguf:") {
         Some(_) if !model.trim().is_empty() => Err(BadEndpoint(format!(

@@ -1,4 +1,4 @@
-//! Prompts from TOML files: what each job of the program asks a language model.
+//! Prompts from TOML files, one for each job that a language model does.
 //!
 //! ```toml
 //! for = "detect"            # the job
@@ -17,7 +17,7 @@
 //! no = ["no"]
 //! ```
 //!
-//! `{name}` is replaced, `{{name}}` stands for itself, and every other brace too. What is put in is not searched again.
+//! `{name}` is replaced, `{{name}}` becomes `{name}`, and every other brace stays. Inserted values are not searched for fields.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use super::chat::{Job, PromptId, Request};
 use crate::assets::PROMPTS;
 use crate::input::{self, BadLine, InputError};
 
-/// A file as it stands. Its hash is over these fields, so neither comments nor line endings count.
+/// The content of a file. Its hash covers these fields, so comments and line endings do not count.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -59,13 +59,13 @@ enum Piece {
 /// One prompt, ready to be filled in.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// What it is for.
+    /// Its job.
     pub job: Job,
     /// Its name, version and hash.
     pub id: PromptId,
     system: String,
     user: Vec<Piece>,
-    /// In the order of [`Job::outcomes`], in lower case.
+    /// The words of each outcome, in the order of [`Job::outcomes`] and in lower case.
     outcomes: Vec<Vec<String>>,
     temperature: f32,
     max_tokens: u32,
@@ -75,7 +75,7 @@ impl Prompt {
     /// Reads a prompt from the text of its file.
     ///
     /// # Errors
-    /// The text is no TOML, lacks something, or has something that no prompt has; with the line where it stands.
+    /// The text is not TOML, or an entry is missing, unknown or invalid; the error names the line.
     pub fn parse(file: &Path, text: &str) -> Result<Self, InputError> {
         let text = &text.replace("\r\n", "\n");
         let bad = |line: usize, expected: String| {
@@ -88,14 +88,14 @@ impl Prompt {
             bad(line, format!("a prompt ({})", error.message().trim()))
         })?;
         let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        Self::made(name, &read).map_err(|(key, expected)| {
+        Self::build(name, &read).map_err(|(key, expected)| {
             let line = text.lines().position(|line| line.trim_start().starts_with(key));
             bad(line.unwrap_or(0) + 1, expected)
         })
     }
 
-    /// A prompt, or the key that is wrong and what was expected of it.
-    fn made(name: String, read: &File) -> Result<Self, (&'static str, String)> {
+    /// Builds a prompt. The error is the invalid key and its expected value.
+    fn build(name: String, read: &File) -> Result<Self, (&'static str, String)> {
         let Some(job) = Job::ALL.into_iter().find(|job| job.name() == read.job) else {
             let all = Job::ALL.map(Job::name).join(", ");
             return Err(("for", format!("one of {all}")));
@@ -135,22 +135,20 @@ impl Prompt {
         })
     }
 
-    /// The request with these values put in; `sample` is the number of the reply, from 0.
+    /// The request with these values inserted; `sample` is the number of the reply, from 0.
     pub fn request(&self, values: &[(&str, &str)], sample: u32) -> Request {
         Request {
             made_from: self.id.clone(),
             system: self.system.clone(),
-            prompt: filled(&self.user, |name| {
-                values.iter().find(|(field, _)| *field == name).map(|(_, v)| *v)
-            }),
+            prompt: fill(&self.user, |name| values.iter().find(|(field, _)| *field == name).map(|(_, v)| *v)),
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             sample,
         }
     }
 
-    /// The outcome that a reply begins with, as its place in [`Job::outcomes`]. `None` for another beginning, for one of two
-    /// (`Yes/No`), and for another phrase (`No doubt`).
+    /// The outcome with which a reply begins, as an index into [`Job::outcomes`]. `None` if it begins otherwise, with two outcomes (`Yes/No`),
+    /// or with a phrase of another meaning (`No doubt`).
     pub fn outcome(&self, reply: &str) -> Option<usize> {
         let plain = reply.to_lowercase();
         let begins = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
@@ -158,18 +156,18 @@ impl Prompt {
         if let Some(after) = rest.strip_prefix("answer") {
             rest = &after[begins(after)..];
         }
-        let (outcome, word) = self.named(rest)?;
+        let (outcome, word) = self.first_outcome(rest)?;
         let after = &rest[word.len()..];
         let (between, next) = after.split_at(begins(after));
-        let other = self.named(next).is_some_and(|(other, _)| other != outcome);
+        let other = self.first_outcome(next).is_some_and(|(other, _)| other != outcome);
         let or = next.split(|c: char| !c.is_alphanumeric()).next() == Some("or");
         let both = or || other && !between.contains(['.', '\n']);
         let phrase = word == "no" && next.starts_with("doubt");
         (!both && !phrase).then_some(outcome)
     }
 
-    /// The outcome whose word a text begins with, whole, and the word; the longest counts.
-    fn named(&self, text: &str) -> Option<(usize, &str)> {
+    /// The outcome whose word is the first of a text, and that word. If several words fit, the longest counts.
+    fn first_outcome(&self, text: &str) -> Option<(usize, &str)> {
         let words =
             self.outcomes.iter().enumerate().flat_map(|(i, words)| words.iter().map(move |word| (i, word)));
         let whole = words.filter(|(_, word)| {
@@ -178,8 +176,8 @@ impl Prompt {
         whole.max_by_key(|(_, word)| word.len()).map(|(i, word)| (i, word.as_str()))
     }
 
-    /// What a reply without an outcome is: `neither yes nor no`.
-    pub fn unmet(&self) -> String {
+    /// Describes a reply without an outcome: `neither yes nor no`.
+    pub fn describe_other(&self) -> String {
         let words: Vec<&str> =
             self.outcomes.iter().filter_map(|words| words.first()).map(String::as_str).collect();
         match words.as_slice() {
@@ -193,7 +191,7 @@ fn has(pieces: &[Piece], field: &str) -> bool {
     pieces.iter().any(|piece| matches!(piece, Piece::Field(name) if name == field))
 }
 
-fn filled<'a>(pieces: &'a [Piece], value: impl Fn(&str) -> Option<&'a str>) -> String {
+fn fill<'a>(pieces: &'a [Piece], value: impl Fn(&str) -> Option<&'a str>) -> String {
     let texts = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text.as_str(),
         Piece::Field(name) => value(name).unwrap_or_default(),
@@ -203,7 +201,7 @@ fn filled<'a>(pieces: &'a [Piece], value: impl Fn(&str) -> Option<&'a str>) -> S
 
 /// Splits a template at its fields, which are among `allowed`.
 fn pieces(template: &str, allowed: &[&str]) -> Result<Vec<Piece>, String> {
-    /// The name in `{name}` at the start of a text, and what follows it.
+    /// The name in `{name}` at the start of a text, and the text after it.
     fn field(text: &str) -> Option<(&str, &str)> {
         let (name, rest) = text.strip_prefix('{')?.split_once('}')?;
         let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -251,7 +249,7 @@ fn examples(job: Job, read: &File) -> Result<String, (&'static str, String)> {
         {
             return Err(("[[examples]]", format!("an example with `{missing}`")));
         }
-        shown += &filled(&template, |name| example.get(name).map(String::as_str));
+        shown += &fill(&template, |name| example.get(name).map(String::as_str));
     }
     Ok(shown)
 }
@@ -279,7 +277,7 @@ fn outcomes(job: Job, read: &File) -> Result<Vec<Vec<String>>, (&'static str, St
     if all.len() < count || words.iter().any(Vec::is_empty) || !all.into_iter().all(begins) {
         return Err((
             "[outcomes]",
-            "a list of words for each outcome, every word once and beginning with a letter".into(),
+            "a list of words for each outcome, each word only once and beginning with a letter".into(),
         ));
     }
     Ok(words)
@@ -298,10 +296,10 @@ impl Prompts {
         Self::with(&[])
     }
 
-    /// The built-in prompts with others in their place: files, or names of built-in ones. The last for a job counts.
+    /// The built-in prompts, some replaced by others: files, or names of built-in ones. The last for a job counts.
     ///
     /// # Errors
-    /// There is no such file, or it holds no prompt.
+    /// There is no such file, or it does not contain a prompt.
     pub fn with(named: &[PathBuf]) -> Result<Self, InputError> {
         let builtin = |name: &str| PROMPTS.iter().find(|(own, _)| *own == name);
         let parse = |(name, text): &(&str, &str)| {
@@ -360,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_takes_in_all_that_is_sent_or_read_and_neither_comments_nor_line_endings() {
+    fn the_hash_covers_everything_that_is_sent_or_read_but_not_comments_or_line_endings() {
         let hash = |text: &str| parsed(text).unwrap().id.hash;
         assert_eq!(hash(PLAIN).len(), 32);
         for same in [
@@ -397,7 +395,7 @@ mod tests {
                 "expected no {topic}; it may hold {passage}, {statement}, {examples}",
             ),
             ("no = [\"no\"]\n", "", "mine.toml:7: expected the outcomes yes, no"),
-            ("[\"no\"]", "[\"Yes\"]", "every word once"),
+            ("[\"no\"]", "[\"Yes\"]", "each word only once"),
             ("[\"no\"]", "[]", "a list of words for each outcome"),
             ("[outcomes]", "[[examples]]\nreply = \"x\"\n[outcomes]", "expected a text that holds {reply}"),
         ] {
@@ -413,7 +411,7 @@ mod tests {
     fn the_first_words_are_the_outcome_and_a_reply_of_several_has_none() {
         let prompts = Prompts::builtin().unwrap();
         let (yes_no, sides) = (prompts.get(Job::Detect), prompts.get(Job::ReadSides));
-        assert_eq!(yes_no.unmet(), "neither yes nor no");
+        assert_eq!(yes_no.describe_other(), "neither yes nor no");
         for (reply, outcome) in
             [("A", Some(0)), ("b.", Some(1)), ("A or B", None), ("Balanced", Some(2)), ("Any", None)]
         {

@@ -1,7 +1,7 @@
-//! Recorded replies: one JSON object a line, found by the request and the number of the sample.
+//! Recorded replies: one JSON object per line, found by the request and the number of the sample.
 //!
-//! A request is its prompt's hash, its text and how it is sampled. If the user names a model, only its replies count; the server is
-//! written for the record and never compared.
+//! A request is identified by its prompt's hash, its text and its sampling parameters. If the user names a model, only its replies count. The
+//! server is recorded for information and never compared.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -20,9 +20,9 @@ const EXPECTED: &str = "a recorded reply: an object with key, sample, model, pro
 struct Line {
     key: String,
     sample: u32,
-    /// The model as it was named.
+    /// The model as the user named it.
     model: String,
-    /// The name that the server gave it, if that is another one.
+    /// The server's name for the model, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ struct Line {
     reply: String,
 }
 
-/// A line from before prompts had hashes.
+/// A line of the version before prompts had hashes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
@@ -54,9 +54,9 @@ struct Prompt {
 
 /// The key of a recorded reply, besides its sample number.
 ///
-/// The first 32 hexadecimal digits of the blake3 hash of: the words `llm request 2` and a line feed; the length of
-/// the prompt's hash in bytes as 64 bits, and the hash; the same of the system text and of the user text; the 32 bits of the
-/// temperature; the token limit as 32 bits. All numbers are little-endian.
+/// The first 32 hexadecimal digits of the BLAKE3 hash of: the words `llm request 2` and a line feed; the length of the prompt's hash in
+/// bytes as 64 bits, and the hash; the same for the system text and for the user text; the temperature as 32 bits; the token limit as 32
+/// bits. All numbers are little-endian.
 pub(super) fn key(request: &Request) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"llm request 2\n");
@@ -73,23 +73,23 @@ pub(super) fn key(request: &Request) -> String {
 /// Why a reply cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The request's temperature is infinite or no number.
-    #[error("the temperature is no number")]
+    /// The request's temperature is NaN or infinite.
+    #[error("the temperature is not a finite number")]
     Temperature,
     /// The reply cannot be written as JSON.
     #[error("the reply cannot be written as JSON ({0})")]
     Json(#[from] serde_json::Error),
 }
 
-/// The line a reply is recorded as, without the line feed, for the model of the reply.
+/// The recorded line of a reply, without the line feed, for the model of the reply.
 ///
 /// # Errors
-/// The temperature is no number.
+/// The temperature is not a finite number.
 pub fn line(request: &Request, reply: &Reply) -> Result<String, RecordError> {
     line_of(request, &reply.model, None, reply)
 }
 
-/// The same for a model as the user named it, on a server.
+/// Like [`line`], for a model under the name that the user gave, on a server.
 pub(super) fn line_of(
     request: &Request,
     model: &str,
@@ -118,7 +118,7 @@ pub(super) fn line_of(
     Ok(serde_json::to_string(&line)?)
 }
 
-/// A line, or what was expected and what was found.
+/// Reads a line. The error is what was expected and what was found.
 fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
     let found = || String::from_utf8_lossy(bytes).into_owned();
     let text = std::str::from_utf8(bytes).map_err(|_| ("UTF-8 text".to_owned(), found()))?;
@@ -133,21 +133,21 @@ fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
         max_tokens: *max_tokens,
         sample: line.sample,
     };
-    let right = key(&request);
-    if line.key == right {
+    let expected = key(&request);
+    if line.key == expected {
         Ok(line)
     } else {
-        Err((format!("the key {right}, which its request has"), line.key))
+        Err((format!("the key {expected}, which its request has"), line.key))
     }
 }
 
-/// What stands for the models' names where there are several.
+/// Shown instead of the models' names if there are several models.
 const SEVERAL: &str = "several models";
 
-/// Recorded replies. On its own it answers nothing else.
+/// Recorded replies. It answers only recorded requests.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    /// Of each request, at most one reply a model; the last counts where no model is named.
+    /// For each request, at most one reply per model; the last counts if no model is named.
     replies: HashMap<(String, u32), Vec<Held>>,
     model: String,
 }
@@ -172,7 +172,7 @@ impl Recorded {
     /// If a request to a model was recorded twice with the same sample number, the last reply counts.
     ///
     /// # Errors
-    /// A line is no recorded reply, or its key is not that of its request.
+    /// A line is not a recorded reply, or its key is not that of its request.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
         Self::parse_file(Path::new(name), bytes, false)
     }
@@ -180,7 +180,7 @@ impl Recorded {
     /// Reads a file of recorded replies.
     ///
     /// # Errors
-    /// The file cannot be read, a line is no recorded reply, or its key is not that of its request.
+    /// The file cannot be read, a line is not a recorded reply, or its key is not that of its request.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let mut bytes = Vec::new();
         let read = input::open_whole(path)?.read_to_end(&mut bytes);
@@ -188,7 +188,7 @@ impl Recorded {
         Self::parse_file(path, &bytes, false)
     }
 
-    /// `former`: lines from before prompts had hashes are skipped.
+    /// Reads the lines of a file. If `former`, lines of the version before prompts had hashes are skipped.
     pub(super) fn parse_file(file: &Path, bytes: &[u8], former: bool) -> Result<Self, InputError> {
         let (mut recorded, mut bad) = (Recorded::default(), Vec::new());
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
@@ -209,7 +209,7 @@ impl Recorded {
         if bad.is_empty() { Ok(recorded) } else { Err(InputError::BadLines(bad)) }
     }
 
-    /// These replies and others; where both have one, the other's counts.
+    /// Adds other replies. If both have a reply to a request, the other one counts.
     #[must_use]
     pub fn with(mut self, others: Recorded) -> Self {
         for ((key, sample), all) in others.replies {
@@ -218,7 +218,7 @@ impl Recorded {
         self
     }
 
-    /// Those of one model alone, by the name it was asked under or the server's own for it.
+    /// Keeps only the replies of one model, by the name that the user gave or by the server's name for it.
     #[must_use]
     pub fn of_model(mut self, model: &str) -> Self {
         let own = |held: &Held| held.model == model || held.answered_by.as_deref() == Some(model);
@@ -226,12 +226,12 @@ impl Recorded {
         self
     }
 
-    /// How many replies there are.
+    /// The number of replies.
     pub fn len(&self) -> usize {
         self.replies.values().map(Vec::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no replies.
     pub fn is_empty(&self) -> bool {
         self.replies.is_empty()
     }

@@ -29,11 +29,11 @@ struct Lost {
 }
 
 impl Recording {
-    /// Answers from `recorded` and the file `journal`, which need not exist yet; other requests go to `inner`, and its replies are
-    /// appended to `journal`. Where both have a reply, the journal's counts. With `inner`, only replies of its model count.
+    /// Answers from `recorded` and the file `journal`, which need not exist yet. Other requests go to `inner`, and its replies are appended
+    /// to `journal`. If both have a reply, the journal's counts. With `inner`, only replies of its model count.
     ///
     /// # Errors
-    /// The journal exists but cannot be read, or holds bad lines. A last line that a killed process left unfinished is skipped.
+    /// The journal exists but cannot be read, or has invalid lines. A last line that a killed process left unfinished is skipped.
     pub fn open(
         recorded: Recorded,
         inner: Option<Arc<dyn Chat>>,
@@ -51,7 +51,7 @@ impl Recording {
         Ok(Recording { recorded, inner, model, journal, usable: Box::new(|_| true), lost: Mutex::default() })
     }
 
-    /// Does not save useless replies. Those saved earlier are requested again if there is a model.
+    /// Saves only usable replies. Useless replies that were saved earlier are requested again if there is a model.
     #[must_use]
     pub fn keeping(mut self, usable: impl Fn(&Reply) -> bool + Send + Sync + 'static) -> Self {
         if self.inner.is_some() {
@@ -61,17 +61,17 @@ impl Recording {
         self
     }
 
-    /// How many replies there are.
+    /// The number of replies.
     pub fn len(&self) -> usize {
         self.recorded.read().len()
     }
 
-    /// Whether there is no reply.
+    /// Whether there are no replies.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many replies were not saved for a later run, and why.
+    /// A message about replies that were not saved for a later run; `None` if all were saved.
     pub fn unsaved(&self) -> Option<String> {
         let lost = self.lost.lock();
         let replies = if lost.count == 1 { "reply was" } else { "replies were" };
@@ -99,7 +99,7 @@ impl Chat for Recording {
         }
         let inner = self.inner.as_ref().ok_or(ChatError::NotRecorded)?;
         let reply = inner.reply(request, stop)?;
-        // Held during the write: one append at a time, and two threads with one request agree on one reply.
+        // Held during the write, so that there is one append at a time, and two threads with the same request get the same reply.
         let mut lost = self.lost.lock();
         if let Some(earlier) = self.find(request) {
             return Ok(earlier);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_once_is_not_asked_again_even_after_a_restart() {
+    fn a_recorded_request_is_not_sent_again_even_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new").join("journal.jsonl");
         let first = open(&path, true);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_use_is_not_asked_twice_in_a_run_and_asked_again_in_the_next() {
+    fn a_useless_reply_is_requested_once_per_run() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
         let open = |asking| open(&path, asking).keeping(|reply| reply.text != "reply 0");
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!([0, 0].map(|sample| text(&first, "a", sample).unwrap()), ["reply 0", "reply 0"]);
         assert_eq!(text(&first, "b", 0).unwrap(), "reply 1");
         assert_eq!((open(true).len(), text(&open(false), "a", 0)), (1, Err(ChatError::NotRecorded)));
-        // A useless reply that was saved earlier is requested again, and returned where there is no model.
+        // A useless reply that was saved earlier is requested again, and returned if there is no model.
         text(&super::tests::open(&path, true), "a", 0).unwrap();
         assert_eq!((open(true).len(), open(false).len()), (1, 2));
     }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_journal_is_neither_read_nor_cut() {
+    fn a_file_that_is_not_a_journal_is_neither_read_nor_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         let chat = open(&path, true);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_cannot_be_kept_is_given_all_the_same() {
+    fn a_reply_that_cannot_be_saved_is_returned() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
         let chat = open(&path, true);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_counts_over_what_was_carried() {
+    fn the_journals_reply_counts_if_both_have_one() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (folder.path().join("old"), folder.path().join("new"));
         text(&open(&old, true), "a", 0).unwrap();

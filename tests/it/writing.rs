@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use parallax::engine::{LaneError, LaneQuery, Lists, Opening, Ranking, Recipe, Setup, rank};
-use parallax::expand::{Form, Source};
+use parallax::expand::{AddedFrom, Form};
 use parallax::question::Question;
 use parallax::work::Stop;
 
@@ -77,8 +77,7 @@ fn every_expansion_works_over_a_server_that_streams_and_is_recorded_for_the_next
     let list = ranked(&again, "bm25+csqe", &Stop::never()).unwrap();
     let expansion = list.trace.expansion().unwrap();
     assert_eq!(expansion.form, Form::CsqeByModel);
-    let recorded =
-        |source: &Source| matches!(source, Source::Model { recorded: true, model, .. } if model == "bear-7b");
+    let recorded = |source: &AddedFrom| matches!(source, AddedFrom::Model { recorded: true, model, .. } if model == "bear-7b");
     assert!(expansion.added.iter().all(|added| recorded(&added.source)), "{:?}", expansion.added);
     let missing: Vec<&str> = expansion
         .added
@@ -148,6 +147,32 @@ fn a_turn_that_has_passed_leaves_a_silent_server_and_keeps_what_was_written() {
     assert!(stopped.is_err_and(|error| error.is_stop()));
     let kept = std::fs::read_to_string(folder.path().join("replies.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 1, "{kept}");
+}
+
+#[cfg(feature = "local-llm")]
+#[test]
+fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let expansion = |llm: Option<(String, String)>| {
+        let opening = Opening { data_dir: folder.path().into(), llm, ..Opening::default() };
+        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
+        let statement = "Every bear should have a pension.".to_owned();
+        let question =
+            Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
+        let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
+        let list = rank(&setup, &recipe, LaneQuery::plainly(&question), &mut lists, &Stop::never()).unwrap();
+        list.trace.expansion().unwrap().clone()
+    };
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/llm/qwen3.gguf");
+    let written = expansion(Some((format!("gguf:{}", file.display()), String::new())));
+    let again = expansion(None);
+    assert_eq!(written.form, Form::KeqeByModel, "{:?}", written.notes);
+    assert!(written.tokens.is_some_and(|tokens| tokens.prompt > 5 * 100 && tokens.reply > 5));
+    for (expansion, old) in [(&written, false), (&again, true)] {
+        assert!(expansion.added.iter().all(|added| matches!(&added.source,
+            AddedFrom::Model { model, recorded, .. } if model.starts_with("qwen3.gguf ") && *recorded == old)));
+    }
+    assert!(again.added.iter().map(|added| &added.text).eq(written.added.iter().map(|added| &added.text)));
 }
 
 #[test]

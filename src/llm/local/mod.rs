@@ -1,4 +1,4 @@
-//! A model from a GGUF file, run here by candle on a thread of its own.
+//! A model from a GGUF file, run by candle on its own thread.
 //!
 //! [`Local::open`] reads the header, so that a wrong file is reported at once; the weights are read at the first request.
 //!

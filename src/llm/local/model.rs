@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::gguf::Gguf;
 use super::network::{Network, Shape};
-use super::prompt::{Template, Vocabulary};
+use super::prompt::{PromptError, Template, Vocabulary};
 use crate::input::InputError;
 use crate::llm::chat::{Chat, ChatError, Reply, Request, Tokens};
 use crate::llm::recorded::key;
@@ -16,7 +16,7 @@ use crate::work::{Stop, Stopped};
 /// How often a waiting caller checks its stop.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// How many tokens of a prompt are read between two checks of the stop.
+/// The number of prompt tokens read between two checks of the stop.
 pub(super) const AT_ONCE: usize = 64;
 
 /// A model in a GGUF file.
@@ -37,17 +37,18 @@ impl Local {
     /// Opens a file. Its weights are read at the first request.
     ///
     /// # Errors
-    /// The file is no GGUF or cut short, its network is not supported, or it lacks a tokenizer.
+    /// The file is not a GGUF file or is cut short, its network is not supported, or it lacks a tokenizer.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let file = Gguf::open(path)?;
         let shape = Shape::read(&file)?;
         let vocabulary = Vocabulary::read(&file)?;
-        let template = Template::new(file.text("tokenizer.chat_template")).map_err(|why| file.wrong(why))?;
+        let template = Template::new(file.text("tokenizer.chat_template"))
+            .map_err(|error| file.wrong(error.to_string()))?;
         let (name, window) = (name(&file), shape.window);
         let model = Model { name: name.clone(), file, shape, vocabulary, template, network: None };
         let (jobs, queue) = channel();
-        let begun = thread::Builder::new().name("llm".into()).spawn(move || model.serve(&queue));
-        begun.map_err(|error| InputError::unreadable(path, &error))?;
+        let started = thread::Builder::new().name("llm".into()).spawn(move || model.serve(&queue));
+        started.map_err(|error| InputError::unreadable(path, &error))?;
         Ok(Local { name, window, jobs })
     }
 }
@@ -67,11 +68,14 @@ impl Chat for Local {
         }
         if !request.temperature.is_finite() {
             return Err(ChatError::Refused(
-                "the request cannot be answered (its temperature is no number)".into(),
+                "the request cannot be answered (its temperature is not a finite number)".into(),
             ));
         }
         let ended = || {
-            ChatError::Unreachable(format!("{}: the thread of the model has ended; start anew", self.name))
+            ChatError::Unreachable(format!(
+                "{}: the thread of the model has ended; start the program again",
+                self.name
+            ))
         };
         let (sender, receiver) = sync_channel(1);
         let job = Job { request: request.clone(), stop: stop.clone(), sender };
@@ -91,12 +95,12 @@ impl Chat for Local {
 /// The file's name, and a hash that distinguishes it and its tokenizer from others of that name.
 fn name(file: &Gguf) -> String {
     let mut hasher = blake3::Hasher::new();
-    file.sample(&mut hasher);
-    if let Ok(tokenizer) = std::fs::read(super::prompt::beside(file.path())) {
+    file.hash_sample(&mut hasher);
+    if let Ok(tokenizer) = std::fs::read(super::prompt::tokenizer_path(file.path())) {
         hasher.update(&tokenizer);
     }
-    let named = file.path().file_name().unwrap_or_default().to_string_lossy();
-    format!("{named} {}", &hasher.finalize().to_hex()[..12])
+    let file_name = file.path().file_name().unwrap_or_default().to_string_lossy();
+    format!("{file_name} {}", &hasher.finalize().to_hex()[..12])
 }
 
 /// The state of the thread.
@@ -123,8 +127,9 @@ impl Model {
     fn reply(&mut self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
         let Model { name, file, shape, vocabulary, template, network } = self;
         let nonsense = |why: String| ChatError::Nonsense(format!("{name}: {why}"));
-        let prompt = template.prompt(&vocabulary.harmless(request), &vocabulary.marks).map_err(&nonsense)?;
-        let prompt_tokens = vocabulary.tokens(&prompt).map_err(&nonsense)?;
+        let failed = |error: PromptError| nonsense(error.to_string());
+        let prompt = template.prompt(&vocabulary.escape(request), &vocabulary.marks).map_err(failed)?;
+        let prompt_tokens = vocabulary.tokens(&prompt).map_err(failed)?;
         if prompt_tokens.is_empty() || prompt_tokens.len() >= shape.window {
             return Err(ChatError::Refused(format!(
                 "{name}: the prompt has {} tokens, and the model takes {} with its reply; ask for less, or take another model",
@@ -152,7 +157,7 @@ impl Model {
             }
             let next = draw.next(&logits);
             let next =
-                next.ok_or_else(|| nonsense("it computes no numbers; fetch the model again".into()))?;
+                next.ok_or_else(|| nonsense("its output is NaN or infinite; fetch the model again".into()))?;
             ended = vocabulary.is_end(next);
             if ended {
                 break;
@@ -160,8 +165,8 @@ impl Model {
             written.push(next);
             unread = vec![next];
         }
-        let text = vocabulary.text(&written).map_err(&nonsense)?;
-        // A character of several bytes may be cut.
+        let text = vocabulary.text(&written).map_err(failed)?;
+        // A character of several bytes may be cut at the token limit.
         let text = if ended { text.as_str() } else { text.trim_end_matches('\u{fffd}') };
         if text.trim().is_empty() {
             return Err(nonsense("an empty reply".into()));
@@ -178,7 +183,7 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Seeded by the whole request and the sample number.
+    /// A generator seeded by the whole request and the sample number.
     pub fn new(request: &Request) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(key(request).as_bytes()).update(&request.sample.to_le_bytes());
@@ -222,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn without_temperature_the_first_of_the_likeliest_is_taken() {
+    fn at_temperature_zero_the_first_of_the_likeliest_tokens_is_taken() {
         assert_eq!(draw(0.0, 0).next(&[0.0, 2.0, -1.0, 2.0]), Some(1));
     }
 
     #[test]
-    fn tokens_are_drawn_as_often_as_they_are_likely_and_the_same_ones_again() {
+    fn tokens_are_drawn_by_their_probability_and_reproducibly() {
         let logits = [0.0, f32::ln(3.0), f32::NEG_INFINITY];
         let drawn = |sample| {
             let mut draw = draw(1.0, sample);
@@ -240,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_gives_no_token() {
+    fn logits_that_are_nan_or_infinite_give_no_token() {
         assert_eq!(draw(0.0, 0).next(&[0.0, f32::NAN]), None);
         assert_eq!(draw(1.0, 0).next(&[f32::NEG_INFINITY]), None);
         assert_eq!(draw(0.0, 0).next(&[]), None);

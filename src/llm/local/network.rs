@@ -25,17 +25,18 @@ pub(super) struct Shape {
     pub groups: usize,
     pub head: usize,
     pub vocabulary: usize,
-    /// How many tokens prompt and reply may have together.
+    /// The maximum number of tokens in prompt and reply together.
     pub window: usize,
     pub eps: f32,
-    /// Rotary pairs are neighbours, not one number of each half.
+    /// Whether rotary pairs are neighbours; otherwise each pair has one number from each half.
     pub neighbours: bool,
     base: f64,
-    slower: f64,
+    /// Divides the rotary frequencies; 1 if the window is not extended.
+    scaling: f64,
 }
 
 impl Shape {
-    /// Reads it.
+    /// Reads the dimensions from the header.
     pub fn read(file: &Gguf) -> Result<Self, InputError> {
         let kind = file.text("general.architecture").unwrap_or_default();
         let neighbours = match kind {
@@ -54,7 +55,7 @@ impl Shape {
             Some(number) if (1..=LARGEST).contains(&number) => Ok(Some(number as usize)),
             Some(number) => Err(file.wrong(format!("`{kind}.{name}` is {number}; fetch the model again"))),
             None if file.wholes(&named(name)).is_some() => Err(file.wrong(format!(
-                "`{kind}.{name}` is an array, one number a block; such a model cannot be read"
+                "`{kind}.{name}` is an array, one number per block; such a model cannot be read"
             ))),
             None => Ok(None),
         };
@@ -83,10 +84,10 @@ impl Shape {
             eps: file.real(&named("attention.layer_norm_rms_epsilon")).unwrap_or(1e-5) as f32,
             neighbours,
             base: file.real(&named("rope.freq_base")).unwrap_or(10_000.0),
-            slower: file.real(&named("rope.scaling.factor")).unwrap_or(1.0),
+            scaling: file.real(&named("rope.scaling.factor")).unwrap_or(1.0),
         };
         let no = |why: &str| Err(file.wrong(format!("{why}; such a model cannot be read")));
-        let scaling = file.text(&named("rope.scaling.type")).unwrap_or(if shape.slower == 1.0 {
+        let scaling = file.text(&named("rope.scaling.type")).unwrap_or(if shape.scaling == 1.0 {
             "none"
         } else {
             "linear"
@@ -95,7 +96,7 @@ impl Shape {
             return no("it is a mixture of experts");
         }
         if !heads.is_multiple_of(groups) || head == 0 || head % 2 == 1 {
-            return no("its heads cannot be shared out evenly");
+            return no("its heads cannot be divided evenly among those of keys and values");
         }
         if optional("attention.value_length")?.is_some_and(|length| length != head)
             || optional("rope.dimension_count")?.is_some_and(|length| length != head)
@@ -103,22 +104,22 @@ impl Shape {
             return no("its heads have parts of different lengths");
         }
         match scaling {
-            "none" => Ok(Shape { slower: 1.0, ..shape }),
-            "linear" if shape.slower >= 1.0 => Ok(shape),
-            other => no(&format!("its window is stretched in the way {}", excerpt(other))),
+            "none" => Ok(Shape { scaling: 1.0, ..shape }),
+            "linear" if shape.scaling >= 1.0 => Ok(shape),
+            other => no(&format!("its window is extended by the method {}", excerpt(other))),
         }
     }
 
     /// The rotary frequency of each pair of a head.
-    pub fn turns(&self) -> Vec<f32> {
+    pub fn frequencies(&self) -> Vec<f32> {
         (0..self.head)
             .step_by(2)
-            .map(|at| (self.base.powf(-(at as f64 / self.head as f64)) / self.slower) as f32)
+            .map(|at| (self.base.powf(-(at as f64 / self.head as f64)) / self.scaling) as f32)
             .collect()
     }
 }
 
-/// By how many tokens the cache grows.
+/// The number of tokens by which the cache grows.
 const GROWTH: usize = 256;
 
 /// A network with its weights.
@@ -129,18 +130,18 @@ pub(super) struct Network {
     norm: Tensor,
     head: QMatMul,
     /// The rotary frequency of each pair.
-    turns: Vec<f32>,
+    frequencies: Vec<f32>,
 }
 
 struct Block {
-    before: Tensor,
+    attention_norm: Tensor,
     queries: Linear,
     keys: Linear,
     values: Linear,
-    /// Of queries and keys.
+    /// The norms of queries and of keys, in some models.
     norms: Option<(Tensor, Tensor)>,
     out: Linear,
-    between: Tensor,
+    feed_forward_norm: Tensor,
     gate: Linear,
     up: Linear,
     down: Linear,
@@ -167,7 +168,7 @@ pub(super) struct Memory {
 impl Network {
     /// Reads the weights.
     pub fn load(file: &Gguf, shape: Shape) -> Result<Self, InputError> {
-        // candle splits large products over threads, which changes the order of sums.
+        // candle splits large products over threads, which changes the order in which numbers are added.
         gemm::set_threading_threshold(usize::MAX);
         let wrong = |error: candle_core::Error| file.wrong(error.to_string());
         let vector =
@@ -184,43 +185,43 @@ impl Network {
         for at in 0..shape.blocks {
             let name = |part: &str| format!("blk.{at}.{part}");
             let norm = |part: &str, length| vector(&name(&format!("{part}.weight")), length);
-            let normed = file.has(&name("attn_q_norm.weight"));
+            let has_norms = file.has(&name("attn_q_norm.weight"));
             blocks.push(Block {
-                before: norm("attn_norm", width)?,
+                attention_norm: norm("attn_norm", width)?,
                 queries: linear(name("attn_q"), queries, width)?,
                 keys: linear(name("attn_k"), keys, width)?,
                 values: linear(name("attn_v"), keys, width)?,
-                norms: if normed {
+                norms: if has_norms {
                     Some((norm("attn_q_norm", head)?, norm("attn_k_norm", head)?))
                 } else {
                     None
                 },
                 out: linear(name("attn_output"), width, queries)?,
-                between: norm("ffn_norm", width)?,
+                feed_forward_norm: norm("ffn_norm", width)?,
                 gate: linear(name("ffn_gate"), inner, width)?,
                 up: linear(name("ffn_up"), inner, width)?,
                 down: linear(name("ffn_down"), width, inner)?,
             });
         }
         let embedding = Arc::new(file.tensor("token_embd.weight", &[shape.vocabulary, width])?);
-        let head_of_its_own = file.has("output.weight");
-        let out = if head_of_its_own {
+        let has_own_head = file.has("output.weight");
+        let out = if has_own_head {
             Arc::new(file.tensor("output.weight", &[shape.vocabulary, width])?)
         } else {
             Arc::clone(&embedding)
         };
-        let mut turns = shape.turns();
+        let mut frequencies = shape.frequencies();
         // Llama 3.1 and later scale the low frequencies.
         if file.has("rope_freqs.weight") {
-            let factors = vector("rope_freqs.weight", turns.len())?.to_vec1::<f32>().map_err(wrong)?;
-            turns.iter_mut().zip(factors).for_each(|(turn, factor)| *turn /= factor);
+            let factors = vector("rope_freqs.weight", frequencies.len())?.to_vec1::<f32>().map_err(wrong)?;
+            frequencies.iter_mut().zip(factors).for_each(|(frequency, factor)| *frequency /= factor);
         }
         Ok(Network {
             norm: vector("output_norm.weight", width)?,
             head: QMatMul::from_arc(out).map_err(wrong)?,
             embedding,
             blocks,
-            turns,
+            frequencies,
             shape,
         })
     }
@@ -234,25 +235,25 @@ impl Network {
     pub fn read(&self, ids: &[u32], memory: &mut Memory) -> candle_core::Result<Vec<f32>> {
         let eps = self.shape.eps;
         let (cos, sin) = self.angles(memory.read, ids.len())?;
-        let hidden = hidden(memory.read, ids.len())?;
+        let mask = causal_mask(memory.read, ids.len())?;
         let mut x = self.embedding.embedding(&Tensor::new(ids, &Device::Cpu)?)?;
         for (block, cache) in self.blocks.iter().zip(&mut memory.blocks) {
-            let h = rms_norm(&x, &block.before, eps)?;
-            let q = self.turned(
+            let h = rms_norm(&x, &block.attention_norm, eps)?;
+            let q = self.rotate(
                 &block.queries.forward(&h)?,
                 block.norms.as_ref().map(|norms| &norms.0),
                 &cos,
                 &sin,
             )?;
-            let k = self.turned(
+            let k = self.rotate(
                 &block.keys.forward(&h)?,
                 block.norms.as_ref().map(|norms| &norms.1),
                 &cos,
                 &sin,
             )?;
             let (k, v) = cache.append(&k, &self.by_head(&block.values.forward(&h)?)?)?;
-            x = (x + block.out.forward(&self.attended(&q, &k, &v, hidden.as_ref())?)?)?;
-            let h = rms_norm(&x, &block.between, eps)?;
+            x = (x + block.out.forward(&self.attend(&q, &k, &v, mask.as_ref())?)?)?;
+            let h = rms_norm(&x, &block.feed_forward_norm, eps)?;
             let h = (silu(&block.gate.forward(&h)?)? * block.up.forward(&h)?)?;
             x = (x + block.down.forward(&h)?)?;
         }
@@ -261,13 +262,13 @@ impl Network {
         self.head.forward(&last)?.squeeze(0)?.to_vec1()
     }
 
-    /// (tokens, heads × head) to (1, heads, tokens, head).
+    /// Maps (tokens, heads × head) to (1, heads, tokens, head).
     fn by_head(&self, x: &Tensor) -> candle_core::Result<Tensor> {
         let tokens = x.dim(0)?;
         x.reshape((1, tokens, (), self.shape.head))?.transpose(1, 2)?.contiguous()
     }
 
-    fn turned(
+    fn rotate(
         &self,
         x: &Tensor,
         norm: Option<&Tensor>,
@@ -281,21 +282,21 @@ impl Network {
         if self.shape.neighbours { rope_i(&x, cos, sin) } else { rope(&x, cos, sin) }
     }
 
-    /// Several query heads share one head of keys and values; they become rows of it, so nothing is copied.
-    fn attended(
+    /// Several query heads share one head of keys and values. Their queries become more rows of that head, so nothing is copied.
+    fn attend(
         &self,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
-        hidden: Option<&Tensor>,
+        mask: Option<&Tensor>,
     ) -> candle_core::Result<Tensor> {
         let Shape { heads, groups, head, .. } = self.shape;
         let (tokens, all) = (q.dim(2)?, k.dim(2)?);
         let q = q.reshape((groups, heads / groups * tokens, head))?;
         let scores = (q.matmul(&k.squeeze(0)?.t()?)? / (head as f64).sqrt())?;
         let mut scores = scores.reshape((heads, tokens, all))?;
-        if let Some(hidden) = hidden {
-            scores = scores.broadcast_add(hidden)?;
+        if let Some(mask) = mask {
+            scores = scores.broadcast_add(mask)?;
         }
         let shares = softmax_last_dim(&scores)?.reshape((groups, heads / groups * tokens, all))?;
         let read = shares.matmul(&v.squeeze(0)?)?.reshape((heads, tokens, head))?;
@@ -303,21 +304,21 @@ impl Network {
     }
 
     fn angles(&self, from: usize, tokens: usize) -> candle_core::Result<(Tensor, Tensor)> {
-        let places: Vec<f32> = (from..from + tokens).map(|place| place as f32).collect();
-        let places = Tensor::from_vec(places, (tokens, 1), &Device::Cpu)?;
-        let angles = places.broadcast_mul(&Tensor::new(self.turns.as_slice(), &Device::Cpu)?)?;
+        let positions: Vec<f32> = (from..from + tokens).map(|position| position as f32).collect();
+        let positions = Tensor::from_vec(positions, (tokens, 1), &Device::Cpu)?;
+        let angles = positions.broadcast_mul(&Tensor::new(self.frequencies.as_slice(), &Device::Cpu)?)?;
         Ok((angles.cos()?, angles.sin()?))
     }
 }
 
 /// The causal mask; a single token needs none.
-fn hidden(read: usize, tokens: usize) -> candle_core::Result<Option<Tensor>> {
+fn causal_mask(read: usize, tokens: usize) -> candle_core::Result<Option<Tensor>> {
     if tokens == 1 {
         return Ok(None);
     }
     let all = read + tokens;
-    let hidden = (0..tokens).flat_map(|row| {
+    let mask = (0..tokens).flat_map(|row| {
         (0..all).map(move |column| if column > read + row { f32::NEG_INFINITY } else { 0.0 })
     });
-    Tensor::from_iter(hidden, &Device::Cpu)?.reshape((tokens, all)).map(Some)
+    Tensor::from_iter(mask, &Device::Cpu)?.reshape((tokens, all)).map(Some)
 }

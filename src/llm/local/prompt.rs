@@ -1,4 +1,4 @@
-//! From a request to the tokens that a model reads, and back to text.
+//! Turns a request into the tokens that a model reads, and tokens into text.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,24 @@ use crate::input::{InputError, excerpt};
 use crate::llm::chat::Request;
 use crate::work::catch_panic;
 
-/// The limit of template steps: a thousand times what any real one takes.
+/// Why a request was not turned into tokens, or tokens not into text.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PromptError {
+    /// The file's chat template cannot be compiled.
+    #[error("its chat template cannot be read ({0}); take another file of this model")]
+    Template(Error),
+    /// The chat template returned an error for this prompt.
+    #[error("its chat template refuses the prompt ({0}); take another file of this model")]
+    Refused(Error),
+    /// The tokenizer cannot encode the prompt.
+    #[error("its tokenizer cannot encode the prompt ({0})")]
+    Encode(tokenizers::Error),
+    /// The tokenizer cannot decode the reply.
+    #[error("its tokenizer cannot decode the reply ({0})")]
+    Decode(tokenizers::Error),
+}
+
+/// The limit of template steps: a thousand times as many as any real template takes.
 const STEPS: u64 = 10_000_000;
 
 /// The chat template: how a conversation becomes text.
@@ -21,30 +38,27 @@ pub(super) struct Template(Option<Environment<'static>>);
 
 impl Template {
     /// Compiles a template, if there is one.
-    pub fn new(source: Option<&str>) -> Result<Self, String> {
+    pub fn new(source: Option<&str>) -> Result<Self, PromptError> {
         let Some(source) = source else { return Ok(Template(None)) };
-        let wrong = |error: Error| {
-            format!("its chat template cannot be read ({error}); take another file of this model")
-        };
         let mut jinja = Environment::new();
-        // As Python's transformers, for which these templates are written.
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(wrong)?;
-        jinja.set_syntax(syntax);
+        // The settings of Python's transformers, for which these templates are written.
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        jinja.set_syntax(syntax.map_err(PromptError::Template)?);
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         jinja.add_function("raise_exception", |why: String| {
             Err::<String, _>(Error::new(ErrorKind::InvalidOperation, why))
         });
         jinja.set_fuel(Some(STEPS));
-        jinja.add_template_owned("chat", source.to_owned()).map_err(wrong)?;
+        jinja.add_template_owned("chat", source.to_owned()).map_err(PromptError::Template)?;
         Ok(Template(Some(jinja)))
     }
 
     /// The text that the model continues.
-    pub fn prompt(&self, request: &Request, [begin, end]: &[String; 2]) -> Result<String, String> {
+    pub fn prompt(&self, request: &Request, [begin, end]: &[String; 2]) -> Result<String, PromptError> {
         let (system, prompt) = (request.system.as_str(), request.prompt.as_str());
         let both = if system.is_empty() { prompt.to_owned() } else { format!("{system}\n\n{prompt}") };
         let Some(jinja) = &self.0 else { return Ok(both + "\n\n") };
-        let written = |messages: &[(&str, &str)]| {
+        let render = |messages: &[(&str, &str)]| {
             let messages: Vec<_> = messages
                 .iter()
                 .map(|(role, content)| context! { role => *role, content => *content })
@@ -55,16 +69,13 @@ impl Template {
             };
             jinja.get_template("chat").and_then(|template| template.render(values))
         };
-        let refused = |error: Error| {
-            format!("its chat template refuses the prompt ({error}); take another file of this model")
-        };
         if system.is_empty() {
-            return written(&[("user", prompt)]).map_err(refused);
+            return render(&[("user", prompt)]).map_err(PromptError::Refused);
         }
-        // Some models accept no system text and say so.
-        written(&[("system", system), ("user", prompt)])
-            .or_else(|_| written(&[("user", &both)]))
-            .map_err(refused)
+        // Some templates raise an error for a system text.
+        render(&[("system", system), ("user", prompt)])
+            .or_else(|_| render(&[("user", &both)]))
+            .map_err(PromptError::Refused)
     }
 }
 
@@ -72,7 +83,7 @@ impl Template {
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Tokens that end a reply, whatever the file says.
+/// Tokens that end a reply, even if the file does not list them.
 const ENDS: [&str; 6] =
     ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>"];
 
@@ -80,8 +91,8 @@ const ENDS: [&str; 6] =
 const CONTROL: u64 = 3;
 const USER: u64 = 4;
 
-/// The tokenizer that replaces the file's own, if it exists.
-pub(super) fn beside(file: &Path) -> PathBuf {
+/// The path of a tokenizer in the same folder, which replaces the file's own if it exists.
+pub(super) fn tokenizer_path(file: &Path) -> PathBuf {
     file.with_file_name("tokenizer.json")
 }
 
@@ -92,7 +103,7 @@ pub(super) struct Vocabulary {
     /// The template's `bos_token` and `eos_token`.
     pub marks: [String; 2],
     ends: Vec<u32>,
-    /// The spelling of tokens that are no text: turn marks and end marks.
+    /// The spelling of tokens that are not text: marks that begin or end a turn.
     pub control: Vec<String>,
 }
 
@@ -100,18 +111,20 @@ impl Vocabulary {
     /// The tokenizer of a file.
     pub fn read(file: &Gguf) -> Result<Self, InputError> {
         let tokens = file.texts("tokenizer.ggml.tokens").unwrap_or_default();
-        let beside = beside(file.path());
-        let tokenizer = if beside.exists() {
-            tokens::from_file(&beside).map_err(|error| InputError::Unreadable {
-                path: beside,
-                reason: format!("no tokenizer that can be read ({error}); fetch it again, or take it away"),
+        let path = tokenizer_path(file.path());
+        let tokenizer = if path.exists() {
+            tokens::from_file(&path).map_err(|error| InputError::Unreadable {
+                path,
+                reason: format!("not a tokenizer that can be read ({error}); fetch it again, or remove it"),
             })?
         } else if tokens.is_empty() {
-            return Err(file.wrong("no tokenizer is in it; lay the model's tokenizer.json beside it"));
+            return Err(
+                file.wrong("it contains no tokenizer; put the model's tokenizer.json into the same folder")
+            );
         } else {
-            let made = made(file, tokens)?;
-            let read = catch_panic(|| serde_json::from_value(made).map_err(|error| error.to_string()));
-            let read = read.unwrap_or_else(|| Err("it is of no known form".into()));
+            let json = tokenizer_json(file, tokens)?;
+            let read = catch_panic(|| serde_json::from_value(json).map_err(|error| error.to_string()));
+            let read = read.unwrap_or_else(|| Err("its form is unknown".into()));
             read.map_err(|why| file.wrong(format!("its tokenizer cannot be used ({why}); fetch it again")))?
         };
         let id = |name: &str| {
@@ -122,8 +135,8 @@ impl Vocabulary {
         let more = ["eot_token_id", "eom_token_id"].into_iter().filter_map(id).chain(end.clone());
         let mut ends: Vec<u32> = more.map(|(id, _)| id).collect();
         ends.extend(ENDS.iter().filter_map(|token| tokenizer.token_to_id(token)));
-        let wanted = file.truth("tokenizer.ggml.add_bos_token").unwrap_or_else(|| {
-            // Files without this entry are of these two kinds.
+        let adds_begin = file.truth("tokenizer.ggml.add_bos_token").unwrap_or_else(|| {
+            // Of the models whose files lack this entry, these two kinds add the token.
             file.text("tokenizer.ggml.model") == Some("llama")
                 || file.text("tokenizer.ggml.pre") == Some("llama-bpe")
         });
@@ -137,26 +150,26 @@ impl Vocabulary {
             special.chain(named).filter(|token| token.chars().nth(1).is_some()).collect();
         control.sort_unstable();
         control.dedup();
-        let begin = begin.filter(|_| wanted).map(|(id, _)| id);
+        let begin = begin.filter(|_| adds_begin).map(|(id, _)| id);
         Ok(Vocabulary { tokenizer, begin, marks, ends, control })
     }
 
-    /// A request whose texts spell no control token: a space breaks them, so a passage can neither end nor begin a turn.
-    pub fn harmless(&self, request: &Request) -> Request {
-        let broken = |text: &str| {
+    /// A request whose texts contain no control token: a space is put into each, so that a passage can neither end nor begin a turn.
+    pub fn escape(&self, request: &Request) -> Request {
+        let escape = |text: &str| {
             self.control.iter().fold(text.to_owned(), |text, token| {
                 let first = token.chars().next().map_or(0, char::len_utf8);
                 text.replace(token, &format!("{} {}", &token[..first], &token[first..]))
             })
         };
-        Request { system: broken(&request.system), prompt: broken(&request.prompt), ..request.clone() }
+        Request { system: escape(&request.system), prompt: escape(&request.prompt), ..request.clone() }
     }
 
     /// The tokens of a prompt, including its marks.
-    pub fn tokens(&self, text: &str) -> Result<Vec<u32>, String> {
-        let encoded = self.tokenizer.encode_fast(text, false).map_err(|error| error.to_string())?;
+    pub fn tokens(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        let encoded = self.tokenizer.encode_fast(text, false).map_err(PromptError::Encode)?;
         let mut ids = encoded.get_ids().to_vec();
-        // Most templates write it; some leave it to the tokenizer.
+        // Most templates write this token; others leave it to the tokenizer.
         if let Some(begin) = self.begin.filter(|begin| ids.first() != Some(begin)) {
             ids.insert(0, begin);
         }
@@ -164,8 +177,8 @@ impl Vocabulary {
     }
 
     /// The text of a reply, without marks.
-    pub fn text(&self, ids: &[u32]) -> Result<String, String> {
-        self.tokenizer.decode(ids, true).map_err(|error| error.to_string())
+    pub fn text(&self, ids: &[u32]) -> Result<String, PromptError> {
+        self.tokenizer.decode(ids, true).map_err(PromptError::Decode)
     }
 
     /// Whether a reply ends with this token.
@@ -174,8 +187,8 @@ impl Vocabulary {
     }
 }
 
-/// The tokenizer in the form of `tokenizer.json`.
-fn made(file: &Gguf, tokens: &[String]) -> Result<Value, InputError> {
+/// The file's tokenizer in the form of `tokenizer.json`.
+fn tokenizer_json(file: &Gguf, tokens: &[String]) -> Result<Value, InputError> {
     let kinds = file.wholes("tokenizer.ggml.token_type").unwrap_or_default();
     let added: Vec<Value> = (tokens.iter().zip(kinds).enumerate())
         .filter(|(_, (_, kind))| [CONTROL, USER].contains(kind))
@@ -185,11 +198,11 @@ fn made(file: &Gguf, tokens: &[String]) -> Result<Value, InputError> {
         })
         .collect();
     let (normalizer, cut, decoder, model) = match file.text("tokenizer.ggml.model") {
-        Some("gpt2") => bytes(file)?,
-        Some("llama") => pieces(file, tokens)?,
+        Some("gpt2") => byte_level_bpe(file)?,
+        Some("llama") => sentencepiece_bpe(file, tokens)?,
         other => {
             return Err(file.wrong(format!(
-                "its tokenizer is of the kind {}; gpt2 and llama can be read: lay the model's tokenizer.json beside it",
+                "its tokenizer is of the kind {}; gpt2 and llama can be read: put the model's tokenizer.json into the same folder",
                 excerpt(other.unwrap_or_default())
             )));
         }
@@ -205,10 +218,11 @@ fn made(file: &Gguf, tokens: &[String]) -> Result<Value, InputError> {
     )
 }
 
+/// Normalizer, pre-tokenizer, decoder and model.
 type Parts = (Value, Value, Value, Value);
 
 /// Byte-level BPE, as in GPT-2.
-fn bytes(file: &Gguf) -> Result<Parts, InputError> {
+fn byte_level_bpe(file: &Gguf) -> Result<Parts, InputError> {
     let byte_level = |regex: bool| json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": regex});
     let split = |regex: &str| {
         let split =
@@ -224,23 +238,27 @@ fn bytes(file: &Gguf) -> Result<Parts, InputError> {
         "qwen2" | "deepseek-r1-qwen" => (json!({"type": "NFC"}), split(QWEN2)),
         other => {
             return Err(file.wrong(format!(
-                "its tokenizer cuts words in the way {}; gpt-2, smollm, llama-bpe and qwen2 can be read: lay the model's \
-                 tokenizer.json beside it",
+                "its tokenizer splits words in the way {}; gpt-2, smollm, llama-bpe and qwen2 can be read: put the model's \
+                 tokenizer.json into the same folder",
                 excerpt(other)
             )));
         }
     };
     let Some(merges) = file.texts("tokenizer.ggml.merges") else {
-        return Err(file.wrong("its tokenizer has no merges; lay the model's tokenizer.json beside it"));
+        return Err(
+            file.wrong("its tokenizer has no merges; put the model's tokenizer.json into the same folder")
+        );
     };
     Ok((normalizer, cut, byte_level(true), json!({"merges": merges, "ignore_merges": pre == "llama-bpe"})))
 }
 
-/// BPE over pieces, as in SentencePiece: of two neighbours that form a piece, the best score merges first.
-fn pieces(file: &Gguf, tokens: &[String]) -> Result<Parts, InputError> {
+/// BPE over pieces, as in SentencePiece: of all neighbours that form a piece, those with the best score are merged first.
+fn sentencepiece_bpe(file: &Gguf, tokens: &[String]) -> Result<Parts, InputError> {
     let scores = file.reals("tokenizer.ggml.scores").filter(|scores| scores.len() == tokens.len());
     let Some(scores) = scores else {
-        return Err(file.wrong("its tokenizer has no scores; lay the model's tokenizer.json beside it"));
+        return Err(
+            file.wrong("its tokenizer has no scores; put the model's tokenizer.json into the same folder")
+        );
     };
     let pieces: std::collections::HashSet<&str> = tokens.iter().map(String::as_str).collect();
     let mut merges = Vec::new();
@@ -278,34 +296,34 @@ mod tests {
         Request { system: system.into(), prompt: "Zoos?".into(), max_tokens: 9, ..Request::default() }
     }
 
-    fn written(source: &str, system: &str) -> Result<String, String> {
+    fn render(source: &str, system: &str) -> Result<String, PromptError> {
         Template::new(Some(source))?.prompt(&request(system), &["<s>".into(), "</s>".into()])
     }
 
     #[test]
-    fn a_template_is_rendered_as_pythons_transformers_would() {
+    fn a_template_is_rendered_as_in_pythons_transformers() {
         let source = "{{ bos_token }}{%- for m in messages %}\n    {% if m['role'].startswith('s') %}\nS:{{ m.content | trim }}\n    \
                       {% else %}\nU:{{ m['content'].strip() }}{{ eos_token }}\n    {% endif %}\n{% endfor %}\n\
                       {% if add_generation_prompt %}A:{% endif %}\n";
-        assert_eq!(written(source, " brief ").unwrap(), "<s>S:brief\nU:Zoos?</s>\nA:");
+        assert_eq!(render(source, " brief ").unwrap(), "<s>S:brief\nU:Zoos?</s>\nA:");
     }
 
     #[test]
-    fn a_model_that_knows_no_systems_words_gets_them_by_the_user() {
+    fn a_system_text_that_the_template_refuses_goes_into_the_users_turn() {
         let source = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}{{ messages[0].content }}";
-        assert_eq!(written(source, "Be brief.").unwrap(), "Be brief.\n\nZoos?");
+        assert_eq!(render(source, "Be brief.").unwrap(), "Be brief.\n\nZoos?");
     }
 
     #[test]
-    fn without_a_template_the_text_stands_plain() {
+    fn without_a_template_the_prompt_is_the_plain_text() {
         let plain = Template::new(None).unwrap().prompt(&request("Be brief."), &Default::default());
         assert_eq!(plain.unwrap(), "Be brief.\n\nZoos?\n\n");
     }
 
     #[test]
-    fn a_template_that_is_none_or_goes_round_for_ever_is_reported() {
-        assert!(Template::new(Some("{% if")).err().unwrap().contains("cannot be read"));
+    fn an_invalid_or_endless_template_is_reported() {
+        assert!(matches!(Template::new(Some("{% if")), Err(PromptError::Template(_))));
         let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
-        assert!(written(endless, "").unwrap_err().contains("refuses the prompt"));
+        assert!(matches!(render(endless, ""), Err(PromptError::Refused(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! Tiny random models from `tools/llm/make_gguf_fixture.py`, compared with what Python computes.
+//! Compares tiny random models from `tools/llm/make_gguf_fixture.py` with Python's results.
 
 use super::model::{AT_ONCE, Job, LOOK};
 use crate::llm::{Chat as _, ChatError, Request, Tokens};
@@ -16,9 +16,6 @@ use super::gguf::Gguf;
 use super::model::{Draw, Local};
 use super::network::{Network, Shape};
 use super::prompt::{Template, Vocabulary};
-use crate::engine::{LaneQuery, Lists, Opening, Recipe, Setup, rank};
-use crate::expand::{Form, Source};
-use crate::question::Question;
 
 const ARCHITECTURES: [&str; 4] = ["llama", "pieces", "qwen2", "qwen3"];
 
@@ -49,7 +46,7 @@ fn request(max_tokens: u32) -> Request {
     Request { system, prompt: question, max_tokens, ..Request::default() }
 }
 
-/// A model of changed bytes, in a folder that goes with it.
+/// A model whose bytes were changed, with its temporary folder.
 fn changed(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> (tempfile::TempDir, Result<Local, String>) {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = fs::read(fixture(name)).unwrap();
@@ -70,36 +67,36 @@ fn rename(bytes: &mut [u8], from: &str, to: &str) {
     bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
 }
 
-/// Sets a number that the header names; its type stands between.
+/// Sets a number in the header; between its name and the number is its type.
 fn set(bytes: &mut [u8], name: &str, number: u32) {
     let at = place(bytes, name) + name.len() + 4;
     bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
 }
 
 #[test]
-fn prompts_and_their_tokens_are_those_of_python() {
+fn prompts_and_tokens_match_python() {
     for name in ARCHITECTURES {
-        let right = &expected().files[name];
+        let case = &expected().files[name];
         let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
         let vocabulary = Vocabulary::read(&file).unwrap();
         let template = Template::new(file.text("tokenizer.chat_template")).unwrap();
         let prompt = template.prompt(&request(1), &vocabulary.marks).unwrap();
-        assert_eq!(prompt, right.prompt, "{name}");
-        assert_eq!(vocabulary.tokens(&prompt).unwrap(), right.ids, "{name}");
+        assert_eq!(prompt, case.prompt, "{name}");
+        assert_eq!(vocabulary.tokens(&prompt).unwrap(), case.ids, "{name}");
     }
 }
 
 #[test]
-fn the_likeliest_tokens_are_those_of_python_one_after_the_other() {
+fn greedy_decoding_matches_python() {
     for name in ARCHITECTURES {
-        let right = &expected().files[name];
+        let case = &expected().files[name];
         let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
         let network = Network::load(&file, Shape::read(&file).unwrap()).unwrap();
         let (mut memory, mut draw) = (network.memory(), Draw::new(&request(1)));
-        let (first, rest) = right.ids.split_at(AT_ONCE);
+        let (first, rest) = case.ids.split_at(AT_ONCE);
         network.read(first, &mut memory).unwrap();
         let mut logits = network.read(rest, &mut memory).unwrap();
-        for (at, token) in right.next.iter().enumerate() {
+        for (at, token) in case.next.iter().enumerate() {
             assert_eq!(draw.next(&logits), Some(*token), "{name}, token {at}");
             logits = network.read(&[*token], &mut memory).unwrap();
         }
@@ -107,24 +104,24 @@ fn the_likeliest_tokens_are_those_of_python_one_after_the_other() {
 }
 
 #[test]
-fn a_request_becomes_a_text_with_its_cost_and_the_models_name() {
+fn a_reply_has_text_token_counts_and_the_models_name() {
     for name in ARCHITECTURES {
-        let right = &expected().files[name];
+        let case = &expected().files[name];
         let path = fixture(&format!("{name}.gguf"));
         let vocabulary = Vocabulary::read(&Gguf::open(&path).unwrap()).unwrap();
         let model = Local::open(&path).unwrap();
-        let count = right.next.len().min(12);
+        let count = case.next.len().min(12);
         let reply = model.reply(&request(count as u32), &Stop::never()).unwrap();
-        let text = vocabulary.text(&right.next[..count]).unwrap();
+        let text = vocabulary.text(&case.next[..count]).unwrap();
         assert_eq!(reply.text, text.trim_end_matches('\u{fffd}'), "{name}");
-        assert_eq!(reply.tokens, Some(Tokens { prompt: right.ids.len() as u64, reply: count as u64 }));
+        assert_eq!(reply.tokens, Some(Tokens { prompt: case.ids.len() as u64, reply: count as u64 }));
         assert!(!reply.recorded && reply.model == model.model());
         assert!(model.model().starts_with(&format!("{name}.gguf ")), "{}", model.model());
     }
 }
 
 #[test]
-fn a_reply_ends_at_the_mark_that_ends_it() {
+fn a_reply_stops_at_the_end_token() {
     let (_folder, model) = changed("llama.gguf", |bytes| {
         let third = expected().files["llama"].next[2];
         set(bytes, "tokenizer.ggml.eos_token_id", third);
@@ -134,7 +131,7 @@ fn a_reply_ends_at_the_mark_that_ends_it() {
 }
 
 #[test]
-fn what_is_drawn_by_chance_is_the_same_for_the_same_request() {
+fn sampling_is_deterministic_per_request() {
     let ask = |sample| {
         let model = Local::open(&fixture("llama.gguf")).unwrap();
         model.reply(&Request { temperature: 1.0, sample, ..request(16) }, &Stop::never()).unwrap().text
@@ -144,10 +141,10 @@ fn what_is_drawn_by_chance_is_the_same_for_the_same_request() {
 }
 
 #[test]
-fn a_stopped_reply_makes_room_for_the_next() {
+fn a_stopped_reply_lets_the_next_request_run() {
     let (_folder, model) = changed("llama.gguf", |bytes| set(bytes, "llama.context_length", 1 << 24));
     let model = model.unwrap();
-    // The weights are read now, so that what is asked next is begun at once.
+    // Reads the weights, so that the next request starts at once.
     model.reply(&request(12), &Stop::never()).unwrap();
     let now = Arc::new(AtomicU64::new(0));
     let ask = |request, stop| {
@@ -155,24 +152,24 @@ fn a_stopped_reply_makes_room_for_the_next() {
         model.jobs.send(Job { request, stop, sender }).unwrap();
         receiver
     };
-    // Without the stop this one would be read for minutes; what is written may end at any token.
+    // Without the stop, reading this prompt would take minutes. A long reply would not do: it may end at any token.
     let long = Request { prompt: "quick ".repeat(100_000), ..request(1) };
     let long = ask(long, Stop::when_past(&now, 0));
     let next = ask(request(12), Stop::never());
-    assert_eq!(next.recv_timeout(10 * LOOK), Err(RecvTimeoutError::Timeout), "it waits for the long one");
+    assert_eq!(next.recv_timeout(10 * LOOK), Err(RecvTimeoutError::Timeout), "it waits for the long request");
     now.store(1, Ordering::Relaxed);
     assert_eq!(long.recv().unwrap(), Err(Stopped.into()));
     assert!(next.recv().unwrap().is_ok());
 }
 
 #[test]
-fn a_text_that_spells_a_control_token_ends_no_turn_and_begins_none() {
+fn a_control_token_in_a_text_neither_ends_nor_begins_a_turn() {
     for name in ARCHITECTURES {
         let file = Gguf::open(&fixture(&format!("{name}.gguf"))).unwrap();
         let vocabulary = Vocabulary::read(&file).unwrap();
         let template = Template::new(file.text("tokenizer.chat_template")).unwrap();
         let tokens = |request: &Request| {
-            let prompt = template.prompt(&vocabulary.harmless(request), &vocabulary.marks).unwrap();
+            let prompt = template.prompt(&vocabulary.escape(request), &vocabulary.marks).unwrap();
             vocabulary.tokens(&prompt).unwrap()
         };
         let plain = request(1);
@@ -181,23 +178,26 @@ fn a_text_that_spells_a_control_token_ends_no_turn_and_begins_none() {
         for mark in &vocabulary.control {
             let id = *vocabulary.tokens(mark).unwrap().last().unwrap();
             let count = |request: &Request| tokens(request).iter().filter(|own| **own == id).count();
-            let spelt = |text: &str| format!("{mark}{text} {mark} zoo{mark}");
-            let spelt =
-                Request { system: spelt(&plain.system), prompt: spelt(&plain.prompt), ..plain.clone() };
-            assert_eq!(count(&spelt), count(&plain), "{name}: {mark}");
+            let with_marks = |text: &str| format!("{mark}{text} {mark} zoo{mark}");
+            let changed = Request {
+                system: with_marks(&plain.system),
+                prompt: with_marks(&plain.prompt),
+                ..plain.clone()
+            };
+            assert_eq!(count(&changed), count(&plain), "{name}: {mark}");
         }
     }
 }
 
 #[test]
-fn files_of_one_name_are_distinguished_by_every_tensor_and_the_tokenizer_beside() {
+fn files_with_the_same_name_are_distinguished_by_every_tensor_and_by_their_tokenizer() {
     let name = |change: &dyn Fn(&mut Vec<u8>), beside: bool| {
         let (folder, model) = changed("llama.gguf", change);
         if !beside {
             return model.unwrap().model().to_owned();
         }
-        let beside = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
-        fs::write(folder.path().join("tokenizer.json"), beside).unwrap();
+        let tokenizer = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
+        fs::write(folder.path().join("tokenizer.json"), tokenizer).unwrap();
         Local::open(&folder.path().join("changed.gguf")).unwrap().model().to_owned()
     };
     let same = name(&|_| (), false);
@@ -215,7 +215,7 @@ fn files_of_one_name_are_distinguished_by_every_tensor_and_the_tokenizer_beside(
 }
 
 #[test]
-fn a_prompt_longer_than_the_window_is_refused_with_both_lengths() {
+fn a_prompt_longer_than_the_window_is_refused() {
     let model = Local::open(&fixture("llama.gguf")).unwrap();
     let long = Request { prompt: "quick ".repeat(800), ..request(12) };
     let Err(ChatError::Refused(message)) = model.reply(&long, &Stop::never()) else { panic!() };
@@ -225,59 +225,35 @@ fn a_prompt_longer_than_the_window_is_refused_with_both_lengths() {
 }
 
 #[test]
-fn a_reply_ends_with_the_window() {
+fn a_reply_ends_where_the_window_ends() {
     let model = Local::open(&fixture("llama.gguf")).unwrap();
     let tokens = model.reply(&request(u32::MAX), &Stop::never()).unwrap().tokens.unwrap();
     assert!(tokens.prompt + tokens.reply <= 1024, "{tokens:?}");
 }
 
 #[test]
-fn a_tokenizer_beside_the_file_is_taken_instead() {
+fn a_tokenizer_in_the_same_folder_replaces_the_files_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.gguf");
     fs::copy(fixture("llama.gguf"), &path).unwrap();
     fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
     let message = Local::open(&path).unwrap_err().to_string();
-    assert!(message.contains("tokenizer.json: no tokenizer that can be read"), "{message}");
-    let beside = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
-    fs::write(folder.path().join("tokenizer.json"), beside).unwrap();
+    assert!(message.contains("tokenizer.json: not a tokenizer that can be read"), "{message}");
+    let tokenizer = r#"{"model": {"type": "BPE", "vocab": {"z": 7, "o": 8}, "merges": []}}"#;
+    fs::write(folder.path().join("tokenizer.json"), tokenizer).unwrap();
     let vocabulary = Vocabulary::read(&Gguf::open(&path).unwrap()).unwrap();
     assert_eq!(vocabulary.tokens("zoo").unwrap(), [7, 8, 8]);
 }
 
 #[test]
-fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let expansion = |llm: Option<(String, String)>| {
-        let opening = Opening { data_dir: folder.path().into(), llm, ..Opening::default() };
-        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
-        let statement = "Every bear should have a pension.".to_owned();
-        let question =
-            Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
-        let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
-        let list = rank(&setup, &recipe, LaneQuery::plainly(&question), &mut lists, &Stop::never()).unwrap();
-        list.trace.expansion().unwrap().clone()
-    };
-    let named = format!("gguf:{}", fixture("qwen3.gguf").display());
-    let (written, again) = (expansion(Some((named, String::new()))), expansion(None));
-    assert_eq!(written.form, Form::KeqeByModel, "{:?}", written.notes);
-    assert!(written.tokens.is_some_and(|tokens| tokens.prompt > 5 * 100 && tokens.reply > 5));
-    for (expansion, old) in [(&written, false), (&again, true)] {
-        assert!(expansion.added.iter().all(|added| matches!(&added.source,
-            Source::Model { model, recorded, .. } if model.starts_with("qwen3.gguf ") && *recorded == old)));
-    }
-    assert!(again.added.iter().map(|added| &added.text).eq(written.added.iter().map(|added| &added.text)));
-}
-
-#[test]
-fn a_file_that_is_no_model_is_reported_when_it_is_opened() {
+fn an_invalid_file_is_reported_when_it_is_opened() {
     for (change, words) in [
         (
             Box::new(|bytes: &mut Vec<u8>| bytes[..2].copy_from_slice(b"PK"))
                 as Box<dyn FnOnce(&mut Vec<u8>)>,
-            "no GGUF file",
+            "not a GGUF file",
         ),
-        (Box::new(|bytes| bytes.clear()), "no GGUF file"),
+        (Box::new(|bytes| bytes.clear()), "not a GGUF file"),
         (Box::new(|bytes| bytes[4] = 1), "version 1"),
         (Box::new(|bytes| bytes[4..8].copy_from_slice(&[0, 0, 0, 3])), "big-endian"),
         (Box::new(|bytes| bytes.truncate(4_000)), "cut short"),
@@ -287,7 +263,7 @@ fn a_file_that_is_no_model_is_reported_when_it_is_opened() {
             "`llama.block_count` is missing",
         ),
         (Box::new(|bytes| set(bytes, "llama.block_count", 0)), "`llama.block_count` is 0"),
-        (Box::new(|bytes| set(bytes, "llama.attention.head_count_kv", 3)), "shared out evenly"),
+        (Box::new(|bytes| set(bytes, "llama.attention.head_count_kv", 3)), "divided evenly"),
         (
             Box::new(|bytes| {
                 let at =
@@ -300,7 +276,7 @@ fn a_file_that_is_no_model_is_reported_when_it_is_opened() {
         ),
         (
             Box::new(|bytes| rename(bytes, "tokenizer.ggml.tokens", "tokenizer.ggml.tokans")),
-            "no tokenizer is in it",
+            "contains no tokenizer",
         ),
         (Box::new(|bytes| rename(bytes, "tokenizer.ggml.merges", "tokenizer.ggml.morges")), "has no merges"),
         (Box::new(|bytes| rename(bytes, "smollm", "tekken")), "in the way `tekken`"),
@@ -318,11 +294,11 @@ fn a_file_that_is_no_model_is_reported_when_it_is_opened() {
         rename(bytes, "llama.block_count", "general.alignment");
         set(bytes, "general.alignment", 0);
     });
-    assert!(opened.unwrap_err().contains("no power of two"));
+    assert!(opened.unwrap_err().contains("not a power of two"));
 }
 
 #[test]
-fn weights_that_are_missing_cut_or_of_another_kind_are_reported_when_something_is_asked() {
+fn weights_that_are_missing_cut_short_or_of_another_type_are_reported_at_the_first_request() {
     for (change, words) in [
         (
             Box::new(|bytes: &mut Vec<u8>| rename(bytes, "blk.1.ffn_up", "blk.1.ffn_ap"))
@@ -346,7 +322,7 @@ fn weights_that_are_missing_cut_or_of_another_kind_are_reported_when_something_i
                 let end = bytes.len() - 400;
                 bytes[end..].fill(0xff);
             }),
-            "computes no numbers",
+            "NaN or infinite",
         ),
     ] {
         let (_folder, model) = changed("llama.gguf", change);
@@ -356,7 +332,7 @@ fn weights_that_are_missing_cut_or_of_another_kind_are_reported_when_something_i
 }
 
 #[test]
-fn no_byte_of_the_header_can_make_it_panic() {
+fn no_changed_byte_of_the_header_causes_a_panic() {
     let end = place(&fs::read(fixture("pieces.gguf")).unwrap(), "output_norm.weight");
     for at in (4..end).step_by(127) {
         for flip in [0x01, 0x80] {
