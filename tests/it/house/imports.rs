@@ -1,4 +1,4 @@
-//! Which source file uses which, read with `syn`: `use` trees and paths in expressions, followed through re-exports.
+//! Finds which source file uses which, with `syn`: `use` trees and paths in expressions, followed through re-exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,11 +9,11 @@ use syn::{File, Item, ItemUse, UseTree, Visibility};
 
 /// The sources of the library as a graph of files.
 pub struct Sources {
-    /// File name from the repository's root, and its parsed text.
+    /// The parsed files by their path from the repository's root.
     pub files: BTreeMap<String, File>,
     /// Module path, such as `engine::rank`, to file name.
     modules: BTreeMap<Vec<String>, String>,
-    /// Re-exports: module path and name to the path that it stands for.
+    /// Re-exports: module path and name to the path of the original.
     exports: BTreeMap<(Vec<String>, String), Vec<String>>,
 }
 
@@ -41,19 +41,19 @@ impl Sources {
         sources
     }
 
-    /// The files that each file uses.
-    pub fn uses(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+    /// The files that each file uses, in its unit tests too if `with_tests`.
+    pub fn uses(&self, with_tests: bool) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut uses = BTreeMap::new();
         for (name, file) in &self.files {
             let module = module_of(name);
-            if is_test_file(name) {
+            if !with_tests && is_test_file(name) {
                 uses.insert(name.as_str(), BTreeSet::new());
                 continue;
             }
-            let mut seen = Paths::default();
-            seen.visit_file(file);
-            let targets = seen.found.iter().filter_map(|path| self.file_of(&absolute(path, &module), 0));
-            // A folder's face names its children to declare them; only what it takes for itself counts.
+            let mut paths = Paths { with_tests, module, found: Vec::new() };
+            paths.visit_file(file);
+            let targets = paths.found.iter().filter_map(|path| self.file_of(path, 0));
+            // A `mod.rs` names its children to declare them; only the paths that it uses itself count.
             let own = targets.filter(|target| target != name).collect();
             uses.insert(name.as_str(), own);
         }
@@ -76,35 +76,39 @@ impl Sources {
     }
 }
 
-/// Every path that a file names outside its re-exports and tests.
-#[derive(Default)]
+/// Every path that a file names outside its re-exports, from the crate's root on.
 struct Paths {
+    with_tests: bool,
+    /// The module that is being visited.
+    module: Vec<String>,
     found: Vec<Vec<String>>,
 }
 
 impl<'a> Visit<'a> for Paths {
     fn visit_item_use(&mut self, item: &'a ItemUse) {
         if matches!(item.vis, Visibility::Inherited) {
-            self.found.extend(flat(item).into_iter().map(|(path, _)| path));
+            self.found.extend(flat(item).into_iter().map(|(path, _)| absolute(&path, &self.module)));
         }
     }
 
     fn visit_item_mod(&mut self, module: &'a syn::ItemMod) {
-        if !is_test(&module.attrs) {
+        if self.with_tests || !is_test(&module.attrs) {
+            self.module.push(module.ident.to_string());
             syn::visit::visit_item_mod(self, module);
+            self.module.pop();
         }
     }
 
     fn visit_path(&mut self, path: &'a syn::Path) {
         let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
         if matches!(names[0].as_str(), "crate" | "super" | "self") && names.len() > 1 {
-            self.found.push(names);
+            self.found.push(absolute(&names, &self.module));
         }
         syn::visit::visit_path(self, path);
     }
 }
 
-/// Test files may use whatever they test with.
+/// Whether a file holds only unit tests. A test may use a file that uses the tested one, so tests do not count as circles.
 fn is_test_file(name: &str) -> bool {
     let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".rs");
     stem == "tests" || stem == "testing" || stem.ends_with("_tests") || name.contains("/tests/")
@@ -127,7 +131,7 @@ fn module_of(name: &str) -> Vec<String> {
     parts
 }
 
-/// A path as written, from the crate's root on.
+/// A path as written in `module`, turned into one from the crate's root on.
 fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let mut at = module.to_vec();
     let mut rest = path;
@@ -181,13 +185,13 @@ fn flat(item: &ItemUse) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// Groups of files that use each other in a ring.
+/// Groups of files that use each other in a circle.
 pub fn circles<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<Vec<&'a str>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         uses.keys().map(|&from| (from, reachable(from, uses))).collect();
     let mut rings: BTreeSet<Vec<&str>> = BTreeSet::new();
-    for (&from, there) in &reach {
-        let ring: Vec<&str> = there.iter().copied().filter(|to| reach[to].contains(from)).collect();
+    for (&from, targets) in &reach {
+        let ring: Vec<&str> = targets.iter().copied().filter(|to| reach[to].contains(from)).collect();
         if ring.len() > 1 {
             rings.insert(ring);
         }
@@ -213,7 +217,7 @@ pub fn room(name: &str) -> &str {
     inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
 }
 
-/// All files below a folder of the repository that end in `.rs`.
+/// All Rust files below a folder, with their number of lines.
 pub fn count(folder: &Path) -> Vec<(PathBuf, usize)> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = open.pop() {

@@ -1,4 +1,4 @@
-//! The rules of the house, read from the sources.
+//! The rules for the sources, which CONTRIBUTING.md lists, checked by reading the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ fn code(line: &str) -> &str {
     line.split_once("//").map_or(line, |(code, _)| code)
 }
 
-/// Every line of code that names one of the crates, in a file that may not.
-fn trespasses(crates: &[&str], may: impl Fn(&str) -> bool) -> Vec<String> {
+/// Every line of code that names one of the crates, in a file that may not use it.
+fn uses_of(crates: &[&str], may: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for (name, text) in sources("").into_iter().filter(|(name, _)| !may(name)) {
         for (i, line) in text.lines().enumerate() {
@@ -59,35 +59,35 @@ fn none(found: &[String]) {
 }
 
 #[test]
-fn only_the_interface_knows_the_terminal() {
-    none(&trespasses(&["ratatui", "crossterm", "tui_input"], |name| name.starts_with("src/tui/")));
+fn only_tui_uses_the_terminal_crates() {
+    none(&uses_of(&["ratatui", "crossterm", "tui_input"], |name| name.starts_with("src/tui/")));
 }
 
 #[test]
-fn only_bm25_and_its_indexer_know_tantivy() {
+fn only_bm25_and_its_index_use_tantivy() {
     let may = ["src/retrieve/bm25.rs", "src/retrieve/index.rs"];
-    none(&trespasses(&["tantivy"], |name| may.contains(&name)));
+    none(&uses_of(&["tantivy"], |name| may.contains(&name)));
 }
 
 #[test]
-fn only_the_graph_knows_rten_and_only_networks_know_candle() {
-    none(&trespasses(&["rten", "rten_tensor"], |name| name == "src/encode/graph.rs"));
-    none(&trespasses(&["candle", "candle_core", "candle_nn", "gemm"], |name| {
+fn only_the_graph_uses_rten_and_only_networks_use_candle() {
+    none(&uses_of(&["rten", "rten_tensor"], |name| name == "src/encode/graph.rs"));
+    none(&uses_of(&["candle", "candle_core", "candle_nn", "gemm"], |name| {
         name.starts_with("src/encode/family/") || name.starts_with("src/llm/local/")
     }));
 }
 
 #[test]
-fn only_language_models_and_the_room_they_share_know_the_network() {
-    none(&trespasses(&["reqwest", "tokio", "rustls"], |name| {
+fn only_llm_and_net_use_the_network_crates() {
+    none(&uses_of(&["reqwest", "tokio", "rustls"], |name| {
         name.starts_with("src/llm/") || name.starts_with("src/net/")
     }));
 }
 
 #[test]
-fn only_its_own_room_knows_the_sdk_of_milvus() {
-    let mut found = trespasses(&["milvus"], |name| name.starts_with("src/remote/milvus/"));
-    // Its name is spelled out elsewhere: in features and in recipes. What is taken of the room is what opens it.
+fn only_remote_milvus_uses_its_sdk() {
+    let mut found = uses_of(&["milvus"], |name| name.starts_with("src/remote/milvus/"));
+    // Its name also occurs in features and in recipes. From outside, only the function that opens a client may be used.
     found.retain(|line| line.contains("milvus::") || line.contains("use milvus"));
     found.retain(|line| {
         !(line.starts_with("src/remote/mod.rs:") && line.contains("(milvus::Milvus::from_env("))
@@ -98,7 +98,7 @@ fn only_its_own_room_knows_the_sdk_of_milvus() {
 #[test]
 fn files_use_each_other_in_one_direction() {
     let sources = imports::Sources::read();
-    let uses = sources.uses();
+    let uses = sources.uses(false);
     let rings: Vec<String> = imports::circles(&uses).iter().map(|ring| ring.join(" ↔ ")).collect();
     none(&rings);
 }
@@ -112,13 +112,14 @@ fn layers() -> Vec<Vec<String>> {
     block.lines().rev().map(rooms).collect()
 }
 
+/// The layers bind unit tests too; a test that needs a higher layer belongs to `tests/it`.
 #[test]
 fn no_room_uses_a_room_above_it() {
     let layers = layers();
     let layer = |room: &str| layers.iter().position(|rooms| rooms.iter().any(|name| name == room));
     let sources = imports::Sources::read();
     let mut found = Vec::new();
-    for (file, targets) in sources.uses() {
+    for (file, targets) in sources.uses(true) {
         let from = imports::room(file);
         if matches!(from, "lib" | "main") {
             continue;
@@ -138,11 +139,11 @@ fn no_room_uses_a_room_above_it() {
 }
 
 #[test]
-fn there_are_few_files_and_none_is_long() {
+fn the_numbers_of_files_and_of_lines_stay_below_their_limits() {
     let (src, tests) = (imports::count(&root().join("src")), imports::count(&root().join("tests")));
     assert!(src.len() <= 320 && tests.len() <= 60, "{} and {}", src.len(), tests.len());
     let lines: usize = src.iter().map(|(_, lines)| lines).sum();
-    assert!(lines / src.len() >= 200, "{} lines a file", lines / src.len());
+    assert!(lines / src.len() >= 200, "{} lines per file", lines / src.len());
     let long = src.iter().filter(|(path, lines)| {
         *lines > 500
             && !fs::read_to_string(path).unwrap().lines().next().unwrap_or_default().contains("Long:")
@@ -183,7 +184,7 @@ fn key_table() -> String {
 }
 
 #[test]
-fn the_actions_have_the_names_that_configurations_were_written_with() {
+fn the_actions_keep_the_names_that_configurations_use() {
     let mut names: Vec<String> = TABLE.iter().map(|line| line.action.name()).collect();
     names.sort();
     names.dedup();
@@ -193,7 +194,7 @@ fn the_actions_have_the_names_that_configurations_were_written_with() {
 }
 
 #[test]
-fn the_key_table_of_the_page_is_the_one_that_keys_are_dispatched_by() {
+fn the_key_table_of_the_page_is_that_of_the_program() {
     let page = fs::read_to_string(root().join("docs/keys.md")).expect("docs/keys.md");
     let inside = page.split_once("<!-- keys -->").and_then(|(_, rest)| rest.split_once("<!-- /keys -->"));
     let (inside, _) = inside.expect("docs/keys.md holds <!-- keys --> and <!-- /keys -->");
@@ -201,7 +202,7 @@ fn the_key_table_of_the_page_is_the_one_that_keys_are_dispatched_by() {
     assert!(inside.trim() == table.trim(), "between the two comments of docs/keys.md belongs:\n\n{table}");
 }
 
-/// The pages: those in the first folder and in `docs`.
+/// The Markdown pages in the root folder and in `docs`.
 fn pages() -> Vec<PathBuf> {
     let folders =
         [root().to_owned(), root().join("docs")].map(|folder| fs::read_dir(folder).expect("a folder"));
