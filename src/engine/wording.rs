@@ -14,7 +14,7 @@ use super::recipe::{Project, Toward};
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::encode::{Encoder, Role, Similarity};
-use crate::expand::{self, Ask, Expansion, Kind, Listed, Queries};
+use crate::expand::{self, Expansion, ExpansionInputs, FirstPassHit, Kind, Queries};
 use crate::project::{Degenerate, Parts, Perspective, Projection};
 use crate::retrieve::Retriever;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
@@ -34,9 +34,9 @@ pub fn expansion(
         return Ok(Some(Arc::clone(expansion)));
     }
     let terms = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, Bm25::default());
-    let first = |depth| -> Result<Vec<Listed>, LaneError> {
+    let first = |depth| -> Result<Vec<FirstPassHit>, LaneError> {
         let hits = terms.search(query.text, depth, stop)?;
-        let listed = hits.into_iter().map(|hit| Listed {
+        let listed = hits.into_iter().map(|hit| FirstPassHit {
             at: hit.passage,
             passage: Arc::new(setup.corpus.passage(hit.passage)),
             score: hit.score,
@@ -56,7 +56,7 @@ pub fn expansion(
             })
             .collect()
     };
-    let ask = Ask {
+    let inputs = ExpansionInputs {
         question: query.text,
         statements: &query.question.perspectives,
         given: &query.question.expansions,
@@ -68,7 +68,7 @@ pub fn expansion(
         passages: setup.corpus.len(),
         stop,
     };
-    let expansion = Arc::new(expand::expand(kind, &ask)?);
+    let expansion = Arc::new(expand::expand(kind, &inputs)?);
     lists.expanded.push((kind, Arc::clone(&expansion)));
     Ok(Some(expansion))
 }

@@ -1,4 +1,4 @@
-//! Hypothetical answers beside the question (KEQE), and sentences copied from the question's first passages beside both (CSQE).
+//! Hypothetical answers added to the question (KEQE), and sentences copied from the first passages added to both (CSQE).
 //!
 //! A passage is read up to its 128th whitespace-separated word: a model's own token count would make the prompt depend on the model.
 
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::talk::Talk;
-use super::types::{Added, Ask, Expansion, Form, Kind, Listed, Queries, Source};
+use super::types::{Added, AddedFrom, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, Queries};
 use super::{replies, talk};
 use crate::corpus::PassageIx;
 use crate::llm::Job;
@@ -15,39 +15,43 @@ use crate::work::Stopped;
 
 const KEQE_ANSWERS: u32 = 5;
 
-pub(super) fn expand_keqe<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E> {
-    let made = |form, added: Vec<Added>, notes, tokens| {
+pub(super) fn expand_keqe<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+    let expansion = |form, added: Vec<Added>, notes, tokens| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
-        let queries = Queries::joined(ask.question, texts.len().max(1), &texts);
+        let queries = Queries::joined(inputs.question, texts.len().max(1), &texts);
         Expansion { kind: Kind::Keqe, form, queries, added, notes, tokens }
     };
     let (mut notes, mut tokens) = (Vec::new(), None);
-    if let Some(chat) = ask.chat {
-        let mut talk = Talk::new(chat, ask.stop);
-        let written = answers(ask, KEQE_ANSWERS, &mut talk)?;
+    if let Some(chat) = inputs.chat {
+        let mut talk = Talk::new(chat, inputs.stop);
+        let written = answers(inputs, KEQE_ANSWERS, &mut talk)?;
         tokens = talk.tokens;
         if !written.is_empty() {
             notes.extend(talk.note(&format!("{} of {KEQE_ANSWERS} answers came", written.len())));
-            return Ok(made(Form::KeqeByModel, written, notes, tokens));
+            return Ok(expansion(Form::KeqeByModel, written, notes, tokens));
         }
         notes.extend(talk.note("the question's own statements are used as its answers"));
     }
-    let statements = ask.statements();
+    let statements = inputs.statements();
     let mut form = Form::KeqeStatements;
     if statements.is_empty() {
         notes
             .push("there is neither an answer nor a statement to add; the question is searched alone".into());
         form = Form::QuestionAlone;
     }
-    Ok(made(form, statements, notes, tokens))
+    Ok(expansion(form, statements, notes, tokens))
 }
 
-/// As many of `count` answers as come.
-pub(super) fn answers<E>(ask: &Ask<'_, E>, count: u32, talk: &mut Talk<'_>) -> Result<Vec<Added>, Stopped> {
-    let (prompt, mut written) = (ask.prompts.get(Job::Keqe), Vec::new());
+/// Asks for `count` answers and returns those that arrive.
+pub(super) fn answers<E>(
+    inputs: &ExpansionInputs<'_, E>,
+    count: u32,
+    talk: &mut Talk<'_>,
+) -> Result<Vec<Added>, Stopped> {
+    let (prompt, mut written) = (inputs.prompts.get(Job::Keqe), Vec::new());
     for sample in 0..count {
-        if let Some(reply) = talk.ask(&prompt.request(&[("question", ask.question)], sample))? {
-            let source = Source::Model { model: reply.model, recorded: reply.recorded, sample };
+        if let Some(reply) = talk.ask(&prompt.request(&[("question", inputs.question)], sample))? {
+            let source = AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample };
             written.push(Added::new(talk::plain(&reply.text), source));
         }
     }
@@ -60,64 +64,68 @@ const COPIES: u32 = 2;
 const ANSWERS: u32 = 2;
 const SENTENCES: usize = 5;
 
-pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E> {
-    let first = (ask.first)(FIRST)?;
-    let made = |form, copies, added: Vec<Added>, notes, tokens| {
+pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+    let first = (inputs.first)(FIRST)?;
+    let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
-        let queries = Queries::joined(ask.question, copies, &texts);
+        let queries = Queries::joined(inputs.question, copies, &texts);
         Expansion { kind: Kind::Csqe, form, queries, added, notes, tokens }
     };
     let (mut notes, mut tokens) = (Vec::new(), None);
-    if let Some(chat) = ask.chat {
-        let mut talk = Talk::new(chat, ask.stop);
-        let mut written = copied(ask, &first, &mut talk)?;
-        written.extend(answers(ask, ANSWERS, &mut talk)?);
+    if let Some(chat) = inputs.chat {
+        let mut talk = Talk::new(chat, inputs.stop);
+        let mut written = copy_by_model(inputs, &first, &mut talk)?;
+        written.extend(answers(inputs, ANSWERS, &mut talk)?);
         tokens = talk.tokens;
         if !written.is_empty() {
             notes.extend(talk.note(&format!("{} of {} replies are used", written.len(), COPIES + ANSWERS)));
-            return Ok(made(Form::CsqeByModel, written.len(), written, notes, tokens));
+            return Ok(expansion(Form::CsqeByModel, written.len(), written, notes, tokens));
         }
         notes.extend(talk.note("the first passages' own sentences are used"));
     }
-    let taken = extracted(ask, &first)?;
+    let taken = extract(inputs, &first)?;
     let mut form = Form::CsqeExtractive;
     if taken.is_empty() {
         notes.push("the question's own list has no sentence to add; the question is searched alone".into());
         form = Form::QuestionAlone;
     }
-    Ok(made(form, 1, taken, notes, tokens))
+    Ok(expansion(form, 1, taken, notes, tokens))
 }
 
-/// What a model copies from the passages: one text a reply that has any.
-fn copied<E>(ask: &Ask<'_, E>, first: &[Listed], talk: &mut Talk<'_>) -> Result<Vec<Added>, Stopped> {
+/// Asks the model to copy sentences from the passages; one text per reply that has any.
+fn copy_by_model<E>(
+    inputs: &ExpansionInputs<'_, E>,
+    first: &[FirstPassHit],
+    talk: &mut Talk<'_>,
+) -> Result<Vec<Added>, Stopped> {
     if first.is_empty() {
         talk.trouble("no passage to copy from".into());
         return Ok(Vec::new());
     }
-    let contents: Vec<String> = first.iter().map(|listed| talk::plain(&listed.passage.contents())).collect();
+    let contents: Vec<String> = first.iter().map(|hit| talk::plain(&hit.passage.contents())).collect();
     let shown: Vec<&str> = contents.iter().map(|contents| talk::cut(contents, WORDS)).collect();
     let folded: Vec<(PassageIx, String)> =
-        first.iter().zip(&shown).map(|(listed, shown)| (listed.at, talk::folded(shown))).collect();
+        first.iter().zip(&shown).map(|(hit, shown)| (hit.at, talk::fold(shown))).collect();
     let holder = |sentence: &str| {
-        let sentence = talk::folded(sentence);
+        let sentence = talk::fold(sentence);
         folded.iter().find(|(_, passage)| passage.contains(&sentence)).map(|(at, _)| *at)
     };
-    let question_key = talk::key(ask.question);
+    let question_key = talk::key(inputs.question);
     let numbered: Vec<String> =
         shown.iter().enumerate().map(|(i, passage)| format!("[{}] {passage}", i + 1)).collect();
-    let values = [("question", ask.question), ("passages", &numbered.join("\n"))];
-    let (prompt, mut written) = (ask.prompts.get(Job::Csqe), Vec::new());
+    let values = [("question", inputs.question), ("passages", &numbered.join("\n"))];
+    let (prompt, mut written) = (inputs.prompts.get(Job::Csqe), Vec::new());
     for sample in 0..COPIES {
         let Some(reply) = talk.ask(&prompt.request(&values, sample))? else { continue };
         let mut sentences = replies::sentences(&reply.text);
         if sentences.is_empty() {
-            // A model that forgets the form may still have copied; what it says of its own is not in a passage.
+            // A model that ignores the requested format may still have copied. Its own sentences are in no passage.
             let prose = reply.text.unicode_sentences().map(talk::plain);
             sentences = prose.filter(|sentence| holder(sentence).is_some()).collect();
         }
         sentences.retain(|sentence| talk::key(sentence) != question_key);
-        let source = Source::Model { model: reply.model, recorded: reply.recorded, sample };
-        match joined(sentences.into_iter().map(|sentence| (holder(&sentence), sentence)), source) {
+        let source = AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample };
+        match join(sentences.into_iter().map(|sentence| (holder(&sentence), sentence)), source) {
             Some(added) => written.push(added),
             None => talk.trouble("a reply without copied sentences".into()),
         }
@@ -125,15 +133,18 @@ fn copied<E>(ask: &Ask<'_, E>, first: &[Listed], talk: &mut Talk<'_>) -> Result<
     Ok(written)
 }
 
-/// The sentences nearest to the question: one text a passage that has any.
-fn extracted<E: From<Stopped>>(ask: &Ask<'_, E>, first: &[Listed]) -> Result<Vec<Added>, E> {
-    // A passage that repeats the question would be the nearest, and add nothing.
-    let mut seen = HashSet::from([talk::key(ask.question)]);
+/// Takes the sentences nearest to the question; one text per passage that has any.
+fn extract<E: From<Stopped>>(
+    inputs: &ExpansionInputs<'_, E>,
+    first: &[FirstPassHit],
+) -> Result<Vec<Added>, E> {
+    // A sentence that repeats the question would be the nearest and would add nothing.
+    let mut seen = HashSet::from([talk::key(inputs.question)]);
     let mut sentences: Vec<(usize, String)> = Vec::new();
-    for (i, listed) in first.iter().enumerate() {
-        // Without its title, which has no stop behind it and would run into the first sentence.
-        // In one line, as a line that ends would end a sentence.
-        let contents = talk::plain(&listed.passage.text);
+    for (i, hit) in first.iter().enumerate() {
+        // Without the title, which has no full stop and would run into the first sentence.
+        // As one line, because a line break would end a sentence.
+        let contents = talk::plain(&hit.passage.text);
         let all = talk::cut(&contents, WORDS).unicode_sentences().map(talk::plain);
         sentences
             .extend(all.filter(|sentence| talk::is_new(&mut seen, sentence)).map(|sentence| (i, sentence)));
@@ -141,27 +152,27 @@ fn extracted<E: From<Stopped>>(ask: &Ask<'_, E>, first: &[Listed]) -> Result<Vec
     if sentences.is_empty() {
         return Ok(Vec::new());
     }
-    if ask.stop.is_set() {
+    if inputs.stop.is_set() {
         return Err(Stopped.into());
     }
     let texts: Vec<&str> = sentences.iter().map(|(_, sentence)| sentence.as_str()).collect();
-    let mut nearest: Vec<(usize, f32)> = (ask.similarity)(&texts)?.into_iter().enumerate().collect();
+    let mut nearest: Vec<(usize, f32)> = (inputs.similarity)(&texts)?.into_iter().enumerate().collect();
     nearest.retain(|(_, similarity)| similarity.is_finite());
     nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
     let taken: HashSet<usize> = nearest.iter().take(SENTENCES).map(|(i, _)| *i).collect();
-    let of = |passage: usize| {
+    let sentences_of = |passage: usize| {
         let all = sentences.iter().enumerate().filter(move |(_, (i, _))| *i == passage);
         all.filter(|(i, _)| taken.contains(i)).map(|(_, (_, sentence))| sentence.clone())
     };
-    let added = first.iter().enumerate().filter_map(|(i, listed)| {
-        let source = Source::Passage { at: listed.at, rank: i + 1 };
-        joined(of(i).map(|sentence| (Some(listed.at), sentence)), source)
+    let added = first.iter().enumerate().filter_map(|(i, hit)| {
+        let source = AddedFrom::Passage { at: hit.at, rank: i + 1 };
+        join(sentences_of(i).map(|sentence| (Some(hit.at), sentence)), source)
     });
     Ok(added.collect())
 }
 
-/// Sentences as one text that knows where each stands.
-fn joined(sentences: impl Iterator<Item = (Option<PassageIx>, String)>, source: Source) -> Option<Added> {
+/// Joins sentences to one text with the range of each.
+fn join(sentences: impl Iterator<Item = (Option<PassageIx>, String)>, source: AddedFrom) -> Option<Added> {
     let mut added = Added::new(String::new(), source);
     for (holder, sentence) in sentences {
         if !added.text.is_empty() {
@@ -177,11 +188,11 @@ fn joined(sentences: impl Iterator<Item = (Option<PassageIx>, String)>, source: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand::testing::{Failed, Scripted, with_ask};
+    use crate::expand::testing::{Failed, Scripted, with_inputs};
     use crate::llm::{Chat, ChatError, Tokens};
 
     fn run(statements: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_ask("Q?", statements, &[], chat, |ask| expand_keqe(&ask)).unwrap()
+        with_inputs("Q?", statements, &[], chat, |inputs| expand_keqe(&inputs)).unwrap()
     }
 
     fn joined(terms: &str, vectors: &[&str]) -> Queries {
@@ -215,8 +226,8 @@ mod tests {
         ]);
         let expansion = run(&["Yes."], Some(&chat));
         assert_eq!(expansion.queries, joined("Q?\nQ?\na1\na4", &["Q?", "a1", "a4"]));
-        let samples: Vec<&Source> = expansion.added.iter().map(|added| &added.source).collect();
-        assert!(matches!(samples[1], Source::Model { sample: 3, .. }));
+        let samples: Vec<&AddedFrom> = expansion.added.iter().map(|added| &added.source).collect();
+        assert!(matches!(samples[1], AddedFrom::Model { sample: 3, .. }));
         assert_eq!(expansion.notes, ["fake: an empty reply; too long; nobody is there; 2 of 5 answers came"]);
     }
 
@@ -240,7 +251,7 @@ mod tests {
     #[test]
     fn a_stop_between_answers_is_passed_on() {
         let chat = Scripted::new(vec![Ok("a1".into()), Err(Stopped.into())]);
-        let failed = with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand_keqe(&ask));
+        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| expand_keqe(&inputs));
         assert_eq!(failed, Err(Failed::Stopped));
     }
 }
@@ -248,7 +259,7 @@ mod tests {
 #[cfg(test)]
 mod csqe_tests {
     use super::*;
-    use crate::expand::testing::{Failed, Scripted, listed, with_ask};
+    use crate::expand::testing::{Failed, Scripted, hits, with_inputs};
     use crate::expand::types::Similarity;
     use crate::llm::{Chat, ChatError, Tokens};
     use crate::work::Stop;
@@ -262,7 +273,7 @@ mod csqe_tests {
     ];
 
     fn run(texts: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_ask("Q?", &["Yes."], texts, chat, |ask| expand(&ask)).unwrap()
+        with_inputs("Q?", &["Yes."], texts, chat, |inputs| expand(&inputs)).unwrap()
     }
 
     fn searched(expansion: &Expansion) -> (&str, Vec<&str>) {
@@ -378,7 +389,7 @@ mod csqe_tests {
                 expansion.added[0].sentences,
                 [(0..11, Some(PassageIx(100))), (12..42, Some(PassageIx(100)))]
             );
-            assert_eq!(expansion.added[2].source, Source::Passage { at: PassageIx(102), rank: 3 });
+            assert_eq!(expansion.added[2].source, AddedFrom::Passage { at: PassageIx(102), rank: 3 });
             assert_eq!(expansion.notes.first().map(String::as_str), note);
         }
     }
@@ -406,24 +417,29 @@ mod csqe_tests {
     #[test]
     fn a_stop_and_a_failing_index_are_passed_on() {
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
-        let failed = with_ask("Q?", &[], &TEXTS, None, |ask| expand(&Ask { stop: &stop, ..ask }));
-        assert_eq!(failed, Err(Failed::Stopped));
         let failed =
-            with_ask("Q?", &[], &[], None, |ask| expand(&Ask { first: &|_| Err(Failed::Index), ..ask }));
+            with_inputs("Q?", &[], &TEXTS, None, |inputs| expand(&ExpansionInputs { stop: &stop, ..inputs }));
+        assert_eq!(failed, Err(Failed::Stopped));
+        let failed = with_inputs("Q?", &[], &[], None, |inputs| {
+            expand(&ExpansionInputs { first: &|_| Err(Failed::Index), ..inputs })
+        });
         assert_eq!(failed, Err(Failed::Index));
         let chat = Scripted::new(vec![Ok("[]".into()), Err(Stopped.into())]);
-        assert_eq!(with_ask("Q?", &[], &TEXTS, Some(&chat), |ask| expand(&ask)), Err(Failed::Stopped));
+        assert_eq!(
+            with_inputs("Q?", &[], &TEXTS, Some(&chat), |inputs| expand(&inputs)),
+            Err(Failed::Stopped)
+        );
     }
 
     #[test]
     fn a_similarity_that_is_no_number_is_no_sentence() {
-        let ask_with = |similarity: Similarity<'_, Failed>| {
-            let all = listed(&TEXTS);
-            with_ask("Q?", &[], &[], None, |ask| {
-                expand(&Ask { similarity, first: &|_| Ok(all.clone()), ..ask }).unwrap().form
+        let form_with = |similarity: Similarity<'_, Failed>| {
+            let all = hits(&TEXTS);
+            with_inputs("Q?", &[], &[], None, |inputs| {
+                expand(&ExpansionInputs { similarity, first: &|_| Ok(all.clone()), ..inputs }).unwrap().form
             })
         };
-        assert_eq!(ask_with(&|texts| Ok(vec![f32::NAN; texts.len()])), Form::QuestionAlone);
-        assert_eq!(ask_with(&|texts| Ok(vec![0.0; texts.len()])), Form::CsqeExtractive);
+        assert_eq!(form_with(&|texts| Ok(vec![f32::NAN; texts.len()])), Form::QuestionAlone);
+        assert_eq!(form_with(&|texts| Ok(vec![0.0; texts.len()])), Form::CsqeExtractive);
     }
 }

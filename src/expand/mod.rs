@@ -1,7 +1,7 @@
 //! Query expansion: from a question to the texts or terms that are searched in its place.
 //!
-//! One file for each [`Kind`]. A failing chat never fails an expansion: the form without a model takes its place, and the notes say so.
-//! Knows how to ask for the question's own list, not how lists are made.
+//! One file for each [`Kind`]. An expansion never fails because a chat fails: the form without a model is used instead, and the notes say
+//! so. The caller supplies the first-pass list.
 //!
 //! May use: corpus, llm, question, retrieve (term analysis), work.
 
@@ -15,7 +15,8 @@ mod types;
 
 pub use statements::written_statements;
 pub use types::{
-    Added, Ask, Expansion, Form, Kind, KindError, Listed, Queries, Similarity, Source, round_robin,
+    Added, AddedFrom, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, KindError, Queries, Similarity,
+    round_robin,
 };
 
 use crate::work::Stopped;
@@ -23,13 +24,13 @@ use crate::work::Stopped;
 /// Expands a question.
 ///
 /// # Errors
-/// Stopped, or what the asker's own functions say. A chat's failure is a note.
-pub fn expand<E: From<Stopped>>(kind: Kind, ask: &Ask<'_, E>) -> Result<Expansion, E> {
+/// `stop` was set, or a function in `inputs` failed. A chat's failure is only a note.
+pub fn expand<E: From<Stopped>>(kind: Kind, inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
     match kind {
-        Kind::Perspectives => perspectives::expand(ask),
-        Kind::Keqe => csqe::expand_keqe(ask),
-        Kind::Csqe => csqe::expand(ask),
-        Kind::Rm3 => rm3::expand(ask),
+        Kind::Perspectives => perspectives::expand(inputs),
+        Kind::Keqe => csqe::expand_keqe(inputs),
+        Kind::Csqe => csqe::expand(inputs),
+        Kind::Rm3 => rm3::expand(inputs),
     }
 }
 
@@ -38,12 +39,12 @@ mod testing {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
-    use super::types::{Ask, Listed};
+    use super::types::{ExpansionInputs, FirstPassHit};
     use crate::corpus::{Passage, PassageIx};
     use crate::llm::{Chat, ChatError, Prompts, Reply, Request, Tokens};
     use crate::work::{Stop, Stopped};
 
-    /// Says its lines in order; behind the last it is not there.
+    /// Replies with its lines in order; after the last it is unreachable.
     pub(super) struct Scripted {
         lines: Mutex<VecDeque<Result<String, ChatError>>>,
         requests: Mutex<Vec<Request>>,
@@ -84,7 +85,7 @@ mod testing {
         }
     }
 
-    /// What an asker's own functions may fail with.
+    /// The error of the caller's own functions.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) enum Failed {
         Stopped,
@@ -98,28 +99,28 @@ mod testing {
     }
 
     /// Passages with scores from 10 downwards, at places from 100.
-    pub(super) fn listed(texts: &[&str]) -> Vec<Listed> {
+    pub(super) fn hits(texts: &[&str]) -> Vec<FirstPassHit> {
         texts
             .iter()
             .zip(0..)
             .map(|(text, i)| {
                 let passage = Passage { text: (*text).to_owned(), ..Passage::default() };
-                Listed { at: PassageIx(100 + i), passage: Arc::new(passage), score: 10.0 - i as f32 }
+                FirstPassHit { at: PassageIx(100 + i), passage: Arc::new(passage), score: 10.0 - i as f32 }
             })
             .collect()
     }
 
-    /// Asks about `question` over `texts`: a text is the liker the longer it is, and every stem is in one passage of a thousand.
-    pub(super) fn with_ask<R>(
+    /// Calls `then` with inputs for `question` over `texts`: longer texts are more similar, and every stem is in one passage of a thousand.
+    pub(super) fn with_inputs<R>(
         question: &str,
         statements: &[&str],
         texts: &[&str],
         chat: Option<&dyn Chat>,
-        then: impl FnOnce(Ask<'_, Failed>) -> R,
+        then: impl FnOnce(ExpansionInputs<'_, Failed>) -> R,
     ) -> R {
         let statements: Vec<String> = statements.iter().map(|text| (*text).to_owned()).collect();
-        let all = listed(texts);
-        then(Ask {
+        let all = hits(texts);
+        then(ExpansionInputs {
             question,
             statements: &statements,
             given: &[],

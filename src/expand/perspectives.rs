@@ -1,33 +1,33 @@
-//! One query for each perspective: the question's own, or a model's, or the question's statements.
+//! One query per perspective: from the question set, from a model, or the question's statements.
 
 use std::collections::HashSet;
 
 use super::talk::Talk;
-use super::types::{Added, Ask, Expansion, Form, Kind, Queries, Source};
+use super::types::{Added, AddedFrom, Expansion, ExpansionInputs, Form, Kind, Queries};
 use super::{replies, talk};
 use crate::llm::Job;
 use crate::question::Written;
 use crate::work::Stopped;
 
-/// A model that does not stop counting would cost a search each.
+/// The limit of perspectives: each costs a search, and some models write dozens.
 const MOST: usize = 12;
 
-pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E> {
-    let made = |form, added: Vec<Added>, notes, tokens| {
-        let queries = added.iter().map(|added| format!("{} {}", ask.question, added.text)).collect();
+pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+    let expansion = |form, added: Vec<Added>, notes, tokens| {
+        let queries = added.iter().map(|added| format!("{} {}", inputs.question, added.text)).collect();
         Expansion { kind: Kind::Perspectives, form, queries: Queries::Each(queries), added, notes, tokens }
     };
-    let given = distinct(ask.given.to_vec(), &Source::Given);
+    let given = distinct(inputs.given.to_vec(), &AddedFrom::Given);
     if !given.is_empty() {
-        return Ok(made(Form::PerspectivesGiven, given, Vec::new(), None));
+        return Ok(expansion(Form::PerspectivesGiven, given, Vec::new(), None));
     }
     let (mut notes, mut tokens) = (Vec::new(), None);
-    if let Some(chat) = ask.chat {
-        let mut talk = Talk::new(chat, ask.stop);
-        let request = ask.prompts.get(Job::Perspectives).request(&[("question", ask.question)], 0);
+    if let Some(chat) = inputs.chat {
+        let mut talk = Talk::new(chat, inputs.stop);
+        let request = inputs.prompts.get(Job::Perspectives).request(&[("question", inputs.question)], 0);
         if let Some(reply) = talk.ask(&request)? {
             let source =
-                Source::Model { model: reply.model, recorded: reply.recorded, sample: request.sample };
+                AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample: request.sample };
             let mut written = distinct(replies::perspectives(&reply.text), &source);
             if !written.is_empty() {
                 if written.len() > MOST {
@@ -37,25 +37,25 @@ pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E>
                     ));
                     written.truncate(MOST);
                 }
-                return Ok(made(Form::PerspectivesByModel, written, notes, talk.tokens));
+                return Ok(expansion(Form::PerspectivesByModel, written, notes, talk.tokens));
             }
             talk.trouble("a reply without perspectives".into());
         }
         tokens = talk.tokens;
         notes.extend(talk.note("the question's own statements are used"));
     }
-    let statements = ask.statements();
+    let statements = inputs.statements();
     if !statements.is_empty() {
-        return Ok(made(Form::Statements, statements, notes, tokens));
+        return Ok(expansion(Form::Statements, statements, notes, tokens));
     }
     notes
         .push("there is neither a perspective nor a statement to add; the question is searched alone".into());
-    let queries = Queries::Each(vec![ask.question.to_owned()]);
+    let queries = Queries::Each(vec![inputs.question.to_owned()]);
     let form = Form::QuestionAlone;
     Ok(Expansion { kind: Kind::Perspectives, form, queries, added: Vec::new(), notes, tokens })
 }
 
-fn distinct(perspectives: Vec<Written>, source: &Source) -> Vec<Added> {
+fn distinct(perspectives: Vec<Written>, source: &AddedFrom) -> Vec<Added> {
     let mut seen = HashSet::new();
     let added = perspectives.into_iter().map(|Written { name, text }| Added {
         name: name.map(|name| talk::plain(&name)).filter(|name| !name.is_empty()),
@@ -67,14 +67,14 @@ fn distinct(perspectives: Vec<Written>, source: &Source) -> Vec<Added> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand::testing::{Failed, Scripted, with_ask};
+    use crate::expand::testing::{Failed, Scripted, with_inputs};
     use crate::llm::{Chat, ChatError, Tokens};
     use crate::work::Stop;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
     fn run(statements: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_ask("Q?", statements, &[], chat, |ask| expand(&ask)).unwrap()
+        with_inputs("Q?", statements, &[], chat, |inputs| expand(&inputs)).unwrap()
     }
 
     fn each(expansion: &Expansion) -> Vec<&str> {
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(expansion.added[1].name.as_deref(), Some("Science"));
         assert_eq!(
             expansion.added[0].source,
-            Source::Model { model: "fake".into(), recorded: false, sample: 0 }
+            AddedFrom::Model { model: "fake".into(), recorded: false, sample: 0 }
         );
         assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 10, reply: 3 })));
     }
@@ -105,8 +105,10 @@ mod tests {
         let chat = Scripted::down();
         let given = [("A", "One."), ("B", " ONE"), ("", "Two.")]
             .map(|(name, text)| Written { name: Some(name.into()), text: text.into() });
-        let expansion =
-            with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand(&Ask { given: &given, ..ask })).unwrap();
+        let expansion = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| {
+            expand(&ExpansionInputs { given: &given, ..inputs })
+        })
+        .unwrap();
         assert_eq!((expansion.form, each(&expansion)), (Form::PerspectivesGiven, vec!["Q? One.", "Q? Two."]));
         assert_eq!(expansion.added[1].name, None);
         assert!(chat.requests().is_empty());
@@ -128,7 +130,7 @@ mod tests {
         ] {
             let expansion = run(&["Yes.", " ", "No."], chat.as_ref().map(|chat| chat as &dyn Chat));
             assert_eq!((expansion.form, each(&expansion)), (Form::Statements, vec!["Q? Yes.", "Q? No."]));
-            assert_eq!(expansion.added[1].source, Source::Statement(2));
+            assert_eq!(expansion.added[1].source, AddedFrom::Statement(2));
             assert_eq!(expansion.notes.first().map(String::as_str), note);
         }
     }
@@ -152,10 +154,12 @@ mod tests {
     fn a_stop_is_passed_on_and_is_no_fallback() {
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
         let chat = Scripted::saying(&["[]"]);
-        let failed = with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand(&Ask { stop: &stop, ..ask }));
+        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| {
+            expand(&ExpansionInputs { stop: &stop, ..inputs })
+        });
         assert_eq!(failed, Err(Failed::Stopped));
         let chat = Scripted::new(vec![Err(Stopped.into())]);
-        let failed = with_ask("Q?", &["Yes."], &[], Some(&chat), |ask| expand(&ask));
+        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| expand(&inputs));
         assert_eq!(failed, Err(Failed::Stopped));
     }
 }

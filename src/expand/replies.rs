@@ -1,6 +1,6 @@
-//! What a reply contains: perspectives, or sentences copied from passages, in whatever form the model wrote them.
+//! Finds perspectives, or sentences copied from passages, in a reply, in whatever form the model wrote them.
 
-use super::talk::{Json, is_all, key, plain, values};
+use super::talk::{Json, is_json, key, plain, values};
 use crate::question::Written;
 
 const TEXTS: [&str; 17] = [
@@ -24,7 +24,7 @@ const TEXTS: [&str; 17] = [
 ];
 const NAMES: [&str; 10] =
     ["name", "title", "label", "heading", "perspective", "viewpoint", "view", "position", "stance", "side"];
-/// Fields beside copied sentences that hold none.
+/// Fields of an object with copied sentences that do not hold sentences.
 const ABOUT: [&str; 17] = [
     "id",
     "title",
@@ -45,30 +45,30 @@ const ABOUT: [&str; 17] = [
     "error",
 ];
 
-/// The perspectives in a reply, in its order; none in one that has none.
+/// The perspectives in a reply, in order; empty if there are none.
 pub(super) fn perspectives(reply: &str) -> Vec<Written> {
     let mut found = Vec::new();
     for value in values(reply) {
-        in_value(&value, &mut found);
+        collect_perspectives(&value, &mut found);
     }
-    if found.is_empty() && !is_all(reply) {
-        found = in_lines(reply);
+    if found.is_empty() && !is_json(reply) {
+        found = from_lines(reply);
     }
     found.retain(|perspective| !says_nothing(&perspective.text));
     found
 }
 
-fn in_value(value: &Json, found: &mut Vec<Written>) {
+fn collect_perspectives(value: &Json, found: &mut Vec<Written>) {
     match value {
         Json::Text(text) => found.push(named(text)),
-        Json::List(items) => items.iter().for_each(|item| in_value(item, found)),
-        Json::Map(fields) => in_fields(fields, found),
+        Json::List(items) => items.iter().for_each(|item| collect_perspectives(item, found)),
+        Json::Map(fields) => collect_from_fields(fields, found),
         Json::Other => {}
     }
 }
 
-/// An object is a perspective, or a wrapper around some, or has one in each field with the name for a key.
-fn in_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
+/// An object is a perspective, contains several, or has one per field with its name as the key.
+fn collect_from_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
     let field = |wanted: &'static str| {
         let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
         Some((wanted, joined(value).filter(|text| !text.is_empty())?))
@@ -86,7 +86,9 @@ fn in_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
         (Some((_, text)), None) if !nested => found.push(Written { name: None, text }),
         _ if nested => {
             let values = fields.iter().map(|(_, value)| value);
-            values.filter(|value| !matches!(value, Json::Text(_))).for_each(|value| in_value(value, found));
+            values
+                .filter(|value| !matches!(value, Json::Text(_)))
+                .for_each(|value| collect_perspectives(value, found));
         }
         _ => found.extend(
             fields
@@ -110,11 +112,11 @@ fn joined(value: &Json) -> Option<String> {
     }
 }
 
-/// The sentences that a reply copied, in its order; none in one that has none.
+/// The sentences that a reply copied, in order; empty if there are none.
 pub(super) fn sentences(reply: &str) -> Vec<String> {
     let mut found = Vec::new();
-    values(reply).iter().for_each(|value| copied(value, &mut found));
-    if found.is_empty() && !is_all(reply) {
+    values(reply).iter().for_each(|value| collect_sentences(value, &mut found));
+    if found.is_empty() && !is_json(reply) {
         found = quoted(reply);
         if found.is_empty() {
             found = reply.lines().filter_map(|line| marked(line.trim())).map(|line| bare(&line)).collect();
@@ -124,15 +126,15 @@ pub(super) fn sentences(reply: &str) -> Vec<String> {
     found
 }
 
-fn copied(value: &Json, found: &mut Vec<String>) {
+fn collect_sentences(value: &Json, found: &mut Vec<String>) {
     match value {
         Json::Text(text) => found.push(unquoted(text)),
-        Json::List(items) => items.iter().for_each(|item| copied(item, found)),
+        Json::List(items) => items.iter().for_each(|item| collect_sentences(item, found)),
         Json::Map(fields) => {
             let about = |name: &str| ABOUT.iter().any(|field| name.eq_ignore_ascii_case(field));
             for (name, value) in fields {
                 if !(matches!(value, Json::Text(_)) && about(name)) {
-                    copied(value, found);
+                    collect_sentences(value, found);
                 }
             }
         }
@@ -140,7 +142,7 @@ fn copied(value: &Json, found: &mut Vec<String>) {
     }
 }
 
-/// Words that number things, or say that there are none.
+/// Words that only introduce a number, or say that there is nothing.
 const EMPTY: [&str; 15] = [
     "",
     "perspective",
@@ -159,8 +161,8 @@ const EMPTY: [&str; 15] = [
     "na",
 ];
 
-/// Marked lines with what follows each; or, where no line is marked, two or more lines of `Name: text`.
-pub(super) fn in_lines(reply: &str) -> Vec<Written> {
+/// Marked lines with the text that follows each; or, if no line is marked, two or more lines of `Name: text`.
+pub(super) fn from_lines(reply: &str) -> Vec<Written> {
     let (mut items, mut open): (Vec<String>, bool) = (Vec::new(), false);
     for line in reply.lines().map(str::trim).filter(|line| !line.starts_with("```")) {
         if let Some(rest) = marked(line) {
@@ -183,7 +185,7 @@ pub(super) fn in_lines(reply: &str) -> Vec<Written> {
     items.iter().map(|item| named(item)).collect()
 }
 
-/// What stands behind a number, a bullet or a heading's sign.
+/// The text after a number, a bullet or the mark of a heading.
 pub(super) fn marked(line: &str) -> Option<String> {
     if let Some(heading) = line.strip_prefix('#') {
         let heading = heading.trim_start_matches('#').replace("**", "");
@@ -198,7 +200,7 @@ pub(super) fn marked(line: &str) -> Option<String> {
     numbered(line)
 }
 
-/// What stands behind `1.`, `(1)`, `[1]`, `**1)` or `Passage 1:`.
+/// The text after `1.`, `(1)`, `[1]`, `**1)` or `Passage 1:`.
 fn numbered(line: &str) -> Option<String> {
     let (bold, rest) = line.strip_prefix("**").map_or(("", line), |rest| ("**", rest));
     let rest = rest.trim_start_matches(['(', '[']);
@@ -213,7 +215,7 @@ fn numbered(line: &str) -> Option<String> {
     ((1..=3).contains(&digits) && parted).then(|| format!("{bold}{}", behind.trim_start()))
 }
 
-/// Parts `Name: text` and `**Name** text`; a name without a text has an empty one.
+/// Splits `Name: text` and `**Name** text`; the text is empty if there is only a name.
 pub(super) fn named(item: &str) -> Written {
     let mut item = item.trim();
     loop {
@@ -237,14 +239,14 @@ pub(super) fn named(item: &str) -> Written {
     }
 }
 
-/// A name that says more than a number.
+/// The name, unless it is only a number or a word such as `perspective`.
 pub(super) fn meaningful(name: &str) -> Option<String> {
     let name = plain(&name.replace("**", ""));
     let name = name.trim_matches(['"', '“', '”', ':', '#', '_', ' ']);
     (!says_nothing(name)).then(|| name.to_owned())
 }
 
-/// Without emphasis and the marks around a quotation.
+/// The text without emphasis and without quotation marks around it.
 pub(super) fn bare(text: &str) -> String {
     unquoted(&text.replace("**", ""))
 }
@@ -260,7 +262,7 @@ pub(super) fn says_nothing(text: &str) -> bool {
     EMPTY.contains(&letters.trim_matches(|c: char| c.is_ascii_digit()))
 }
 
-/// What stands between quotation marks, line by line.
+/// The texts between quotation marks, line by line.
 pub(super) fn quoted(reply: &str) -> Vec<String> {
     let mut found = Vec::new();
     // JSON that could not be read quotes its keys.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::types::{Added, Ask, Expansion, Form, Kind, Queries, Source};
+use super::types::{Added, AddedFrom, Expansion, ExpansionInputs, Form, Kind, Queries};
 use crate::retrieve::terms;
 use crate::work::Stopped;
 
@@ -11,23 +11,23 @@ const TERMS: usize = 10;
 /// The question's share of the mix.
 const ORIGINAL: f64 = 0.5;
 
-pub(super) fn expand<E: From<Stopped>>(ask: &Ask<'_, E>) -> Result<Expansion, E> {
-    let question = stems(ask.question);
+pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+    let question = stems(inputs.question);
     let mut passages = Vec::new();
-    for listed in (ask.first)(PASSAGES)? {
-        if ask.stop.is_set() {
+    for listed in (inputs.first)(PASSAGES)? {
+        if inputs.stop.is_set() {
             return Err(Stopped.into());
         }
         passages.push((stems(&listed.passage.contents()), f64::from(listed.score)));
     }
-    let feedback = feedback(&passages, ask.passages, ask.document_frequency)?;
+    let feedback = feedback(&passages, inputs.passages, inputs.document_frequency)?;
     let mut notes = Vec::new();
     if feedback.is_empty() {
         notes.push("the question's own list has no term to add; the question is searched alone".into());
     }
     let new = feedback.iter().filter(|(term, _)| !question.contains(term));
-    let added = new.map(|(term, _)| Added::new(term.clone(), Source::Feedback)).collect();
-    let weights = mixed(&question, &feedback);
+    let added = new.map(|(term, _)| Added::new(term.clone(), AddedFrom::Feedback)).collect();
+    let weights = mix(&question, &feedback);
     let queries = Queries::Terms(weights.into_iter().map(|(term, weight)| (term, weight as f32)).collect());
     Ok(Expansion { kind: Kind::Rm3, form: Form::Rm3, queries, added, notes, tokens: None })
 }
@@ -36,10 +36,10 @@ fn stems(text: &str) -> Vec<String> {
     terms(text).into_iter().map(|term| term.text).collect()
 }
 
-/// Terms and their weights, heaviest first; equal weights in order of the terms, where Anserini leaves it to a hash.
+/// Terms and their weights, greatest first. Equal weights are in order of the terms; in Anserini their order depends on a hash.
 type Weights = Vec<(String, f64)>;
 
-/// The heaviest terms of the passages, together weighing 1.
+/// The terms of the passages with the greatest weights. The sum of the weights is 1.
 fn feedback<E>(
     passages: &[(Vec<String>, f64)],
     count: usize,
@@ -61,11 +61,11 @@ fn feedback<E>(
                 *times.entry(stem).or_default() += 1.0;
             }
         }
-        for (term, share) in unit(heaviest(times)) {
+        for (term, share) in normalize(heaviest(times)) {
             *sums.entry(term).or_default() += share * score;
         }
     }
-    let best = unit(heaviest(sums));
+    let best = normalize(heaviest(sums));
     Ok(best.into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect())
 }
 
@@ -74,31 +74,33 @@ fn is_plain(stem: &str) -> bool {
     (2..=20).contains(&stem.len()) && stem.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-fn mixed(question: &[String], feedback: &Weights) -> Weights {
-    let mut mix: HashMap<&str, f64> = HashMap::new();
+/// The weights of the question and of the feedback, mixed by [`ORIGINAL`].
+fn mix(question: &[String], feedback: &Weights) -> Weights {
+    let mut weights: HashMap<&str, f64> = HashMap::new();
     for term in question {
-        *mix.entry(term).or_default() += ORIGINAL / question.len() as f64;
+        *weights.entry(term).or_default() += ORIGINAL / question.len() as f64;
     }
     for (term, weight) in feedback {
-        *mix.entry(term).or_default() += (1.0 - ORIGINAL) * weight;
+        *weights.entry(term).or_default() += (1.0 - ORIGINAL) * weight;
     }
-    sorted(mix).into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect()
+    sort(weights).into_iter().map(|(term, weight)| (term.to_owned(), weight)).collect()
 }
 
-fn sorted(weights: HashMap<&str, f64>) -> Vec<(&str, f64)> {
+fn sort(weights: HashMap<&str, f64>) -> Vec<(&str, f64)> {
     let mut sorted: Vec<_> = weights.into_iter().collect();
     sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     sorted
 }
 
+/// The [`TERMS`] terms with the greatest weights.
 fn heaviest(weights: HashMap<&str, f64>) -> Vec<(&str, f64)> {
-    let mut sorted = sorted(weights);
+    let mut sorted = sort(weights);
     sorted.truncate(TERMS);
     sorted
 }
 
-/// Scaled to weigh 1 together.
-fn unit(mut weights: Vec<(&str, f64)>) -> Vec<(&str, f64)> {
+/// Scales the weights so that their sum is 1.
+fn normalize(mut weights: Vec<(&str, f64)>) -> Vec<(&str, f64)> {
     let sum: f64 = weights.iter().map(|(_, weight)| weight.abs()).sum();
     if sum > 0.0 {
         weights.iter_mut().for_each(|(_, weight)| *weight /= sum);
@@ -109,7 +111,7 @@ fn unit(mut weights: Vec<(&str, f64)>) -> Vec<(&str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand::testing::{Failed, with_ask};
+    use crate::expand::testing::{Failed, with_inputs};
     use crate::work::Stop;
     use serde::Deserialize;
     use std::sync::Arc;
@@ -135,7 +137,7 @@ mod tests {
         let expected: Weights = serde_json::from_str(include_str!("rm3/weights.json")).unwrap();
         let passages: Vec<_> = case.passages.into_iter().map(|p| (p.terms, p.score)).collect();
         let feedback = feedback(&passages, case.n, |term| Ok::<_, Failed>(case.df[term])).unwrap();
-        let weights = mixed(&case.query_terms, &feedback);
+        let weights = mix(&case.query_terms, &feedback);
         let names = |weights: &Weights| weights.iter().map(|(term, _)| term.clone()).collect::<Vec<_>>();
         assert_eq!(names(&weights), names(&expected));
         for ((term, weight), (_, wanted)) in weights.iter().zip(&expected) {
@@ -149,7 +151,7 @@ mod tests {
         // Scores 10 and 9. `the` is a stop word and `x` too short, so the first passage is zoo 2/4, cage 1/4, lion 1/4 and the
         // second zoo 1/2, bear 1/2: zoo 9.5, bear 4.5, cage 2.5, lion 2.5 of 19. The question is zoo 1/2, ban 1/2.
         let texts = ["The zoos: zoo cages, x lions", "zoo bears"];
-        let expansion = with_ask("Ban zoos?", &[], &texts, None, |ask| expand(&ask)).unwrap();
+        let expansion = with_inputs("Ban zoos?", &[], &texts, None, |inputs| expand(&inputs)).unwrap();
         let Queries::Terms(weights) = &expansion.queries else { panic!("{expansion:?}") };
         let expected = [
             ("zoo", 0.5),
@@ -178,17 +180,19 @@ mod tests {
 
     #[test]
     fn with_no_feedback_the_questions_terms_are_left_and_a_note() {
-        let expansion = with_ask("Ban zoos?", &[], &[], None, |ask| expand(&ask)).unwrap();
+        let expansion = with_inputs("Ban zoos?", &[], &[], None, |inputs| expand(&inputs)).unwrap();
         assert_eq!(expansion.queries, Queries::Terms(vec![("ban".into(), 0.25), ("zoo".into(), 0.25)]));
         assert_eq!((expansion.added.len(), expansion.notes.len()), (0, 1));
-        let expansion = with_ask("?", &[], &[], None, |ask| expand(&ask)).unwrap();
+        let expansion = with_inputs("?", &[], &[], None, |inputs| expand(&inputs)).unwrap();
         assert_eq!(expansion.queries, Queries::Terms(Vec::new()));
     }
 
     #[test]
     fn a_stop_is_passed_on() {
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
-        let failed = with_ask("zoo", &[], &["zoo"], None, |ask| expand(&Ask { stop: &stop, ..ask }));
+        let failed = with_inputs("zoo", &[], &["zoo"], None, |inputs| {
+            expand(&ExpansionInputs { stop: &stop, ..inputs })
+        });
         assert_eq!(failed, Err(Failed::Stopped));
     }
 }

@@ -5,10 +5,11 @@ use crate::llm::{Chat, ChatError, Job, Prompts};
 use crate::question::{By, Statements};
 use crate::work::Stop;
 
-/// A longer text is no statement.
+/// The limit of a statement in bytes.
 const LONGEST: usize = 300;
 
-/// The statements that a model writes, the supporting one first; none ([`By::None`]) where it writes no two that differ.
+/// Asks a model for two opposite statements, the supporting one first. Returns none ([`By::None`]) if the model does not write two
+/// different ones.
 ///
 /// # Errors
 /// The model did not answer.

@@ -1,5 +1,5 @@
-//! Talking with a model: asking several prompts while counting tokens and collecting failures, and JSON as models write it
-//! (somewhere in the text, cut off, with keys whose order matters).
+//! Sends several prompts to a model, counts tokens and collects failures; and reads JSON as models write it (somewhere in the text, cut
+//! off, with keys whose order matters).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,24 +14,24 @@ use crate::work::{Stop, Stopped};
 pub(super) struct Talk<'a> {
     chat: &'a dyn Chat,
     stop: &'a Stop,
-    gone: bool,
+    unreachable: bool,
     troubles: Vec<String>,
-    /// What it has cost so far.
+    /// The cost so far.
     pub(super) tokens: Option<Tokens>,
 }
 
 impl<'a> Talk<'a> {
     pub(super) fn new(chat: &'a dyn Chat, stop: &'a Stop) -> Self {
-        Talk { chat, stop, gone: false, troubles: Vec::new(), tokens: None }
+        Talk { chat, stop, unreachable: false, troubles: Vec::new(), tokens: None }
     }
 
-    /// A reply with something in it, or none.
+    /// The reply, or `None` if it is empty or the model failed.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Option<Reply>, Stopped> {
         if self.stop.is_set() {
             return Err(Stopped);
         }
-        // Every further prompt to a server that is not there would wait for its time to run out.
-        if self.gone {
+        // Every further prompt to an unreachable server would wait until its timeout.
+        if self.unreachable {
             return Ok(None);
         }
         match self.chat.reply(request, self.stop) {
@@ -51,21 +51,21 @@ impl<'a> Talk<'a> {
             }
             Err(ChatError::Stopped(stopped)) => Err(stopped),
             Err(error) => {
-                self.gone = matches!(error, ChatError::Unreachable(_));
+                self.unreachable = matches!(error, ChatError::Unreachable(_));
                 self.trouble(error.to_string());
                 Ok(None)
             }
         }
     }
 
-    /// Keeps what was wrong with a reply.
+    /// Records a failure for the note.
     pub(super) fn trouble(&mut self, what: String) {
         if !self.troubles.contains(&what) {
             self.troubles.push(what);
         }
     }
 
-    /// What went wrong, behind what came of it; nothing where nothing did.
+    /// The failures followed by `outcome`; `None` if there were no failures.
     pub(super) fn note(&self, outcome: &str) -> Option<String> {
         let troubles = self.troubles.join("; ");
         (!troubles.is_empty()).then(|| format!("{}: {troubles}; {outcome}", self.chat.model()))
@@ -138,9 +138,9 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Every list and object in a text, outermost first; of one that is broken or cut off, the whole ones within it.
+/// Every list and object in a text, outermost first. If one is broken or cut off, the complete ones inside it.
 pub(super) fn values(text: &str) -> Vec<Json> {
-    // Models break lines within strings. Between values a space does as well.
+    // Models break lines within strings. Between values a space is as good as a line break.
     let text = text.replace(|c: char| c.is_control(), " ");
     if let Some((inner, _)) = prefix::<String>(text.trim_start())
         && inner.starts_with(['[', '{'])
@@ -169,7 +169,7 @@ fn prefix<T: DeserializeOwned>(text: &str) -> Option<(T, usize)> {
     Some((value, stream.byte_offset()))
 }
 
-/// The whole strings of a list that is cut off or has a comma too many.
+/// The complete strings of a list that is cut off or has an extra comma.
 fn broken_strings(text: &str) -> Option<(Json, usize)> {
     let mut rest = text.strip_prefix('[')?.trim_start();
     let mut strings = Vec::new();
@@ -181,33 +181,33 @@ fn broken_strings(text: &str) -> Option<(Json, usize)> {
 }
 
 /// Whether a text is JSON and nothing else.
-pub(super) fn is_all(text: &str) -> bool {
+pub(super) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text.trim()).is_ok()
 }
 
-/// White space and control characters as single spaces, none at the ends.
+/// Replaces white space and control characters by single spaces and trims the ends.
 pub(super) fn plain(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// White space and case folded.
-pub(super) fn folded(text: &str) -> String {
+/// Folds white space and case.
+pub(super) fn fold(text: &str) -> String {
     plain(text).to_lowercase()
 }
 
-/// Letters and digits alone, case folded: two texts with the same key say the same.
+/// Only the letters and digits, in lower case: two texts with the same key are treated as equal.
 pub(super) fn key(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a text says something that was not said before.
+/// Whether a text is not empty and differs from all texts in `seen`, to which it is added.
 pub(super) fn is_new(seen: &mut HashSet<String>, text: &str) -> bool {
     let key = key(text);
     !key.is_empty() && seen.insert(key)
 }
 
-/// The beginning of a text up to its `count`th word, words being what white space parts.
+/// The beginning of a text up to its `count`th word. Words are separated by white space.
 pub(super) fn cut(text: &str, count: usize) -> &str {
     let (mut words, mut inside) = (0, false);
     for (i, c) in text.char_indices() {

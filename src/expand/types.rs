@@ -1,4 +1,4 @@
-//! Expansions: which there are, what they need, and what they give.
+//! The types of expansions: their kinds, inputs and results.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::work::Stop;
 /// How a question is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// One query a perspective, lists merged in turn.
+    /// One query per perspective; the lists are merged round-robin.
     Perspectives,
-    /// Hypothetical answers beside the question.
+    /// Hypothetical answers added to the question.
     Keqe,
-    /// Sentences copied from the first passages, and hypothetical answers, beside the question.
+    /// Sentences copied from the first passages, and hypothetical answers, added to the question.
     Csqe,
-    /// Weighted terms from the first passages. It makes no text: a dense lane has nothing to embed.
+    /// Weighted terms from the first passages. There is no text that a dense lane could embed.
     Rm3,
 }
 
@@ -62,11 +62,11 @@ pub enum Form {
     PerspectivesByModel,
     /// They came with the question.
     PerspectivesGiven,
-    /// The question's own statements stand in for them.
+    /// The question's own statements are used instead.
     Statements,
     /// A model wrote the answers.
     KeqeByModel,
-    /// The question's own statements stand in for them.
+    /// The question's own statements are used as answers.
     KeqeStatements,
     /// A model copied sentences and wrote answers.
     CsqeByModel,
@@ -107,9 +107,9 @@ impl Form {
     }
 }
 
-/// Where an added text comes from.
+/// The origin of an added text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum AddedFrom {
     /// The question set's own expansion.
     Given,
     /// The question's statement at this place, from 0.
@@ -118,16 +118,16 @@ pub enum Source {
     Model {
         /// Its name.
         model: String,
-        /// It was read from recorded replies.
+        /// Whether it was read from recorded replies.
         recorded: bool,
         /// Which of several replies to the same prompt, from 0.
         sample: u32,
     },
-    /// A passage of the question's own list.
+    /// A passage of the first-pass list.
     Passage {
-        /// Which.
+        /// The passage.
         at: PassageIx,
-        /// Its rank there, from 1.
+        /// Its rank in that list, from 1.
         rank: usize,
     },
     /// Terms counted in the first passages.
@@ -141,15 +141,14 @@ pub struct Added {
     pub text: String,
     /// A perspective's name, which is not searched for.
     pub name: Option<String>,
-    /// Where it comes from.
-    pub source: Source,
-    /// Sentences copied from passages: where each stands in the text, and the passage that has it; none has it where a model
-    /// copied badly.
+    /// Its origin.
+    pub source: AddedFrom,
+    /// Sentences copied from passages: the range of each in the text, and its passage; `None` if the model did not copy exactly.
     pub sentences: Vec<(Range<usize>, Option<PassageIx>)>,
 }
 
 impl Added {
-    pub(super) fn new(text: String, source: Source) -> Self {
+    pub(super) fn new(text: String, source: AddedFrom) -> Self {
         Added { text, name: None, source, sentences: Vec::new() }
     }
 }
@@ -157,7 +156,7 @@ impl Added {
 /// The queries that replace the question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Queries {
-    /// One list each, merged by [`round_robin`]; the bare question's own list is not among them.
+    /// One list per query, merged by [`round_robin`]; the list of the unexpanded question is not among them.
     Each(Vec<String>),
     /// One list.
     Joined {
@@ -166,12 +165,12 @@ pub enum Queries {
         /// The texts whose embeddings are averaged.
         vectors: Vec<String>,
     },
-    /// One list by terms: stems and what each weighs, heaviest first.
+    /// One list by terms: stems and their weights, greatest weight first.
     Terms(Vec<(String, f32)>),
 }
 
 impl Queries {
-    /// The question `copies` times and each text once; vectors of the question and of each text.
+    /// Joins the question, `copies` times, and each text once; one vector for the question and one per text.
     pub(super) fn joined(question: &str, copies: usize, texts: &[&str]) -> Self {
         let terms: Vec<&str> = std::iter::repeat_n(question, copies).chain(texts.iter().copied()).collect();
         let vectors = std::iter::once(question).chain(texts.iter().copied()).map(str::to_owned).collect();
@@ -182,26 +181,26 @@ impl Queries {
 /// An expanded question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expansion {
-    /// What was asked for.
+    /// The kind of expansion that was requested.
     pub kind: Kind,
-    /// What ran.
+    /// The form that ran.
     pub form: Form,
-    /// What to search for.
+    /// The queries to search for.
     pub queries: Queries,
-    /// What was added to the question, in order of generation.
+    /// The texts added to the question, in order of generation.
     pub added: Vec<Added>,
-    /// What failed and what was done instead; may hold a server's words.
+    /// Failures and what was done instead; may quote a server.
     pub notes: Vec<String>,
-    /// The cost of all replies, useless ones included.
+    /// The cost of all replies, including useless ones.
     pub tokens: Option<Tokens>,
 }
 
-/// A passage of the question's own list.
+/// A passage of the first-pass BM25 list of the unexpanded question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
-    /// Where it lies.
+pub struct FirstPassHit {
+    /// Its position in the corpus.
     pub at: PassageIx,
-    /// What it says.
+    /// The passage.
     pub passage: Arc<Passage>,
     /// Its BM25 score.
     pub score: f32,
@@ -210,47 +209,47 @@ pub struct Listed {
 /// The cosine of each text with the question.
 pub type Similarity<'a, E> = &'a dyn Fn(&[&str]) -> Result<Vec<f32>, E>;
 
-/// What an expansion may use.
-pub struct Ask<'a, E> {
+/// Everything that an expansion may use.
+pub struct ExpansionInputs<'a, E> {
     /// The question.
     pub question: &'a str,
     /// Its statements.
     pub statements: &'a [String],
-    /// Perspectives that came with it; if there are any, no model is asked for others.
+    /// Perspectives from the question set; if there are any, no model is asked.
     pub given: &'a [Written],
-    /// A model to ask.
+    /// The language model, if there is one.
     pub chat: Option<&'a dyn Chat>,
-    /// How to ask it.
+    /// The prompts for the model.
     pub prompts: &'a Prompts,
-    /// The bare question's own BM25 list, to this depth.
-    pub first: &'a dyn Fn(usize) -> Result<Vec<Listed>, E>,
-    /// Computed by the built-in encoder.
+    /// Returns the BM25 list of the unexpanded question, to the given depth.
+    pub first: &'a dyn Fn(usize) -> Result<Vec<FirstPassHit>, E>,
+    /// Computed with the built-in encoder.
     pub similarity: Similarity<'a, E>,
-    /// How many passages have a stem.
+    /// Returns the number of passages that contain a stem.
     pub document_frequency: &'a dyn Fn(&str) -> Result<usize, E>,
-    /// How many passages there are.
+    /// The number of passages in the corpus.
     pub passages: usize,
     /// Checked before each slow step.
     pub stop: &'a Stop,
 }
 
-impl<E> Ask<'_, E> {
-    /// The question's distinct statements that are not empty.
+impl<E> ExpansionInputs<'_, E> {
+    /// The question's statements that are distinct and not empty.
     pub(super) fn statements(&self) -> Vec<Added> {
         let mut seen = HashSet::new();
         let numbered = self.statements.iter().enumerate();
         numbered
-            .map(|(i, statement)| Added::new(talk::plain(statement), Source::Statement(i)))
+            .map(|(i, statement)| Added::new(talk::plain(statement), AddedFrom::Statement(i)))
             .filter(|added| talk::is_new(&mut seen, &added.text))
             .collect()
     }
 }
 
 impl Expansion {
-    /// The form that ran and whose words it added: `KEQE, recorded replies of llama-3`.
+    /// Names the form that ran and the origin of its texts: `KEQE, recorded replies of llama-3`.
     pub fn describe(&self) -> String {
         let model = self.added.iter().find_map(|added| match &added.source {
-            Source::Model { model, recorded, .. } => Some((model, *recorded)),
+            AddedFrom::Model { model, recorded, .. } => Some((model, *recorded)),
             _ => None,
         });
         match model {
@@ -261,8 +260,8 @@ impl Expansion {
     }
 }
 
-/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already there is skipped, and its
-/// list's turn with it. Each passage comes with the list that had it first.
+/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already in the result is skipped, and its
+/// list loses that turn. Each passage is returned with the number of the list that had it first.
 pub fn round_robin(lists: &[Vec<PassageIx>], depth: usize) -> Vec<(PassageIx, usize)> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let mut seen = HashSet::new();

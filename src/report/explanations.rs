@@ -6,7 +6,7 @@ use super::marks::{Glyphs, Mark, share, signed};
 use crate::corpus::PassageIx;
 use crate::engine::recipe::{Base, Recipe, Toward};
 use crate::engine::{Explanation, List, Ranking, Step, Wording};
-use crate::expand::{Added, Expansion, Queries, Source};
+use crate::expand::{Added, AddedFrom, Expansion, Queries};
 use crate::measure::trec::RunOrder;
 use crate::question::Question;
 
@@ -247,13 +247,13 @@ fn expanded(expansion: &Expansion) -> Value {
 
 fn added(added: &Added) -> Value {
     let source = match &added.source {
-        Source::Given => json!("question set"),
-        Source::Statement(i) => json!({"statement": i + 1}),
-        Source::Model { model, recorded, sample } => {
+        AddedFrom::Given => json!("question set"),
+        AddedFrom::Statement(i) => json!({"statement": i + 1}),
+        AddedFrom::Model { model, recorded, sample } => {
             json!({"model": model, "recorded": recorded, "sample": sample})
         }
-        Source::Passage { rank, .. } => json!({"passage_at_rank": rank}),
-        Source::Feedback => json!("feedback"),
+        AddedFrom::Passage { rank, .. } => json!({"passage_at_rank": rank}),
+        AddedFrom::Feedback => json!("feedback"),
     };
     let missing = added.sentences.iter().filter(|(_, found)| found.is_none());
     let missing: Vec<&str> = missing.filter_map(|(range, _)| added.text.get(range.clone())).collect();

@@ -16,7 +16,7 @@ use parallax::engine::{
     Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
 };
 use parallax::engine::{ReadEvent, Reply};
-use parallax::expand::{Added, Expansion, Form, Kind, Queries, Source};
+use parallax::expand::{Added, AddedFrom, Expansion, Form, Kind, Queries};
 use parallax::llm::Tokens;
 use parallax::measure::bias::SideShares;
 use parallax::project::Variant;
@@ -189,12 +189,12 @@ fn printed() -> Trace {
             sentences: vec![(0..16, Some(PassageIx(0))), (17..reply.len(), None)],
             text: reply,
             name: Some("Welfare".into()),
-            source: Source::Model { model: "llama".into(), recorded: true, sample: 0 },
+            source: AddedFrom::Model { model: "llama".into(), recorded: true, sample: 0 },
         },
         Added {
             text: "Zoos should not be banned.".into(),
             name: None,
-            source: Source::Statement(1),
+            source: AddedFrom::Statement(1),
             sentences: Vec::new(),
         },
     ];

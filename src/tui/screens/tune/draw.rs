@@ -10,7 +10,7 @@ use super::SWITCHES;
 use crate::corpus::PassageIx;
 use crate::engine::recipe::{Mmr, Project, Rerank, Switch, Toward};
 use crate::engine::{List, Projected, Recipe, Step, Tally};
-use crate::expand::{Added, Expansion, Queries, Source};
+use crate::expand::{Added, AddedFrom, Expansion, Queries};
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
@@ -423,16 +423,16 @@ fn expansion_lines(expansion: &Expansion, list: &List, width: usize, theme: Them
     lines
 }
 
-fn origin_text(source: &Source, list: &List) -> String {
+fn origin_text(source: &AddedFrom, list: &List) -> String {
     match source {
-        Source::Given => "from the question set".into(),
-        Source::Statement(i) => format!("statement {} of the question", i + 1),
-        Source::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
-        Source::Model { model, .. } => format!("written by {}", safe::line(model)),
-        Source::Passage { at, rank } => {
+        AddedFrom::Given => "from the question set".into(),
+        AddedFrom::Statement(i) => format!("statement {} of the question", i + 1),
+        AddedFrom::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
+        AddedFrom::Model { model, .. } => format!("written by {}", safe::line(model)),
+        AddedFrom::Passage { at, rank } => {
             format!("from the passage at rank {rank}{}", passage_title(*at, list))
         }
-        Source::Feedback => "terms of the first passages".into(),
+        AddedFrom::Feedback => "terms of the first passages".into(),
     }
 }
 
@@ -444,7 +444,7 @@ fn passage_title(at: PassageIx, list: &List) -> String {
 
 /// The text of an expansion. Sentences that a model copied but that are in no passage are marked.
 fn text_lines(added: &Added, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let by_model = matches!(added.source, Source::Model { .. });
+    let by_model = matches!(added.source, AddedFrom::Model { .. });
     if added.sentences.is_empty() || !by_model {
         return paragraph(&added.text, "  ", width, Meaning::Text, theme);
     }
