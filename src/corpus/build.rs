@@ -1,4 +1,4 @@
-//! Imports a source into a store: written beside its place, then renamed, so no half-built store is ever opened.
+//! Imports a source into a store. The store is written to a temporary folder, then renamed, so no half-built store is ever opened.
 //!
 //! The unfinished folder is named `FINGERPRINT.building`. The fingerprint covers the whole source, so the folder can only hold the
 //! beginning of the same store, and a later run resumes there. `checkpoint.json` records how much is safely on disk and after
@@ -20,7 +20,7 @@ use crate::input::{Expected, InputError};
 use crate::storage::{replace, replace_folder};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
-/// Passages between two reports of progress.
+/// The number of passages between two progress reports.
 const BATCH: u64 = 2_000;
 
 /// Why a store was not built.
@@ -31,7 +31,7 @@ pub enum BuildError {
     Input(#[from] InputError),
     /// The store could not be written.
     #[error(
-        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir; what was imported so far is kept"
+        "the cache folder {folder} cannot be written ({reason}); make room there or name another with --data-dir; the passages imported so far are kept"
     )]
     Cache {
         /// The folder of the store.
@@ -80,15 +80,15 @@ pub fn store(
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<(), BuildError> {
-    let beside = place.with_extension("building");
+    let building = place.with_extension("building");
     let cache = |error: std::io::Error| BuildError::cache(place, &error);
-    let built = write(source, &beside, on_progress, stop);
+    let built = write(source, &building, on_progress, stop);
     if matches!(built, Err(BuildError::Input(_))) {
-        // Nothing of an invalid source stays. If removal fails too, the first error matters more.
-        let _ = fs::remove_dir_all(&beside);
+        // Nothing of an invalid source stays. If the removal fails too, the first error matters more.
+        let _ = fs::remove_dir_all(&building);
     }
     built?;
-    replace_folder(&beside, place).map_err(cache)
+    replace_folder(&building, place).map_err(cache)
 }
 
 fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Stop) -> Result<(), BuildError> {
@@ -142,7 +142,7 @@ fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Sto
     replace(&folder.join(About::FILE), &about).map_err(cache)
 }
 
-/// Bytes of passages between two checkpoints: at most a second's work.
+/// Bytes of passages between two checkpoints: at most a second of work.
 const EVERY: u64 = 16 << 20;
 
 /// How much is on disk.
@@ -169,7 +169,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Resumes what an earlier run left in `folder`, or starts anew.
+    /// Resumes what an earlier run left in `folder`, or starts from the beginning.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -273,7 +273,7 @@ impl Part {
     }
 }
 
-/// Repeated passages listed by name; the rest are counted.
+/// The number of repeated passages that are listed; the others are only counted.
 const LISTED: usize = 5;
 
 /// A passage with the title and text of an earlier one. Both stay in the corpus: judgments may name either.
@@ -281,7 +281,7 @@ const LISTED: usize = 5;
 pub struct Repeat {
     /// The later passage's id.
     pub id: String,
-    /// The earlier one's position in the corpus, from 0.
+    /// The position of the earlier passage in the corpus, from 0.
     pub of: u32,
 }
 
@@ -294,9 +294,9 @@ pub struct Repeats {
     pub first: Vec<Repeat>,
 }
 
-/// Checks ids and counts repeated texts. Holds hashes instead of strings: 16 bytes of BLAKE3 an id and 12 bytes a text, 40 to 80 bytes a
-/// passage with the free room of the tables. Two ids never share a hash; a text is wrongly counted as repeated with a chance of one in a
-/// hundred thousand among twenty million.
+/// Checks ids and counts repeated texts. Holds hashes instead of strings: 16 bytes of BLAKE3 per id and 12 bytes per text, which makes 40
+/// to 80 bytes per passage with the free space of the tables. Two ids practically never share a hash. With twenty million passages, the
+/// probability that any text is wrongly counted as repeated is about one in a hundred thousand.
 #[derive(Default)]
 pub struct Census {
     ids: HashSet<[u8; 16]>,
@@ -315,7 +315,7 @@ impl Census {
         let key = <[u8; 16]>::try_from(&hash.as_bytes()[..16]).unwrap_or_default();
         let place = u32::try_from(self.ids.len()).map_err(|_| "at most 4,294,967,296 passages")?;
         if !self.ids.insert(key) {
-            return Err(format!("an id of its own (`{}` stood on an earlier line)", passage.id).into());
+            return Err(format!("a unique id (an earlier line has `{}`)", passage.id).into());
         }
         let mut text = DefaultHasher::new();
         (&passage.title, &passage.text).hash(&mut text);
@@ -345,7 +345,7 @@ impl Census {
 pub struct About {
     /// Its name.
     pub name: String,
-    /// Whether the user chose the name, which no other corpus may take then.
+    /// Whether the user chose the name. No other corpus may then have it.
     #[serde(alias = "given")]
     pub named_by_user: bool,
     /// The file or folder it was imported from.
@@ -362,7 +362,7 @@ impl About {
     /// Its file name.
     pub const FILE: &str = "about.json";
 
-    /// A source that has not been read yet.
+    /// Describes a source that has not been read yet.
     pub fn of(source: &Source, recognised: String) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         About {

@@ -66,7 +66,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
     for (i, file) in texts.enumerate() {
         let inside = file.strip_prefix(folder).unwrap_or(file).with_extension("");
         let mut stem = inside.to_string_lossy().replace('\\', "/");
-        // Of two files that differ only in extension, the later one gets it in its id.
+        // If two files differ only in their extension, the id of the later one contains it.
         if !stems.insert(stem.clone()) {
             stem = format!("{stem}.{}", file.extension().unwrap_or_default().to_string_lossy());
         }
@@ -74,11 +74,12 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
             continue;
         }
         let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
-        let (own, text) = match is_html(file) {
-            true => main_text(&text).map(|page| (page.title, page.text)).map_err(|reason| {
-                InputError::Unreadable { path: file.clone(), reason: reason.to_string() }
-            })?,
-            false => (heading(&text), text),
+        let (own, text) = if is_html(file) {
+            main_text(&text)
+                .map(|page| (page.title, page.text))
+                .map_err(|reason| InputError::Unreadable { path: file.clone(), reason: reason.to_string() })?
+        } else {
+            (heading(&text), text)
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let title = titles.get(name.as_ref()).cloned().or(own).unwrap_or_else(|| stem.clone());
@@ -116,7 +117,7 @@ fn titles(path: &Path) -> Result<HashMap<String, String>, InputError> {
     Ok(titles)
 }
 
-/// Most tags of a page. Parsing costs the square of the nesting depth, and no page of text has more.
+/// The limit of tags in a page; no page of text has more. The time of parsing grows with the square of the nesting depth.
 const TAGS: usize = 60_000;
 
 /// The content of a page.
@@ -124,7 +125,7 @@ const TAGS: usize = 60_000;
 pub struct Page {
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// Its main text, one line a block. If Readability finds no article, all visible text.
+    /// Its main text, one line per block; all visible text if Readability finds no article.
     pub text: String,
 }
 
@@ -153,7 +154,7 @@ pub fn main_text(html: &str) -> Result<Page, HtmlError> {
     if tags > TAGS {
         return Err(HtmlError::Tags(tags));
     }
-    // A page from anywhere can trigger a bug in the parser; one page must not end a whole job.
+    // Any page can trigger a bug in the parser; one page must not end a whole job.
     catch_panic(|| article(html)).unwrap_or(Err(HtmlError::Panicked))
 }
 
@@ -180,7 +181,7 @@ fn title(text: &str) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Words in a passage.
+/// The number of words in a passage.
 pub const WORDS: usize = 100;
 
 /// Cuts `text` into runs of 100 words joined by single spaces; the last one may be shorter.

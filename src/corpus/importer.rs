@@ -1,9 +1,9 @@
-//! What all importers share (the position in the source, the sink, and the columns that hold id, title and text), and the importer of
+//! The parts that all importers share (the position in the source, the sink, and the columns of id, title and text), and the importer of
 //! records: JSON lines (BEIR, Pyserini, Sphere), CSV, TSV, and DPR's `psgs_w100.tsv`.
 //!
 //! Known column names are those of published collections: BEIR (`_id`, `title`, `text`), Pyserini (`id`, `contents`), DPR (`id`,
 //! `text`, `title`), Sphere (`id`, `title`, `raw`, `url`). All other columns become metadata. A quoted field of a CSV may contain line
-//! breaks, one of a TSV may not.
+//! breaks; a field of a TSV may not.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::work::{Job, Progress};
 /// A passage's position in its source.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// Its item (line, row or file), from 1. Passages of one item are consecutive.
+    /// The number of its item (line, row or file), from 1. Passages of one item are consecutive.
     pub item: usize,
     /// Whether everything before this item was valid.
     pub clean: bool,
@@ -27,7 +27,7 @@ pub struct At {
 impl At {
     /// The progress after `taken` passages. The total is extrapolated from the share read.
     pub fn progress(self, taken: u64) -> Progress {
-        // The first block says too little about the length of the passages.
+        // The first hundredth says too little about the length of the passages.
         let total = if self.share < 0.01 { 0 } else { (taken as f64 / f64::from(self.share)).round() as u64 };
         Progress { job: Job::Importing, done: taken, total }
     }
@@ -45,7 +45,7 @@ pub enum Refused {
 /// Receives the passages of an importer.
 pub type Sink<'a> = &'a mut dyn FnMut(At, Passage) -> Result<(), Refused>;
 
-/// Columns for the id; the first one present counts.
+/// Columns for the id; the first one in the file is used.
 const IDS: [&str; 3] = ["_id", "id", "docid"];
 /// Columns for the title.
 const TITLES: [&str; 1] = ["title"];
@@ -55,60 +55,60 @@ const TEXTS: [&str; 3] = ["text", "contents", "raw"];
 /// Column names given by the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// Column of the id.
+    /// The column of the id.
     pub id: Option<String>,
-    /// Column of the title.
+    /// The column of the title.
     pub title: Option<String>,
-    /// Column of the text.
+    /// The column of the text.
     pub text: Option<String>,
 }
 
 /// The columns used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// Column of the id.
+pub struct Chosen {
+    /// The column of the id.
     pub id: String,
-    /// Column of the title, if there is one.
+    /// The column of the title, if there is one.
     pub title: Option<String>,
-    /// Column of the text.
+    /// The column of the text.
     pub text: String,
 }
 
 impl Columns {
-    /// Chooses among the columns present.
+    /// Chooses among the columns of a file.
     ///
     /// # Errors
     /// No column fits the id or the text, or one that the user named is missing.
-    pub fn among<'a>(&self, there: impl Iterator<Item = &'a str> + Clone) -> Result<Taken, Expected> {
-        let found = |given: &Option<String>, usual: &[&str]| match given {
-            Some(name) => there.clone().find(|column| column == name),
-            None => usual.iter().find_map(|name| there.clone().find(|column| column == name)),
+    pub fn choose<'a>(&self, present: impl Iterator<Item = &'a str> + Clone) -> Result<Chosen, Expected> {
+        let find = |wanted: &Option<String>, usual: &[&str]| match wanted {
+            Some(name) => present.clone().find(|column| column == name),
+            None => usual.iter().find_map(|name| present.clone().find(|column| column == name)),
         };
-        let need = |given: &Option<String>, usual: &[&str], what: &str| {
-            found(given, usual).map(str::to_owned).ok_or_else(|| {
-                let name = given.clone().unwrap_or_else(|| usual.join("`, `"));
+        let need = |wanted: &Option<String>, usual: &[&str], what: &str| {
+            find(wanted, usual).map(str::to_owned).ok_or_else(|| {
+                let name = wanted.clone().unwrap_or_else(|| usual.join("`, `"));
                 format!(
                     "`{name}` for the {what} (there is {}; another can be named with `parallax corpus add FILE --{what} NAME`)",
-                    listed(there.clone())
+                    list(present.clone())
                 )
             })
         };
         let title = match &self.title {
             Some(_) => Some(need(&self.title, &TITLES, "title")?),
-            None => found(&None, &TITLES).map(str::to_owned),
+            None => find(&None, &TITLES).map(str::to_owned),
         };
-        Ok(Taken { id: need(&self.id, &IDS, "id")?, title, text: need(&self.text, &TEXTS, "text")? })
+        Ok(Chosen { id: need(&self.id, &IDS, "id")?, title, text: need(&self.text, &TEXTS, "text")? })
     }
 }
 
-fn listed<'a>(columns: impl Iterator<Item = &'a str>) -> String {
+fn list<'a>(columns: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = columns.take(12).map(excerpt).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-impl Taken {
-    /// For the user: `id: _id, title: title, text: text`.
-    pub fn described(&self) -> String {
+impl Chosen {
+    /// Describes the columns to the user: `id: _id, title: title, text: text`.
+    pub fn describe(&self) -> String {
         let title = self.title.as_deref().unwrap_or("none");
         format!("id: {}, title: {title}, text: {}", self.id, self.text)
     }
@@ -152,14 +152,14 @@ impl Taken {
 /// The file cannot be read, or the first line is not an object with an id and a text.
 pub fn recognised_jsonl(path: &Path, columns: &Columns) -> Result<String, InputError> {
     first_line(Lines::open(path)?, "JSONL", |line| {
-        let taken = object(line).and_then(|first| columns.among(first.keys().map(String::as_str)))?;
+        let taken = object(line).and_then(|first| columns.choose(first.keys().map(String::as_str)))?;
         let kind = match (taken.id.as_str(), taken.text.as_str()) {
             ("_id", "text") => "BEIR JSONL",
             (_, "contents") => "Pyserini JSONL",
             (_, "raw") => "Sphere JSONL",
             _ => "JSONL",
         };
-        Ok(format!("{kind} ({})", taken.described()))
+        Ok(format!("{kind} ({})", taken.describe()))
     })
 }
 
@@ -172,7 +172,7 @@ pub fn recognised_table(path: &Path, separator: char, columns: &Columns) -> Resu
     first_line(open(path, separator)?, kind, |line| {
         let (names, taken) = header(line, separator, columns)?;
         let kind = if separator == '\t' && names == ["id", "text", "title"] { "DPR TSV" } else { kind };
-        Ok(format!("{kind} ({})", taken.described()))
+        Ok(format!("{kind} ({})", taken.describe()))
     })
 }
 
@@ -199,13 +199,13 @@ fn first_line(
 /// # Errors
 /// A line is not a JSON object, has no id or no text, or the sink refuses the passage.
 pub fn read_jsonl(path: &Path, columns: &Columns, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
-    // Lines may have different fields; the columns are chosen anew only where the last choice does not fit.
-    let mut last: Option<Taken> = None;
+    // Lines may have different fields; the columns are chosen again only if the last choice does not fit.
+    let mut last: Option<Chosen> = None;
     each_passage(Lines::open(path)?, done, sink, |line| {
         let fields = object(line)?;
         let taken = match last.take() {
             Some(taken) if fields.contains_key(&taken.text) && fields.contains_key(&taken.id) => taken,
-            _ => columns.among(fields.keys().map(String::as_str))?,
+            _ => columns.choose(fields.keys().map(String::as_str))?,
         };
         last.insert(taken).passage(fields)
     })
@@ -254,11 +254,11 @@ fn each_passage(
     lines.skip_to(done)?;
     while let Some(line) = lines.next_line()? {
         let at = At { item: line.number, clean: line.clean, share: line.share };
-        let taken = match passage(line.text) {
+        let result = match passage(line.text) {
             Ok(passage) => sink(at, passage),
             Err(expected) => Err(Refused::Bad(expected)),
         };
-        match taken {
+        match result {
             Ok(()) => {}
             Err(Refused::Bad(expected)) => lines.bad(expected),
             Err(Refused::Enough) => return Ok(()),
@@ -276,10 +276,10 @@ fn open(path: &Path, separator: char) -> Result<Lines, InputError> {
     if separator == ',' { Lines::rows(path) } else { Lines::open(path) }
 }
 
-/// The names of the columns, and which of them are taken.
-fn header(row: &str, separator: char, columns: &Columns) -> Result<(Vec<String>, Taken), Expected> {
+/// The names of the columns, and the chosen ones.
+fn header(row: &str, separator: char, columns: &Columns) -> Result<(Vec<String>, Chosen), Expected> {
     let names: Vec<String> = fields(row, separator)?.iter().map(|name| name.trim().to_owned()).collect();
     let expected = |Expected(wanted)| Expected(format!("a header that names {wanted}"));
-    let taken = columns.among(names.iter().map(String::as_str)).map_err(expected)?;
+    let taken = columns.choose(names.iter().map(String::as_str)).map_err(expected)?;
     Ok((names, taken))
 }

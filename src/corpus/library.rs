@@ -16,13 +16,13 @@ use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
 use super::build::{self, About, BuildError};
-use super::source::{Listed, Source};
+use super::source::{FileStamp, Source};
 use super::store::{Corpus, Fingerprint};
 use crate::input::{self, InputError};
 use crate::storage::{Attempt, FileLock, Holder, replace};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
-/// Between two checks whether another process has finished.
+/// The pause between two checks whether another process has finished.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// The folder of all corpora.
@@ -31,7 +31,7 @@ pub struct Library {
     root: PathBuf,
 }
 
-/// What a user named as corpus.
+/// A corpus as the user named it.
 #[derive(Clone, Debug)]
 pub enum Called {
     /// A file or folder, imported if its content is new.
@@ -42,7 +42,7 @@ pub enum Called {
 
 #[derive(Serialize, Deserialize)]
 struct Seen {
-    listing: Vec<Listed>,
+    listing: Vec<FileStamp>,
     fingerprint: Fingerprint,
 }
 
@@ -57,10 +57,10 @@ impl Library {
         self.root.join("corpora").join(&fingerprint.0)
     }
 
-    /// Resolves what the user named: a file or folder, or a stored corpus by name or fingerprint.
+    /// Resolves a file or folder, or the name or fingerprint of a stored corpus.
     ///
     /// # Errors
-    /// It is neither, or several corpora have this name.
+    /// There is no such file, folder or corpus, or several corpora have this name.
     pub fn named(&self, path: &Path) -> Result<Called, BuildError> {
         if !path.exists()
             && !input::is_standard_input(path)
@@ -76,7 +76,7 @@ impl Library {
         Ok(Called::Source(Source::recognise(path)?))
     }
 
-    /// Opens what [`Library::named`] found.
+    /// Opens the corpus that [`Library::named`] found.
     ///
     /// # Errors
     /// As [`Library::open`].
@@ -114,7 +114,7 @@ impl Library {
         Self::map(&folder, source.name(), fingerprint)
     }
 
-    /// Imports a source under a name, by which [`Library::named`] finds it without its source.
+    /// Imports a source under a name. [`Library::named`] then finds it by this name, even without its source.
     ///
     /// # Errors
     /// As [`Library::open`], or another corpus has this name.
@@ -136,8 +136,9 @@ impl Library {
         }
         let mut corpus = self.open(source, on_progress, stop)?;
         let place = self.folder(&fingerprint).join(About::FILE);
-        let seen = fs::read(&place).ok().and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
-        let about = seen.map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
+        let stored = fs::read(&place).ok().and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
+        let about =
+            stored.map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
         let about = About { name: name.into(), named_by_user: true, source: source.path().into(), ..about };
         serde_json::to_vec_pretty(&about)
             .map_err(std::io::Error::from)
@@ -185,11 +186,11 @@ impl Library {
             return Err(BuildError::Busy(stored.name().into()));
         };
         // Renamed first, so that no half-removed corpus is ever opened.
-        let beside = stored.folder.with_extension("removed");
-        if beside.exists() {
-            fs::remove_dir_all(&beside).map_err(cache)?;
+        let removed = stored.folder.with_extension("removed");
+        if removed.exists() {
+            fs::remove_dir_all(&removed).map_err(cache)?;
         }
-        fs::rename(&stored.folder, &beside).and_then(|()| fs::remove_dir_all(&beside)).map_err(cache)
+        fs::rename(&stored.folder, &removed).and_then(|()| fs::remove_dir_all(&removed)).map_err(cache)
     }
 
     /// Locks a corpus's folder for building, until the lock is dropped. Waits while another process holds it, and reports which.
@@ -208,7 +209,7 @@ impl Library {
                 Attempt::Acquired(lock) => return Ok(lock),
                 Attempt::Held(_) if stop.is_set() => return Err(Stopped.into()),
                 Attempt::Held(holder) => {
-                    // 0 where the holder has not written its number yet, or nobody may read it.
+                    // 0 if the holder has not written its number yet, or if the lock file cannot be read.
                     let process = holder.map_or(0, |holder| holder.pid);
                     if reported.replace(process) != Some(process) {
                         on_progress(Progress { job: Job::Waiting { process }, done: 0, total: 1 });
@@ -227,7 +228,7 @@ impl Library {
         FileLock::try_acquire(&place, &Holder::here("parallax")).map_err(cache)
     }
 
-    /// The content's identity, read again only if a file's size or time has changed.
+    /// The fingerprint of the content, which is read again only if a file's size or time has changed.
     fn fingerprint(&self, source: &Source) -> Result<Fingerprint, BuildError> {
         let listing = source.listing()?;
         let card = self.root.join("sources").join(format!("{}.json", source.key()));
@@ -248,7 +249,7 @@ impl Library {
 /// One corpus in the library.
 #[derive(Clone, Debug)]
 pub struct StoredCorpus {
-    /// Identity of its content.
+    /// The fingerprint of its content.
     pub fingerprint: Fingerprint,
     /// Its folder.
     pub folder: PathBuf,
@@ -330,9 +331,10 @@ pub(super) fn all(corpora: &Path) -> Result<Vec<StoredCorpus>, BuildError> {
 pub(super) fn find(corpora: &Path, name: &str) -> Result<Option<StoredCorpus>, BuildError> {
     let mut found = all(corpora)?;
     found.retain(|stored| stored.whole && (stored.name() == name || stored.fingerprint.0 == name));
-    let given = |stored: &StoredCorpus| stored.about.as_ref().is_some_and(|about| about.named_by_user);
-    if found.iter().any(given) {
-        found.retain(given);
+    let named_by_user =
+        |stored: &StoredCorpus| stored.about.as_ref().is_some_and(|about| about.named_by_user);
+    if found.iter().any(named_by_user) {
+        found.retain(named_by_user);
     }
     match found.as_slice() {
         [_, _, ..] => {

@@ -3,8 +3,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `store` | [`Passage`], [`Corpus`]: the passages of one corpus, read where they lie on disk; metadata fields with few values |
-//! | `source` | a file or folder recognised as one of the formats |
-//! | `importer` | what all importers share (columns, positions, the sink), and the importer of JSONL and tables |
+//! | `source` | the format of a file or folder |
+//! | `importer` | the parts that all importers share (columns, positions, the sink), and the importer of JSONL and tables |
 //! | `folder`, `results` | the importers of folders of texts and of the results of other tools |
 //! | `build` | imports into the store, resumable |
 //! | `library` | all stored corpora: open, add, list, remove |
@@ -30,13 +30,13 @@ pub use store::{Corpus, Fingerprint, Passage, PassageIx};
 pub mod sample {
     use super::store::Corpus;
 
-    /// Passages, one a line.
+    /// Passages, one per line.
     pub const CORPUS: &[u8] = include_bytes!("../../sample_data/corpus.jsonl");
-    /// Questions with their perspectives, one a line.
+    /// Questions with their perspectives, one per line.
     pub const QUESTIONS: &str = include_str!("../../sample_data/questions.jsonl");
     /// Gold labels: question, id, perspective, label, evidence.
     pub const LABELS: &str = include_str!("../../sample_data/labels.tsv");
-    /// Replies of a language model to the expansions' prompts for these questions, as recorded.
+    /// Recorded replies of a language model to the expansions' prompts for these questions.
     pub const REPLIES: &[u8] = include_bytes!("../../sample_data/replies.jsonl");
     /// The passages' vectors by the built-in encoder, `[passages, 384]` little-endian f32, after a 32-byte key.
     pub const VECTORS: &[u8] = include_bytes!("../../sample_data/minilm.f32");

@@ -1,4 +1,4 @@
-//! Imports the passages contained in result files of rank_llm and BERDS, each passage once.
+//! Imports the passages in result files of rank_llm and BERDS, each passage once.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -24,7 +24,7 @@ pub fn is_results(path: &Path) -> Result<bool, InputError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let object = text.lines().next().unwrap_or_default();
     let lists = ["\"candidates\"", "\"hits\"", "\"ctxs\""];
-    // BEIR's lines have an id and no list.
+    // A line of BEIR has an id and no list.
     Ok(text.starts_with('[')
         || (object.starts_with('{')
             && !object.contains("\"_id\"")
@@ -50,20 +50,20 @@ pub fn read_run(
     })
 }
 
-/// Reads the passages of all `files` after the first `done` into `sink`, by id, in the order they first occur.
+/// Reads the passages of all `files` after the first `done` into `sink`, in the order in which their ids first occur.
 ///
 /// # Errors
 /// A file is not such results, or an id has two texts.
 pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputError> {
     let mut seen = HashMap::new();
-    let mut enough = false;
+    let mut stopped = false;
     for (number, file) in files.iter().enumerate() {
         let mut bad = Vec::new();
         read_run(file, RunOrder::AsGiven, &mut |entry| {
-            if enough {
+            if stopped {
                 return;
             }
-            let taken = take(&mut seen, &entry, number, files).and_then(|new| {
+            let result = take(&mut seen, &entry, number, files).and_then(|new| {
                 if !new || seen.len() <= done {
                     return Ok(());
                 }
@@ -71,16 +71,16 @@ pub fn read(files: &[PathBuf], done: usize, sink: Sink<'_>) -> Result<(), InputE
                 let at = At { item: seen.len(), clean: bad.is_empty(), share: 0.0 };
                 sink(at, Passage { id, title, text, ..Passage::default() })
             });
-            match taken {
+            match result {
                 Ok(()) => {}
-                Err(Refused::Enough) => enough = true,
+                Err(Refused::Enough) => stopped = true,
                 Err(Refused::Bad(expected)) => {
                     let (line, found) = (entry.line, entry.text.into());
                     bad.push(BadLine { file: file.clone(), line, expected: expected.0, found });
                 }
             }
         })?;
-        if enough {
+        if stopped {
             return Ok(());
         }
         if !bad.is_empty() {

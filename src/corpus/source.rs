@@ -16,14 +16,15 @@ use super::store::{Fingerprint, Passage};
 use super::{importer, results};
 use crate::input::{self, InputError};
 
-/// To be changed whenever an importer would read the same file into other passages.
+/// The version of the importers, a part of every fingerprint. Change it when an importer would read the same file into other passages, but
+/// not for a new format: every stored corpus would be imported again.
 const IMPORTERS: &str = "parallax-import-2";
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// One JSON object a line: BEIR, Pyserini, Sphere.
+pub enum CorpusFormat {
+    /// One JSON object per line: BEIR, Pyserini, Sphere.
     Jsonl,
     /// Comma-separated values with a header.
     Csv,
@@ -35,43 +36,43 @@ pub enum Format {
     Results,
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for CorpusFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Format::Jsonl => "JSONL",
-            Format::Csv => "CSV",
-            Format::Tsv => "TSV",
-            Format::Folder => "folder of texts",
-            Format::Results => "results of rank_llm or BERDS",
+            CorpusFormat::Jsonl => "JSONL",
+            CorpusFormat::Csv => "CSV",
+            CorpusFormat::Tsv => "TSV",
+            CorpusFormat::Folder => "folder of texts",
+            CorpusFormat::Results => "results of rank_llm or BERDS",
         })
     }
 }
 
-/// How the user wants a source read.
+/// How the user wants a source to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The format, if the file name does not show it.
-    pub format: Option<Format>,
+    /// The format, if the file's extension does not show it.
+    pub format: Option<CorpusFormat>,
     /// Column names that are not the usual ones.
     pub columns: Columns,
     /// Whether texts are cut into passages of 100 words. A folder's always are.
     pub segment: bool,
 }
 
-/// A corpus as its owner stores it.
+/// The user's files that hold a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file or folder; several files only for [`Format::Results`].
+    /// The file or folder; several files only for [`CorpusFormat::Results`].
     paths: Vec<PathBuf>,
     /// Its format.
-    pub format: Format,
+    pub format: CorpusFormat,
     columns: Columns,
     segment: bool,
 }
 
 /// Path, size and time of a file: enough to notice a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct FileStamp {
     path: PathBuf,
     bytes: u64,
     modified_ns: u128,
@@ -97,17 +98,17 @@ impl Source {
         }
         let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
         // A folder in BEIR's layout.
-        let packed = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
-        let path = packed.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
+        let candidates = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
+        let path = candidates.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
         let format = match (path.is_dir(), wanted.format, input::ending(&path)) {
-            (true, None | Some(Format::Folder), _) => Format::Folder,
-            (false, Some(format), _) if format != Format::Folder => format,
+            (true, None | Some(CorpusFormat::Folder), _) => CorpusFormat::Folder,
+            (false, Some(format), _) if format != CorpusFormat::Folder => format,
             (false, None, Some("jsonl" | "json" | "ndjson")) if results::is_results(&path)? => {
-                Format::Results
+                CorpusFormat::Results
             }
-            (false, None, Some("jsonl" | "json" | "ndjson")) => Format::Jsonl,
-            (false, None, Some("csv")) => Format::Csv,
-            (false, None, Some("tsv")) => Format::Tsv,
+            (false, None, Some("jsonl" | "json" | "ndjson")) => CorpusFormat::Jsonl,
+            (false, None, Some("csv")) => CorpusFormat::Csv,
+            (false, None, Some("tsv")) => CorpusFormat::Tsv,
             (is_folder, Some(format), _) => {
                 let what = if is_folder { "a folder" } else { "a file" };
                 let reason = format!("{what}, which cannot be read as {format}");
@@ -118,13 +119,13 @@ impl Source {
                 return Err(InputError::Unreadable { path, reason: reason.into() });
             }
         };
-        let segment = wanted.segment && format != Format::Folder;
+        let segment = wanted.segment && format != CorpusFormat::Folder;
         Ok(Source { paths: vec![path], format, columns: wanted.columns, segment })
     }
 
     /// The passages contained in result files: at least one, with full paths.
     pub fn results(paths: Vec<PathBuf>) -> Self {
-        Source { paths, format: Format::Results, columns: Columns::default(), segment: false }
+        Source { paths, format: CorpusFormat::Results, columns: Columns::default(), segment: false }
     }
 
     /// The file or folder; the first of several.
@@ -157,13 +158,13 @@ impl Source {
     pub fn recognised(&self) -> Result<String, InputError> {
         let path = self.path();
         let described = match self.format {
-            Format::Jsonl => importer::recognised_jsonl(path, &self.columns)?,
-            Format::Csv => importer::recognised_table(path, ',', &self.columns)?,
-            Format::Tsv => importer::recognised_table(path, '\t', &self.columns)?,
-            Format::Folder => "folder of .txt, .md and .html files".into(),
-            Format::Results => format!("{}: the passages they contain", self.format),
+            CorpusFormat::Jsonl => importer::recognised_jsonl(path, &self.columns)?,
+            CorpusFormat::Csv => importer::recognised_table(path, ',', &self.columns)?,
+            CorpusFormat::Tsv => importer::recognised_table(path, '\t', &self.columns)?,
+            CorpusFormat::Folder => "folder of .txt, .md and .html files".into(),
+            CorpusFormat::Results => format!("{}: the passages they contain", self.format),
         };
-        let cut = self.segment || self.format == Format::Folder;
+        let cut = self.segment || self.format == CorpusFormat::Folder;
         Ok(if cut {
             format!("{described}; cut into passages of {} words", super::folder::WORDS)
         } else {
@@ -182,8 +183,8 @@ impl Source {
         self.read_whole(done, &mut |at, whole| {
             // A passage without words stays one passage, as without cutting.
             let mut cut = chunks(&whole.text).peekable();
-            let none = cut.peek().is_none().then(String::new);
-            for (i, text) in cut.chain(none).enumerate() {
+            let empty = cut.peek().is_none().then(String::new);
+            for (i, text) in cut.chain(empty).enumerate() {
                 sink(at, Passage { id: format!("{}#{}", whole.id, i + 1), text, ..whole.clone() })?;
             }
             Ok(())
@@ -193,11 +194,11 @@ impl Source {
     fn read_whole(&self, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
         let path = self.path();
         match self.format {
-            Format::Jsonl => importer::read_jsonl(path, &self.columns, done, sink),
-            Format::Csv => importer::read_table(path, ',', &self.columns, done, sink),
-            Format::Tsv => importer::read_table(path, '\t', &self.columns, done, sink),
-            Format::Folder => folder::read(path, done, sink),
-            Format::Results => results::read(&self.paths, done, sink),
+            CorpusFormat::Jsonl => importer::read_jsonl(path, &self.columns, done, sink),
+            CorpusFormat::Csv => importer::read_table(path, ',', &self.columns, done, sink),
+            CorpusFormat::Tsv => importer::read_table(path, '\t', &self.columns, done, sink),
+            CorpusFormat::Folder => folder::read(path, done, sink),
+            CorpusFormat::Results => results::read(&self.paths, done, sink),
         }
     }
 
@@ -205,9 +206,9 @@ impl Source {
     ///
     /// # Errors
     /// A file cannot be inspected.
-    pub fn listing(&self) -> Result<Vec<Listed>, InputError> {
+    pub fn listing(&self) -> Result<Vec<FileStamp>, InputError> {
         let files = match self.format {
-            Format::Folder => folder::files(self.path())?,
+            CorpusFormat::Folder => folder::files(self.path())?,
             _ => self.paths.clone(),
         };
         files
@@ -215,31 +216,35 @@ impl Source {
             .map(|path| {
                 let about = path.metadata().map_err(|error| InputError::unreadable(&path, &error))?;
                 let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                Ok(Listed { bytes: about.len(), modified_ns: modified.unwrap_or_default().as_nanos(), path })
+                Ok(FileStamp {
+                    bytes: about.len(),
+                    modified_ns: modified.unwrap_or_default().as_nanos(),
+                    path,
+                })
             })
             .collect()
     }
 
-    /// Identifies the source by path and the way it is read.
+    /// Identifies the source by its path and by the options for reading it.
     pub fn key(&self) -> String {
         let mut all = blake3::Hasher::new();
         for path in &self.paths {
             all.update(path.to_string_lossy().as_bytes()).update(b"\n");
         }
-        all.update(self.way().as_bytes());
+        all.update(self.options().as_bytes());
         all.finalize().to_hex()[..24].to_owned()
     }
 
-    /// Identifies the content, which is read in full, and the way it is read.
+    /// Identifies the content, which is read in full, and the options for reading it.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn fingerprint(&self, listing: &[Listed]) -> Result<Fingerprint, InputError> {
+    pub fn fingerprint(&self, listing: &[FileStamp]) -> Result<Fingerprint, InputError> {
         let mut all = blake3::Hasher::new();
-        all.update(self.way().as_bytes());
-        for Listed { path, .. } in listing {
+        all.update(self.options().as_bytes());
+        for FileStamp { path, .. } in listing {
             let mut one = blake3::Hasher::new();
-            // Not mapped: a file truncated meanwhile is an error then instead of a bus error, and memory stays small.
+            // Not mapped: if the file is truncated meanwhile, this is an error and not a bus error; and memory stays small.
             let read = File::open(path).and_then(|file| one.update_reader(file).map(|_| ()));
             read.map_err(|error| InputError::unreadable(path, &error))?;
             // Only the path inside the source counts, so a moved corpus keeps its index.
@@ -249,12 +254,12 @@ impl Source {
         Ok(Fingerprint(all.finalize().to_hex()[..24].to_owned()))
     }
 
-    /// Everything besides the bytes that decides which passages result.
-    fn way(&self) -> String {
-        let packed = |path: &PathBuf| path.extension().is_some_and(|end| end == "gz" || end == "zst");
+    /// Everything besides the bytes on which the passages depend.
+    fn options(&self) -> String {
+        let is_packed = |path: &PathBuf| path.extension().is_some_and(|end| end == "gz" || end == "zst");
         // A packed file's extension decides how it is read; other names do not count.
         let packed: Vec<_> =
-            self.paths.iter().map(|path| path.extension().filter(|_| packed(path))).collect();
+            self.paths.iter().map(|path| path.extension().filter(|_| is_packed(path))).collect();
         format!("{IMPORTERS} {:?} {:?} {packed:?} {}", self.format, self.columns, self.segment)
     }
 }

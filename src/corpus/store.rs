@@ -1,9 +1,9 @@
 //! The passages of one corpus, read where they are on disk, and their metadata fields.
 //!
-//! A store is BEIR JSONL, one passage a line, with the byte offset of every line beside it: a corpus of any size opens at once, and
-//! reading a passage costs one line.
+//! A store is BEIR JSONL, one passage per line, and a file with the byte offset of every line: a corpus of any size opens at once, and
+//! reading a passage reads one line.
 //!
-//! Fields with few values, such as outlet, country, ideology or year, sort passages into groups. Values are compared by their text, so a
+//! Fields with few values, such as outlet, country, ideology or year, divide passages into groups. Values are compared as text, so a
 //! number and the same number in quotes are one value.
 
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// What retrievers and encoders read: `title + ' ' + text`, or the text alone.
+    /// The text that retrievers and encoders read: `title + ' ' + text`, or the text alone.
     pub fn contents(&self) -> String {
         if self.title.is_empty() { self.text.clone() } else { format!("{} {}", self.title, self.text) }
     }
@@ -46,7 +46,7 @@ impl Passage {
 pub struct PassageIx(pub u32);
 
 impl PassageIx {
-    /// Positions from here on number passages that a run names and the corpus does not contain; no corpus is this large.
+    /// Positions from this number on stand for passages that a run names and the corpus does not contain; no corpus is this large.
     const OUTSIDE: u32 = 1 << 31;
 
     /// The position of a passage outside the corpus.
@@ -65,7 +65,7 @@ impl PassageIx {
 pub struct Fingerprint(pub String);
 
 enum Bytes {
-    /// Read line by line. Mapped pages would stay resident, until all of a large corpus counts as memory.
+    /// Read line by line. Mapped pages would stay resident, until all of a large corpus counted as memory.
     Filed(File, u64),
     Held(Cow<'static, [u8]>),
 }
@@ -103,7 +103,7 @@ impl Corpus {
         Corpus::held(name, jsonl.into())
     }
 
-    /// A corpus in memory, one passage a text, with ids in the order of the texts.
+    /// A corpus in memory, one passage per text, with ids in the order of the texts.
     ///
     /// # Errors
     /// Writing JSON failed, which does not happen for strings.
@@ -216,14 +216,14 @@ impl Corpus {
     }
 }
 
-/// A field with more distinct values does not form groups.
+/// The limit of distinct values: a field with more does not form groups.
 pub const MOST: usize = 50;
 /// The value of a passage without the field.
 pub const NONE: &str = "(none)";
 /// Passages between two progress reports.
 const BATCH: u32 = 50_000;
 
-/// A field that sorts passages into groups.
+/// A field that divides passages into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Its name in `metadata`.
@@ -235,7 +235,7 @@ pub struct Field {
 impl Field {
     /// The position of a passage's value in [`Field::values`].
     pub fn place(&self, metadata: &Map<String, Value>) -> Option<usize> {
-        let value = metadata.get(&self.name).and_then(written);
+        let value = metadata.get(&self.name).and_then(as_text);
         let value = value.as_deref().unwrap_or(NONE);
         self.values.iter().position(|(other, _)| other == value)
     }
@@ -249,7 +249,7 @@ impl Field {
 /// The fields of a corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// All passages.
+    /// The number of passages.
     pub passages: usize,
     /// The categories, by name.
     pub categories: Vec<Field>,
@@ -301,7 +301,7 @@ impl Default for Seen {
 
 impl Seen {
     fn take(&mut self, value: &Value) {
-        let (Some(counts), Some(value)) = (&mut self.counts, written(value)) else { return };
+        let (Some(counts), Some(value)) = (&mut self.counts, as_text(value)) else { return };
         *counts.entry(value).or_default() += 1;
         if counts.len() > MOST {
             self.counts = None;
@@ -327,7 +327,7 @@ impl Seen {
 }
 
 /// A value as text; `None` for lists and objects.
-fn written(value: &Value) -> Option<String> {
+fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         Value::Number(number) => Some(number.to_string()),

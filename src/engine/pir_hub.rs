@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::corpus::source::{Format, Source, Wanted};
+use crate::corpus::source::{CorpusFormat, Source, Wanted};
 use crate::input::{self, InputError};
 use crate::measure::trec::{TrecError, read_jsonl_qrels};
 use crate::question::pir::{NO_SIDE, Row, Task};
@@ -63,7 +63,7 @@ pub enum HubTaskError {
 /// A file is missing or not right, or a judgement names a query or passage that is not there.
 pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
     let (mut corpus, mut places) = (Vec::new(), HashMap::new());
-    let wanted = Wanted { format: Some(Format::Jsonl), ..Wanted::default() };
+    let wanted = Wanted { format: Some(CorpusFormat::Jsonl), ..Wanted::default() };
     Source::wanted(&file(folder, "corpus")?, wanted)?.read(0, &mut |_, passage| {
         places.insert(passage.id.clone(), corpus.len());
         corpus.push(passage.contents());

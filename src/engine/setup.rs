@@ -16,7 +16,7 @@ use super::recipe::RunFile;
 use super::run_files::RunFiles;
 use crate::annotate::{Human, is_name, journals};
 use crate::corpus::library::{Called, Library};
-use crate::corpus::source::{Format, Source};
+use crate::corpus::source::{CorpusFormat, Source};
 use crate::corpus::store::Fields;
 use crate::corpus::{Corpus, PassageIx, results, sample};
 use crate::detect::labels::Absent;
@@ -95,7 +95,7 @@ impl Setup {
         let questions = match (&opening.questions, &named) {
             (Some(path), _) => question::set::read(path)?,
             (None, None) => question::set::builtin(sample::QUESTIONS),
-            (None, Some(Called::Source(source))) if source.format == Format::Results => {
+            (None, Some(Called::Source(source))) if source.format == CorpusFormat::Results => {
                 questions_of_runs(source.paths())?
             }
             (None, Some(_)) => Vec::new(),

@@ -285,7 +285,7 @@ fn a_full_disk_is_reported_with_what_to_do_and_the_import_resumes_when_there_is_
         "cannot be written",
         "make room",
         "--data-dir",
-        "so far is kept",
+        "so far are kept",
     ]);
     let list = workspace.run(&["corpus", "list"]).good();
     assert!(list.contains("unfinished"), "{list}");
@@ -392,7 +392,7 @@ mod ready {
                 383,
                 "minilm",
                 None,
-                "expected rows of 384 numbers, as the model makes them, found rows of 383",
+                "expected rows of 384 numbers, as the model returns them, found rows of 383",
             ),
             (2, 384, "minilm", None, "expected 3 rows, one for each passage, found 2"),
             (3, 384, "bm25", None, "bm25 does not compare vectors"),

@@ -10,7 +10,7 @@ use anyhow::{anyhow, bail};
 use crate::cli::job::{Meter, interrupted, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::library::Library;
-use crate::corpus::source::{Format, Source, Wanted};
+use crate::corpus::source::{CorpusFormat, Source, Wanted};
 use crate::corpus::{
     BuildError, Census, Columns, Corpus, Passage, PassageIx, Refused, Repeats, StoredCorpus,
 };
@@ -40,7 +40,7 @@ pub struct Add {
     pub dry_run: bool,
     /// The format. Default: recognised by the ending.
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<CorpusFormat>,
     /// The column or field of the passage id. Default: recognised by its name.
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use parallax::annotate::formats::{Format as LabelFormat, Reading};
 use parallax::annotate::{History, Material, Project, Read, repair};
 use parallax::corpus::library::Library;
-use parallax::corpus::source::{Format, Source, Wanted};
+use parallax::corpus::source::{CorpusFormat, Source, Wanted};
 use parallax::corpus::{Corpus, main_text, sample};
 use parallax::detect::labels::Absent;
 use parallax::detect::{Fitted, Labels};
@@ -104,7 +104,7 @@ pub fn refused<T, E: Display>(result: Result<T, E>) -> Option<T> {
     }
 }
 
-fn corpus(name: &str, input: &[u8], format: Option<Format>) {
+fn corpus(name: &str, input: &[u8], format: Option<CorpusFormat>) {
     let path = file(name, input);
     let wanted = Wanted { format, segment: input.len().is_multiple_of(2), ..Wanted::default() };
     let Some(source) = refused(Source::wanted(&path, wanted)) else { return };
@@ -121,7 +121,7 @@ fn corpus(name: &str, input: &[u8], format: Option<Format>) {
 }
 
 pub fn corpus_jsonl(input: &[u8]) {
-    corpus("corpus.jsonl", input, Some(Format::Jsonl));
+    corpus("corpus.jsonl", input, Some(CorpusFormat::Jsonl));
 }
 
 pub fn corpus_csv(input: &[u8]) {
