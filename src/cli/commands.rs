@@ -134,7 +134,7 @@ fn typed(matches: &ArgMatches) -> Vec<String> {
 /// Hides an engine's address in an error, because clap repeats the wrong argument and the address may hold a password.
 fn hide_address(error: &mut clap::Error) {
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return };
-    if let Some(kind) = Place::meant(value.trim()) {
+    if let Some(kind) = Place::kind_of(value.trim()) {
         let shown = format!("{}…", kind.prefix());
         error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }

@@ -1,5 +1,5 @@
-//! Where a collection is, as a recipe names it (`milvus:URL/COLLECTION`, `os:URL/INDEX`, with `@by=bm25` or `@by=vectors` if you like), the
-//! trait of every server, what it takes and returns, and the messages that all servers share.
+//! The address of a collection in a recipe (`milvus:URL/COLLECTION` or `os:URL/INDEX`, with the option `@by=bm25` or `@by=vectors`), the
+//! trait of every server with its inputs and outputs, and the error messages that all servers share.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Kind {
     OpenSearch,
 }
 
-/// What is compared.
+/// What a search compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// Terms, as the server analyses them.
@@ -37,7 +37,7 @@ pub struct Place {
     pub name: String,
 }
 
-/// Why a text names no place: what was expected, and what is wrong. Repeats no secret.
+/// Why a text is not a valid place: what was expected, and what is wrong. It never contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{expected}")]
 pub struct PlaceError {
@@ -45,12 +45,12 @@ pub struct PlaceError {
     pub expected: String,
 }
 
-/// A place and what is compared there: what a lane needs to know.
+/// A place and what a search there compares: everything that a lane needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Remote {
-    /// Where.
+    /// The collection or index.
     pub place: Place,
-    /// What.
+    /// What is compared.
     pub by: By,
 }
 
@@ -58,7 +58,7 @@ impl Kind {
     /// All of them.
     const ALL: [Kind; 2] = [Kind::Milvus, Kind::OpenSearch];
 
-    /// What a recipe begins with.
+    /// The beginning of a recipe for this engine.
     pub fn prefix(self) -> &'static str {
         match self {
             Kind::Milvus => "milvus:",
@@ -67,14 +67,14 @@ impl Kind {
     }
 
     /// What is compared by default.
-    fn habit(self) -> By {
+    fn default_by(self) -> By {
         match self {
             Kind::Milvus => By::Vectors,
             Kind::OpenSearch => By::Terms,
         }
     }
 
-    /// Its name for people.
+    /// Its name for display.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Milvus => "Milvus",
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    fn takes(self, name: &str) -> bool {
+    fn accepts(self, name: &str) -> bool {
         let mut bytes = name.bytes();
         match self {
             Kind::Milvus => {
@@ -105,22 +105,22 @@ impl Kind {
 }
 
 impl Place {
-    /// The engine whose place a text is meant to name, if any.
-    pub fn meant(text: &str) -> Option<Kind> {
+    /// The engine named by the prefix of a text, if any.
+    pub fn kind_of(text: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))
     }
 
-    /// Reads `milvus:URL/COLLECTION` or `os:URL/INDEX`. Without a scheme it is `https://`.
+    /// Reads `milvus:URL/COLLECTION` or `os:URL/INDEX`. The default scheme is `https://`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, PlaceError> {
         Self::read(text, cfg!(feature = "milvus"))
     }
 
     fn read(text: &str, milvus: bool) -> Result<Self, PlaceError> {
         let both = || PlaceError { expected: Kind::ALL.map(Kind::expected).join("; or ") };
-        let kind = Place::meant(text).ok_or_else(both)?;
+        let kind = Place::kind_of(text).ok_or_else(both)?;
         if kind == Kind::Milvus && !milvus {
             return Err(PlaceError {
                 expected: "another lane: this program was built without Milvus (cargo feature `milvus`)"
@@ -134,19 +134,22 @@ impl Place {
             Some(_) => return Err(wrong("the address begins with neither https:// nor http://")),
             None => ("https", rest),
         };
-        // It is probably a secret, so it is not repeated.
+        // The text probably contains a secret, so the message does not repeat it.
         if rest.contains(['@', '?', '#']) {
             return Err(wrong(
                 "the address holds a user, @, ? or #; secrets are read from the environment, and after the name a lane takes @by=vectors or @by=bm25 alone",
             ));
         }
         let (host, name) = rest.rsplit_once('/').ok_or_else(|| wrong("no name stands after the address"))?;
-        if !kind.takes(name) {
+        if !kind.accepts(name) {
             let letters = match kind {
                 Kind::Milvus => "letters, digits and _, no digit first",
                 Kind::OpenSearch => "lower-case letters, digits and _-., a letter or digit first",
             };
-            return Err(wrong(&format!("{} is no name there ({letters})", crate::input::excerpt(name))));
+            return Err(wrong(&format!(
+                "{} is not a valid name there ({letters})",
+                crate::input::excerpt(name)
+            )));
         }
         if kind == Kind::Milvus && host.contains('/') {
             return Err(wrong("one name stands after the address, no path"));
@@ -176,14 +179,14 @@ impl Place {
 }
 
 impl Remote {
-    /// A place, and the option that may stand after its `@`.
+    /// Reads a place and the option after its `@`, which may be empty.
     ///
     /// # Errors
-    /// What was expected.
+    /// Either has another form.
     pub fn parse(place: &str, options: &str) -> Result<Self, PlaceError> {
         let place = Place::parse(place)?;
         let by = match options {
-            "" => place.kind.habit(),
+            "" => place.kind.default_by(),
             "by=bm25" => By::Terms,
             "by=vectors" => By::Vectors,
             other => {
@@ -194,9 +197,9 @@ impl Remote {
         Ok(Remote { place, by })
     }
 
-    /// The head of its column.
+    /// The title of its column.
     pub fn title(&self) -> String {
-        let by = match (self.by == self.place.kind.habit(), self.by) {
+        let by = match (self.by == self.place.kind.default_by(), self.by) {
             (true, _) => "",
             (_, By::Terms) => " BM25",
             (_, By::Vectors) => " kNN",
@@ -214,7 +217,7 @@ impl fmt::Display for Place {
 impl fmt::Display for Remote {
     /// `milvus:http://localhost:19530/arguments@by=bm25`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = match (self.by == self.place.kind.habit(), self.by) {
+        let by = match (self.by == self.place.kind.default_by(), self.by) {
             (true, _) => "",
             (_, By::Terms) => "@by=bm25",
             (_, By::Vectors) => "@by=vectors",
@@ -232,7 +235,7 @@ pub struct Scored {
     pub score: f32,
 }
 
-/// A passage as a server keeps it.
+/// A passage as a server stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its id.
@@ -247,19 +250,19 @@ pub struct Row {
     pub vector: Vec<f32>,
 }
 
-/// Why a server did not do what it was asked.
+/// Why a request to a server failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RemoteError {
-    /// It is not there, cut the connection, or took too long.
+    /// It could not be reached, cut the connection, or took too long.
     #[error("{0}")]
     Unreached(String),
-    /// It refused, in its words.
+    /// It refused; holds its message.
     #[error("{0}")]
     Refused(String),
     /// There is no such collection, or it has another schema.
     #[error("{0}")]
     Schema(String),
-    /// The request has more bytes than it takes.
+    /// The request has more bytes than the server accepts.
     #[error("{0}")]
     TooLarge(String),
     /// Its answer breaks the protocol.
@@ -284,13 +287,13 @@ pub trait Engine: Send + Sync {
     /// See [`RemoteError`].
     fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError>;
 
-    /// Creates the collection if there is none, and returns whether it did. An existing one must have the right schema.
+    /// Creates the collection if it does not exist, and returns whether it did. An existing one must have the right schema.
     ///
     /// # Errors
     /// See [`RemoteError`].
     fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError>;
 
-    /// The hashes of those ids that the server has.
+    /// The stored hashes of the passages with these ids; passages that the server lacks are left out.
     ///
     /// # Errors
     /// See [`RemoteError`].
@@ -312,29 +315,30 @@ pub trait Engine: Send + Sync {
     fn finish(&self, stop: &Stop) -> Result<u64, RemoteError>;
 }
 
-/// A variable of the environment, if it holds anything.
+/// An environment variable, unless it is empty.
 pub(super) fn variable(name: &str) -> Option<String> {
-    secret(&std::env::var(name).ok()?)
+    trim_secret(&std::env::var(name).ok()?)
 }
 
-/// A password may begin or end with a blank, so only line breaks are removed: they come from the file it was read from.
-pub(super) fn secret(value: &str) -> Option<String> {
+/// Removes line breaks at the end of a secret: they come from the file it was read from. Spaces stay, because a password may begin or end
+/// with one.
+pub(super) fn trim_secret(value: &str) -> Option<String> {
     let value = value.trim_end_matches(['\r', '\n']);
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Secrets are sent over TLS or to this machine only.
-pub(super) fn sealed(place: &Place, variables: &str) -> Result<(), RemoteError> {
+/// Checks that secrets are sent only over TLS or to this machine.
+pub(super) fn check_secrecy(place: &Place, variables: &str) -> Result<(), RemoteError> {
     if place.keeps_secrets() {
         return Ok(());
     }
     Err(RemoteError::Refused(format!(
-        "everybody on the way to {} could read the secret in {variables}; name the server by https://, or unset it",
+        "without TLS, anybody between here and {} could read the secret in {variables}; use an https:// address, or unset it",
         place.url
     )))
 }
 
-/// What could not be reached, and what to do.
+/// The error for a server that could not be reached.
 pub(super) fn unreached(place: &Place, error: NetError) -> RemoteError {
     match error {
         NetError::Stopped(stopped) => stopped.into(),
@@ -347,7 +351,7 @@ pub(super) fn unreached(place: &Place, error: NetError) -> RemoteError {
     }
 }
 
-/// There is no such collection.
+/// The error for a collection that does not exist.
 pub(super) fn absent(place: &Place) -> RemoteError {
     RemoteError::Schema(format!(
         "there is no `{}` at {}; load the corpus there with: parallax corpus push {place}",
@@ -355,28 +359,30 @@ pub(super) fn absent(place: &Place) -> RemoteError {
     ))
 }
 
-/// The collection has another schema.
-pub(super) fn other_schema(place: &Place, differs: &[String]) -> RemoteError {
+/// The error for a collection with another schema.
+pub(super) fn other_schema(place: &Place, problems: &[String]) -> RemoteError {
     RemoteError::Schema(format!(
         "`{}` at {} has another schema: {}; name another one, which `parallax corpus push` makes if it is not there",
         place.name,
         place.url,
-        differs.join("; ")
+        problems.join("; ")
     ))
 }
 
-/// The first `depth` ids with their scores, each id once.
-pub(super) fn checked(
+/// Checks the scores and returns the first `depth` hits, each id once.
+pub(super) fn first_hits(
     place: &Place,
-    came: impl IntoIterator<Item = Scored>,
+    hits: impl IntoIterator<Item = Scored>,
     depth: usize,
 ) -> Result<Vec<Scored>, RemoteError> {
     let mut seen = std::collections::HashSet::new();
     let mut list = Vec::new();
-    for scored in came {
+    for scored in hits {
         if !scored.score.is_finite() {
             let (name, url) = (place.kind.name(), &place.url);
-            return Err(RemoteError::Nonsense(format!("{name} at {url} sent a score that is no number")));
+            return Err(RemoteError::Nonsense(format!(
+                "{name} at {url} sent a score that is not a finite number"
+            )));
         }
         if list.len() < depth && seen.insert(scored.id.clone()) {
             list.push(scored);
@@ -395,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_and_tls_is_the_habit() {
+    fn a_written_place_is_read_back_and_tls_is_the_default() {
         let remote = read("os:search.example.org:9200/es/args-2").unwrap();
         assert_eq!((remote.place.url.as_str(), remote.by), ("https://search.example.org:9200/es", By::Terms));
         assert!(remote.place.is_safe());
@@ -407,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_right_is_refused_and_no_secret_is_repeated() {
+    fn an_invalid_address_is_refused_and_no_secret_is_repeated() {
         for bad in [
             "os:",
             "os:host",
@@ -430,7 +436,7 @@ mod tests {
 
     #[cfg(feature = "milvus")]
     #[test]
-    fn milvus_compares_vectors_unless_terms_are_asked_for() {
+    fn milvus_compares_vectors_by_default() {
         let text = "milvus:http://127.0.0.1:19530/arguments@by=bm25";
         let remote = read(text).unwrap();
         assert_eq!(
@@ -455,18 +461,18 @@ mod tests {
     }
 
     #[test]
-    fn a_password_keeps_its_blanks_and_loses_a_line_break_at_its_end() {
-        assert_eq!(secret(" a b \r\n").as_deref(), Some(" a b "));
-        assert_eq!(secret("\n"), None);
+    fn a_password_keeps_its_spaces_and_loses_a_line_break_at_its_end() {
+        assert_eq!(trim_secret(" a b \r\n").as_deref(), Some(" a b "));
+        assert_eq!(trim_secret("\n"), None);
     }
 
     #[test]
     fn a_secret_is_not_sent_in_the_clear_to_another_machine() {
-        let sealed = |text: &str| sealed(&Place::parse(text).unwrap(), "KEY");
+        let check = |text: &str| check_secrecy(&Place::parse(text).unwrap(), "KEY");
         for good in ["os:https://search.example.org/a", "os:http://localhost:9200/a", "os:http://[::1]/a"] {
-            assert_eq!(sealed(good), Ok(()), "{good}");
+            assert_eq!(check(good), Ok(()), "{good}");
         }
-        let Err(RemoteError::Refused(message)) = sealed("os:http://search.example.org/a") else { panic!() };
+        let Err(RemoteError::Refused(message)) = check("os:http://search.example.org/a") else { panic!() };
         assert!(message.contains("https://") && message.contains("KEY"), "{message}");
     }
 }

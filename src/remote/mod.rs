@@ -1,7 +1,6 @@
 //! Search engines on other machines: searched by lanes, filled by `corpus push`.
 //!
-//! Owns the protocols and schemas. A server knows passages by their ids; it knows nothing of positions in a corpus, questions or screens.
-//! Its responses are checked and never trusted.
+//! Holds the protocols and schemas. Servers receive passages with their ids, but no positions in a corpus. Every response is checked.
 //!
 //! May use: corpus, encode (vectors), input, net, work.
 
@@ -34,7 +33,7 @@ pub fn open(place: &Place) -> Result<Arc<dyn Engine>, RemoteError> {
     }
 }
 
-/// The clients that lanes share: one a place.
+/// The clients that lanes share: one per place.
 #[derive(Default)]
 pub struct Remotes {
     open: Mutex<HashMap<Place, Arc<dyn Engine>>>,
@@ -42,7 +41,7 @@ pub struct Remotes {
 }
 
 impl Remotes {
-    /// None yet; with `offline` there will be none.
+    /// Without clients; if `offline`, every request for one fails.
     pub fn new(offline: bool) -> Self {
         Remotes { open: Mutex::default(), offline }
     }

@@ -5,15 +5,15 @@ use crate::corpus::{Corpus, Passage, PassageIx};
 use crate::encode::Vectors;
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
-/// Passages in a batch.
+/// The number of passages in a batch.
 const BATCH: usize = 256;
-/// Bytes after which a batch is sent: servers refuse larger requests.
+/// The limit of a batch in bytes: servers refuse larger requests.
 const BYTES: usize = 2 << 20;
 
-/// Why a corpus was not loaded completely. What was sent stays, and the same call continues from there.
+/// Why a corpus was not loaded completely. The passages sent so far stay, and the same call continues after them.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The server did not do its part.
+    /// A request to the server failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// The vectors could not be read.
@@ -27,27 +27,27 @@ impl From<Stopped> for PushError {
     }
 }
 
-/// What a push did.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// Passages that the server did not have.
+    /// The number of passages that the server did not have.
     pub new: usize,
-    /// Passages that differed on the server.
+    /// The number of passages that differed on the server.
     pub changed: usize,
-    /// Passages that the server had unchanged.
+    /// The number of passages that the server already had.
     pub left: usize,
-    /// Passages that the server holds now, of this corpus or not.
+    /// The number of passages on the server now, including those of other corpora.
     pub there: u64,
 }
 
-/// Loads a corpus with its vectors, made by the encoder of the key, into a prepared collection. If the collection was just `made`, it is
-/// empty, and no hashes are requested.
+/// Loads a corpus and its vectors into a prepared collection; `key` is that of the encoder. If the collection was just `created`, it is empty,
+/// and no hashes are requested.
 ///
 /// # Errors
 /// See [`PushError`].
 pub fn push(
     engine: &dyn Engine,
-    made: bool,
+    created: bool,
     corpus: &Corpus,
     (key, vectors): (&str, &Vectors),
     on_progress: OnProgress<'_>,
@@ -62,12 +62,12 @@ pub fn push(
         }
         let passages: Vec<Passage> = batch.iter().map(|at| corpus.passage(*at)).collect();
         let ids: Vec<String> = passages.iter().map(|passage| passage.id.clone()).collect();
-        let stored = if made { Default::default() } else { engine.stored_hashes(&ids, stop)? };
+        let stored = if created { Default::default() } else { engine.stored_hashes(&ids, stop)? };
         let (mut rows, mut bytes) = (Vec::new(), 0);
         for (at, passage) in batch.iter().zip(passages) {
             let hash = hash(&passage, key);
             match stored.get(&passage.id) {
-                Some(there) if *there == hash => {
+                Some(stored) if *stored == hash => {
                     pushed.left += 1;
                     continue;
                 }
@@ -108,7 +108,7 @@ fn put(engine: &dyn Engine, rows: &[Row], stop: &Stop) -> Result<(), RemoteError
     }
 }
 
-/// The hash that a server stores with a passage, so that a later push sees whether it has changed.
+/// The hash that a server stores with a passage, so that a later push can detect changes.
 fn hash(passage: &Passage, key: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [&passage.title, &passage.text, key] {

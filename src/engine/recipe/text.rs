@@ -36,7 +36,7 @@ impl FromStr for Recipe {
         let wrong = |expected: String| RecipeError { recipe: text.to_owned(), expected };
         let mut parts = text.trim().split('+');
         let first = parts.next().unwrap_or_default();
-        let base = base(first).map_err(|expected| match Place::meant(first.trim()) {
+        let base = base(first).map_err(|expected| match Place::kind_of(first.trim()) {
             // An address that cannot be read holds a password more often than not, so it is not repeated.
             Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), expected },
             None => wrong(expected),
@@ -54,7 +54,7 @@ fn base(text: &str) -> Result<Base, String> {
     if let Some(run) = text.trim().strip_prefix(RunFile::PREFIX) {
         return run_file(run).map(Base::Run);
     }
-    if Place::meant(text.trim()).is_some() {
+    if Place::kind_of(text.trim()).is_some() {
         // Any other @ is the address's.
         let at = text.rfind("@by=").unwrap_or(text.len());
         let (place, options) = (&text[..at], text[at..].trim().trim_start_matches('@'));

@@ -1,4 +1,4 @@
-//! Milvus over gRPC, by its official SDK: a collection's vectors, and BM25 over its texts. `schema` creates and checks collections.
+//! Milvus over gRPC, with its official SDK: searches by vectors, and by BM25 over texts. `schema` creates and checks collections.
 //!
 //! May use: input, net, work.
 
@@ -15,7 +15,8 @@ use milvus::v2::prelude::{
 use parking_lot::Mutex;
 
 use super::address::{
-    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, unreached, variable,
+    Engine, Place, RemoteError, Row, Scored, absent, check_secrecy, first_hits, other_schema, unreached,
+    variable,
 };
 use crate::input::tame;
 use crate::net::{NetError, Waiting};
@@ -26,7 +27,7 @@ use schema::{LONGEST, LONGEST_ID, VECTOR};
 mod loopback_tests;
 mod schema;
 
-/// The token that is sent, `user:password` or a key.
+/// The environment variable of the token that is sent, `user:password` or a key.
 const TOKEN: &str = "PARALLAX_MILVUS_TOKEN";
 
 /// A collection on a server.
@@ -34,7 +35,7 @@ pub struct Milvus {
     place: Place,
     token: Option<String>,
     waiting: Waiting,
-    /// How long a server may take to accept a client, and for one answer.
+    /// How long a server may take to accept a client, and to send one answer.
     patience: (Duration, Duration),
     /// The client, once there is a connection.
     client: Mutex<Option<ClientV2>>,
@@ -43,7 +44,7 @@ pub struct Milvus {
 }
 
 impl Milvus {
-    /// A client for a collection, with the token that the environment holds.
+    /// A client for a collection, with the token from the environment.
     pub fn from_env(place: &Place) -> Result<Self, RemoteError> {
         Milvus::at(place, variable(TOKEN))
     }
@@ -51,7 +52,7 @@ impl Milvus {
     /// A client for a collection.
     pub fn at(place: &Place, token: Option<String>) -> Result<Self, RemoteError> {
         if token.is_some() {
-            sealed(place, TOKEN)?;
+            check_secrecy(place, TOKEN)?;
         }
         let (place, client, schema) = (place.clone(), Mutex::default(), Mutex::default());
         let waiting = Waiting::start("milvus").map_err(|error| RemoteError::Unreached(error.to_string()))?;
@@ -65,9 +66,9 @@ impl Milvus {
             return Ok(client.clone());
         }
         let host = self.place.host();
-        let port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-        let habit = if self.place.is_safe() { 443 } else { 80 };
-        let at = if port { host.to_owned() } else { format!("{host}:{habit}") };
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+        let default_port = if self.place.is_safe() { 443 } else { 80 };
+        let at = if has_port { host.to_owned() } else { format!("{host}:{default_port}") };
         // The SDK waits for a server that is down, and does not report why.
         self.waiting.knock(&at, stop).map_err(|error| unreached(&self.place, error))?;
         let mut config = ConnectConfig::new()
@@ -75,7 +76,7 @@ impl Milvus {
             .connect_timeout(self.patience.0)
             .rpc_timeout(self.patience.1)
             .retry(RetryConfig::new().max_attempts(4).initial_backoff(Duration::from_millis(500)))
-            // A server gets nothing but the requests of a lane or a push.
+            // A server receives only the requests of a lane or a push.
             .telemetry(TelemetryConfig::new().enabled(false));
         if let Some(token) = &self.token {
             config = config.token(token);
@@ -83,7 +84,7 @@ impl Milvus {
         let connected = self.waiting.wait(async move { ClientV2::new(&config).await }, stop);
         let connected = connected.map_err(|error| unreached(&self.place, error))?;
         let client = connected.map_err(|error| match error {
-            // Either of the SDK's two clocks may end first.
+            // The SDK has two timeouts, and either may end first.
             Error::Grpc(status) if matches!(status.code() as i32, 1 | 4) => {
                 self.failed(&Error::Timeout("connecting".into()))
             }
@@ -93,7 +94,7 @@ impl Milvus {
         Ok(client)
     }
 
-    /// Does one thing with the client.
+    /// Runs `work` with the client.
     fn with<T: Send + 'static, F>(
         &self,
         stop: &Stop,
@@ -107,7 +108,7 @@ impl Milvus {
         done.map_err(|error| self.failed(&error))
     }
 
-    /// An error of the SDK, with what to do.
+    /// Turns an error of the SDK into one that says what to do.
     fn failed(&self, error: &Error) -> RemoteError {
         let url = &self.place.url;
         let words = |words_of_server: &str| match self.token.as_deref().filter(|token| !token.is_empty()) {
@@ -167,34 +168,34 @@ impl Milvus {
         }
     }
 
-    /// If a value of the SDK cannot be built, the fault is this program's or the server's, never the user's.
-    fn built<T>(&self, made: Result<T, Error>) -> Result<T, RemoteError> {
-        made.map_err(|error| self.failed(&error))
+    /// The result of building a value of the SDK. A failure is a bug in this program or in the server, never the user's fault.
+    fn check_built<T>(&self, built: Result<T, Error>) -> Result<T, RemoteError> {
+        built.map_err(|error| self.failed(&error))
     }
 
-    /// Whether the collection exists; fails if its schema differs from what is needed. A schema that fitted before is not requested
-    /// again.
-    fn is_there(
+    /// Whether the collection exists. Fails if `problems` finds any in its schema. A schema that passed before is not requested again.
+    fn exists(
         &self,
-        differs: impl Fn(&CollectionSchema) -> Vec<String>,
+        problems: impl Fn(&CollectionSchema) -> Vec<String>,
         stop: &Stop,
     ) -> Result<bool, RemoteError> {
-        let fits = |schema: &CollectionSchema| differs(schema).is_empty();
+        let fits = |schema: &CollectionSchema| problems(schema).is_empty();
         if self.schema.lock().as_ref().is_some_and(fits) {
             return Ok(true);
         }
         let name = &self.place.name;
-        let has = self.built(HasCollectionRequest::builder().collection_name(name).build())?;
+        let has = self.check_built(HasCollectionRequest::builder().collection_name(name).build())?;
         if !self.with(stop, |client| async move { client.has_collection(has).await })?.exists() {
             return Ok(false);
         }
-        let described = self.built(DescribeCollectionRequest::builder().collection_name(name).build())?;
+        let described =
+            self.check_built(DescribeCollectionRequest::builder().collection_name(name).build())?;
         let described =
             self.with(stop, |client| async move { client.describe_collection(described).await })?;
         let schema = described.description().get_schema().clone();
-        let differs = differs(&schema);
-        if !differs.is_empty() {
-            return Err(other_schema(&self.place, &differs));
+        let problems = problems(&schema);
+        if !problems.is_empty() {
+            return Err(other_schema(&self.place, &problems));
         }
         *self.schema.lock() = Some(schema);
         Ok(true)
@@ -204,24 +205,24 @@ impl Milvus {
     fn search(
         &self,
         (field, metric, vectors): (&str, MetricType, SearchVectors),
-        differs: impl Fn(&CollectionSchema) -> Vec<String>,
+        problems: impl Fn(&CollectionSchema) -> Vec<String>,
         depth: usize,
         stop: &Stop,
     ) -> Result<Vec<Scored>, RemoteError> {
-        if !self.is_there(differs, stop)? {
+        if !self.exists(problems, stop)? {
             return Err(absent(&self.place));
         }
         let request = SearchRequest::builder()
             .collection_name(&self.place.name)
             .vector_field(field)
             .vectors(vectors)
-            // A server with another metric then reports an error instead of returning scores of another kind.
+            // A server with another metric then reports an error instead of returning other scores.
             .metric_type(metric)
-            // What was pushed is found.
+            // Finds all passages that were pushed before.
             .consistency_level(ConsistencyLevel::Strong)
             .limit(i64::try_from(depth).unwrap_or(i64::MAX))
             .build();
-        let request = self.built(request)?;
+        let request = self.check_built(request)?;
         let found = self.with(stop, |client| async move { client.search(request).await })?;
         let nonsense = || RemoteError::Nonsense(format!("{} sent hits without ids", self.place.url));
         let Some(list) = found.results().get_results().first() else { return Ok(Vec::new()) };
@@ -234,14 +235,15 @@ impl Milvus {
             return Err(nonsense());
         }
         let scored = ids.iter().zip(list.get_scores());
-        checked(&self.place, scored.map(|(id, score)| Scored { id: id.clone(), score: *score }), depth)
+        first_hits(&self.place, scored.map(|(id, score)| Scored { id: id.clone(), score: *score }), depth)
     }
 }
 
 impl Engine for Milvus {
     fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
         let texts = SearchVectors::EmbeddedText(vec![text.to_owned()]);
-        let hits = self.search((schema::TERMS, MetricType::Bm25, texts), schema::terms, depth, stop)?;
+        let hits =
+            self.search((schema::TERMS, MetricType::Bm25, texts), schema::term_problems, depth, stop)?;
         // BM25 is never negative; Milvus Lite returns it as a distance, with a minus sign.
         Ok(hits.into_iter().map(|hit| Scored { score: hit.score.abs(), ..hit }).collect())
     }
@@ -250,11 +252,11 @@ impl Engine for Milvus {
         let dimensions = vector.len();
         let vectors = SearchVectors::Float(vec![vector.to_vec()]);
         let vectors = (schema::VECTOR, MetricType::Cosine, vectors);
-        self.search(vectors, |there| schema::vectors(there, dimensions), depth, stop)
+        self.search(vectors, |schema| schema::vector_problems(schema, dimensions), depth, stop)
     }
 
     fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
-        self.make(dimensions, stop)
+        self.create(dimensions, stop)
     }
 
     fn stored_hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
@@ -275,40 +277,40 @@ impl Engine for Milvus {
 }
 
 impl Milvus {
-    fn make(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
+    fn create(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
         let name = self.place.name.as_str();
-        let made = !self.is_there(|there| schema::whole(there, dimensions), stop)?;
-        if made {
+        let created = !self.exists(|schema| schema::load_problems(schema, dimensions), stop)?;
+        if created {
             let request = CreateCollectionRequest::builder()
                 .collection_name(name)
                 .schema(schema::new(dimensions))
                 .index_params(schema::indexes());
-            let request = self.built(request.build())?;
+            let request = self.check_built(request.build())?;
             self.with(stop, |client| async move { client.create_collection(request).await })?;
         }
-        // Reading hashes needs a loaded collection, and an old one may have been released. Loading a large one takes
-        // minutes; a stop ends the waiting, no limit of the SDK does.
+        // Hashes can be read only from a loaded collection, and an old one may have been released. Loading a large one takes
+        // minutes, so only a stop ends the waiting, not a timeout of the SDK.
         let load = LoadCollectionRequest::builder().collection_name(name).sync(true).timeout_ms(0);
-        let load = self.built(load.build())?;
+        let load = self.check_built(load.build())?;
         self.with(stop, |client| async move { client.load_collection(load).await })?;
-        Ok(made)
+        Ok(created)
     }
 
     fn hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
-        // Not `get`: it sends the ids as values of a template, which Milvus Lite does not know.
+        // Not `get`: it sends the ids as values of a template, which Milvus Lite does not support.
         let request = QueryRequest::builder()
             .collection_name(&self.place.name)
             .filter(format!("id in {}", serde_json::json!(ids)))
             .output_fields(["id", "hash"])
             .limit(ids.len() as i64)
             .consistency_level(ConsistencyLevel::Strong);
-        let request = self.built(request.build())?;
+        let request = self.check_built(request.build())?;
         let got = self.with(stop, |client| async move { client.query(request).await })?;
         let mut found = HashMap::new();
-        for row in self.built(got.results().rows())? {
+        for row in self.check_built(got.results().rows())? {
             found.insert(
-                self.built(row.get_str("id"))?.to_owned(),
-                self.built(row.get_str("hash"))?.to_owned(),
+                self.check_built(row.get_str("id"))?.to_owned(),
+                self.check_built(row.get_str("hash"))?.to_owned(),
             );
         }
         Ok(found)
@@ -326,13 +328,13 @@ impl Milvus {
             |name: &str, of: &dyn Fn(&Row) -> String| FieldData::varchar(name, rows.iter().map(of).collect());
         let columns = vec![
             text("id", &|row| row.id.clone()),
-            text("title", &|row| shortened(row.title.clone())),
-            text("text", &|row| shortened(contents(row))),
+            text("title", &|row| shorten(row.title.clone())),
+            text("text", &|row| shorten(contents(row))),
             text("hash", &|row| row.hash.clone()),
             FieldData::float_vector(VECTOR, rows.iter().map(|row| row.vector.clone()).collect()),
         ];
         let insert = InsertRequest::builder().collection_name(&self.place.name).columns(columns).build();
-        let request = self.built(UpsertRequest::builder().insert(self.built(insert)?).build())?;
+        let request = self.check_built(UpsertRequest::builder().insert(self.check_built(insert)?).build())?;
         let done = self.with(stop, |client| async move { client.upsert(request).await })?;
         match done.failed_indices().first().and_then(|i| rows.get(*i as usize)) {
             None => Ok(()),
@@ -349,27 +351,28 @@ impl Milvus {
             .collection_name(&self.place.name)
             .output_fields(["count(*)"])
             .consistency_level(ConsistencyLevel::Strong);
-        let request = self.built(request.build())?;
+        let request = self.check_built(request.build())?;
         let counted = self.with(stop, |client| async move { client.query(request).await })?;
-        let row = self.built(counted.results().rows())?.next();
-        let count = row.map(|row| self.built(row.get_i64("count(*)"))).transpose()?;
+        let row = self.check_built(counted.results().rows())?.next();
+        let count = row.map(|row| self.check_built(row.get_i64("count(*)"))).transpose()?;
         Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
     }
 }
 
-/// The bytes of its columns: the title is sent twice, once before the text.
+/// The bytes of a row in its columns. The title is sent twice: in its column, and before the text.
 fn size(row: &Row) -> usize {
     let Row { id, title, text, hash, vector } = row;
     id.len() + title.len() * 2 + text.len() + hash.len() + size_of_val(vector.as_slice())
 }
 
-/// What the retrievers here read.
+/// The text that this program's retrievers read: title and text.
 fn contents(row: &Row) -> String {
     if row.title.is_empty() { row.text.clone() } else { format!("{} {}", row.title, row.text) }
 }
 
-/// The text, cut to the limit of a field. Parallax shows the passages of the corpus, and the vector is that of the whole text.
-fn shortened(mut text: String) -> String {
+/// Cuts a text to the limit of a field. This loses nothing on screen: Parallax shows the passages of the corpus, and the vector is computed
+/// from the whole text.
+fn shorten(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(LONGEST));
     text
 }
@@ -380,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_cut_between_two_letters() {
-        assert_eq!(shortened("é".repeat(40_000)).len(), LONGEST - 1);
-        assert_eq!(shortened("short".into()), "short");
+        assert_eq!(shorten("é".repeat(40_000)).len(), LONGEST - 1);
+        assert_eq!(shorten("short".into()), "short");
     }
 }

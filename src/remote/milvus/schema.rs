@@ -1,6 +1,6 @@
 //! The schema of a collection: created for a new one, checked for an existing one.
 //!
-//! `text` holds title and text, as the retrievers here read them, because Milvus's BM25 reads one field.
+//! The field `text` holds title and text, as this program's retrievers read them, because Milvus's BM25 reads one field.
 
 use milvus::v2::prelude::{
     CollectionSchema, DataType, FieldSchema, Function, FunctionType, IndexParam, IndexType, MetricType,
@@ -11,9 +11,9 @@ use serde_json::json;
 pub const VECTOR: &str = "vector";
 /// The field that Milvus's BM25 fills from `text`.
 pub const TERMS: &str = "terms";
-/// The most bytes of a text field in Milvus.
+/// The maximum length of a text field in Milvus, in bytes.
 pub const LONGEST: usize = 65_535;
-/// The bytes of an id.
+/// The maximum length of an id, in bytes.
 pub const LONGEST_ID: usize = 512;
 
 /// The schema of a new collection.
@@ -21,7 +21,7 @@ pub fn new(dimensions: usize) -> CollectionSchema {
     let text = |name: &str, most: usize| {
         FieldSchema::new().name(name).data_type(DataType::VarChar).max_length(most as u32)
     };
-    // The parts of Milvus's English analyser: Milvus Lite knows only the parts, and ignores the stemmer.
+    // The parts of Milvus's English analyser: Milvus Lite supports only the parts, and ignores the stemmer.
     let english = json!({
         "tokenizer": "standard",
         "filter": ["lowercase", {"type": "stemmer", "language": "english"}, {"type": "stop", "stop_words": ["_english_"]}],
@@ -44,59 +44,64 @@ pub fn new(dimensions: usize) -> CollectionSchema {
         )
 }
 
-/// How the fields of a new collection are indexed.
+/// The indexes of a new collection.
 pub fn indexes() -> Vec<IndexParam> {
     let vectors = IndexParam::new().field_name(VECTOR).index_type(IndexType::AutoIndex);
     let terms = IndexParam::new().field_name(TERMS).index_type(IndexType::SparseInvertedIndex);
     vec![vectors.metric_type(MetricType::Cosine), terms.metric_type(MetricType::Bm25)]
 }
 
-/// Why a lane cannot search by vectors.
-pub fn vectors(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
-    let size = field(there, VECTOR).map_or(0, |field| field.get_dimension() as usize);
-    match lacks(there, VECTOR, DataType::FloatVector) {
+/// The reasons why a lane cannot search by vectors; empty if it can.
+pub fn vector_problems(schema: &CollectionSchema, dimensions: usize) -> Vec<String> {
+    let size = field(schema, VECTOR).map_or(0, |field| field.get_dimension() as usize);
+    match field_problem(schema, VECTOR, DataType::FloatVector) {
         None if size != dimensions => vec![format!("`vector` has {size} numbers, expected {dimensions}")],
-        other => other.into_iter().chain(ids(there)).collect(),
+        other => other.into_iter().chain(key_problem(schema)).collect(),
     }
 }
 
-/// Why a lane cannot search by terms.
-pub fn terms(there: &CollectionSchema) -> Vec<String> {
+/// The reasons why a lane cannot search by terms; empty if it can.
+pub fn term_problems(schema: &CollectionSchema) -> Vec<String> {
     let fills = |function: &Function| {
         function.get_function_type() == FunctionType::Bm25
             && function.get_output_fields().iter().any(|field| field == TERMS)
     };
-    let function = !there.get_functions().iter().any(fills);
+    let function = !schema.get_functions().iter().any(fills);
     let function = function.then(|| format!("no BM25 function fills `{TERMS}`"));
-    lacks(there, TERMS, DataType::SparseFloatVector).or(function).into_iter().chain(ids(there)).collect()
+    field_problem(schema, TERMS, DataType::SparseFloatVector)
+        .or(function)
+        .into_iter()
+        .chain(key_problem(schema))
+        .collect()
 }
 
-/// Why a corpus cannot be loaded.
-pub fn whole(there: &CollectionSchema, dimensions: usize) -> Vec<String> {
-    let texts =
-        ["id", "title", "text", "hash"].into_iter().filter_map(|name| lacks(there, name, DataType::VarChar));
-    let beside =
-        field(there, "id").filter(|field| !field.is_primary_key()).map(|_| "`id` is not the key".into());
+/// The reasons why a corpus cannot be loaded; empty if it can.
+pub fn load_problems(schema: &CollectionSchema, dimensions: usize) -> Vec<String> {
+    let texts = ["id", "title", "text", "hash"]
+        .into_iter()
+        .filter_map(|name| field_problem(schema, name, DataType::VarChar));
+    let key =
+        field(schema, "id").filter(|field| !field.is_primary_key()).map(|_| "`id` is not the key".into());
     let mut all: Vec<String> =
-        texts.chain(beside).chain(vectors(there, dimensions)).chain(terms(there)).collect();
+        texts.chain(key).chain(vector_problems(schema, dimensions)).chain(term_problems(schema)).collect();
     all.sort();
     all.dedup();
     all
 }
 
-/// Ids are those of the passages.
-fn ids(there: &CollectionSchema) -> Option<String> {
-    let key = there.get_fields().iter().find(|field| field.is_primary_key())?;
+/// Checks that the key is text, as passage ids are.
+fn key_problem(schema: &CollectionSchema) -> Option<String> {
+    let key = schema.get_fields().iter().find(|field| field.is_primary_key())?;
     (key.get_data_type() != DataType::VarChar)
         .then(|| format!("the key `{}` is {:?}, expected VarChar", key.get_name(), key.get_data_type()))
 }
 
-fn field<'a>(there: &'a CollectionSchema, name: &str) -> Option<&'a FieldSchema> {
-    there.get_fields().iter().find(|field| field.get_name() == name)
+fn field<'a>(schema: &'a CollectionSchema, name: &str) -> Option<&'a FieldSchema> {
+    schema.get_fields().iter().find(|field| field.get_name() == name)
 }
 
-fn lacks(there: &CollectionSchema, name: &str, kind: DataType) -> Option<String> {
-    match field(there, name).map(FieldSchema::get_data_type) {
+fn field_problem(schema: &CollectionSchema, name: &str, kind: DataType) -> Option<String> {
+    match field(schema, name).map(FieldSchema::get_data_type) {
         Some(found) if found == kind => None,
         Some(found) => Some(format!("`{name}` is {found:?}, expected {kind:?}")),
         None => Some(format!("`{name}` is missing, expected {kind:?}")),
@@ -108,14 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_right_and_what_differs_is_named() {
+    fn a_new_schema_has_no_problems_and_a_different_one_has_them_named() {
         let own = new(384);
-        assert!(whole(&own, 384).is_empty() && terms(&own).is_empty() && vectors(&own, 384).is_empty());
-        assert_eq!(vectors(&own, 768), ["`vector` has 384 numbers, expected 768"]);
+        assert!(load_problems(&own, 384).is_empty());
+        assert!(term_problems(&own).is_empty() && vector_problems(&own, 384).is_empty());
+        assert_eq!(vector_problems(&own, 768), ["`vector` has 384 numbers, expected 768"]);
         let other = CollectionSchema::new()
             .add_field(FieldSchema::new().name("pk").data_type(DataType::Int64).primary_key(true))
             .add_field(FieldSchema::new().name("vector").data_type(DataType::BinaryVector).dimension(64));
-        let differences = whole(&other, 384).join("; ");
+        let differences = load_problems(&other, 384).join("; ");
         for part in [
             "key `pk` is Int64",
             "`id` is missing",
@@ -126,6 +132,6 @@ mod tests {
             assert!(differences.contains(part), "{part}: {differences}");
         }
         let no_function = CollectionSchema::new().fields(own.get_fields().to_vec());
-        assert_eq!(terms(&no_function), ["no BM25 function fills `terms`"]);
+        assert_eq!(term_problems(&no_function), ["no BM25 function fills `terms`"]);
     }
 }

@@ -10,7 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::address::{
-    Engine, Place, RemoteError, Row, Scored, absent, checked, other_schema, sealed, unreached, variable,
+    Engine, Place, RemoteError, Row, Scored, absent, check_secrecy, first_hits, other_schema, unreached,
+    variable,
 };
 use crate::input::tame;
 use crate::net::{Call, Caller, Response, Secret, Verb};
@@ -19,10 +20,10 @@ use crate::work::Stop;
 #[cfg(test)]
 mod tests;
 
-/// The user and the password that are sent.
+/// The environment variables of the user and the password that are sent.
 const USER: &str = "PARALLAX_OPENSEARCH_USER";
 const PASSWORD: &str = "PARALLAX_OPENSEARCH_PASSWORD";
-/// The key that is sent instead.
+/// The environment variable of the API key that is sent instead.
 const KEY: &str = "PARALLAX_OPENSEARCH_KEY";
 
 /// An index on a server.
@@ -34,7 +35,7 @@ pub struct OpenSearch {
 }
 
 impl OpenSearch {
-    /// A client for an index, with the secret that the environment holds.
+    /// A client for an index, with the secret from the environment.
     pub fn from_env(place: &Place) -> Result<Self, RemoteError> {
         let secret = match (variable(KEY), variable(USER), variable(PASSWORD)) {
             (Some(key), ..) => Some(Secret::ApiKey(key)),
@@ -50,14 +51,14 @@ impl OpenSearch {
     /// A client for an index.
     pub fn at(place: &Place, secret: Option<Secret>) -> Result<Self, RemoteError> {
         if secret.is_some() {
-            sealed(place, &format!("{PASSWORD} or {KEY}"))?;
+            check_secrecy(place, &format!("{PASSWORD} or {KEY}"))?;
         }
         let caller =
             Caller::new(&place.url, secret).map_err(|error| RemoteError::Unreached(error.to_string()))?;
         Ok(OpenSearch { place: place.clone(), caller, mapping: Mutex::default() })
     }
 
-    /// Sends JSON below the index, or below the server where the path begins with a slash.
+    /// Sends JSON to a path below the index, or below the server if the path begins with a slash.
     fn ask(
         &self,
         verb: Verb,
@@ -81,8 +82,8 @@ impl OpenSearch {
             Some(path) => path.to_owned(),
             None => format!("{}{}{path}", self.place.name, if path.is_empty() { "" } else { "/" }),
         };
-        let called = self.caller.call(&Call { verb, path, body, lines }, stop);
-        called.map_err(|error| unreached(&self.place, error))
+        let response = self.caller.call(&Call { verb, path, body, lines }, stop);
+        response.map_err(|error| unreached(&self.place, error))
     }
 
     /// The JSON of a successful answer.
@@ -102,7 +103,7 @@ impl OpenSearch {
         ))
     }
 
-    /// Why the server refused, in its words.
+    /// The error for a refusal, with the server's message.
     fn refused(&self, response: &Response) -> RemoteError {
         let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         let error = &body["error"];
@@ -130,19 +131,19 @@ impl OpenSearch {
         if response.status == 413 { RemoteError::TooLarge(message) } else { RemoteError::Refused(message) }
     }
 
-    /// Checks the mapping: the one that was right before, otherwise the one on the server.
-    fn look<T>(
+    /// Checks the cached mapping, and if that fails the one on the server.
+    fn check<T>(
         &self,
-        look: impl Fn(&Mapping) -> Result<T, Vec<String>>,
+        check: impl Fn(&Mapping) -> Result<T, Vec<String>>,
         stop: &Stop,
     ) -> Result<T, RemoteError> {
         let earlier = self.mapping.lock().clone();
-        if let Some(Ok(found)) = earlier.as_ref().map(&look) {
+        if let Some(Ok(found)) = earlier.as_ref().map(&check) {
             return Ok(found);
         }
         let response = self.ask(Verb::Get, "_mapping", None, stop)?;
         let mapping = Mapping::read(&self.json(&response)?).ok_or_else(|| self.nonsense(&response.body))?;
-        let found = look(&mapping).map_err(|differs| other_schema(&self.place, &differs))?;
+        let found = check(&mapping).map_err(|differs| other_schema(&self.place, &differs))?;
         *self.mapping.lock() = Some(mapping);
         Ok(found)
     }
@@ -162,28 +163,28 @@ impl OpenSearch {
             Some(Scored { id, score: hit["_score"].as_f64()? as f32 })
         });
         let scored = scored.collect::<Option<Vec<_>>>().ok_or_else(|| self.nonsense(&response.body))?;
-        checked(&self.place, scored, depth)
+        first_hits(&self.place, scored, depth)
     }
 }
 
 impl Engine for OpenSearch {
     fn by_text(&self, text: &str, depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
-        self.look(Mapping::texts, stop)?;
+        self.check(Mapping::texts, stop)?;
         let fields = ["title", "text"].map(|field| json!({"match": {field: {"query": text}}}));
         let body = json!({"size": depth, "_source": false, "query": {"bool": {"should": fields}}});
         self.search(&body, depth, stop)
     }
 
     fn by_vector(&self, vector: &[f32], depth: usize, stop: &Stop) -> Result<Vec<Scored>, RemoteError> {
-        let dialect = self.look(|mapping| mapping.vectors(vector.len()), stop)?;
+        let dialect = self.check(|mapping| mapping.vectors(vector.len()), stop)?;
         let body = dialect.nearest(vector, depth);
         let hits = self.search(&body, depth, stop)?;
-        // Both engines give (1 + cosine) / 2.
+        // Both engines return (1 + cosine) / 2.
         Ok(hits.into_iter().map(|hit| Scored { score: 2.0 * hit.score - 1.0, ..hit }).collect())
     }
 
     fn prepare(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
-        self.make(dimensions, stop)
+        self.create(dimensions, stop)
     }
 
     fn stored_hashes(&self, ids: &[String], stop: &Stop) -> Result<HashMap<String, String>, RemoteError> {
@@ -203,26 +204,27 @@ impl Engine for OpenSearch {
     }
 }
 
-/// How often passages are sent again if the server was too busy.
+/// The number of times that passages are sent if the server is too busy.
 const TRIES: u32 = 4;
 
 impl OpenSearch {
-    fn make(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
-        let there = self.ask(Verb::Get, "_mapping", None, stop)?;
-        if there.status == 404 {
+    fn create(&self, dimensions: usize, stop: &Stop) -> Result<bool, RemoteError> {
+        let response = self.ask(Verb::Get, "_mapping", None, stop)?;
+        let missing = response.status == 404;
+        if missing {
             let root = self.json(&self.ask(Verb::Get, "/", None, stop)?)?;
             let dialect = Dialect::of(&root).ok_or_else(|| self.nonsense(root.to_string().as_bytes()))?;
-            let made = self.ask(Verb::Put, "", Some(&dialect.index(dimensions)), stop)?;
-            let body: Value = serde_json::from_slice(&made.body).unwrap_or_default();
+            let created = self.ask(Verb::Put, "", Some(&dialect.index(dimensions)), stop)?;
+            let body: Value = serde_json::from_slice(&created.body).unwrap_or_default();
             if body["error"]["type"] != "resource_already_exists_exception" {
-                self.json(&made)?;
+                self.json(&created)?;
                 return Ok(true);
             }
         }
-        // Somebody may have created it meanwhile, so it is checked again.
-        let there = if there.status == 404 { self.ask(Verb::Get, "_mapping", None, stop)? } else { there };
-        let mapping = Mapping::read(&self.json(&there)?).ok_or_else(|| self.nonsense(&there.body))?;
-        mapping.whole(dimensions).map_err(|differs| other_schema(&self.place, &differs))?;
+        // If another process created it meanwhile, its mapping is checked.
+        let response = if missing { self.ask(Verb::Get, "_mapping", None, stop)? } else { response };
+        let mapping = Mapping::read(&self.json(&response)?).ok_or_else(|| self.nonsense(&response.body))?;
+        mapping.check_all(dimensions).map_err(|differs| other_schema(&self.place, &differs))?;
         Ok(false)
     }
 
@@ -248,7 +250,7 @@ impl OpenSearch {
                 let item = &item["index"];
                 match item["status"].as_u64() {
                     Some(200..=299) => {}
-                    // The server had no room for it just now.
+                    // The server is too busy for this passage.
                     Some(429) if tried < TRIES => again.push(*row),
                     Some(status) => {
                         let error = &item["error"];
@@ -279,21 +281,21 @@ impl OpenSearch {
     }
 }
 
-/// A passage in an index. Not built as a `Value`: its f64 numbers would be twice as long.
+/// A passage in an index. It is not built as a `Value`, because its f64 numbers would be twice as long.
 #[derive(Serialize)]
-struct Holds<'a> {
+struct Document<'a> {
     title: &'a str,
     text: &'a str,
     hash: &'a str,
     vector: &'a [f32],
 }
 
-/// Two lines a passage: the action and the content.
+/// Two lines per passage: the action and the content.
 fn lines(rows: &[&Row]) -> Vec<u8> {
     let mut lines = Vec::new();
     for Row { id, title, text, hash, vector } in rows {
-        let holds = serde_json::to_string(&Holds { title, text, hash, vector }).unwrap_or_default();
-        lines.extend(format!("{}\n{holds}\n", json!({"index": {"_id": id}})).into_bytes());
+        let document = serde_json::to_string(&Document { title, text, hash, vector }).unwrap_or_default();
+        lines.extend(format!("{}\n{document}\n", json!({"index": {"_id": id}})).into_bytes());
     }
     lines
 }
@@ -301,9 +303,9 @@ fn lines(rows: &[&Row]) -> Vec<u8> {
 /// The dialect of vector queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// `knn_vector`, and a query of its own.
+    /// The field type `knn_vector`, searched by the query type `knn`.
     OpenSearch,
-    /// `dense_vector`, and a part of the search beside the query.
+    /// The field type `dense_vector`, searched by the part `knn` of a search.
     Elasticsearch,
 }
 
@@ -312,7 +314,7 @@ pub enum Dialect {
 pub struct Mapping(Vec<Map<String, Value>>);
 
 impl Dialect {
-    /// The dialect of a server, from its own description.
+    /// The dialect of a server, by its description at the path `/`.
     pub fn of(root: &Value) -> Option<Self> {
         match root["version"]["distribution"].as_str() {
             Some("opensearch") => Some(Dialect::OpenSearch),
@@ -370,7 +372,7 @@ impl Dialect {
 }
 
 impl Mapping {
-    /// Reads the answer to `INDEX/_mapping`: an alias may stand for several indices.
+    /// Reads the answer to `INDEX/_mapping`. An alias may name several indices.
     pub fn read(response: &Value) -> Option<Self> {
         let indices = response.as_object().filter(|indices| !indices.is_empty())?;
         let fields = indices.values().map(|index| match &index["mappings"] {
@@ -391,7 +393,7 @@ impl Mapping {
         if differs.is_empty() { Ok(()) } else { Err(differs) }
     }
 
-    /// How the vectors are asked for.
+    /// Checks that vectors can be searched, and returns the dialect of such queries.
     pub fn vectors(&self, dimensions: usize) -> Result<Dialect, Vec<String>> {
         let mut dialect = None;
         for fields in &self.0 {
@@ -406,9 +408,9 @@ impl Mapping {
             }
             if field["method"]["engine"] == "nmslib" {
                 // It scores by 1 / (2 - cosine).
-                return Err(vec!["`vector` is kept by nmslib, expected lucene or faiss".into()]);
+                return Err(vec!["`vector` is stored by nmslib, expected lucene or faiss".into()]);
             }
-            // The default of the server, which `_mapping` leaves out.
+            // `_mapping` leaves out the server's default.
             let space = match found {
                 Dialect::OpenSearch => {
                     field["method"]["space_type"].as_str().or(field["space_type"].as_str()).ok_or_else(
@@ -425,8 +427,8 @@ impl Mapping {
         dialect.ok_or_else(|| vec!["it has no fields".into()])
     }
 
-    /// Whether a corpus can be loaded.
-    pub fn whole(&self, dimensions: usize) -> Result<(), Vec<String>> {
+    /// Checks that a corpus can be loaded.
+    pub fn check_all(&self, dimensions: usize) -> Result<(), Vec<String>> {
         let texts = self.texts().err().unwrap_or_default();
         let hash = self.lacks("hash", "keyword");
         let vectors = self.vectors(dimensions).err().unwrap_or_default();

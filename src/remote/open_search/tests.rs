@@ -204,7 +204,7 @@ fn vectors_that_are_not_scored_by_the_cosine_are_refused() {
         (json!({"engine": "lucene", "space_type": "l2"}), "compared by \"l2\", expected the cosine"),
         (
             json!({"engine": "nmslib", "space_type": "cosinesimil"}),
-            "kept by nmslib, expected lucene or faiss",
+            "stored by nmslib, expected lucene or faiss",
         ),
         (Value::Null, "names no space_type, which means l2, expected cosinesimil"),
         (json!({"engine": "faiss", "name": "hnsw"}), "names no space_type"),
