@@ -1,4 +1,4 @@
-//! Files made to do harm: passages with terminal control sequences, lines and archives without end, models that claim more than they
+//! Files that are meant to do harm: passages with terminal control sequences, lines and archives without end, models that claim more than they
 //! are. The real program opens each; its memory and time are limited.
 
 use std::fs::{self, File};
@@ -21,17 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(1_200);
 
 /// Runs a command. Returns its output and its peak memory in MB.
 fn run(workspace: &Workspace, arguments: &[&str]) -> (Printed, u64) {
-    run_within(workspace, arguments, PATIENCE)
-}
-
-/// The same with another limit of time.
-fn run_within(workspace: &Workspace, arguments: &[&str], patience: Duration) -> (Printed, u64) {
-    let (output, most) = ran(&mut workspace.command(arguments), patience);
+    let (output, most) = ran(&mut workspace.command(arguments), PATIENCE);
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     let ended = Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
     assert!(
         ended.code.is_some(),
-        "{arguments:?} was ended by a signal, or killed after {patience:?}: {}",
+        "{arguments:?} was ended by a signal, or killed after {PATIENCE:?}: {}",
         ended.err
     );
     assert!(!ended.err.contains("panicked"), "{arguments:?}: {}", ended.err);
@@ -293,7 +288,7 @@ mod models {
             (config, deep.clone().into_bytes(), "recursion limit"),
             (tokenizer, pattern(grows), "error building NFA"),
             (tokenizer, pattern("((("), "without closing parenthesis"),
-            (tokenizer, deep.into_bytes(), "no tokenizer that can be read"),
+            (tokenizer, deep.into_bytes(), "not a tokenizer that can be read"),
         ];
         models.copy(ENCODER, "whole", &[]);
         models.encode("whole").good();
@@ -360,8 +355,8 @@ mod models {
         ));
     }
 
-    /// The regex engine must give up on a pattern that backtracks without end; the text is then one piece. A program that is not done
-    /// after a minute is killed and has no exit code.
+    /// The regex engine must give up on a pattern that backtracks without end; the text is then one piece. Otherwise the program never ends,
+    /// and is killed without an exit code.
     #[test]
     fn a_tokenizer_pattern_that_backtracks_without_end_is_given_up() {
         let models = Models::new();
@@ -370,7 +365,7 @@ mod models {
         let text = "a".repeat(3_000) + "!";
         models.workspace.write("c.jsonl", json!({"_id": "a", "text": text}).to_string());
         let arguments = ["search", &text, "--corpus", "c.jsonl", "--lanes", "path:a", "--format", "json"];
-        let (ended, most) = run_within(&models.workspace, &arguments, Duration::from_secs(60));
+        let (ended, most) = run(&models.workspace, &arguments);
         let found: serde_json::Value = serde_json::from_str(&ended.good()).unwrap();
         assert_eq!(found["lanes"][0]["hits"].as_array().map(Vec::len), Some(1), "{found}");
         report(&format!("hostile pattern: given up, and the passage found; at most {most} MB"));

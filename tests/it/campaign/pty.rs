@@ -21,10 +21,10 @@ use crate::program::program;
 const CLEARED: &[u8] = b"\x1b[2J";
 /// Bytes of output to remember, for checks at the end and for failures.
 const REMEMBERED: usize = 1 << 18;
-/// A program that is silent for so long hangs.
-const HANGS: Duration = Duration::from_secs(60);
+/// A program that is silent for so long hangs, even on a loaded machine.
+const HANGS: Duration = Duration::from_secs(300);
 
-/// The interval at which to check whether the program was stopped.
+/// The interval between two checks whether the program was stopped.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The outcome of a probe.
