@@ -19,7 +19,7 @@ use crate::detect::labels::truth;
 use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
 use crate::expand::written_statements;
-use crate::input::{Expected, InputError, lines, unquoted};
+use crate::input::{Expected, InputError, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
 use crate::question;
 use crate::report::safe::line;
@@ -257,7 +257,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
     let mut pairs = Vec::new();
     lines(path, |_, line| {
         // Fields may be quoted, as spreadsheets write them; a field that is not entirely quoted is taken as it is.
-        let plain = |field: &str| unquoted(field).unwrap_or_else(|_| field.to_owned());
+        let plain = |field: &str| unquote(field).unwrap_or_else(|_| field.to_owned());
         let fields: Vec<String> = line.split('\t').map(plain).collect();
         let Some([document, perspective, id, title, label, question]) = columns else {
             let found = ["document", "perspective", "id", "title", "label", "question"]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::input::{self, BadLine, Expected, InputError, lines, unquoted};
+use crate::input::{self, BadLine, Expected, InputError, lines, unquote};
 use crate::measure::trec::{diversity_line, grade};
 use crate::question::Question;
 
@@ -219,7 +219,7 @@ impl Columns {
     }
 
     fn label(&self, fields: &[&str]) -> Result<((String, String), Label), Expected> {
-        let field = |place: usize| fields.get(place).map(|field| unquoted(field));
+        let field = |place: usize| fields.get(place).map(|field| unquote(field));
         let (Some(id), Some(perspective), Some(label)) =
             (field(self.id), field(self.perspective), field(self.label))
         else {

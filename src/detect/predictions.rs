@@ -17,7 +17,7 @@ use super::detector::{Detector, PredictionFile};
 use super::labels::truth;
 use super::rule::{Reading, Rule};
 use crate::corpus::Passage;
-use crate::input::{self, Expected, InputError, excerpt, lines, unquoted};
+use crate::input::{self, Expected, InputError, excerpt, lines, unquote};
 use crate::work::Stop;
 
 /// The number of pairs named in a message; the others are only counted.
@@ -213,7 +213,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn row(&mut self, number: usize, line: &str) -> Result<(), Expected> {
-        let fields = line.split('\t').map(unquoted).collect::<Result<Vec<String>, _>>()?;
+        let fields = line.split('\t').map(unquote).collect::<Result<Vec<String>, _>>()?;
         let Some(columns) = self.columns else {
             let place = |names: &[&str]| {
                 fields.iter().position(|field| names.contains(&field.trim().to_ascii_lowercase().as_str()))

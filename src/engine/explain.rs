@@ -175,7 +175,7 @@ fn terms(
     text: &str,
     at: PassageIx,
 ) -> Result<Option<Explanation>, LaneError> {
-    let own: Vec<String> = TermRetriever::weighted(text).into_iter().map(|(term, _)| term).collect();
+    let own: Vec<String> = TermRetriever::query_terms(text).into_iter().map(|(term, _)| term).collect();
     let shares = retriever.explain(&query.terms(), at)?.into_iter().filter(|share| share.share > 0.0);
     let mut shares: Vec<Share> = shares
         .map(|share| Share { added: !own.contains(&share.term), term: share.term, share: share.share })

@@ -322,8 +322,8 @@ impl Wording {
     /// The terms that BM25 looks for, with their weights.
     pub fn terms(&self) -> Vec<(String, f32)> {
         match self {
-            Wording::Text(text) => TermRetriever::weighted(text),
-            Wording::Mean(texts) => TermRetriever::weighted(&texts.join(" ")),
+            Wording::Text(text) => TermRetriever::query_terms(text),
+            Wording::Mean(texts) => TermRetriever::query_terms(&texts.join(" ")),
             Wording::Terms(weights) => weights.clone(),
         }
     }

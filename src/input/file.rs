@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::de::DeserializeOwned;
 
-/// Bad lines listed in one message; the rest are counted.
+/// The number of bad lines that one message lists; the others are only counted.
 pub const LISTED: usize = 20;
 
-/// After this many bad lines reading stops: the file has another format.
+/// Reading stops after this many bad lines, because the file probably has another format.
 pub const ENOUGH: usize = 1_000;
 
-/// What a line should have contained: the words after "expected" in a [`BadLine`].
+/// The expected content of a line: the words after "expected" in a [`BadLine`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct Expected(pub String);
@@ -85,7 +85,7 @@ pub enum InputError {
     Empty {
         /// The file or folder.
         path: PathBuf,
-        /// What it was read as.
+        /// What it should contain, such as `the corpus`.
         what: &'static str,
         /// What to do.
         advice: &'static str,
@@ -117,10 +117,10 @@ fn listed(lines: &[BadLine]) -> String {
     text.join("\n")
 }
 
-/// Characters of a foreign message that are shown.
+/// The number of characters of a server's or parser's message that are shown.
 const REPEATED: usize = 300;
 
-/// A message from a server or a foreign parser, shortened and safe to print.
+/// A message from a server or a parser of another crate, shortened and safe to print.
 pub fn tame(message: &str) -> String {
     let mut chars = message.trim().chars();
     let mut tame: String =
@@ -150,7 +150,7 @@ pub fn excerpt(text: &str) -> String {
     out
 }
 
-/// Bytes read at once.
+/// The number of bytes read at once.
 const BUFFER: usize = 1 << 18;
 
 /// Whether the user means standard input.
@@ -186,7 +186,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     opened(path).map(|(reader, _)| reader)
 }
 
-/// As [`open`], with the share of the file read so far.
+/// Like [`open`], with the share of the file read so far.
 pub(super) fn opened(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
     if is_standard_input(path) {
         return Ok((Box::new(BufReader::with_capacity(BUFFER, io::stdin())), Share::default()));
@@ -240,7 +240,7 @@ fn unpacked(archive: impl Read + 'static) -> Box<dyn BufRead> {
     Box::new(BufReader::with_capacity(BUFFER, Archive(archive)))
 }
 
-/// Marks errors of a decompressor as damage of the archive, not of the text in it.
+/// Reports the errors of a decompressor as damage to the archive, not to the text in it.
 struct Archive<R>(R);
 
 impl<R: Read> Read for Archive<R> {
@@ -254,10 +254,10 @@ impl<R: Read> Read for Archive<R> {
     }
 }
 
-/// Most bytes of an unpacked file that is held in memory as a whole.
+/// The limit in bytes of an unpacked file that is held in memory as a whole.
 const WHOLE: u64 = 512 << 20;
 
-/// As [`open`], for files held in memory as a whole: an archive that unpacks without end is refused.
+/// Like [`open`], for files that are held in memory as a whole. An archive that unpacks to too much is refused.
 ///
 /// # Errors
 /// As [`open`].
@@ -265,7 +265,7 @@ pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     Ok(bounded(path, open(path)?))
 }
 
-/// Puts the limit of [`open_whole`] on a file that is already open.
+/// Applies the limit of [`open_whole`] to a file that is already open.
 pub fn bounded(path: &Path, reader: Box<dyn BufRead>) -> Box<dyn BufRead> {
     match raw_ending(path) {
         Some("gz" | "zst") => {
@@ -285,7 +285,7 @@ impl<R: Read> Read for Bounded<R> {
         let got = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
             io::Error::other(format!(
-                "it unpacks to more than {} MB, which is more than is held at once; unpack it if that is meant",
+                "it unpacks to more than {} MB, the limit for compressed files of this kind; unpack it first if that is intended",
                 WHOLE >> 20
             ))
         })?;

@@ -1,7 +1,7 @@
 //! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
-//! `file` opens them and owns the errors; this file reads them line by line and splits table rows. Memory is bounded by the longest line,
-//! and that by [`LONGEST`]. Knows no format. May use: nothing of this crate.
+//! `file` opens them and defines the errors; this file reads them line by line and splits table rows. The memory in use is that of the
+//! longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
 
 use std::io;
 use std::io::{BufRead, Read};
@@ -16,15 +16,15 @@ pub use file::{
     open_whole, read_at, read_json, stem, tame, text,
 };
 
-/// Most bytes of a line. A longer one is a bad line: the archive unpacks without end, or the file has no lines.
+/// The limit of a line in bytes. A longer one is a bad line: an archive that unpacks without end, or a file without lines.
 pub const LONGEST: usize = 64 << 20;
 
-/// Bytes of a bad line that go into the message.
+/// The number of bytes of a bad line that are shown in the message.
 const SHOWN: usize = 400;
 
 /// One line that is not blank.
 pub struct Line<'a> {
-    /// Its number from 1; for a row of several lines, the first.
+    /// Its number, from 1; for a row of several lines, that of the first.
     pub number: usize,
     /// Its text without the line break.
     pub text: &'a str,
@@ -42,7 +42,7 @@ pub struct Lines {
     /// Whether a line break between quotes belongs to the line.
     quoted: bool,
     bytes: Vec<u8>,
-    /// Lines read.
+    /// The number of lines read.
     read: usize,
     /// The number of the last line returned.
     number: usize,
@@ -115,7 +115,7 @@ impl Lines {
                 Err(_) => self.bad("UTF-8 text"),
             }
         }
-        // Converted again: the borrow checker does not let the loop return a line it borrowed.
+        // Converted again, because the borrow checker does not let the loop return a line that it borrowed.
         let text = std::str::from_utf8(&self.bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
         Ok(Some(Line { number: self.number, text, clean: self.bad.is_empty(), share: self.share.so_far() }))
     }
@@ -127,7 +127,7 @@ impl Lines {
         self.bad.push(BadLine { file: self.path.clone(), line: self.number, expected, found });
     }
 
-    /// Ends the reading.
+    /// Ends the reading and reports the bad lines.
     ///
     /// # Errors
     /// Any line was bad.
@@ -196,7 +196,7 @@ pub fn lines(
     lines.end()
 }
 
-/// The fields of a table row, unquoted; the rule is that of [`unquoted`]. A comma between quotes belongs to its field; a tab always
+/// The fields of a table row, unquoted by the rule of [`unquote`]. A comma between quotes belongs to its field; a tab always
 /// separates.
 ///
 /// The `csv` crate is not used to read: it never reports an unbalanced quote, and one lone quote would swallow the rest of a file.
@@ -208,19 +208,19 @@ pub fn fields(row: &str, separator: char) -> Result<Vec<String>, Expected> {
     for (at, c) in row.char_indices() {
         open ^= c == '"' && separator == ',';
         if c == separator && !open {
-            fields.push(unquoted(&row[start..at])?);
+            fields.push(unquote(&row[start..at])?);
             start = at + c.len_utf8();
         }
     }
-    fields.push(unquoted(&row[start..])?);
+    fields.push(unquote(&row[start..])?);
     Ok(fields)
 }
 
-/// A field counts as quoted only if it begins and ends with `"` and its inner ones are doubled.
+/// Removes the quotes of a field. It counts as quoted only if it begins and ends with `"` and its inner quotes are doubled.
 ///
 /// # Errors
 /// The quotes are not balanced. A lone quote must never swallow the rest of a file.
-pub fn unquoted(field: &str) -> Result<String, Expected> {
+pub fn unquote(field: &str) -> Result<String, Expected> {
     let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let Some(inner) = inner else {
         let unbalanced =

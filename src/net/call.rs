@@ -1,5 +1,5 @@
-//! Requests. [`Call`]: JSON out, JSON back, tried again where that may help. [`Fetcher`]: one address downloaded piece by piece on a network
-//! thread, while the caller keeps checking its stop.
+//! Requests. A [`Caller`] sends JSON and receives JSON, and repeats a request after a temporary failure. A [`Fetcher`] downloads one address
+//! piece by piece on a network thread, while the caller checks its stop.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use reqwest::{Client, Method, Url};
 use super::client::{
     CONNECT, LOOK, NetError, SetupError, Silent, UrlError, Waiting, at, ended, for_log, is_here, tls, within,
 };
-use super::{Backoff, passes, retry_after, wait};
+use super::{Backoff, is_temporary, retry_after, wait};
 use crate::net;
 use crate::work::{Stop, Stopped};
 
 /// The limit of a response in bytes.
 const LONGEST: usize = 64 << 20;
-/// The slowest line we expect, in bytes a second: a long request gets more time.
+/// The slowest expected connection, in bytes per second: a long request gets more time.
 const SLOWEST: usize = 16 << 10;
-/// How often a request is tried.
+/// The number of times that a request is tried.
 const TRIES: u32 = 4;
 
 /// Credentials. Never shown.
@@ -33,7 +33,7 @@ const TRIES: u32 = 4;
 pub enum Secret {
     /// A user and a password.
     Basic(String, String),
-    /// An API key as Elasticsearch and OpenSearch take it.
+    /// An API key in the form of Elasticsearch and OpenSearch.
     ApiKey(String),
 }
 
@@ -74,7 +74,7 @@ pub struct Response {
     pub status: u16,
     /// The whole body.
     pub body: Vec<u8>,
-    /// How often the request was sent.
+    /// The number of times that the request was sent.
     pub tried: u32,
 }
 
@@ -90,11 +90,11 @@ pub struct Caller {
     pub backoff: Backoff,
 }
 
-/// A try that gave no usable response.
+/// A try without a usable response.
 enum Failure {
     /// No response.
     Broken { reason: String, passing: bool },
-    /// A response that may differ a little later, and the pause its server asks for.
+    /// A response with a temporary failure, and the pause that the server requests.
     Busy(Response, Option<Duration>),
 }
 
@@ -108,7 +108,7 @@ impl Caller {
     /// A client for the server at `base`. Nothing is sent yet.
     ///
     /// # Errors
-    /// The address is none, or the system gives no thread or no certificates.
+    /// The address is not valid, or the system has no certificates or could not start a thread.
     pub fn new(base: &str, secret: Option<Secret>) -> Result<Self, SetupError> {
         let url = Url::parse(&at(base, "")?).map_err(UrlError::from)?;
         let here = is_here(&url);
@@ -131,7 +131,7 @@ impl Caller {
         self.secret.is_some()
     }
 
-    /// Sends a request, again after a pause while the failure may pass, and returns the last response whatever its status.
+    /// Sends a request, and sends it again after a pause while the failure is temporary. Returns the last response, whatever its status.
     ///
     /// # Errors
     /// The server could not be reached or fell silent, its response is too long, or `stop` was set.
@@ -214,7 +214,7 @@ async fn once(
         request = request.header(CONTENT_TYPE, kind).body(call.body);
     }
     let silent = |silent: Silent| lasting(silent.to_string());
-    // A silent server has had its time; one that cuts the connection may have been restarted.
+    // A silent server is not asked again; one that cuts the connection may have been restarted.
     let broken = |error: reqwest::Error| Failure::Broken {
         passing: !error.is_connect(),
         reason: root_cause(error).to_string(),
@@ -231,19 +231,19 @@ async fn once(
         body.extend_from_slice(&piece);
     }
     let response = Response { status, body, tried: 0 };
-    if passes(status) { Err(Failure::Busy(response, asked)) } else { Ok(response) }
+    if is_temporary(status) { Err(Failure::Busy(response, asked)) } else { Ok(response) }
 }
 
-/// Pieces that may wait to be written before the server is slowed down.
+/// The number of pieces that can wait to be written before the download is slowed down.
 const WAITING: usize = 64;
 
 /// A request.
 pub struct Ask<'a> {
     /// The address.
     pub url: &'a str,
-    /// A token for this server, and for no other.
+    /// A token for this server only.
     pub token: Option<&'a str>,
-    /// How many bytes are there already; the download resumes after them.
+    /// The number of bytes fetched earlier; the download resumes after them.
     pub from: u64,
     /// More headers, such as an API key in the server's own header.
     pub headers: &'a [(&'a str, &'a str)],
@@ -278,7 +278,7 @@ pub struct Head {
     pub status: u16,
     /// The redirect's target as an absolute URL.
     pub location: Option<String>,
-    /// The pause that the server asks for.
+    /// The pause that the server requests.
     pub pause: Option<Duration>,
     headers: HeaderMap,
 }
@@ -313,26 +313,26 @@ impl Fetcher {
     /// A client for one server. Nothing is sent yet.
     ///
     /// # Errors
-    /// The address is none, or the system gives no thread or no certificates.
+    /// The address is not valid, or the system has no certificates or could not start a thread.
     pub fn new(base: &str) -> Result<Self, SetupError> {
         let url = Url::parse(base).map_err(UrlError::from)?;
         let here = is_here(&url);
         let builder = Client::builder().tls_backend_preconfigured(tls(url.scheme() == "https", here)?);
-        Self::built(if here { builder.no_proxy() } else { builder })
+        Self::build(if here { builder.no_proxy() } else { builder })
     }
 
     /// A client for untrusted servers: it resolves each name first and connects only to addresses that `allow` accepts. It uses no
     /// proxy, which would resolve names by itself.
     ///
     /// # Errors
-    /// The system gives no thread or no certificates.
+    /// The system has no certificates or could not start a thread.
     pub fn guarded(allow: Allow) -> Result<Self, SetupError> {
         let builder = Client::builder().tls_backend_preconfigured(tls(true, false)?);
-        Self::built(builder.no_proxy().dns_resolver(Arc::new(Guard(allow))))
+        Self::build(builder.no_proxy().dns_resolver(Arc::new(Guard(allow))))
     }
 
-    fn built(builder: reqwest::ClientBuilder) -> Result<Self, SetupError> {
-        // The caller follows redirects: it knows what a token is for and which addresses are allowed.
+    fn build(builder: reqwest::ClientBuilder) -> Result<Self, SetupError> {
+        // The caller follows redirects, because only it can decide which addresses are allowed and get the token.
         let client = builder
             .redirect(Policy::none())
             .user_agent(concat!("parallax/", env!("CARGO_PKG_VERSION")))
@@ -345,7 +345,7 @@ impl Fetcher {
     /// Sends one request without following redirects. `head` says whether the body is wanted; `body` takes its pieces.
     ///
     /// # Errors
-    /// See [`NetError`]; pieces that arrived before have been handed over.
+    /// See [`NetError`]; `body` has then received the pieces that arrived before.
     pub fn get(
         &self,
         ask: &Ask<'_>,
@@ -425,7 +425,7 @@ async fn pieces(
     Ok(())
 }
 
-/// The innermost cause of an error: the outer ones only say that there is an inner one.
+/// The innermost cause of an error. The outer errors only say that there is an inner one.
 pub(super) fn root_cause(error: reqwest::Error) -> NetError {
     let error = error.without_url();
     let mut inner: &dyn std::error::Error = &error;

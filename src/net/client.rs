@@ -1,4 +1,4 @@
-//! What every client needs: TLS, a thread for the network, errors, and which addresses are this machine.
+//! The parts that every client needs: TLS, a thread for the network, errors, and a check for addresses of this machine.
 
 use std::future::Future;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// A server that is up accepts a connection within this time.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 
-/// Why nothing, or not all, arrived.
+/// Why no response, or only a part, arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// The server could not be reached, fell silent, or cut the connection.
@@ -44,7 +44,7 @@ pub enum NetError {
 /// Why a client could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The address is not one.
+    /// The text is not a valid address.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// The system has no certificates, and https needs them.
@@ -56,18 +56,18 @@ pub enum SetupError {
     /// The HTTP client refuses its configuration.
     #[error("the client could not be set up ({0})")]
     Client(reqwest::Error),
-    /// The system gives no thread.
+    /// The system could not start a thread.
     #[error("the thread for the network could not be set up ({0})")]
     Thread(io::Error),
 }
 
-/// Why a text is no address of a server.
+/// Why a text is not the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// It is no URL.
+    /// It is not a URL.
     #[error(transparent)]
     Syntax(#[from] url::ParseError),
-    /// Another scheme, or no host.
+    /// It has another scheme, or no host.
     #[error("neither http:// nor https://")]
     Scheme,
 }
@@ -75,16 +75,14 @@ pub enum UrlError {
 /// Resolves `path` against `base`.
 ///
 /// # Errors
-/// The result is no URL, or neither http nor https.
+/// The result is not a URL, or neither http nor https.
 pub fn at(base: &str, path: &str) -> Result<String, UrlError> {
     let url = Url::parse(base)?.join(path)?;
-    match matches!(url.scheme(), "http" | "https") && url.has_host() {
-        true => Ok(url.into()),
-        false => Err(UrlError::Scheme),
-    }
+    let http = matches!(url.scheme(), "http" | "https") && url.has_host();
+    if http { Ok(url.into()) } else { Err(UrlError::Scheme) }
 }
 
-/// An address for the log: without user, password, query and fragment, any of which may be a secret.
+/// An address for the log: without user, password, query and fragment, because each may contain a secret.
 pub(super) fn for_log(url: &str) -> String {
     let Ok(url) = Url::parse(url) else { return "an address that cannot be read".to_owned() };
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -110,7 +108,7 @@ pub fn leads_here(address: &str) -> bool {
 /// # Errors
 /// The system has no certificates and `https` needs them.
 pub fn tls(https: bool, here: bool) -> Result<ClientConfig, SetupError> {
-    // Not the default provider of the process: only the program may choose that, and it may have chosen none.
+    // Not the process's default provider: only the program may choose that, and it may not have chosen one.
     let builder = || {
         ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -123,19 +121,19 @@ pub fn tls(https: bool, here: bool) -> Result<ClientConfig, SetupError> {
     match builder()?.with_platform_verifier() {
         Ok(config) => Ok(config.with_no_client_auth()),
         Err(error) if https => Err(SetupError::Certificates(error)),
-        // A bare container has no certificates, and http:// needs them only for some proxies.
+        // Minimal containers have no certificates, and http:// needs them only with some proxies.
         Err(_) => none(),
     }
 }
 
-/// A thread that runs futures, and callers that wait for them while they check their stop.
+/// A thread that runs futures. Callers wait for the results and check their stop meanwhile.
 pub struct Waiting(Option<Runtime>);
 
 impl Waiting {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system gives none.
+    /// The system could not start it.
     pub fn start(name: &str) -> Result<Self, SetupError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name(name).enable_all().build();
         Ok(Waiting(Some(runtime.map_err(SetupError::Thread)?)))
@@ -153,7 +151,7 @@ impl Waiting {
         Ok(runtime.spawn(work).abort_handle())
     }
 
-    /// The result of a future, which is dropped once `stop` is set.
+    /// Runs a future and waits for its result. The future is dropped once `stop` is set.
     ///
     /// # Errors
     /// `stop` was set, or the future ended without a result.
@@ -183,7 +181,7 @@ impl Waiting {
     /// Checks that something listens at `host:port`.
     ///
     /// # Errors
-    /// Nothing does, in the system's words, or `stop` was set.
+    /// Nothing listens there, or `stop` was set.
     #[cfg(feature = "milvus")]
     pub fn knock(&self, at: &str, stop: &Stop) -> Result<(), NetError> {
         let at = at.to_owned();
@@ -215,7 +213,7 @@ pub(super) fn ended() -> NetError {
 #[error("the server sent nothing for {0:?}")]
 pub struct Silent(Duration);
 
-/// A future that may take at most `limit`.
+/// Runs a future for at most `limit`.
 ///
 /// # Errors
 /// It took longer.

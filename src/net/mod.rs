@@ -1,7 +1,7 @@
-//! The network, shared by language models, the model hub, the web and search engines on other machines.
+//! HTTP for language models, the model hub, the web and search engines on other machines.
 //!
-//! `client` sets up TLS and the network thread; `call` sends JSON and returns the whole response, and downloads one address piece by
-//! piece; this file says when to try again, and after what pause. Knows nothing of what the bytes mean.
+//! `client` sets up TLS and the network thread; `call` sends JSON and returns the whole response, or downloads one address piece by piece;
+//! this file decides when a request is sent again, and after what pause. Nothing here interprets the bytes.
 //!
 //! May use: work.
 
@@ -22,11 +22,11 @@ pub use client::{NetError, SetupError, at, is_here, leads_here, tls};
 /// The pauses between tries.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    /// After the first try; doubled after each later one.
+    /// The pause after the first try; it is doubled after each later one.
     pub base: Duration,
-    /// The upper limit of our own pauses.
+    /// The longest pause of this program's own.
     pub longest: Duration,
-    /// The upper limit of pauses that a server asks for.
+    /// The longest pause that a server can request.
     pub longest_asked: Duration,
 }
 
@@ -41,9 +41,9 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The schedule of our own pauses for up to `tries` tries.
+    /// The schedule of this program's own pauses for up to `tries` tries.
     ///
-    /// It has no jitter: `Endpoint::at_once` bounds how many requests can return together, and equal runs should behave equally.
+    /// It has no jitter: `Endpoint::at_once` limits how many requests are repeated at the same time, and equal runs should behave equally.
     pub fn schedule(&self, tries: u32) -> ExponentialBuilder {
         ExponentialBuilder::new()
             .with_min_delay(self.base.min(self.longest))
@@ -51,12 +51,12 @@ impl Backoff {
             .with_max_times(tries.saturating_sub(1) as usize)
     }
 
-    /// Our own pause, or the one the server asked for if that is longer.
+    /// This program's own pause, or the one that the server requested if that is longer.
     pub fn at_least(&self, own: Duration, asked: Option<Duration>) -> Duration {
         own.max(asked.unwrap_or_default().min(self.longest_asked))
     }
 
-    /// The pause after `tried` tries, when the server asked for `asked`.
+    /// The pause after `tried` tries, if the server requested the pause `asked`.
     pub fn pause(&self, tried: u32, asked: Option<Duration>) -> Duration {
         // After 64 doublings any pause has reached the longest.
         let tried = tried.clamp(1, 64);
@@ -65,7 +65,7 @@ impl Backoff {
     }
 }
 
-/// Sleeps, unless `stop` is set meanwhile.
+/// Sleeps until the pause is over or `stop` is set.
 ///
 /// # Errors
 /// `stop` was set.
@@ -84,8 +84,8 @@ pub fn wait(pause: Duration, stop: &Stop) -> Result<(), Stopped> {
     }
 }
 
-/// Whether a server that answers with this status may answer otherwise a little later.
-pub fn passes(status: u16) -> bool {
+/// Whether this status is a temporary failure, so that another try may succeed.
+pub fn is_temporary(status: u16) -> bool {
     matches!(status, 429 | 500 | 502 | 503 | 504)
 }
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn only_passing_failures_are_tried_again() {
-        assert!([429, 500, 502, 503, 504].into_iter().all(passes));
-        assert!(![200, 301, 400, 401, 403, 404, 422, 501].into_iter().any(passes));
+        assert!([429, 500, 502, 503, 504].into_iter().all(is_temporary));
+        assert!(![200, 301, 400, 401, 403, 404, 422, 501].into_iter().any(is_temporary));
     }
 }

@@ -1,4 +1,4 @@
-//! A main clause taken apart: opener, subject, finite verb, rest.
+//! The parts of a main clause: opener, subject, finite verb, rest.
 
 use super::verbs::Form;
 use super::words::{Case, Word, in_case, sentence};
@@ -12,7 +12,7 @@ pub(super) enum Finite {
     /// Any other verb: the adverbs before it, its base and its form.
     Lexical {
         adverbs: Vec<Word>,
-        /// In its base form, with the punctuation of the verb.
+        /// The verb in its base form, with its punctuation.
         base: Word,
         form: Form,
     },
@@ -25,7 +25,7 @@ pub(super) struct Clause {
     pub(super) opener: Vec<Word>,
     pub(super) subject: Vec<Word>,
     pub(super) finite: Finite,
-    /// What follows the finite verb, without *not*.
+    /// The words after the finite verb, without *not*.
     pub(super) rest: Vec<Word>,
     pub(super) case: Case,
 }
@@ -119,7 +119,7 @@ impl Clause {
     }
 }
 
-/// What follows the finite verb, in the words of an affirmative sentence.
+/// The words after the finite verb, as in an affirmative sentence.
 pub(super) fn affirmative(clause: &Clause) -> Vec<Word> {
     let expletive = clause.is_there();
     let mut rest = Vec::with_capacity(clause.rest.len());

@@ -5,8 +5,8 @@ use super::verbs::Form;
 use super::words::{Case, Part, Word, in_case, is_plural, parts};
 use super::{lexicon as lex, verbs};
 
-/// The subject of the opposite where a quantifier carries the negation: `All …` → `Not all …`, `Some …` → `No …`.
-/// The inner `None` means that no opposite can be formed.
+/// The subject of the opposite if a quantifier carries the negation: `All …` → `Not all …`, `Some …` → `No …`.
+/// `Some(None)` if no opposite can be formed.
 pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<Word>)>> {
     let (first, tail) = clause.subject.split_first()?;
     if first.aside {
@@ -54,7 +54,7 @@ pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<W
     }
 }
 
-/// The rest of the opposite where the object is already negative: `has no use` → `has some use`.
+/// The rest of the opposite if the object is already negative: `has no use` → `has some use`.
 pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
     let at = clause.rest.iter().take(4).position(|word| {
         matches!(word.key.as_str(), "no" | "nothing" | "nobody" | "never" | "nowhere") && !word.ends_phrase()
@@ -108,7 +108,7 @@ pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
     })
 }
 
-/// How the words after the verb are denied: the negator, and the words that remain.
+/// The negator for the words after the verb, and the words that remain.
 pub(super) fn negator(rest: &[Word]) -> (&'static str, Vec<Word>) {
     let Some((first, tail)) = rest.split_first() else {
         return ("not", Vec::new());
@@ -179,7 +179,7 @@ pub(super) fn denied_again(rest: Vec<Word>, case: Case) -> Vec<Word> {
     denied
 }
 
-/// True for two whole clauses side by side: `X is good and Y is bad`. Denying only one of them is not the opposite.
+/// True for two coordinated clauses: `X is good and Y is bad`. Denying only one of them is not the opposite.
 pub(super) fn joins_clauses(rest: &[Word], case: Case) -> bool {
     let tags = parts(rest, case);
     rest.iter().enumerate().any(|(at, word)| {
@@ -303,7 +303,7 @@ fn exchange(rest: &[Word], left: usize, right: usize) -> Option<Vec<Word>> {
     Some(swapped)
 }
 
-/// `A is better than B` → `B is better than A`, where both are plain noun phrases.
+/// `A is better than B` → `B is better than A`, if both are plain noun phrases.
 fn compared(clause: &Clause) -> Option<String> {
     let Finite::Auxiliary(finite) = &clause.finite else {
         return None;
@@ -392,7 +392,7 @@ fn is_nominal(words: &[Word]) -> bool {
         })
 }
 
-/// True where the head of a noun phrase takes `are`.
+/// True if the head of a noun phrase takes `are`.
 pub(super) fn phrase_is_plural(words: &[Word]) -> bool {
     // A gerund is singular whatever its object: `eating apples is …`.
     if words.len() > 1 && words[0].key.ends_with("ing") {

@@ -1,11 +1,11 @@
-//! From a yes/no question to the clause that it asks about.
+//! Turns a yes/no question into the clause that it asks about.
 
 use super::clause::{Clause, Finite};
 use super::subject::Tagged;
 use super::words::{Case, Part, Word, in_case, parts};
 use super::{lexicon as lex, subject, verbs, words};
 
-/// The clause that a yes/no question asks about; `None` if the text is no such question or its subject is unclear.
+/// The clause that a yes/no question asks about; `None` if the text is not a yes/no question or its subject is unclear.
 pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
     let start = auxiliary_at(words)?;
     let (opener, question) = words.split_at(start);
@@ -45,7 +45,7 @@ pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
     Some(Clause { opener, subject, finite, rest, case })
 }
 
-/// The place of the auxiliary that opens the question, after an opener such as `In the long run,`.
+/// The position of the auxiliary that opens the question, after an opener such as `In the long run,`.
 pub(super) fn auxiliary_at(words: &[Word]) -> Option<usize> {
     let opens = |word: &Word| {
         lex::is_auxiliary(&word.key)
@@ -127,7 +127,7 @@ fn starts_with_any(subject: &[Word]) -> bool {
         .is_some_and(|first| matches!(first.key.as_str(), "any" | "anyone" | "anybody" | "anything"))
 }
 
-/// The verb of a *do* question, taken out of what follows the subject.
+/// The verb of a *do* question, removed from the words after the subject.
 fn lexical(auxiliary: &str, rest: &mut Vec<Word>) -> Option<Finite> {
     if lex::is_have(auxiliary) {
         let form = verbs::form_of_do(match auxiliary {
@@ -158,7 +158,7 @@ fn agreed<'a>(auxiliary: &'a str, subject: &[Word]) -> &'a str {
     }
 }
 
-/// True where *or* separates answers rather than joining words of one claim.
+/// True if *or* separates answers, and does not join words of one claim.
 pub(super) fn offers_choice(auxiliary: &str, subject: &[Word], rest: &[Word]) -> bool {
     let graded = rest.iter().take(4).any(|word| {
         matches!(word.key.as_str(), "better" | "best" | "worse" | "worst" | "more" | "most")
@@ -307,7 +307,7 @@ fn is_subject(words: &[Word], tags: &[Part], at: usize) -> bool {
     opens_clause || acts
 }
 
-/// The words behind `Do you think that`, where every *you* is the person asked.
+/// The words after `Do you think that`, where every *you* is the person asked.
 pub(super) fn believed(words: &[Word], case: Case) -> Vec<Word> {
     changed(words, case)
 }

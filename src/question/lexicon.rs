@@ -1,4 +1,4 @@
-//! The closed word classes of English, and the adjectives, adverbs and -ing forms that the rules meet most.
+//! The closed word classes of English, and the adjectives, adverbs and -ing forms that the rules need most often.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

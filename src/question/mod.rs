@@ -1,10 +1,10 @@
 //! Questions and their perspectives, and the rules that turn a contentious question into its two opposite statements.
 //!
-//! The rules are for English. Every function is total and linear in the length of its text; where no rule applies, the result says so
-//! ([`By::None`]). No model and no user is asked.
+//! The rules are for English. No function fails, and each takes time linear in the length of its text. If no rule applies, the result is
+//! [`By::None`]. Neither a model nor the user is asked.
 //!
-//! A text goes through `words` (words and parts of speech), `statements` (what surrounds the question), then `invert` (questions) or
-//! `negate` (plain statements). Both find the parts of one `clause`, which is affirmed, and denied by `deny`.
+//! A text goes through `words` (words and parts of speech), `statements` (removes introductions and tags), then `invert` (questions) or
+//! `negate` (plain statements). Both find the parts of one `clause`. `clause` writes it as an affirmative sentence, `deny` as its opposite.
 //! [`set`] and [`pir`] read question files.
 //!
 //! May use: input.
@@ -33,13 +33,13 @@ pub use statements::{common_words, opposite, statements};
 /// A contentious question with the statements that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Unique within its file.
+    /// Its id, unique within its file.
     pub id: String,
     /// The question as asked.
     pub text: String,
-    /// One sentence each; any number from one up.
+    /// Its statements, one sentence each; at least one.
     pub perspectives: Vec<String>,
-    /// Index of the perspective that supports the question; only where there are two.
+    /// The index of the perspective that supports the question; `None` unless there are two.
     pub supports: Option<usize>,
     /// The gold answers that a reader is measured against; most questions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,7 +47,7 @@ pub struct Question {
     /// Perspectives that came with the question, for expansion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expansions: Vec<Written>,
-    /// Anything else about it, such as the outlet that it asks for.
+    /// Other data about it, such as the outlet that it asks for.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
@@ -60,17 +60,17 @@ impl Question {
     }
 }
 
-/// A perspective written out. Reads `{name, text}` and BERDS's `{perspective, text}`.
+/// A perspective with its text. Reads `{name, text}` and BERDS's `{perspective, text}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// A few words; not searched for.
     #[serde(alias = "perspective")]
     pub name: Option<String>,
-    /// What the perspective holds.
+    /// The text of the perspective.
     pub text: String,
 }
 
-/// Who made a question's statements.
+/// The origin of a question's statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -82,7 +82,7 @@ pub enum By {
     User,
     /// From the question's file.
     Given,
-    /// There are none.
+    /// The question has no statements.
     None,
 }
 
@@ -93,8 +93,8 @@ pub struct Statements {
     pub question: String,
     /// Two opposite sentences, or none.
     pub perspectives: Vec<String>,
-    /// Index of the perspective that supports the question.
+    /// The index of the perspective that supports the question.
     pub supports: Option<usize>,
-    /// Who made them.
+    /// Their origin.
     pub by: By,
 }

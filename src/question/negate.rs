@@ -1,4 +1,4 @@
-//! Reads a plain statement: where its finite verb stands, and whether it is already negative.
+//! Reads a plain statement: finds its finite verb, and whether it is already negative.
 
 use super::clause::{Clause, Finite, affirmed};
 use super::deny::denied;
@@ -7,7 +7,7 @@ use super::verbs::Form;
 use super::words::{Case, Part, Word, sentence};
 use super::{lexicon as lex, verbs, words};
 
-/// A statement taken apart.
+/// The parts of a statement.
 pub(super) struct Read {
     pub(super) clause: Clause,
     /// True if the statement denies its clause.
@@ -222,7 +222,7 @@ fn lexical(key: &str) -> (String, Form) {
     }
 }
 
-/// Verbs that open a motion as often as they are nouns.
+/// True for words that are verbs at the beginning of a motion as often as they are nouns.
 fn is_motion(key: &str) -> bool {
     matches!(
         key,
@@ -270,7 +270,7 @@ const ENOUGH: f32 = 2.5;
 /// For a sentence without an auxiliary.
 const ENOUGH_ALONE: f32 = 1.8;
 
-/// The place of the finite verb of the main clause.
+/// The position of the finite verb of the main clause.
 pub(super) fn finite_at(tagged: Tagged<'_>) -> Option<usize> {
     let mut best: Option<(f32, usize)> = None;
     let mut relatives = Relatives::default();

@@ -1,4 +1,4 @@
-//! PIR tasks.
+//! Reads the tasks of PIR.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::input::{self, InputError, LISTED, excerpt};
 
-/// The label of queries that ask for no side.
+/// The label of queries that do not ask for a side.
 pub const NO_SIDE: &str = "general";
 
 /// One task.
@@ -38,7 +38,7 @@ pub struct Row {
 /// Reads the tasks, in order of their names.
 ///
 /// # Errors
-/// The file is no such object; the error lists what is wrong with each task.
+/// The file is not an object of tasks; the error lists the faults of each task.
 pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
     let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
     let expected =
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Vec<Task>, InputError> {
     Err(wrong(faults.join("\n")))
 }
 
-/// What is wrong with a task.
+/// Why a task is invalid.
 #[derive(Debug, thiserror::Error)]
 enum TaskError {
     #[error("expected an object")]

@@ -1,4 +1,4 @@
-//! Question sets as files.
+//! Reads question sets from files.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,10 +23,10 @@ struct Line {
     /// Some published sets use this name for other things: only a list of texts counts as gold answers.
     #[serde(default)]
     answers: serde_json::Value,
-    /// Published sets put various things here: only an object is read.
+    /// Published sets store various data here: only an object is read.
     #[serde(default)]
     metadata: serde_json::Value,
-    /// PIR: a string that is JSON again.
+    /// PIR: a string that contains JSON.
     meta: Option<String>,
 }
 
@@ -36,16 +36,16 @@ struct Meta {
     perspective: Option<String>,
 }
 
-/// Reads a question set. Questions without perspectives get them by rule where one applies.
+/// Reads a question set. Questions without perspectives get them by rule if one applies.
 ///
 /// # Errors
-/// A line is no question, repeats an id, or names a supporting perspective that does not exist.
+/// A line is not a question, repeats an id, or names a supporting perspective that does not exist.
 pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     let (mut questions, mut seen) = (Vec::new(), HashSet::new());
     let tsv = matches!(input::ending(path), Some("tsv" | "txt"));
     let mut add = |question: Question| {
         if !seen.insert(question.id.clone()) {
-            return Err(Expected(format!("an id of its own (`{}` stood on an earlier line)", question.id)));
+            return Err(Expected(format!("a unique id (an earlier line has `{}`)", question.id)));
         }
         questions.push(question);
         Ok(())
@@ -115,7 +115,7 @@ fn tab_line(line: &str) -> Result<Question, Expected> {
     question(id.to_owned(), text, Vec::new(), None)
 }
 
-/// A question with its perspectives; without any, they are made by rule where one applies.
+/// A question with its perspectives. If there are none, they are derived by rule if one applies.
 ///
 /// # Errors
 /// The text or a perspective is empty, or the supporting perspective does not exist.
@@ -133,8 +133,8 @@ pub fn question(
         return Err("perspectives that are not empty".into());
     }
     if perspectives.is_empty() {
-        let ruled = statements(&text);
-        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
+        let by_rule = statements(&text);
+        let (perspectives, supports) = (by_rule.perspectives, by_rule.supports);
         return Ok(Question { id, text, perspectives, supports, ..Question::default() });
     }
     // Two perspectives are a pair of sides, the supporting one first, as BERDS writes them.

@@ -1,4 +1,4 @@
-//! From a question to its two opposite statements: what surrounds it, and which rules to try in which order.
+//! Turns a question into two opposite statements: removes introductions and tags, and tries the rules in order.
 
 use super::clause::affirmed;
 use super::deny::denied;
@@ -8,8 +8,8 @@ use super::{clause, invert, lexicon, lexicon as lex, negate, words};
 
 /// The two opposite statements of a yes/no question or a plain statement, the supporting one first.
 ///
-/// `by` is [`By::Rule`], or [`By::None`] with no perspectives where no rule applies: wh-questions, choices between
-/// alternatives, texts that are not one English sentence. Never fails.
+/// `by` is [`By::Rule`]; or [`By::None`], without perspectives, if no rule applies: wh-questions, choices between alternatives, texts that
+/// are not one English sentence.
 ///
 /// ```
 /// let made = parallax::question::statements("Should zoos be banned?");
@@ -64,7 +64,7 @@ fn yes_no_question(words: &[Word], case: Case) -> Option<[String; 2]> {
     Some([affirmed(&clause), denied(&clause)?])
 }
 
-/// The statements of the clause behind `Do you think that`.
+/// The statements of the clause after `Do you think that`.
 fn believed(opener: &[Word], inner: &[Word], strictness: Strictness, case: Case) -> Option<[String; 2]> {
     let words: Vec<Word> = opener.iter().chain(inner).cloned().collect();
     let words = invert::believed(&words, case);
@@ -108,8 +108,8 @@ fn stated(words: &[Word], case: Case) -> Option<[String; 2]> {
 /// Longer texts are not a single question, and the rules do not apply to them.
 const MOST_WORDS: usize = 150;
 
-/// How many words of a text are among the commonest of English, and of other European languages. A question mark that stands upside
-/// down counts as one of the latter.
+/// Counts the words of a text that are among the commonest of English, and those among the commonest of other European languages. An
+/// inverted question mark counts as one of the latter.
 pub fn common_words(text: &str) -> (usize, usize) {
     let words = words::words(text);
     let count = |is: fn(&str) -> bool| words.iter().filter(|word| is(&word.key)).count();
@@ -117,7 +117,7 @@ pub fn common_words(text: &str) -> (usize, usize) {
     (count(lex::is_english), count(lex::is_foreign) + inverted)
 }
 
-/// True for texts that no rule may touch: empty, endless, or not English.
+/// True for texts to which no rule applies: empty, too long, or not English.
 pub(super) fn is_beyond_rules(words: &[Word]) -> bool {
     let letters =
         words.iter().take(MOST_WORDS).flat_map(|word| word.core.chars()).filter(|c| c.is_alphabetic());
@@ -164,7 +164,7 @@ pub(super) fn without_tag(words: &[Word]) -> &[Word] {
         [pronoun, auxiliary, ..] if is_tag(auxiliary, pronoun) && comma_before(2) => 2,
         _ => 0,
     };
-    // A tag alone is a question of its own.
+    // A tag alone is a question.
     if cut + 1 < words.len() { &words[..words.len() - cut] } else { words }
 }
 
@@ -216,7 +216,7 @@ pub(super) fn without_label(words: &[Word]) -> &[Word] {
     }
 }
 
-/// The text behind `Do you think that` or `Is it true that`, and whether it must be a clause with an auxiliary.
+/// The text after `Do you think that` or `Is it true that`, and whether it must be a clause with an auxiliary.
 pub(super) fn framed(words: &[Word]) -> Option<(&[Word], Strictness)> {
     let key = |at: usize| words.get(at).map_or("", |word| word.key.as_str());
     let that = |at: usize| {
@@ -263,15 +263,15 @@ pub(super) fn framed(words: &[Word]) -> Option<(&[Word], Strictness)> {
     (clause && !about).then(|| words.get(start..).map(|rest| (rest, strictness)))?
 }
 
-/// What kind of finite verb the text behind a frame must have to count as a clause.
+/// The kind of finite verb that the text after a frame must have to count as a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
     AnyVerb,
-    /// `Do you expect prices to rise` is no clause.
+    /// `Do you expect prices to rise` contains no clause.
     Auxiliary,
 }
 
-/// The one sentence to work on: the text itself, or its only yes/no question; `None` where there are several.
+/// The one sentence to work on: the text itself, or its only yes/no question; `None` if there are several.
 pub(super) fn one_sentence(words: &[Word]) -> Option<&[Word]> {
     let mut sentences: Vec<&[Word]> = Vec::new();
     let mut start = 0;
@@ -293,7 +293,7 @@ pub(super) fn one_sentence(words: &[Word]) -> Option<&[Word]> {
     };
     let mut questions = sentences.iter().filter(asks).filter(|sentence| !invites(sentence));
     let question = *questions.next()?;
-    // `Zoos are old. Should they close?`: the question refers to the sentence before.
+    // `Zoos are old. Should they close?`: the question refers to the previous sentence.
     let leans = question
         .iter()
         .take(3)
@@ -322,7 +322,7 @@ fn ends_sentence(words: &[Word], at: usize) -> bool {
         && next.is_some_and(|next| next.is_capitalised() || next.core.is_empty())
 }
 
-/// `Brexit: Was it wise?`: the question behind a title, with the title in place of the pronoun.
+/// `Brexit: Was it wise?`: the question after a title, with the title in place of the pronoun.
 pub(super) fn untitled(words: &[Word]) -> Option<Vec<Word>> {
     let end = words.iter().take(8).position(|word| {
         word.after.contains([':', '?', '–', '—']) || (word.core.is_empty() && word.after.is_empty())

@@ -1,12 +1,12 @@
-//! Where the subject of a question ends and its predicate begins.
+//! Finds the end of a question's subject and the beginning of its predicate.
 
 use super::lexicon::{is_activity, is_progressive, takes_complement, takes_two_objects};
 use super::words::{Part, Word};
 use super::{lexicon as lex, verbs};
 
-/// Below this score, every place would be a guess.
+/// A lower score is only a guess.
 pub(super) const ENOUGH: f32 = 1.0;
-/// A sentence with the part of each word; both slices have one length.
+/// A sentence with the part of speech of each word; both slices have the same length.
 #[derive(Clone, Copy)]
 pub(super) struct Tagged<'a> {
     pub(super) words: &'a [Word],
@@ -22,7 +22,7 @@ impl Tagged<'_> {
         self.words.get(at).map_or("", |word| word.key.as_str())
     }
 
-    /// The part before `at`, looking through adverbs.
+    /// The part of speech before `at`, skipping adverbs.
     fn anchor(&self, at: usize) -> Option<Part> {
         self.adverbs_before(at).checked_sub(1).and_then(|before| self.part(before))
     }
@@ -53,7 +53,7 @@ pub(super) struct Relatives {
 }
 
 impl Relatives {
-    /// Takes in the word at `at`; true if a verb there would belong to a relative clause.
+    /// Reads the word at `at`; true if a verb there would belong to a relative clause.
     pub(super) fn owes(&mut self, tagged: Tagged<'_>, at: usize) -> bool {
         // `the skills they need`: a clause without its `that`.
         let bare = matches!(tagged.key(at), "they" | "we" | "you" | "i" | "he" | "she" | "others")
@@ -70,7 +70,7 @@ impl Relatives {
     }
 }
 
-/// The length of a subject that is a pronoun alone.
+/// The length of a subject that consists of a pronoun.
 pub(super) fn pronoun_subject(tagged: Tagged<'_>) -> Option<usize> {
     let pronoun = tagged.part(0) == Some(Part::Pronoun)
         && !matches!(
@@ -88,7 +88,7 @@ pub(super) fn pronoun_subject(tagged: Tagged<'_>) -> Option<usize> {
     (pronoun && stops).then_some(1)
 }
 
-/// After a modal or *do*: the place where the predicate begins (its adverbs included).
+/// After a modal or *do*: the beginning of the predicate, including its adverbs.
 pub(super) fn before_base_verb(tagged: Tagged<'_>) -> Option<usize> {
     if let Some(end) = pronoun_subject(tagged) {
         return (end < tagged.words.len()).then_some(end);
@@ -181,7 +181,7 @@ fn base_verb_score(tagged: Tagged<'_>, at: usize) -> f32 {
     score
 }
 
-/// After *have*: the place of the participle, its adverbs included.
+/// After *have*: the position of the participle, including its adverbs.
 pub(super) fn before_participle(tagged: Tagged<'_>) -> Option<usize> {
     let participle = |at: usize| {
         let key = tagged.key(at);
@@ -218,7 +218,7 @@ pub(super) fn possesses(tagged: Tagged<'_>) -> bool {
         && lex::is_determiner(tagged.key(1))
 }
 
-/// After *be*: the place where the predicate begins.
+/// After *be*: the beginning of the predicate.
 pub(super) fn before_predicate(tagged: Tagged<'_>) -> Option<usize> {
     if let Some(end) = pronoun_subject(tagged) {
         return (end < tagged.words.len()).then_some(end);
@@ -305,7 +305,7 @@ fn predicate_score(tagged: Tagged<'_>, at: usize) -> f32 {
         _ => return 0.0,
     };
     let score = match part {
-        // `these days`, `this year`: when, not what.
+        // `these days`, `this year`: a time, not a predicate.
         Determiner if names_time(tagged.key(at + 1)) => 0.0,
         Determiner if takes_two_objects(tagged.key(0)) => 2.0,
         Determiner if key.ends_with("'s") || key.ends_with("s'") => 1.0,
@@ -321,7 +321,7 @@ fn predicate_score(tagged: Tagged<'_>, at: usize) -> f32 {
             {
                 2.4
             }
-            Some(Adjective) if names_judgement(key) => 2.5,
+            Some(Adjective) if names_judgment(key) => 2.5,
             Some(Part::Noun | Part::Plural | Adjective) => 1.0,
             Some(Determiner) => 3.0,
             _ => 2.5,
@@ -391,13 +391,13 @@ fn is_verbal_gerund(tagged: Tagged<'_>, at: usize) -> bool {
     matches!(before, None | Some(Part::Preposition | Part::Conjunction | Part::Adverb | Part::To))
 }
 
-/// True while the subject holds no preposition that an -ing word could belong to.
+/// True if the subject so far has no preposition to which an -ing word could belong.
 fn is_bare_so_far(tagged: Tagged<'_>, at: usize) -> bool {
     !tagged.parts[..at].iter().any(|part| matches!(part, Part::Preposition | Part::Relative | Part::Gerund))
 }
 
-/// Participles with an adjective behind them: `considered harmful`.
-fn names_judgement(key: &str) -> bool {
+/// Participles that an adjective follows: `considered harmful`.
+fn names_judgment(key: &str) -> bool {
     matches!(
         key,
         "deemed" | "considered" | "made" | "kept" | "left" | "called" | "declared" | "rendered" | "seen"
@@ -494,7 +494,7 @@ fn names_part(tagged: Tagged<'_>, at: usize) -> bool {
     NOUNS.contains(&tagged.key(at)) && matches!(tagged.key(at + 1), "of" | "that")
 }
 
-/// `Is the purpose of prison to punish`: the head noun asks for an infinitive.
+/// `Is the purpose of prison to punish`: the head noun requires an infinitive.
 fn names_aim(tagged: Tagged<'_>) -> bool {
     (0..tagged.words.len().min(4)).any(|at| AIMS.contains(&tagged.key(at)))
 }

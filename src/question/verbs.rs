@@ -1,4 +1,4 @@
-//! Which words can be verbs, and their forms.
+//! Words that can be verbs, and their forms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -197,7 +197,7 @@ pub(super) fn is_either_base(key: &str) -> bool {
             .contains(&key))
 }
 
-/// True where a bare infinitive may follow.
+/// True for a verb that a bare infinitive may follow.
 pub(super) fn takes_bare_infinitive(key: &str) -> bool {
     BARE_TAKERS.contains(&key)
 }
@@ -303,7 +303,7 @@ pub(super) fn support(form: Form) -> &'static str {
     }
 }
 
-/// The form that *do* in a question hands to the verb of the statement.
+/// The form of the statement's verb for a form of *do* in the question.
 pub(super) fn form_of_do(key: &str) -> Form {
     match key {
         "does" => Form::Third,

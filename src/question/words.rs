@@ -40,7 +40,7 @@ impl Word {
         }
     }
 
-    /// Another word at the same place in the sentence.
+    /// The same word with another core.
     pub(super) fn with_core(&self, core: &str) -> Self {
         Word {
             before: self.before.clone(),
@@ -50,7 +50,7 @@ impl Word {
         }
     }
 
-    /// True where a comma, colon or dash closes this word.
+    /// True if a comma, colon or dash closes this word.
     pub(super) fn ends_phrase(&self) -> bool {
         self.after.contains([',', ':', ';', '–', '—'])
     }
@@ -194,9 +194,9 @@ pub(super) enum Part {
     /// A pronoun that is a noun phrase.
     Pronoun,
     Auxiliary,
-    /// Not, and adverbs that stand before a predicate.
+    /// *Not*, and adverbs before a predicate.
     Adverb,
-    /// Adverbs that stay with what is before them.
+    /// Adverbs that belong to the word before them.
     Trailing,
     Adjective,
     /// A form in -ed or an irregular participle.

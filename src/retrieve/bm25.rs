@@ -1,9 +1,9 @@
 //! BM25 as Lucene scores it, with `k1` and `b` free.
 //!
-//! `Σ_t idf(t) · tf / (tf + k1·(1 − b + b·|d|/avg))` over the terms of the query, repeated terms counting as often as they
-//! occur; `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. `|d|` is exact, where Lucene
-//! stores one byte of it: at k1 = 1.2, b = .75 the byte costs half a point of nDCG@10 on ArguAna. Every posting is scored: tantivy's
-//! block maxima hold for its own constants only.
+//! `Σ_t idf(t) · tf / (tf + k1·(1 − b + b·|d|/avg))` over the terms of the query; repeated terms count as often as they occur;
+//! `idf = ln(1 + (N − df + ½)/(df + ½))`. There is no `(k1 + 1)` factor. `|d|` is exact; Lucene
+//! rounds it to one byte, which costs half a point of nDCG@10 on ArguAna at k1 = 1.2, b = .75. Every posting is scored, because tantivy's
+//! block maxima are valid only for its own constants.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl TermRetriever {
     }
 
     /// The query's distinct terms in order of appearance, with their number of occurrences.
-    pub fn weighted(query: &str) -> Vec<(String, f32)> {
+    pub fn query_terms(query: &str) -> Vec<(String, f32)> {
         let mut weighted: Vec<(String, f32)> = Vec::new();
         for term in terms(query) {
             match weighted.iter_mut().find(|(other, _)| *other == term.text) {
@@ -93,7 +93,7 @@ impl TermRetriever {
     }
 
     /// The best `depth` passages of one segment.
-    fn of_segment(
+    fn search_segment(
         &self,
         segment: &Segment,
         weighted: &[(tantivy::Term, f32)],
@@ -107,7 +107,7 @@ impl TermRetriever {
             }
             let found = segment.postings.read_block_postings(term, IndexRecordOption::WithFreqs)?;
             let Some(mut postings) = found else { continue };
-            // Whole blocks: iterating over single postings takes twice as long.
+            // Read in whole blocks: iterating over single postings takes twice as long.
             while !postings.docs().is_empty() {
                 for (document, times) in postings.docs().iter().zip(postings.freqs()) {
                     let at = *document as usize;
@@ -120,7 +120,7 @@ impl TermRetriever {
         Ok(top(&self.corpus, depth, scored))
     }
 
-    /// The contribution of each weighted term to a passage; they add up to its score.
+    /// The contribution of each weighted term to a passage's score, which is their sum.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -170,7 +170,7 @@ impl TermRetriever {
         }
         // Segments are scored one by one: their scores fit into a core's cache.
         let segments = &self.index.segments;
-        let best = on_cores(segments.len(), stop, |i| self.of_segment(&segments[i], &keys, depth, stop));
+        let best = on_cores(segments.len(), stop, |i| self.search_segment(&segments[i], &keys, depth, stop));
         if best.len() < segments.len() {
             return Err(Stopped.into());
         }
@@ -181,7 +181,7 @@ impl TermRetriever {
 
 impl Retriever for TermRetriever {
     fn search(&self, query: &str, depth: usize, stop: &Stop) -> Result<Vec<Hit>, RetrieveError> {
-        self.search_weighted(&Self::weighted(query), depth, stop)
+        self.search_weighted(&Self::query_terms(query), depth, stop)
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let count = passages.len() as f32;
         let average = (passages.iter().map(Vec::len).sum::<usize>() as f64 / f64::from(count)) as f32;
         let mut scores = vec![0f32; passages.len()];
-        for (term, times) in TermRetriever::weighted(query) {
+        for (term, times) in TermRetriever::query_terms(query) {
             let frequency = passages.iter().filter(|terms| terms.contains(&term)).count() as f32;
             let weight = times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln();
             for (terms, score) in passages.iter().zip(&mut scores) {
@@ -229,7 +229,7 @@ mod tests {
                 let found = retriever.search(query, 100, &Stop::never()).unwrap();
                 assert_eq!(found, expected, "{query}");
                 for hit in found.iter().take(5) {
-                    let shares = retriever.explain(&TermRetriever::weighted(query), hit.passage).unwrap();
+                    let shares = retriever.explain(&TermRetriever::query_terms(query), hit.passage).unwrap();
                     assert_eq!(shares.iter().map(|share| share.share).sum::<f32>(), hit.score);
                 }
             }
@@ -271,7 +271,7 @@ mod tests {
         let retriever = retriever(Bm25 { k1: 1.2, b: 0.75 });
         let hit = retriever.search("do animals run in zoos", 1, &Stop::never()).unwrap()[0];
         let shares =
-            retriever.explain(&TermRetriever::weighted("do animals run in zoos"), hit.passage).unwrap();
+            retriever.explain(&TermRetriever::query_terms("do animals run in zoos"), hit.passage).unwrap();
         assert!((shares.iter().map(|share| share.share).sum::<f32>() - hit.score).abs() < 1e-6);
     }
 

@@ -1,7 +1,7 @@
-//! Text to terms as Lucene's English analyzer does it, and the term index that tantivy stores.
+//! Splits texts into terms like Lucene's English analyzer, and stores the term index with tantivy.
 //!
 //! The analyzer: UAX #29 words, possessives stripped, lower case, Lucene's stop words, the original Porter stemmer. tantivy's own
-//! English analyzer uses Porter2 and keeps possessives, which moves published figures by points.
+//! English analyzer uses Porter2 and keeps possessives, which changes published results by whole points.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,13 +18,13 @@ use super::RetrieveError;
 use crate::corpus::{Corpus, PassageIx};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_cores};
 
-/// Memory of the writer, large enough that it never flushes a segment by itself.
+/// The memory of the writer, large enough that it never flushes a segment by itself.
 const WRITER_MEMORY: usize = 256 << 20;
-/// Passages of a segment: their scores fit into a core's cache, and a search uses all cores.
+/// The number of passages in a segment: their scores fit into a core's cache, and a search uses all cores.
 const SEGMENT: usize = 65_536;
-/// Passages analysed between two checks of the stop.
+/// The number of passages analysed between two checks of the stop.
 const BATCH: usize = 4_096;
-/// Passages a thread analyses at a time.
+/// The number of passages that a thread analyses at a time.
 const SHARE: usize = 64;
 
 impl From<tantivy::TantivyError> for RetrieveError {
@@ -43,7 +43,7 @@ impl From<std::io::Error> for RetrieveError {
 pub struct TermIndex {
     pub(super) contents: Field,
     pub(super) segments: Vec<Segment>,
-    /// Average number of terms of a passage.
+    /// The average number of terms of a passage.
     pub(super) average: f32,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Segment {
     pub postings: Arc<InvertedIndexReader>,
     /// The passage of document 0; the others follow in order.
     pub first: PassageIx,
-    /// Exact number of terms of every document.
+    /// The exact number of terms of every document.
     pub lengths: Vec<f32>,
 }
 
 impl TermIndex {
-    /// Its folder inside a corpus's folder; to be renamed whenever the analyzer or the fields change.
+    /// Its folder inside a corpus's folder. Change the name whenever the analyzer or the fields change.
     pub const FOLDER: &str = "terms-2";
 
     /// Indexes a small corpus in memory.
@@ -95,7 +95,7 @@ impl TermIndex {
         )
     }
 
-    /// Opens what [`TermIndex::build`] wrote.
+    /// Opens an index that [`TermIndex::build`] wrote.
     ///
     /// # Errors
     /// It is missing or incomplete.
@@ -133,8 +133,8 @@ fn schema() -> Schema {
     schema.build()
 }
 
-/// One indexing thread and no merging, so that a segment holds consecutive passages. The expensive part, the analysis, runs on
-/// all cores.
+/// Indexes all passages. One thread writes and segments are not merged, so that a segment holds consecutive passages. The expensive part,
+/// the analysis, runs on all cores.
 fn fill(
     index: &Index,
     corpus: &Corpus,

@@ -106,7 +106,7 @@ pub fn top(corpus: &Corpus, depth: usize, scores: impl Iterator<Item = (PassageI
 
 /// The constant of the paper (Cormack et al., 2009).
 const K: f32 = 60.0;
-/// Ranks read of each list.
+/// The number of ranks of each list that are fused.
 pub const DEPTH: usize = 100;
 
 /// Fuses lists of the same corpus: `Σ 1/(60 + rank)` over the lists that contain a passage, rank from 1.

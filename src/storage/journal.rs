@@ -1,7 +1,7 @@
 //! An append-only file of lines, one JSON object each.
 //!
-//! A line counts once it is on the disk. A kill or a power cut can leave half a line or zeros at the end: readers pass over this
-//! torn tail, and the next append moves it to `NAME.torn`, so nothing is ever destroyed.
+//! A line counts once it is on the disk. A kill or a power cut can leave half a line or zeros at the end. Readers skip this torn tail, and
+//! the next append moves it to `NAME.torn`, so nothing is ever destroyed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use super::sync_folder;
 
-/// The file behind a journal. Tests replace it by a disk that is full.
+/// The file of a journal. Tests replace it by a full disk.
 pub trait Disk: Read + Seek {
     /// Writes `bytes` at the end of the file and waits until they are on the disk.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
@@ -30,7 +30,7 @@ impl Disk for File {
     }
 }
 
-/// Opens the file behind a journal.
+/// Opens the file of a journal.
 pub type OpenDisk = fn(&Path) -> io::Result<Box<dyn Disk>>;
 
 /// A journal at a path. Holds no open file, so several processes can append to it.
@@ -49,8 +49,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Splits `bytes`. A last line without a line feed is torn if it begins as this program's lines do and is no whole JSON value.
-    /// Any other text counts as a line, so that a reader reports it.
+    /// Splits `bytes` into lines. A last line without a line feed is torn if it begins like this program's lines and is not complete
+    /// JSON. Any other text counts as a line, so that a reader reports it.
     pub fn of(bytes: Vec<u8>) -> Self {
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let torn = is_ours(&bytes[end..]) && !is_whole(&bytes[end..]);
@@ -70,7 +70,7 @@ impl Lines {
         &self.bytes[..self.whole]
     }
 
-    /// What follows the last whole line; empty in an undamaged journal.
+    /// The bytes after the last whole line; empty in an undamaged journal.
     pub fn torn(&self) -> &[u8] {
         &self.bytes[self.whole..]
     }
@@ -92,12 +92,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The same journal where no other program writes: whatever is behind its last whole line is torn, even text.
+    /// The same journal, if no other program writes to it: all bytes after its last whole line are torn, even text.
     pub fn private(self) -> Self {
         Journal { any_tail: true, ..self }
     }
 
-    /// The same journal without waiting for the disk after each append. A kill loses nothing, a power cut the last lines.
+    /// The same journal without waiting for the disk after each append. A kill loses nothing; a power cut loses the last lines.
     pub fn unsynced(self) -> Self {
         Journal { open: open_unsynced, ..self }
     }
@@ -131,14 +131,14 @@ impl Journal {
     /// length of the file.
     ///
     /// # Errors
-    /// The file cannot be written; it then holds what it held before. Unless the journal is [`Journal::private`], a file whose last
-    /// line has no line feed and is no JSON is refused: it is somebody's text.
+    /// The file cannot be written; its content is then unchanged. Unless the journal is [`Journal::private`], a file whose last line has no
+    /// line feed and is not JSON is refused, because it may be the user's text.
     pub fn append<L: AsRef<[u8]>>(&self, lines: impl IntoIterator<Item = L>) -> io::Result<u64> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
         let new = !self.path.exists();
-        // Held until this function returns: half a line that another process is writing must not be taken for a torn one.
+        // Held until this function returns, so that a line that another process is writing is not mistaken for a torn one.
         let _held = lock(&self.path)?;
         let mut disk = (self.open)(&self.path)?;
         let mut bytes = Vec::new();
@@ -155,7 +155,7 @@ impl Journal {
         }
         let before = disk.seek(SeekFrom::End(0))?;
         if let Err(error) = disk.append(&bytes) {
-            // A full disk can take half a line. If this fails too, the next append finds the torn line.
+            // A full disk can take half a line. If the truncation fails too, the next append moves the torn line away.
             let _ = disk.truncate(before);
             return Err(error);
         }
@@ -168,7 +168,7 @@ impl Journal {
     fn set_aside(&self, tail: &[u8]) -> io::Result<()> {
         if !self.any_tail && !is_ours(tail) {
             let reason =
-                "its last line is no JSON and has no line ending; name another file or end that line";
+                "its last line is not JSON and has no line ending; name another file or end that line";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
         let mut place = self.path.as_os_str().to_owned();
@@ -221,7 +221,7 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether a last line can be what a kill left of a line of this program, or of a block that a power cut left empty.
+/// Whether a last line can be a part of this program's line after a kill, or a block of zeros after a power cut.
 fn is_ours(tail: &[u8]) -> bool {
     matches!(tail.first(), Some(b'{' | 0))
 }
@@ -230,7 +230,7 @@ fn is_whole(tail: &[u8]) -> bool {
     tail.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(tail).is_ok()
 }
 
-/// What follows the last line feed, and where it begins.
+/// The offset of the bytes after the last line feed, and these bytes.
 fn last_line(disk: &mut dyn Disk) -> io::Result<(u64, Vec<u8>)> {
     const BLOCK: u64 = 64 << 10;
     let mut from = disk.seek(SeekFrom::End(0))?;

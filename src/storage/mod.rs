@@ -1,8 +1,8 @@
 //! Files that survive a kill, a power cut and a full disk, and locks between processes.
 //!
-//! [`Journal`] appends whole lines and syncs them. [`replace()`] writes a file or folder beside its place and swaps it in whole, so no
-//! reader sees half of it. [`FileLock`] is the system's own file lock: it is held by one process at a time and ends with its process.
-//! Knows bytes and paths only, never what a line means. May use: nothing of this crate.
+//! [`Journal`] appends whole lines and syncs them. [`replace()`] writes a temporary file and renames it, so that no reader sees half of a
+//! file. [`FileLock`] is the system's own file lock: one process holds it at a time, and it ends with its process. Only bytes and paths are
+//! handled here; no line is interpreted. May use: nothing of this crate.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, ErrorKind, Read, Seek, Write};
@@ -16,7 +16,7 @@ mod journal;
 
 pub use journal::{Journal, Lines};
 
-/// Who holds a lock, as written into the lock file for others to read. The text is information only; the system's lock decides.
+/// The holder of a lock, as written into the lock file. The text is only information for other processes; the system's lock decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The annotator or command.
@@ -25,7 +25,7 @@ pub struct Holder {
     pub pid: u32,
     /// The machine.
     pub host: String,
-    /// Start, in milliseconds since 1970.
+    /// The time when it got the lock, in milliseconds since 1970.
     pub since: u64,
 }
 
@@ -38,7 +38,7 @@ impl Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // httpdate panics beyond the year 9999, and anybody may have edited the lock file.
+        // httpdate panics after the year 9999, and the lock file may have been edited.
         const YEAR_10000: u64 = 253_402_300_800_000;
         let since = UNIX_EPOCH.checked_add(Duration::from_millis(self.since));
         let since = since.filter(|_| self.since < YEAR_10000).map(httpdate::fmt_http_date);
@@ -80,7 +80,7 @@ impl FileLock {
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // The file is never removed: a waiting process would hold the lock of a file that is gone.
+        // The file is never removed: a waiting process would then hold the lock of a removed file.
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(serde_json::to_string(holder)?.as_bytes())?;
@@ -118,7 +118,7 @@ pub fn now_ms() -> u64 {
 /// Replaces the file `path` by `bytes`, atomically and synced to disk.
 ///
 /// # Errors
-/// The folder cannot be written. The old file is then unchanged and nothing is left beside it.
+/// The folder cannot be written. The old file is then unchanged, and no temporary file stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(path, |file| file.write_all(bytes))?;
     sweep(path);
@@ -128,7 +128,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Replaces the file `path` by whatever `write` writes, atomically and synced to disk.
 ///
 /// # Errors
-/// `write` failed or the folder cannot be written. The old file is then unchanged and nothing is left beside it.
+/// `write` failed or the folder cannot be written. The old file is then unchanged, and no temporary file stays.
 pub fn replace_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
@@ -157,7 +157,7 @@ pub fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the finished folder `from` to `to`. A folder that stands at `to` is removed first.
+/// Moves the finished folder `from` to `to`. An existing folder at `to` is removed first.
 ///
 /// # Errors
 /// Either folder cannot be moved or removed.
@@ -169,10 +169,10 @@ pub fn replace_folder(from: &Path, to: &Path) -> io::Result<()> {
     move_file(from, to)
 }
 
-/// How the name of an unfinished file ends.
+/// The end of the name of an unfinished file.
 const ENDING: &str = ".part";
 
-/// An unfinished file this old belongs to a process that was killed: a small file is written in milliseconds.
+/// An unfinished file of this age belongs to a process that was killed: a small file is written in milliseconds.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 fn prefix(path: &Path) -> String {
@@ -183,7 +183,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes the unfinished files that killed processes have left beside `path`.
+/// Removes the unfinished files that killed processes have left in the folder of `path`.
 fn sweep(path: &Path) {
     let prefix = prefix(path);
     for entry in fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
@@ -197,7 +197,7 @@ fn sweep(path: &Path) {
     }
 }
 
-/// Syncs the folder that holds `path`: without it a new name may be lost in a power cut. Systems that cannot open a folder skip it.
+/// Syncs the folder of `path`: otherwise a new name may be lost in a power cut. This is skipped on systems that cannot open a folder.
 fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();

@@ -19,7 +19,7 @@ use super::manners;
 use super::manners::{Manners, WebError};
 use super::store::{End, Page};
 use crate::corpus::{HtmlError, main_text};
-use crate::net::passes;
+use crate::net::is_temporary;
 use crate::net::{Ask, Fetcher, Head, NetError};
 use crate::work::{Stop, Stopped};
 
@@ -158,11 +158,11 @@ impl Web {
                 ));
             }
             let good = (200..=299).contains(&head.status);
-            if good || (what == What::Robots && !passes(head.status)) {
+            if good || (what == What::Robots && !is_temporary(head.status)) {
                 let header = head.header("content-type").unwrap_or_default().to_owned();
                 return Ok((Got { at: url.clone(), status: head.status, header, bytes }, None));
             }
-            if !passes(head.status) {
+            if !is_temporary(head.status) {
                 return Err((End::Status, format!("its server answered {}", head.status)).into());
             }
             let backoff = self.manners.backoff;

@@ -10,7 +10,7 @@ use url::Url;
 
 use super::manners::{self, PageUrlError, SearchError, WebError};
 use crate::input::{InputError, lines};
-use crate::net::{Ask, Backoff, Fetcher, NetError, passes, wait};
+use crate::net::{Ask, Backoff, Fetcher, NetError, is_temporary, wait};
 use crate::work::Stop;
 
 /// The most bytes of an engine's answer.
@@ -197,7 +197,7 @@ impl Engine {
                         let html = body.trim_ascii_start().starts_with(b"<");
                         let advice = advice(&Refusal { status, html });
                         let refused = SearchError::Refused { who: self.who.clone(), status, advice };
-                        if !passes(status) {
+                        if !is_temporary(status) {
                             return Err(refused.into());
                         }
                         (refused, head.pause)

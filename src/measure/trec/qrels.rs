@@ -8,7 +8,7 @@ use std::io::BufRead;
 
 use super::run::columns_found;
 use super::{Problems, TrecError, each_line, quoted};
-use crate::input::unquoted;
+use crate::input::unquote;
 use crate::measure::support::{MAX_PERSPECTIVES, SupportSet};
 
 /// Grades by question and passage, in a fixed order.
@@ -103,7 +103,7 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
             problems.report(number, "a whole number as score", quoted(grade));
             return;
         };
-        match (unquoted(question), unquoted(passage)) {
+        match (unquote(question), unquote(passage)) {
             (Ok(question), Ok(passage)) => {
                 building.add(problems, number, [&question, &passage], grade);
             }
