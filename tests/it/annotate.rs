@@ -68,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// The journal gets an answer to every statement of an item.
+/// Writes an answer to every statement of an item into the journal.
 fn judge(folder: &Path, by: &str, item: &Item, statements: &[String], supports: bool) {
     let answers: BTreeMap<String, bool> = statements.iter().map(|text| (text.clone(), supports)).collect();
     let mut journal = Journal::open(&Project::journal(folder, by), by).unwrap().journal;
@@ -89,7 +89,7 @@ fn of_question(folder: &Path) -> (Vec<String>, Vec<Item>) {
 }
 
 #[test]
-fn a_project_is_made_judged_carried_merged_and_reported() {
+fn a_project_is_created_labelled_moved_merged_and_reported() {
     let workspace = Workspace::new();
     let here = workspace.project();
     let (statements, items) = of_question(&here);
@@ -113,7 +113,7 @@ fn a_project_is_made_judged_carried_merged_and_reported() {
     assert!(
         workspace.good(&["annotate", "merge", one, other]).contains("anna.jsonl: 0 new entries, 3 in all")
     );
-    // The other way round the same comes out.
+    // Merging in the other direction gives the same.
     workspace.good(&["annotate", "merge", other, one]);
     for name in ["anna.jsonl", "ben.jsonl"] {
         let lines = |folder: &Path| {
@@ -143,7 +143,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
+fn labels_by_hand_count_before_gold_labels_and_verdicts() {
     let workspace = Workspace::new();
     let folder = workspace.project();
     let (statements, items) = of_question(&folder);
@@ -173,7 +173,7 @@ fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
         code == 2 && errors.contains("no labels were made by hand") && errors.contains("--journal"),
         "{errors}"
     );
-    // What is kept for the corpus counts without being named.
+    // Labels stored for the corpus count without being named.
     let print: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("project.json")).unwrap()).unwrap();
     let kept = workspace.path("data").join("annotate").join(print["fingerprint"].as_str().unwrap());
@@ -185,7 +185,7 @@ fn labels_by_hand_go_before_gold_and_the_model_and_are_named() {
 }
 
 #[test]
-fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_again() {
+fn a_decision_counts_at_once_without_reading_a_file_again() {
     let workspace = Workspace::new();
     let opening = Opening { data_dir: workspace.path("data"), ..Opening::default() };
     let setup = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
@@ -210,7 +210,7 @@ fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_agai
     setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
     let figures = answered().figures(0).unwrap();
     assert_eq!((figures.judged, figures.supporting), (1, vec![1, 1]));
-    // What is open already is written into its judgments.
+    // The decision is written into the judgments of the open query.
     let mut judgments = first.judgments;
     judgments.decided(
         ranked.at,
@@ -229,7 +229,7 @@ fn a_decision_counts_in_every_answer_from_then_on_without_a_file_being_read_agai
 }
 
 #[test]
-fn fsck_reports_damage_with_its_line_and_repairs_beside_the_old_file() {
+fn fsck_reports_damage_with_its_line_and_keeps_the_old_file() {
     let workspace = Workspace::new();
     let folder = workspace.project();
     let (statements, items) = of_question(&folder);
@@ -256,7 +256,7 @@ fn fsck_reports_damage_with_its_line_and_repairs_beside_the_old_file() {
 }
 
 #[test]
-fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_reported() {
+fn labels_follow_renamed_passages_and_reworded_statements() {
     let workspace = Workspace::new();
     let (old, new) = (workspace.path("old.jsonl"), workspace.path("new.jsonl"));
     let line = |id: &str, text: &str| format!("{{\"_id\":\"{id}\",\"text\":\"{text}\"}}\n");
@@ -304,7 +304,7 @@ fn labels_follow_renamed_passages_and_reworded_statements_and_those_of_none_are_
 }
 
 #[test]
-fn a_project_is_never_written_over_and_bad_names_and_shares_are_reported() {
+fn a_project_is_never_overwritten_and_bad_names_and_shares_are_reported() {
     let workspace = Workspace::new();
     let folder = workspace.project();
     let place = folder.to_str().unwrap();
@@ -337,7 +337,7 @@ fn the_status_of_a_project_that_nobody_has_touched_says_how_to_begin() {
 }
 
 mod agreement {
-    //! Labels by hand through the program: two annotators of the sample, their agreement, and the files that carry labels.
+    //! Labels by hand through the program: two annotators of the sample, their agreement, and label files.
 
     use std::collections::BTreeMap;
 
@@ -346,7 +346,7 @@ mod agreement {
 
     use crate::program::Workspace;
 
-    /// Gold labels of the sample's first questions, with the name of an annotator and a seeded share of them turned round.
+    /// Gold labels of the sample's first questions, under an annotator's name, a seeded share of them inverted.
     fn table(by: &str, seed: u64, one_in: usize) -> Vec<(String, bool, String)> {
         let mut rng = SplitMix64::new(seed);
         let gold = include_str!("../../sample_data/labels.tsv").lines().skip(1).take(400);
@@ -387,7 +387,7 @@ mod agreement {
     }
 
     #[test]
-    fn two_annotators_of_the_sample_get_a_table_whose_figures_are_those_counted_by_hand() {
+    fn agreement_figures_match_those_computed_by_hand() {
         let workspace = Workspace::new();
         let counts = two_annotators(&workspace);
         let expected = kappa(counts);
@@ -424,14 +424,14 @@ mod agreement {
         assert!(tsv.contains(&format!("anna\tben\t\t\t\tkappa\t{expected:.6}\n")), "{tsv}");
     }
 
-    /// Everything that a folder of journals holds, as the table has it.
+    /// All labels in a folder of journals, in the form of the table.
     fn dumped(workspace: &Workspace, journals: &str, name: &str) -> String {
         workspace.run(&["annotate", "export", journals, "--format", "tsv", "--out", name]).good();
         std::fs::read_to_string(workspace.files.path().join(name)).unwrap()
     }
 
     #[test]
-    fn labels_that_go_out_and_come_back_are_the_same_labels() {
+    fn exported_labels_are_imported_unchanged() {
         let workspace = Workspace::new();
         two_annotators(&workspace);
         let before = dumped(&workspace, "project", "before.tsv");
@@ -457,7 +457,7 @@ mod agreement {
         for beside in ["label-studio.out.xml", "argilla.out.settings.json"] {
             assert!(workspace.files.path().join(beside).exists(), "{beside}");
         }
-        // The table is one that --labels reads.
+        // The table is valid for --labels.
         workspace
             .run(&["annotate", "export", "project/anna.jsonl", "--format", "tsv", "--out", "anna.tsv"])
             .good();
@@ -475,7 +475,7 @@ mod agreement {
     }
 
     #[test]
-    fn qrels_say_what_they_leave_out_and_come_back() {
+    fn exported_qrels_report_what_they_leave_out_and_are_imported_again() {
         let workspace = Workspace::new();
         two_annotators(&workspace);
         let one = workspace.run(&[
@@ -508,7 +508,7 @@ mod agreement {
     }
 
     #[test]
-    fn rows_without_a_place_are_reported_and_the_others_are_taken() {
+    fn rows_that_match_nothing_are_reported_and_the_others_are_imported() {
         let workspace = Workspace::new();
         let rows = "id\tperspective\tlabel\nzoos-01\tZoos should be banned.\t1\nzoos-99\tZoos should be banned.\t0\n";
         workspace.write("some.tsv", rows);
@@ -536,7 +536,7 @@ mod agreement {
     }
 
     #[test]
-    fn the_detector_takes_part_and_its_threshold_is_fitted_and_marked_as_such() {
+    fn the_detector_can_be_an_annotator_and_its_threshold_is_fitted() {
         let workspace = Workspace::new();
         let gold = include_str!("../../sample_data/labels.tsv").lines().skip(1);
         let few = gold.enumerate().filter(|(i, _)| i % 50 < 6).take(18).map(|(_, line)| line);
@@ -551,7 +551,7 @@ mod agreement {
         let printed = workspace.json(&["annotate", "agree", "j.jsonl", "--model", "--refit=fitted.json"]);
         let detector = printed["detector"]["key"].as_str().unwrap();
         assert_eq!(printed["pairs"][0]["annotators"], serde_json::json!(["anna", detector]));
-        // An unclear item is no label of the detector.
+        // An unclear item is not a label of the detector.
         let confusion = &printed["unclear"]["confusion"];
         let unclear = confusion["yes_yes"].as_u64().unwrap() + confusion["yes_no"].as_u64().unwrap();
         assert_eq!(printed["unclear"]["n"], 18);
@@ -568,7 +568,7 @@ mod agreement {
         assert!(file["f1"].as_f64().unwrap() >= file["f1_before"].as_f64().unwrap());
         let text = workspace.run(&["annotate", "agree", "j.jsonl", "--refit=fitted.json"]).good();
         assert!(text.contains("threshold fitted on 18 labels by hand"), "{text}");
-        // Not asked to take part, it is no annotator.
+        // Unless requested, the detector is not an annotator.
         assert!(!text.contains(detector), "{text}");
         // In use, it is printed in words and figures; a threshold of another detector is refused.
         let found = workspace.json(&[
@@ -600,7 +600,7 @@ mod agreement {
 }
 
 mod correcting {
-    //! Labels on drawn questions correct the model's verdicts: the draw, its order, what is refused, and the figures.
+    //! Labels on drawn questions correct the model's verdicts: the draw, its order, refused labels, and the figures.
 
     use std::collections::HashSet;
 
@@ -618,7 +618,7 @@ mod correcting {
             }
         }
 
-        /// A project of so many drawn questions, by these lanes.
+        /// A project with `count` drawn questions and these lanes.
         fn drawn(&self, name: &str, count: usize, lanes: &str) -> PathBuf {
             let (folder, count) = (self.path(name), count.to_string());
             let place = folder.to_str().unwrap();
@@ -629,7 +629,7 @@ mod correcting {
         }
     }
 
-    /// Statements and passages that gold says yes to.
+    /// The pairs of statement and passage with the gold label yes.
     fn gold() -> HashSet<(String, String)> {
         let text = fs::read_to_string(format!("{SAMPLE}/labels.tsv")).unwrap();
         let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
@@ -667,7 +667,7 @@ mod correcting {
         [&all[..], more].concat()
     }
 
-    /// BM25 as a lane is printed.
+    /// The printed form of the BM25 lane.
     const BM25: &str = "bm25@k1=0.9,b=0.4";
 
     /// The rows of every figure, by the names of figure and row.
@@ -688,7 +688,7 @@ mod correcting {
     }
 
     #[test]
-    fn a_draw_is_written_into_the_project_and_its_pool_and_status_follow_its_order() {
+    fn a_draw_is_saved_in_the_project_and_pool_and_status_follow_its_order() {
         let workspace = Workspace::new();
         let folder = workspace.drawn("project", 6, "bm25");
         let (project, items) = Project::open(&folder).unwrap();
@@ -745,7 +745,7 @@ mod correcting {
                         "{lane} {name} {column} {end}: {value}, {expected}"
                     );
                 }
-                // Which side is a matter of the 20 questions with two.
+                // Sides are measured on the 20 questions with two sides.
                 let units = Some(if ["only-1@5", "both@5", "Lean@5"].contains(&name) { 20.0 } else { 24.0 });
                 assert_eq!((own["n"]["mean"].as_f64(), own["N"]["mean"].as_f64()), (units, units), "{name}");
             }
@@ -753,7 +753,7 @@ mod correcting {
         let mean = |row: usize| gold["rows"][row]["measures"]["Prec@5"]["mean"].as_f64().unwrap();
         let difference = &made[&("Prec@5".to_owned(), format!("minilm − {BM25}"))]["Prec@5"]["mean"];
         assert!((difference.as_f64().unwrap() - (mean(1) - mean(0))).abs() < 1e-9, "{difference}");
-        // The population that they stand for is not known however many are labelled.
+        // The population of the questions is unknown, however many are labelled.
         let population = figures(&workspace.good(&corrected(&folder, &["--target", "population"])));
         let prec = &population[&("Prec@5".to_owned(), BM25.to_owned())]["Prec@5"];
         assert!(
@@ -766,7 +766,7 @@ mod correcting {
     }
 
     #[test]
-    fn only_the_beginning_of_the_draw_counts_and_a_gap_is_named() {
+    fn only_the_beginning_of_the_draw_counts_and_a_gap_is_reported() {
         let workspace = Workspace::new();
         let folder = workspace.drawn("project", 12, "bm25");
         let (project, _) = Project::open(&folder).unwrap();
@@ -787,14 +787,14 @@ mod correcting {
         label(&folder, |place, _, _| place == 8);
         let made = figures(&workspace.good(&corrected(&folder, &[])));
         assert_eq!(made[&("Prec@5".to_owned(), BM25.to_owned())]["n"]["mean"].as_f64(), Some(10.0));
-        // A lane that the project does not hold is labelled by chance alone.
+        // The passages of a lane outside the project are labelled only by chance.
         workspace.refused(&corrected(&folder, &["--lanes", "minilm"]), &["not this lane"]);
         workspace
             .refused(&corrected(&folder, &["-k", "10"]), &["the project holds the first 5", "--depth 10"]);
     }
 
     #[test]
-    fn labels_that_were_not_drawn_are_refused_with_the_reason() {
+    fn labels_on_questions_that_were_not_drawn_are_refused() {
         let workspace = Workspace::new();
         let undrawn = workspace.path("undrawn");
         workspace.good(&["annotate", "new", undrawn.to_str().unwrap(), "--lanes", "bm25", "--depth", "5"]);
@@ -820,7 +820,7 @@ mod correcting {
             &["another state of the corpus"],
         );
         workspace.refused(&["eval", "berds", "--target", "population"], &["--target is for --correct"]);
-        // Labels on a question that was not drawn stand beside the drawn ones and do not count.
+        // Labels on a question that was not drawn do not count.
         let (project, _) = Project::open(&folder).unwrap();
         let (_, others) = Project::open(&undrawn).unwrap();
         let drawn: Vec<&str> = project.questions.iter().map(|question| question.text.as_str()).collect();
@@ -840,7 +840,7 @@ mod correcting {
     }
 
     #[test]
-    fn sycophancy_is_corrected_where_the_project_holds_the_lists_of_all_wordings() {
+    fn sycophancy_is_corrected_if_the_project_has_the_lists_of_all_wordings() {
         let workspace = Workspace::new();
         let folder = workspace.path("project");
         let place = folder.to_str().unwrap();

@@ -32,7 +32,7 @@ fn b_asks_for_the_fields_once_and_o_puts_the_question_set_to_the_lanes() {
 }
 
 #[test]
-fn an_outcome_of_an_older_survey_is_dropped() {
+fn a_result_of_an_earlier_count_is_dropped() {
     let mut app = asked(140, 40);
     press(&mut app, "b");
     counted(&mut app);
@@ -62,7 +62,7 @@ fn without_a_question_the_set_is_measured_and_without_both_that_is_reported() {
 }
 
 #[test]
-fn tab_goes_round_the_fields_and_enter_shows_one_on_the_lanes_or_no_longer() {
+fn tab_selects_a_field_and_enter_toggles_it_on_the_lanes() {
     let mut app = asked(140, 40);
     press(&mut app, "b");
     assert_eq!(press(&mut app, "<Enter>"), [], "nothing is counted yet");
@@ -122,7 +122,7 @@ fn the_screen_over_the_set_and_eval_bias_print_the_same_numbers() {
 }
 
 #[test]
-fn eval_bias_crosses_what_is_asked_for_with_what_is_brought_up_in_every_form() {
+fn eval_bias_crosses_requested_and_retrieved_sides_in_every_format() {
     let workspace = Workspace::new();
     let passage = |id: &str, side: &str| {
         format!(
@@ -146,7 +146,7 @@ fn eval_bias_crosses_what_is_asked_for_with_what_is_brought_up_in_every_form() {
     let desired = &table["further"][2];
     assert_eq!(desired["questions"], 2);
     assert!(desired["rows"][0]["lane"].as_str().unwrap().ends_with("asked for left"));
-    // All four passages hold the word: two of the left, one of the right, one of nobody.
+    // All four passages contain the word: two of the left, one of the right, one without a side.
     assert_eq!(desired["rows"][0]["measures"]["side=left@4"]["mean"], 0.5);
     assert_eq!(desired["rows"][1]["measures"]["others@4"]["mean"], 0.25);
     assert_eq!(table["further"][0]["rows"][0]["measures"]["side=(none)@4"]["mean"], 0.25);

@@ -1,4 +1,4 @@
-//! Importers and `parallax corpus`, by the real binary.
+//! Importers and `parallax corpus`, with the real binary.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -146,7 +146,7 @@ fn nothing_is_imported_from_a_truncated_archive() {
 }
 
 #[test]
-fn repeated_passages_stay_and_are_counted_and_long_ones_are_cut_on_demand() {
+fn repeated_passages_are_counted_and_long_ones_are_cut_on_request() {
     let workspace = Workspace::new();
     let long = "word ".repeat(250);
     workspace.write(
@@ -239,7 +239,7 @@ fn a_corpus_that_was_added_is_listed_opened_by_its_name_and_removed() {
 }
 
 #[test]
-fn the_process_waited_for_is_named_and_a_corpus_being_built_is_not_removed() {
+fn the_process_that_holds_the_lock_is_named_and_a_corpus_being_built_is_not_removed() {
     let workspace = Workspace::new();
     let corpus = tiny(&workspace);
     let search = ["search", "bread", "--corpus", &corpus, "--lanes", "bm25"];
@@ -351,7 +351,7 @@ mod ready {
     }
 
     #[test]
-    fn imported_vectors_are_the_ones_a_lane_compares() {
+    fn a_lane_compares_the_imported_vectors() {
         let folder = tempfile::tempdir().unwrap();
         stage(folder.path(), 3, 384);
         fs::write(folder.path().join("ids.txt"), "c\nb\na\n").unwrap();
@@ -373,7 +373,7 @@ mod ready {
         let rows =
             kept.iter().find(|path| path.extension().is_some_and(|end| end == "f32")).expect("the vectors");
         let bytes = fs::read(rows).unwrap();
-        // The row of `a` came last.
+        // The row of `a` was the last.
         assert_eq!((bytes.len(), &bytes[8..12]), (3 * 384 * 4, &1f32.to_le_bytes()[..]));
     }
 
@@ -510,7 +510,7 @@ pub mod kills {
     }
 
     #[test]
-    fn a_kill_while_embedding_keeps_the_vectors_that_were_made() {
+    fn a_kill_while_embedding_keeps_the_vectors_computed_so_far() {
         let workspace = Workspace::new();
         let lines = (0..160)
             .map(|i| json!({"_id": i.to_string(), "text": format!("zoo number {i}")}).to_string() + "\n");

@@ -39,7 +39,7 @@ fn pass(app: &mut App, milliseconds: u64) -> Vec<Effect> {
 }
 
 #[test]
-fn acts_happen_at_their_time_and_at_the_end_the_user_has_the_keys_again() {
+fn acts_happen_at_their_time_and_then_the_user_has_control() {
     let mut app = playing("{\"after\":100,\"keys\":\"?\"}\n{\"after\":100,\"say\":\"Keys.\"}");
     pass(&mut app, 99);
     assert_eq!(app.screen, Screen::LANES);
@@ -223,7 +223,7 @@ fn r_records_in_the_lanes_and_the_same_key_ends_it_anywhere() {
     assert_eq!(press(&mut app, "R"), [], "elsewhere it does not begin");
 }
 
-/// Captions, and a text that must be on the same frame.
+/// Captions, each with a text that must be on the same frame.
 const CLAIMS: [(&str, &[&str]); 13] = [
     (
         "Every column is",
@@ -314,7 +314,7 @@ fn a_session_contacts_no_server_and_no_language_model_that_the_command_line_does
 }
 
 #[test]
-fn options_that_a_session_contains_are_refused_beside_it() {
+fn options_that_a_session_contains_are_refused_on_the_command_line() {
     let workspace = Workspace::new();
     workspace.write("a.jsonl", format!("{HEAD}\n"));
     let play = |more: &[&str]| workspace.run(&[&["demo", "a.jsonl", "--out", "a.svg"], more].concat());
@@ -334,7 +334,7 @@ fn options_that_a_session_contains_are_refused_beside_it() {
 }
 
 #[test]
-fn the_page_of_screens_shows_every_picture_that_the_script_makes_and_no_other() {
+fn the_page_of_screens_shows_exactly_the_pictures_of_the_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     let names = |text: &str, before: &str| {

@@ -78,7 +78,7 @@ fn deberta_with_shared_projections_and_buckets_and_with_a_row_for_every_distance
 }
 
 #[test]
-fn a_verdict_depends_on_nothing_that_runs_beside_it() {
+fn a_verdict_does_not_depend_on_concurrent_work() {
     let detector = load(&fixture("deberta-v3"), "").unwrap();
     let texts: Vec<Passage> = (1..24).map(|i| passage(&"the old zoo keeps wolves ".repeat(i))).collect();
     let judge = |i: usize| detector.judge(&texts[i], "Zoos should be banned.", &Stop::never()).unwrap();
@@ -181,7 +181,7 @@ fn parallax(data: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_custom_detector_judges_in_every_command_and_its_verdicts_are_kept_apart() {
+fn a_custom_detector_judges_in_every_command_and_its_verdicts_are_stored_separately() {
     let data = tempfile::tempdir().unwrap();
     let named = format!("path:{}", fixture("bert").display());
     let search = |more: &[&str]| {
@@ -258,7 +258,7 @@ fn a_language_model_judges_and_replies_are_reused_for_the_same_model_only() {
 }
 
 #[test]
-fn a_busy_server_is_asked_again_and_an_unusable_reply_is_no_verdict() {
+fn a_busy_server_is_asked_again_and_an_unusable_reply_gives_no_verdict() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(vec![Fate::TooMany, Fate::Cut, Fate::Nonsense], says);
     let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
@@ -403,7 +403,7 @@ fn pairs_without_an_id_are_numbered_from_one() {
 }
 
 #[test]
-fn a_batch_on_a_server_says_before_what_it_takes_and_asks_no_more_at_once_than_it_may() {
+fn a_batch_on_a_server_announces_its_size_and_respects_the_limit_of_concurrent_requests() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");
     let rows: String = (0..6)
@@ -442,7 +442,7 @@ fn a_batch_on_a_server_says_before_what_it_takes_and_asks_no_more_at_once_than_i
 }
 
 #[test]
-fn detectors_are_listed_with_their_figures_and_offline_none_is_fetched_or_asked() {
+fn detectors_are_listed_with_their_figures_and_offline_nothing_is_fetched() {
     let data = tempfile::tempdir().unwrap();
     let (code, out, _) = parallax(data.path(), &["models", "list", "--detectors"]);
     let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
@@ -544,7 +544,7 @@ mod elsewhere {
     }
 
     #[test]
-    fn predictions_from_a_file_judge_and_what_does_not_match_is_listed_on_both_sides() {
+    fn predictions_from_a_file_are_verdicts_and_unmatched_pairs_are_listed() {
         let data = tempfile::tempdir().unwrap();
         let at = |name: &str| data.path().join(name).to_string_lossy().into_owned();
         let predictions = "question\tperspective\tdocument\tlabel\n\

@@ -1,4 +1,4 @@
-//! `eval` over the carried sample, as a whole program: doubt, sets, questions one by one, kills.
+//! `eval` over the built-in sample, as a whole program: intervals, sets, single questions, kills.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn several_sets_have_a_table_each_and_their_average_and_one_set_alone_is_the_same_table() {
+fn several_sets_have_one_table_each_and_an_average() {
     let annotation = TempDir::new().unwrap();
     sets(annotation.path());
     let eval = |more: &[&str]| {
@@ -69,7 +69,7 @@ fn several_sets_have_a_table_each_and_their_average_and_one_set_alone_is_the_sam
 }
 
 #[test]
-fn a_row_a_question_and_lane_is_printed_and_its_mean_is_the_tables() {
+fn one_row_per_question_and_lane_is_printed_and_their_mean_is_in_the_table() {
     let annotation = TempDir::new().unwrap();
     let eval = |more: &[&str]| {
         let plan = ["eval", "berds", "--lanes", "bm25,minilm", "--label-source", "gold"];
@@ -93,7 +93,7 @@ fn a_row_a_question_and_lane_is_printed_and_its_mean_is_the_tables() {
 }
 
 #[test]
-fn a_killed_eval_goes_on_from_its_verdicts_and_prints_the_table_of_one_that_was_not() {
+fn a_killed_eval_resumes_from_its_verdicts_and_prints_the_same_table() {
     let annotation = TempDir::new().unwrap();
     sets(annotation.path());
     let args = [
@@ -175,13 +175,13 @@ fn search_names_measures_too_and_refuses_those_of_several_rankings() {
 }
 
 #[test]
-fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
+fn sycophancy_names_the_expansion_of_each_wording() {
     let annotation = TempDir::new().unwrap();
     let eval = |lane: &str, format: &str| {
         let plan = ["eval", "sycophancy", "--label-source", "gold", "--lane", lane, "--format", format];
         good(command(annotation.path(), "data", &plan).output().unwrap())
     };
-    // The sample's recorded replies are to the questions as they stand, and not to their statements.
+    // The sample's recorded replies answer the original questions, not their statements.
     let lane = "bm25@k1=0.9,b=0.4+perspectives";
     for printed in [eval("bm25+perspectives", "text"), eval("bm25+perspectives", "json")] {
         for line in [
@@ -197,7 +197,7 @@ fn sycophancy_says_whose_expansion_each_wording_was_asked_with() {
 }
 
 #[test]
-fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_gold_labels_are() {
+fn figures_by_the_built_in_detector_begin_with_a_warning() {
     let annotation = TempDir::new().unwrap();
     sets(annotation.path());
     let run = |plan: &[&str]| good(command(annotation.path(), "data", plan).output().unwrap());
@@ -220,7 +220,7 @@ fn figures_by_the_carried_detector_say_first_that_it_is_experimental_and_where_g
 }
 
 #[test]
-fn a_lanes_intervals_do_not_depend_on_the_lanes_beside_it() {
+fn a_lanes_intervals_do_not_depend_on_the_other_lanes() {
     let annotation = TempDir::new().unwrap();
     sets(annotation.path());
     let of_bm25 = |lanes: &str| {
@@ -246,7 +246,7 @@ mod pir {
     use serde_json::{Value, json};
     use tempfile::TempDir;
 
-    /// Two roots, one asked from two sides and one from one; and a task whose perspectives are the queries.
+    /// Two roots, one with queries from two sides and one with queries from one side; and a task whose perspectives are the queries.
     fn tasks() -> Value {
         json!({
             "pets": {
@@ -277,7 +277,7 @@ mod pir {
         err: String,
     }
 
-    /// `parallax eval pir` over `tasks`, with a data folder that is kept between the calls.
+    /// `parallax eval pir` over `tasks`, with one data folder for all calls.
     struct Workspace(TempDir);
 
     impl Workspace {
@@ -326,12 +326,12 @@ mod pir {
         let table = workspace.json(&["-k", "1"]);
         assert_eq!(table["rows"].as_array().unwrap().len(), 12);
         assert_eq!(table["questions"], 3);
-        // Plainly, the query against brings up what it opposes: (1 + 0)/2 for the dogs, 1 for the cats.
+        // Without projection, the query of the opposing side retrieves the other side: (1 + 0)/2 for the dogs, 1 for the cats.
         assert_eq!(mean(&table, "minilm", "pets"), 0.75);
         assert_eq!(mean(&table, "minilm", "years"), 1.0);
         assert_eq!(mean(&table, "minilm", "avg"), 0.875);
         assert_eq!(mean(&table, "bm25@k1=0.9,b=0.4", "pets"), 0.75);
-        // The authors' notebook gives the cats and the tower nothing, and the dogs what they had.
+        // In the authors' notebook the cats and the tower have 0, and the dogs the same value.
         let notebook = workspace.json(&["-k", "1", "--pir-notebook"]);
         assert_eq!(mean(&notebook, "minilm", "pets"), 0.25);
         assert_eq!(mean(&notebook, "minilm", "avg"), 0.125);
@@ -344,14 +344,14 @@ mod pir {
     }
 
     #[test]
-    fn root_queries_say_which_side_they_bring_up() {
+    fn root_queries_report_the_side_that_they_retrieve() {
         let workspace = Workspace::new(&tasks().to_string());
         let table = workspace.json(&[]);
         let sides = &table["further"].as_array().unwrap()[..];
         assert_eq!(sides.len(), 1, "a task with one label has no sides");
         assert_eq!(mean(&sides[0], "minilm", "pets/support@1"), 1.0);
         assert_eq!(mean(&sides[0], "minilm", "pets/undermine@1"), 0.0);
-        // In the top two of the dogs stand both of theirs, in those of the cats only their own.
+        // The top two of the dogs contain both sides, those of the cats only one.
         let table = workspace.json(&["--bias-k", "2"]);
         let share = mean(&table["further"][0], "minilm", "pets/undermine@2");
         assert!((share - 1.0 / 3.0).abs() < 1e-12, "{share}");
@@ -359,7 +359,7 @@ mod pir {
     }
 
     #[test]
-    fn vectors_are_kept_and_a_second_run_prints_the_same() {
+    fn vectors_are_stored_and_a_second_run_prints_the_same() {
         let workspace = Workspace::new(&tasks().to_string());
         let first = workspace.run(&["--questions", "tasks.json"]);
         let kept = || fs::read_dir(workspace.0.path().join("data/texts")).unwrap().count();
@@ -371,7 +371,7 @@ mod pir {
     }
 
     #[test]
-    fn what_was_not_as_the_texts_say_is_reported_below_the_table() {
+    fn deviations_from_the_paper_are_reported_below_the_table() {
         let mut tasks = tasks();
         tasks["pets"]["perspectives"][0] = Value::Null;
         tasks["pets"]["key_ref"].as_object_mut().unwrap().remove("2");
@@ -433,7 +433,7 @@ mod pir {
     }
 
     #[test]
-    fn a_floor_may_be_put_under_a_task_or_a_side() {
+    fn a_minimum_can_be_set_for_a_task_or_a_side() {
         let workspace = Workspace::new(&tasks().to_string());
         for (bound, code) in
             [("minilm:avg>=0.1", 0), ("minilm:pets/support@1>=0.5", 0), ("minilm:pets/undermine@1>=0.5", 1)]
@@ -444,7 +444,7 @@ mod pir {
     }
 
     #[test]
-    fn a_task_as_it_lies_on_the_hub_gives_the_figures_of_the_same_task_in_the_demo_file() {
+    fn a_task_in_the_hubs_format_gives_the_same_figures_as_in_the_demo_file() {
         let mut demo = tasks();
         demo.as_object_mut().unwrap().remove("years");
         let workspace = Workspace::new(&demo.to_string());
@@ -482,7 +482,7 @@ mod pir {
 }
 
 mod covering {
-    //! How often intervals from the model's verdicts hold the gold mean, printed. The figures belong into docs/measures.md.
+    //! Prints how often intervals from the model's verdicts contain the gold mean. The figures belong in docs/measures.md.
 
     use std::collections::{BTreeMap, HashSet};
     use std::io::Write;
@@ -501,7 +501,7 @@ mod covering {
     const SPLITS: u64 = 200;
     const LEVEL: f64 = 0.9;
 
-    /// The first five of a lane for every question, as the model and as gold has them.
+    /// The first five passages of a lane for every question, with the model's and with gold labels.
     fn compared(opening: &Opening, lane: &str) -> Vec<Compared> {
         let setup = Setup::open(opening, &|_| (), &Stop::never()).unwrap();
         let recipe: Recipe = lane.parse().unwrap();
@@ -524,7 +524,7 @@ mod covering {
         all
     }
 
-    /// Prints share and width of both measures, as they come and widened; gives the widening that each needs.
+    /// Prints share and width for both measures, without and with widening. Returns the widening that each needs.
     fn report(name: &str, questions: &[Compared], widened: [f64; 2]) -> [f64; 2] {
         let of = |at: usize| {
             trials(questions, SPLITS, LEVEL, |sets, m| match at {
@@ -602,7 +602,7 @@ mod covering {
 
     #[test]
     #[ignore = "needs PARALLAX_DATA, and for the labels PARALLAX_PAIRS, what tools/detector/prepare.py wrote; takes an hour"]
-    fn how_often_intervals_from_verdicts_hold_the_gold_mean() {
+    fn how_often_intervals_from_verdicts_contain_the_gold_mean() {
         let data = std::env::var_os("PARALLAX_DATA")
             .map(PathBuf::from)
             .expect("PARALLAX_DATA names the folder of data");

@@ -1,4 +1,4 @@
-//! The programs of `examples/` that show the library's use, run as a reader would run them, and what they leave out.
+//! The programs of `examples/` that show the use of the library, run as a reader would run them, and cases that they leave out.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use parallax::{Event, OpenCorpus, Stop};
 
-/// An example that cargo built beside the tests.
+/// An example that cargo built with the tests.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let folder: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
@@ -43,7 +43,7 @@ fn a_trec_run_is_measured() {
 }
 
 #[test]
-fn a_retriever_of_ones_own_is_judged_and_measured() {
+fn a_custom_retriever_is_judged_and_measured() {
     let text = printed(&mut example("own_retriever"));
     assert!(text.contains("mrecall") && text.contains("judged: 5"), "{text}");
 }

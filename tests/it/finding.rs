@@ -1,4 +1,4 @@
-//! Finding one's way: filters, lanes that scroll together, borders that are dragged, questions asked before.
+//! Filters, lanes that scroll together, borders that are dragged, earlier questions.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use parallax::tui::app::App;
@@ -38,7 +38,7 @@ fn widths(app: &App) -> Vec<u16> {
 }
 
 #[test]
-fn a_filter_shows_the_passages_that_hold_every_word_with_their_own_ranks() {
+fn a_filter_shows_the_passages_with_every_word_and_their_original_ranks() {
     let mut app = asked(140, 40);
     press(&mut app, "fCONDOR zoos");
     assert_eq!(ids(&app, 0), ["zoos-05", "zoos-06"]);
@@ -46,7 +46,7 @@ fn a_filter_shows_the_passages_that_hold_every_word_with_their_own_ranks() {
     assert!(shown.contains("filter: CONDOR zoos"), "{shown}");
     assert!(shown.contains("shown: 2 of 8, 2 of 8, 2 of 8"), "{shown}");
     assert!(shown.contains(" 5 ") && !shown.contains("Opening times"), "{shown}");
-    // The mark went along.
+    // The cursor moved with its passage.
     assert_eq!(app.selected().unwrap().passage.id, "zoos-05");
 }
 
@@ -66,7 +66,7 @@ fn a_filter_stays_until_it_is_cleared_and_the_mark_moves_within_it() {
 }
 
 #[test]
-fn where_the_filter_lets_nothing_through_nothing_can_be_opened() {
+fn if_no_passage_passes_the_filter_none_can_be_opened() {
     let mut app = asked(140, 40);
     press(&mut app, "fnowhere<Enter>");
     assert!(frame(&app).contains("No passage here holds `nowhere`."));
@@ -98,7 +98,7 @@ fn a_border_is_dragged_and_both_lanes_stay_usable() {
     let after = widths(&app);
     assert_eq!((after[0], after[2]), (before[0] + 20, before[2]));
     assert_eq!(after.iter().sum::<u16>(), 140);
-    // No further than the neighbour can bear.
+    // Not further than the minimum width of the next lane.
     mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 139, 10);
     assert!(widths(&app)[1] >= 15, "{:?}", widths(&app));
     mouse(&mut app, MouseEventKind::Up(MouseButton::Left), 139, 10);
@@ -110,7 +110,7 @@ fn a_border_is_dragged_and_both_lanes_stay_usable() {
 }
 
 #[test]
-fn dragging_holds_on_every_size() {
+fn dragging_works_at_every_size() {
     for width in [8, 30, 64, 80, 139, 200] {
         for to in [0, 7, 31, 79, 199] {
             let mut app = asked(140, 40);
@@ -125,7 +125,7 @@ fn dragging_holds_on_every_size() {
 }
 
 #[test]
-fn questions_asked_before_come_back_above_the_question_line() {
+fn earlier_questions_are_offered_above_the_question_line() {
     let mut app = empty(140, 40);
     app.history = History::of(["Is tea better?".to_owned(), "Are zoos good?".to_owned()]);
     press(&mut app, "Should<Up>");
@@ -134,7 +134,7 @@ fn questions_asked_before_come_back_above_the_question_line() {
     assert_eq!(app.line.value(), "Is tea better?");
     press(&mut app, "<Up><Down><Down>");
     assert_eq!(app.line.value(), "Should");
-    // What was asked now is the first to come back.
+    // The last question is the first in the list.
     press(&mut app, "<C-u>");
     app.line = tui_input::Input::new(QUESTION.into());
     press(&mut app, "<Enter>/<C-u><Up>");

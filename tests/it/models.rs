@@ -1,4 +1,4 @@
-//! The built-in models: close to their originals, and independent of what runs beside them.
+//! The built-in models: close to their originals, and independent of concurrent work.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ fn bits(vector: &[f32]) -> Vec<u32> {
 }
 
 /// Runs `work` while two other threads keep running `noise`.
-fn beside<T>(noise: impl Fn(usize) + Sync, work: impl FnOnce() -> T) -> T {
+fn with_noise<T>(noise: impl Fn(usize) + Sync, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         for first in 0..2 {
@@ -88,7 +88,7 @@ fn a_text_has_the_same_bytes_twice_and_while_other_threads_encode() {
     let alone: Vec<Vec<u32>> = TEXTS.iter().map(|text| bits(&vector(text))).collect();
     let again: Vec<Vec<u32>> = TEXTS.iter().map(|text| bits(&vector(text))).collect();
     let noise = |turn: usize| drop(vector(TEXTS[turn % TEXTS.len()]));
-    let among: Vec<Vec<u32>> = beside(noise, || TEXTS.iter().map(|text| bits(&vector(text))).collect());
+    let among: Vec<Vec<u32>> = with_noise(noise, || TEXTS.iter().map(|text| bits(&vector(text))).collect());
     assert_eq!(alone, again);
     assert_eq!(alone, among);
 }
@@ -105,7 +105,7 @@ fn the_vectors_of_the_sample_come_from_this_encoder() {
 }
 
 #[test]
-fn a_probability_has_the_same_bytes_alone_and_beside_others() {
+fn a_probability_has_the_same_bytes_alone_and_with_concurrent_work() {
     let passage = |text: &str| Passage { text: text.into(), ..Passage::default() };
     let judge =
         |text: &str| DETECTOR.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap();
@@ -113,7 +113,7 @@ fn a_probability_has_the_same_bytes_alone_and_beside_others() {
     let alone = all();
     assert!(alone.iter().all(|p| (0.0..=1.0).contains(&f32::from_bits(*p))));
     assert_eq!(alone, all());
-    assert_eq!(alone, beside(|turn| assert!(judge(TEXTS[turn % TEXTS.len()]) <= 1.0), all));
+    assert_eq!(alone, with_noise(|turn| assert!(judge(TEXTS[turn % TEXTS.len()]) <= 1.0), all));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn an_empty_passage_or_statement_has_no_probability() {
 }
 
 mod stopping {
-    //! A later turn stops the work of an earlier one within one passage a thread.
+    //! A later turn stops the work of an earlier one within one passage per thread.
 
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -141,7 +141,7 @@ mod stopping {
     }
 
     #[test]
-    fn judging_ends_within_one_pair_a_thread_when_the_turn_has_passed() {
+    fn judging_ends_within_one_pair_per_thread_when_the_turn_has_passed() {
         let folder = tempfile::tempdir().unwrap();
         let setup = sample(&folder);
         let question = setup.questions[0].clone();
@@ -154,7 +154,7 @@ mod stopping {
         let mut run = Run::over(query, Depth::Top, [ranking]);
         let (now, printed) = (Arc::new(AtomicU64::new(7)), AtomicUsize::new(0));
         run.judge(&setup, &Stop::when_past(&now, 7), &|event| {
-            // Labels come first; they ask no model.
+            // Labels come first, without a model.
             if matches!(event, Event::Judged(judged) if judged.known.model.is_some()) {
                 printed.fetch_add(1, Ordering::Relaxed);
                 now.store(8, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! The explorer and `search --format json` show the same: passages, ranks, scores, verdicts, first ranks, measures and what a switch
-//! changes in them.
+//! The explorer and `search --format json` show the same passages, ranks, scores, verdicts, first ranks, measures, and changes by switches.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +22,7 @@ use crate::program::{NO_CONFIG, printed, program};
 const KS: [usize; 3] = [1, 5, 12];
 const SOURCES: [LabelSource; 3] = [LabelSource::Model, LabelSource::Auto, LabelSource::Gold];
 
-/// Every lane with every switch that it has a use for. The plain lanes come first.
+/// Every lane with every switch that applies to it. The plain lanes come first.
 fn recipes(question: &Question) -> Vec<Recipe> {
     let rerank = ["mmr", "xquad", "pm2"];
     let expand = ["perspectives", "keqe", "csqe", "rm3"];
@@ -46,7 +45,7 @@ fn recipes(question: &Question) -> Vec<Recipe> {
             all.push(format!("{base}+{switch}"));
         }
         for variant in project {
-            // The last perspective, so that both sides and many of them occur.
+            // The last perspective, so that questions with two sides and with many occur.
             all.push(format!("{base}+{variant}@{}", question.perspectives.len().max(1)));
         }
         all.push(format!("{base}+csqe+mmr@.5"));
@@ -82,7 +81,7 @@ impl Explorer {
         Explorer { engine, messages, opened, start }
     }
 
-    /// The state after a question was asked and all has settled.
+    /// The state after all work on a question has ended.
     fn ask(&self, question: &Question, lanes: &[Recipe], k: usize, source: LabelSource) -> App {
         let start = Start {
             lanes: lanes.to_vec(),
@@ -139,12 +138,12 @@ fn first_ranks(figures: &Figures) -> Value {
     figures.first.iter().map(rank).collect()
 }
 
-/// A value as it comes out of printed JSON, where the last digit of a number may differ.
+/// A value after printing and reading JSON, in which the last digit of a number may differ.
 fn as_printed(value: &impl serde::Serialize) -> Value {
     serde_json::from_str(&serde_json::to_string(&serde_json::json!(value)).unwrap()).unwrap()
 }
 
-/// Compares everything that both show of a lane.
+/// Compares everything that both show for a lane.
 fn compare(app: &App, lane: &Lane, json: &Value, place: &str) {
     if let LaneState::Failed(reason, _) = &lane.state {
         assert_eq!(json["error"], reason.as_str(), "{place}");
@@ -186,12 +185,12 @@ fn compare(app: &App, lane: &Lane, json: &Value, place: &str) {
     assert_eq!(json["delta"], as_printed(&change.map(|change| change.by_name())), "{place}");
 }
 
-/// Asks one question both ways.
+/// Asks one question in the explorer and by `search`.
 fn holds(explorer: &Explorer, data: &Path, question: &Question, k: usize, source: LabelSource) {
     let lanes = recipes(question);
     let mut app = explorer.ask(question, &lanes, k, source);
     assert_eq!(app.question.perspectives, question.perspectives);
-    // What a switched lane was before it was switched on.
+    // The lane before its switches were turned on.
     for i in 0..lanes.len() {
         let plain = lanes.iter().position(|lane| *lane == lanes[i].plain()).unwrap();
         if plain != i {
@@ -217,7 +216,7 @@ fn the_explorer_and_search_show_the_same() {
     let explorer = Explorer::open(data.path());
     let questions = questions();
     let many = questions.iter().position(|question| question.perspectives.len() > 5).unwrap();
-    // A part of the whole product, with every k and every source.
+    // A part of all combinations, with every k and every source.
     let cases = [(many, 1, 0), (3, 2, 1), (11, 0, 2)];
     for (question, k, source) in cases {
         holds(&explorer, data.path(), &questions[question], KS[k], SOURCES[source]);
@@ -239,7 +238,7 @@ fn the_explorer_and_search_show_the_same_for_every_question_and_k() {
 }
 
 #[test]
-fn a_label_source_pressed_later_gives_what_search_gives() {
+fn a_label_source_chosen_later_gives_the_same_as_search() {
     let data = tempfile::tempdir().unwrap();
     let explorer = Explorer::open(data.path());
     let question = &questions()[3];

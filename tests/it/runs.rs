@@ -1,4 +1,4 @@
-//! Finished runs as lanes: every format, what a run lacks, what it refuses, and what was written read back.
+//! Finished runs as lanes: every format, missing questions, refused options, and written runs that are read back.
 
 use std::fs;
 use std::path::Path;
@@ -105,7 +105,7 @@ fn ids(lane: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_format_is_a_lane_in_the_files_own_order() {
+fn every_format_becomes_a_lane_in_the_files_order() {
     let workspace = Workspace::new();
     let hit =
         |id: &str, text: &str, score: f64| json!({"docid": id, "content": text, "score": score, "qid": 1});
@@ -138,7 +138,7 @@ fn every_format_is_a_lane_in_the_files_own_order() {
 }
 
 #[test]
-fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_reported() {
+fn a_question_missing_from_the_run_fails_counts_as_zero_and_is_reported() {
     let workspace = Workspace::new();
     let table = workspace.berds(&["--run", "run.trec"], 1);
     let row = &table["rows"][0];
@@ -152,11 +152,11 @@ fn a_question_that_the_run_lacks_fails_counts_as_nothing_and_is_reported() {
     let printed = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
     assert!(text.contains(printed), "{text}");
     assert_eq!(workspace.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
-    // What it lacks is missing from the greatest score over the set as well.
+    // The greatest score over the set lacks this question too.
     let weighed = [&arguments[..6], &["--lane", "run:run.trec+mmr@.5,norm=dataset"]].concat();
     let (_, _, err) = workspace.run(&weighed);
     assert!(err.contains("run:run.trec has no list for 1 of 2 questions"), "{err}");
-    // As a lane and as --run it is the same.
+    // A lane and --run give the same.
     assert_eq!(workspace.berds(&["--lane", "run:run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
     let (code, out, err) = workspace.run(&[
         "eval",
@@ -188,7 +188,7 @@ fn unknown_passages_keep_their_ranks_are_reported_once_and_cannot_be_judged() {
     assert_eq!(lane["notes"], json!([note]));
     let notes = workspace.berds(&["--run", "far.trec"], 0)["notes"].to_string();
     assert_eq!(notes.matches("not in the corpus").count(), 1, "{notes}");
-    // What re-ranks leaves them where nothing can be said of them: last.
+    // Re-rankers put passages without text last.
     let args =
         ["search", ZOOS, "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--lane", "run:far.trec+mmr"];
     assert_eq!(ids(&workspace.json(&args, 0)["lanes"][0]), ["a", "x1", "x2"]);
@@ -199,7 +199,7 @@ fn unknown_passages_keep_their_ranks_are_reported_once_and_cannot_be_judged() {
 }
 
 #[test]
-fn a_run_that_is_not_right_is_reported_with_file_and_line_before_anything_is_measured() {
+fn an_invalid_run_is_reported_with_file_and_line_before_anything_is_measured() {
     let workspace = Workspace::new();
     workspace.write("twice.trec", "1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n");
     workspace.write("bad.json", "[{\"query\": \"w\",\n\"hits\": [{\"docid\": 1}]}]");
@@ -234,7 +234,7 @@ fn a_run_that_is_not_right_is_reported_with_file_and_line_before_anything_is_mea
 }
 
 #[test]
-fn what_needs_a_query_is_refused_with_the_reason() {
+fn options_that_need_a_query_are_refused_with_the_reason() {
     let workspace = Workspace::new();
     for lane in ["run:run.trec+csqe", "run:run.trec+pap@1"] {
         let (code, _, err) = workspace.run(&["search", ZOOS, "--lane", lane]);
@@ -265,7 +265,7 @@ fn what_needs_a_query_is_refused_with_the_reason() {
         ["eval", "sycophancy", "--corpus", "zoos.jsonl", "--questions", "one.jsonl", "--run", "run.trec"];
     let (_, text, _) = workspace.run(&arguments);
     assert!(text.contains("only if it holds the statements as questions"), "{text}");
-    // A run that was made for the statements too can be asked.
+    // A run that also has lists for the statements can be used.
     let asked = |text: &str, id: &str| {
         json!({"question": text, "ctxs": [{"id": id, "score": 1, "text": "t"}]}).to_string()
     };
@@ -278,7 +278,7 @@ fn what_needs_a_query_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_eval_berds_writes_is_read_back_with_equal_measures() {
+fn runs_written_by_eval_berds_are_read_back_with_equal_measures() {
     let workspace = Workspace::new();
     let eval = |more: &[&str]| {
         let table = workspace.json(
@@ -294,7 +294,7 @@ fn what_eval_berds_writes_is_read_back_with_equal_measures() {
         let mut back = eval(&["--run", &files[0], "--run", &files[1]]);
         let mut own = own.clone();
         for measures in own.iter_mut().chain(&mut back) {
-            // The plain form of a written lane is another file, so that there is no pair to test.
+            // A lane without switches is another file, so there is no pair to test.
             measures.as_object_mut().unwrap().values_mut().for_each(|cell| drop(cell["p"].take()));
         }
         assert_eq!(back, own, "{ending}");
@@ -302,7 +302,7 @@ fn what_eval_berds_writes_is_read_back_with_equal_measures() {
 }
 
 #[test]
-fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
+fn runs_that_contain_their_passages_need_no_corpus_and_no_questions() {
     let workspace = Workspace::new();
     let run = |ids: [(&str, &str); 2]| {
         let hits = ids.map(|(id, text)| json!({"qid": 7, "docid": id, "score": 1, "content": text}));
@@ -314,7 +314,7 @@ fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
     let found = workspace.json(&[&["search", "Should cats be kept in?"], &lanes[..]].concat(), 0);
     assert_eq!((&found["corpus"]["passages"], &found["corpus"]["name"]), (&json!(3), &json!("2 runs")));
     assert_eq!(ids(&found["lanes"][1]), ["3", "2"]);
-    // The same file names the corpus too.
+    // The same file is the corpus.
     let named = workspace.json(&["search", "cats", "--corpus", "one.json", "--lanes", "bm25"], 0);
     assert_eq!(named["corpus"]["passages"], 2);
     let (_, frame, err) = workspace.run(
@@ -336,7 +336,7 @@ fn runs_that_carry_their_passages_need_no_corpus_and_no_questions() {
 }
 
 #[test]
-fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
+fn two_runs_are_shown_side_by_side_and_report_what_they_lack() {
     let workspace = Workspace::new();
     fs::create_dir(workspace.0.path().join("b")).unwrap();
     workspace.write("b/run.trec", "2 Q0 b 1 140998 t\n");
@@ -352,7 +352,7 @@ fn two_runs_stand_side_by_side_in_the_explorer_and_say_what_they_lack() {
     ]);
     let keys = |keys: &'static str| [&arguments[..], &["--keys", keys]].concat();
     let (_, frame, err) = workspace.run(&keys("Should zoos be banned?<Enter><Wait>"));
-    // All but the line that says how long it took.
+    // All lines except the one with the duration.
     let still: String =
         frame.lines().filter(|line| !line.contains(" ms ")).map(|line| format!("{line}\n")).collect();
     insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
@@ -389,7 +389,7 @@ fn six_real_runs_have_their_published_figures_as_lanes_and_need_no_corpus() {
     let published = ["0.5058", "0.7210", "0.7308", "0.7035", "0.7439", "0.5216"];
     assert_eq!(trec(&lanes, &[]), published);
     assert_eq!(trec(&lanes[4..5], &["--ties", "trec-eval"]), ["0.7384"]);
-    // Through the passages that the runs carry, all six of them in one corpus, it is the same.
+    // With the passages in the six runs as one corpus, the figures are the same.
     let mut with_search = lanes.to_vec();
     with_search.push("--lane=bm25".into());
     assert_eq!(trec(&with_search, &[])[..6], published);
@@ -426,7 +426,7 @@ mod measure_real_data {
         read_qrels("qrels.dl19-passage.txt", open(&path)).unwrap()
     }
 
-    /// Mean nDCG@10 over every judged question; one the run lacks would count 0.
+    /// The mean nDCG@10 over all judged questions; a question missing from the run would count 0.
     fn mean_ndcg_10(folder: &Path, file: &str, order: RunOrder) -> String {
         let qrels = dl19_qrels(folder);
         let path = folder.join("trec-dl19").join(file);
@@ -489,7 +489,7 @@ mod measure_real_data {
 
     #[test]
     #[ignore = "needs PARALLAX_DATA"]
-    fn the_other_judgements_at_hand_are_read() {
+    fn the_other_judgments_are_read() {
         let folder = data();
         let beir = read_beir_qrels("test.tsv", open(&folder.join("arguana/qrels/test.tsv"))).unwrap();
         println!("arguana: {} questions", beir.len());

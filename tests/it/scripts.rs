@@ -1,4 +1,4 @@
-//! Keys in, frames out, on the carried sample with the carried models.
+//! Key scripts and their frames, on the built-in sample with the built-in models.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::stage::{self, QUESTION};
 
-/// Long enough for any machine; a hang fails instead of blocking.
+/// Long enough for any machine, so that a hang fails and does not block the tests.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// One theatre a test: its verdicts are kept from play to play.
+/// One data folder per test: verdicts are stored from one script to the next.
 struct Theatre(TempDir);
 
 impl Theatre {
@@ -30,7 +30,7 @@ impl Theatre {
     }
 }
 
-/// The question asked, on 140 columns.
+/// The question, asked on 140 columns.
 static ASKED: LazyLock<String> = LazyLock::new(|| Theatre::new().play(140, 40, &asking("")));
 
 fn asking(then: &str) -> String {
@@ -44,7 +44,7 @@ fn has(frame: &str, words: &[&str]) {
     }
 }
 
-/// Column of the `n`th place where `text` stands in a line, in columns.
+/// The column of `text` in a line.
 fn column(line: &str, text: &str) -> Option<u16> {
     line.find(text).map(|at| line[..at].width() as u16)
 }
@@ -135,13 +135,13 @@ fn a_smaller_terminal_shows_fewer_lanes_with_the_same_figures() {
 }
 
 #[test]
-fn statements_of_one_s_own_are_judged() {
+fn statements_typed_by_the_user_are_judged() {
     let frame = Theatre::new().play(140, 40, &asking("i<C-x><C-n>Zoos save species.<Enter><Wait>"));
     has(&frame, &["Zoos save species.", "(yours)", "judged (model)"]);
 }
 
 #[test]
-fn a_question_that_no_word_of_the_corpus_meets_is_not_an_error() {
+fn a_question_without_a_word_of_the_corpus_is_not_an_error() {
     let frame = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait>");
     has(&frame, &["Nothing found", "press i to type them"]);
 }

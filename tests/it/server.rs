@@ -1,12 +1,12 @@
-//! A language model's server on loopback, as the OpenAI-compatible ones speak: it streams, refuses, fails, cuts and dawdles on
-//! request.
+//! A server of a language model on loopback, with an OpenAI-compatible interface: it streams, and refuses, fails, cuts the connection or
+//! falls silent on request.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What befalls one request, in the order of arrival; after the last, every request is answered.
+/// The treatment of one request, in the order of arrival. After the last one, every request is answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// Refused for now, with a time to wait.
@@ -15,9 +15,9 @@ pub enum Fate {
     Broken,
     /// The connection ends in the middle of the reply.
     Cut,
-    /// Nothing comes until the client goes.
+    /// Nothing is sent until the client closes the connection.
     Silent,
-    /// A reply that is no chat completion.
+    /// A reply that is not a chat completion.
     Nonsense,
 }
 
@@ -30,7 +30,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers with what `reply` makes of a prompt.
+    /// Answers a prompt with the result of `reply`.
     pub fn start(fates: Vec<Fate>, reply: fn(&str) -> String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());

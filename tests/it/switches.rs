@@ -1,4 +1,4 @@
-//! The switches on the carried sample: equivalences that must hold whatever the passages, and the trace of every step.
+//! The switches on the built-in sample: equivalences that must hold for all passages, and the trace of every step.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,7 @@ fn order(ranking: &Ranking) -> Vec<u32> {
 }
 
 #[test]
-fn a_lambda_of_one_is_off_exactly_and_a_weight_of_nought_too() {
+fn a_lambda_of_one_and_a_weight_of_zero_change_nothing() {
     for question in &SAMPLE.1.questions[..4] {
         for base in ["bm25", "minilm", "hybrid", "bm25+perspectives"] {
             let off = order(&ranked(base, question));
@@ -36,7 +36,7 @@ fn a_lambda_of_one_is_off_exactly_and_a_weight_of_nought_too() {
 }
 
 #[test]
-fn re_ranking_keeps_the_same_passages_and_says_where_each_stood() {
+fn re_ranking_keeps_the_same_passages_and_reports_their_earlier_ranks() {
     let question = &SAMPLE.1.questions[0];
     let plain = ranked("minilm", question);
     for switch in ["mmr@.5", "xquad@1", "pm2@.5"] {
@@ -57,7 +57,7 @@ fn re_ranking_keeps_the_same_passages_and_says_where_each_stood() {
 }
 
 #[test]
-fn on_unit_vectors_the_projections_are_the_equivalent_ones() {
+fn on_unit_vectors_equivalent_projections_give_equal_lists() {
     for question in &SAMPLE.1.questions[..4] {
         let order = |variant: &str| order(&ranked(&format!("minilm+{variant}@2"), question));
         assert_eq!(order("add"), order("dual-sum"));
@@ -90,7 +90,7 @@ fn the_shares_of_the_terms_add_up_to_the_score_with_and_without_expansion() {
 }
 
 #[test]
-fn a_merged_list_takes_the_queries_in_turn_and_knows_which_brought_what() {
+fn a_merged_list_takes_the_queries_in_turn_and_reports_the_query_of_each_passage() {
     let question = &SAMPLE.1.questions[0];
     let merged = ranked("bm25+perspectives", question);
     let queries = merged.trace.steps.iter().find_map(|step| match step {
@@ -131,7 +131,7 @@ fn the_sample_replays_its_recorded_replies_and_says_so() {
 }
 
 #[test]
-fn a_perspective_that_is_not_there_fails_the_lane_and_names_it() {
+fn a_missing_perspective_fails_the_lane_and_is_named() {
     let question = &SAMPLE.1.questions[0];
     let recipe: Recipe = "minilm+pap@7".parse().unwrap();
     let failed =
@@ -238,7 +238,7 @@ mod projections {
 }
 
 mod switching {
-    //! The switches in the interface: what a toggle orders, what it leaves to compare with, and adding and dropping lanes.
+    //! The switches in the interface: the query of a toggle, the earlier list for comparison, and adding and removing lanes.
 
     use std::time::Duration;
 

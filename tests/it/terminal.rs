@@ -324,7 +324,7 @@ fn nothing_is_written_to_a_terminal_that_was_given_back() {
     assert!(output.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &output[output.len().saturating_sub(80)..]);
 }
 
-/// Reading a pipe without a writer never ends, like reading a lost disk.
+/// Reading a pipe without a writer never ends, like reading a disk that was removed.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_program_that_hangs_while_leaving() {

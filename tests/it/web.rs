@@ -35,7 +35,7 @@ fn text(path: &str, text: &str) -> (String, Vec<Answer>) {
     page(path, "text/plain", text.as_bytes())
 }
 
-/// A page that does not come at first, and comes later.
+/// A page that fails at first and succeeds later.
 fn late() -> (String, Vec<Answer>) {
     let there = Answer::Send(answer("200 OK", "Content-Type: text/plain\r\n", b"there at last"));
     ("/late".into(), vec![Answer::Hang, there])
@@ -80,16 +80,16 @@ fn a_question_becomes_a_corpus_that_lanes_can_search() {
     assert_eq!(code, Some(0), "{err}");
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(found["corpus"]["name"], "zoos");
-    // What is there is not asked for again, nor is the engine.
+    // Neither stored pages nor search results are requested again.
     let before = (engine.requests().len(), home.requests().len());
     assert_eq!(run(files.path(), &make).0, Some(0));
     assert_eq!((engine.requests().len(), home.requests().len()), before);
 }
 
 #[test]
-fn a_killed_run_goes_on_and_asks_nobody_twice() {
+fn a_killed_run_resumes_and_repeats_no_request() {
     let files = tempfile::tempdir().unwrap();
-    // A host each, so that none has to be waited for.
+    // Each page has its own host, so that there are no pauses between requests.
     let sites: Vec<Site> = (0..5).map(|i| Site::start(|_| vec![text("/a", &format!("text {i}"))])).collect();
     let slow = Site::start(|_| vec![late()]);
     let mut urls: Vec<String> = sites.iter().map(|site| format!("{}/a", site.url)).collect();
@@ -119,7 +119,7 @@ fn a_killed_run_goes_on_and_asks_nobody_twice() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_keeps_what_is_there_as_a_corpus() {
+fn an_interrupt_keeps_the_fetched_pages_as_a_corpus() {
     let files = tempfile::tempdir().unwrap();
     let (quick, slow) = (Site::start(|_| vec![text("/a", "a text")]), Site::start(|_| vec![late()]));
     fs::write(files.path().join("urls.txt"), format!("{}/a\n{}/late\n", quick.url, slow.url)).unwrap();
@@ -153,7 +153,7 @@ fn private_addresses_are_refused_unless_allowed_and_nothing_gives_no_corpus() {
 }
 
 #[test]
-fn what_is_typed_wrong_is_reported_before_anybody_is_asked() {
+fn wrong_arguments_are_reported_before_any_request() {
     let files = tempfile::tempdir().unwrap();
     fs::write(files.path().join("bad.txt"), "zoos\n").unwrap();
     for (args, words) in [

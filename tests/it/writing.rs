@@ -1,4 +1,4 @@
-//! Expansion by a language model behind a server: every form works, bad servers are survived, and nothing is asked twice.
+//! Expansion by a language model on a server: every form works, failing servers are survived, and no request is sent twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ fn question() -> Question {
     }
 }
 
-/// What the server's model says: it distinguishes the prompts by their words.
+/// The replies of the server's model, which depend on words of the prompts.
 fn says(prompt: &str) -> String {
     if prompt.contains("JSON array") && prompt.contains("perspectives") {
         r#"[{"name": "Duty", "text": "Bears have worked in forests all their lives."}, {"name": "Cost", "text": "Zoos cannot pay."}, {"name": "Cost", "text": "zoos cannot pay"}]"#.into()
@@ -50,7 +50,7 @@ fn ranked(setup: &Setup, recipe: &str, stop: &Stop) -> Result<Ranking, LaneError
 }
 
 #[test]
-fn every_expansion_works_over_a_server_that_streams_and_is_recorded_for_the_next_time() {
+fn every_expansion_works_with_a_streaming_server_and_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(Vec::new(), says);
     let live = setup(&folder, Some(&server));
@@ -93,7 +93,7 @@ fn every_expansion_works_over_a_server_that_streams_and_is_recorded_for_the_next
 }
 
 #[test]
-fn a_server_that_refuses_breaks_and_cuts_is_asked_again_until_it_answers() {
+fn a_server_that_fails_is_asked_again_until_it_answers() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(vec![Fate::TooMany, Fate::Broken, Fate::Cut], says);
     let list = ranked(&setup(&folder, Some(&server)), "bm25+perspectives", &Stop::never()).unwrap();
@@ -104,7 +104,7 @@ fn a_server_that_refuses_breaks_and_cuts_is_asked_again_until_it_answers() {
 }
 
 #[test]
-fn a_server_that_talks_nonsense_or_is_not_there_leaves_the_form_without_a_model_and_a_note() {
+fn a_server_that_fails_for_good_leads_to_the_form_without_a_model_and_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let nonsense = Server::start(vec![Fate::Nonsense; 20], says);
     let gone = Server { url: "http://127.0.0.1:1/v1".into(), asked: Arc::default() };
@@ -123,9 +123,9 @@ fn a_server_that_talks_nonsense_or_is_not_there_leaves_the_form_without_a_model_
 }
 
 #[test]
-fn a_turn_that_has_passed_leaves_a_silent_server_and_keeps_what_was_written() {
+fn a_passed_turn_ends_the_wait_for_a_silent_server_and_keeps_earlier_replies() {
     let folder = tempfile::tempdir().unwrap();
-    // Two answers come, the third request is never answered.
+    // Two requests are answered, the third is not.
     fn one(_: &str) -> String {
         "Bears retire in autumn.".into()
     }
@@ -176,7 +176,7 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
 }
 
 #[test]
-fn a_key_for_the_server_is_never_reported_and_a_wrong_address_says_what_to_give() {
+fn a_wrong_server_address_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     for url in ["", "localhost:11434", "ftp://models/v1"] {
         let opening = Opening {
@@ -190,7 +190,7 @@ fn a_key_for_the_server_is_never_reported_and_a_wrong_address_says_what_to_give(
 }
 
 mod prompts {
-    //! Prompts: each reaches the model byte for byte, one from a file takes the place of a built-in one, and a changed one is asked anew.
+    //! Prompts: each reaches the model byte for byte, a file can replace a built-in one, and a changed prompt is sent again.
 
     use std::fs;
     use std::path::Path;
@@ -201,7 +201,7 @@ mod prompts {
 
     use crate::server::Server;
 
-    /// What stands in the place of every field.
+    /// The value of every field.
     const VALUES: [(&str, &str); 6] = [
         ("passage", "Zoos\n\nA passage with {statement} and {{braces}} — in “quotes”."),
         ("statement", "Zoos should be banned."),
@@ -212,7 +212,7 @@ mod prompts {
     ];
 
     #[test]
-    fn every_built_in_prompt_is_rendered_byte_for_byte_as_written_down() {
+    fn every_built_in_prompt_is_rendered_byte_for_byte_as_expected() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/prompts");
         let mut names: Vec<String> = fs::read_dir(&folder)
             .unwrap()
@@ -255,7 +255,7 @@ mod prompts {
     }
 
     #[test]
-    fn a_prompt_from_a_file_reaches_the_server_byte_for_byte_and_a_changed_one_is_asked_anew() {
+    fn a_prompt_from_a_file_reaches_the_server_byte_for_byte_and_a_changed_one_is_sent_again() {
         let data = tempfile::tempdir().unwrap();
         let (pairs, file) = (data.path().join("pairs.tsv"), data.path().join("mine.toml"));
         fs::write(&pairs, "document\tperspective\nTiere leiden {statement}.\tZoos schaden.\n").unwrap();
@@ -294,7 +294,7 @@ mod prompts {
         assert_ne!(first["detector"], second["detector"]);
         judge(1);
         assert_eq!(bodies().len(), 2, "and the first verdict is still there");
-        // Every line of the journal says which prompt it answers, of which model, on which server.
+        // Every line of the journal names the prompt, the model and the server.
         let journals = fs::read_dir(data.path().join("judged")).unwrap().map(|file| file.unwrap().path());
         let lines: Vec<Value> = journals
             .flat_map(|path| fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
@@ -309,7 +309,7 @@ mod prompts {
     }
 
     #[test]
-    fn recorded_replies_play_for_their_own_prompt_and_model_only() {
+    fn recorded_replies_count_for_their_own_prompt_and_model_only() {
         let data = tempfile::tempdir().unwrap();
         let form = |more: &[&str]| {
             let args = ["search", "Should zoos be banned?", "--lane", "bm25+keqe", "--label-source", "gold"];
@@ -333,7 +333,7 @@ mod prompts {
     }
 
     #[test]
-    fn a_language_model_writes_the_statements_that_no_rule_makes_and_is_asked_once() {
+    fn a_language_model_writes_statements_where_no_rule_applies_and_is_asked_once() {
         let data = tempfile::tempdir().unwrap();
         let server = Server::start(Vec::new(), opposites);
         let args = ["statements", "Should zoos be banned?", "Tea, or rather coffee, and why?"];
@@ -351,7 +351,7 @@ mod prompts {
     }
 
     #[test]
-    fn a_printed_prompt_is_a_file_that_is_taken_and_a_bad_one_is_refused_with_its_line() {
+    fn a_printed_prompt_is_a_valid_file_and_a_bad_one_is_refused_with_its_line() {
         let data = tempfile::tempdir().unwrap();
         let (code, text, _) = parallax(data.path(), &["prompts", "csqe-one-shot"]);
         assert_eq!(code, Some(0));

@@ -20,7 +20,7 @@ use parallax::measure::seeded::SplitMix64;
 use super::targets::seeds;
 use super::{campaign_file, long, models, report, seed, servers, targets};
 
-/// A target: bytes in, nothing out.
+/// A target: a function of bytes.
 type Run = fn(&[u8]);
 
 /// Inputs of a brief run, besides the seeds themselves.
@@ -279,7 +279,7 @@ fn tensor() -> Vec<Vec<u8>> {
 /// No input grows beyond this.
 const LONGEST: usize = 1 << 18;
 
-/// What parsers look for and stumble over, separated by `|`.
+/// Texts that parsers search for or fail on, separated by `|`.
 const WORDS: &[&str] = &[
     "{|}|[|]|\"|:|,|null|true|false|{}|[]|\"\"|0|-1|1e309|NaN|Infinity|18446744073709551615|18446744073709551616",
     "9223372036854775808|-9223372036854775809|4294967296|2147483648|1000000000|0.0000001|\n|\r\n|\r|\t|\0| |\u{feff}",

@@ -18,7 +18,7 @@ use super::{campaign_file, long, report, seed};
 const BRIEF: usize = 120;
 /// A person notices a longer delay.
 const STALL: Duration = Duration::from_millis(100);
-/// As many recent sizes may still be those of a late frame.
+/// The number of recent sizes that a late frame may still have.
 const SIZES: usize = 6;
 /// Events that a failure prints.
 const PRINTED: usize = 80;
@@ -128,7 +128,7 @@ impl Monkey {
                 TYPED[rng.below(TYPED.len())].into()
             }
             33 => {
-                // Leaving is rare, so that much happens before.
+                // Leaving is rare, so that many events come first.
                 self.counts.keys += 1;
                 match rng.below(12) {
                     0 => vec![3],
@@ -152,7 +152,7 @@ impl Monkey {
             }
             _ => {
                 self.counts.keys += 1;
-                // Ctrl-C has its own odds; Ctrl-\ would kill a program that has just given the terminal back.
+                // Ctrl-C has its own probability; Ctrl-\ would kill a program that has just given the terminal back.
                 vec![rng.next_u64() as u8 & 0x7f].into_iter().filter(|byte| ![3, 28].contains(byte)).collect()
             }
         }

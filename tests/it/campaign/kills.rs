@@ -1,6 +1,6 @@
 //! Kills at random moments: nothing acknowledged is lost, and running the command again gives the same result.
 //!
-//! `tests/it/kills.rs` kills at chosen points; here the moment is random, to find the points nobody thought of. An undisturbed run gives
+//! `tests/it/corpora.rs` kills at chosen points. Here the moment is random, to find points that nobody thought of. An undisturbed run gives
 //! the range of moments and the expected result.
 
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ fn kills() -> u64 {
     long().unwrap_or(BRIEF)
 }
 
-/// A command to kill, and how to check what it left.
+/// A command to kill, and checks of the files that it left.
 struct Job<'a> {
     name: &'a str,
     arguments: Vec<String>,
     /// Prepares the input before each series.
     prepare: &'a dyn Fn(&Workspace),
-    /// What is finished so far; it must still be there after the next kill.
+    /// The files finished so far; they must still exist after the next kill.
     finished: &'a dyn Fn(&Workspace) -> Vec<String>,
     /// The result of a run to the end.
     result: &'a dyn Fn(&Workspace) -> BTreeMap<String, Vec<u8>>,
@@ -363,7 +363,7 @@ fn labelling_in_the_explorer() {
 /// Web pages: the sites stay up while the client is killed.
 #[test]
 fn gathering() {
-    // At most one page a second comes from a host, so each page has its own.
+    // A host is asked for at most one page per second, so each page has its own host.
     let many: Vec<Server> = (0..12).map(|_| Server::start()).collect();
     for server in &many {
         server.sends(|path| match path {

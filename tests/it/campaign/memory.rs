@@ -1,7 +1,7 @@
-//! Memory: what a process holds, and the explorer over hours of use.
+//! The memory of a process, and of the explorer over hours of use.
 //!
-//! The test uses the explorer as a person would, only faster, and measures its memory after every round. At a key a second, 7,200 keys
-//! are two hours.
+//! The test uses the explorer as a person would, only faster, and measures its memory after every round. At one key per second, 7,200 keys
+//! take two hours.
 
 use std::fs;
 use std::io::Read;
@@ -58,7 +58,7 @@ mod explorer {
 
     /// Rounds of a brief run.
     const BRIEF: usize = 4;
-    /// Caches fill at first. From the second quarter to the last, memory may grow by this share plus so many MB.
+    /// Caches fill at first. From the second quarter to the last, memory may grow by this share plus this number of MB.
     const GROWTH: (f64, f64) = (1.08, 24.0);
     /// The limit in MB, however long the program runs.
     const MOST: u64 = 500;
@@ -143,7 +143,7 @@ mod explorer {
                 screen.send(&bytes_of(part));
                 keys += parallax::tui::script::parse(part).unwrap().len();
                 probe(&mut screen);
-                // Waits until the screen stands still, as a person would.
+                // Waits until the screen no longer changes, as a person would.
                 screen.settle(Duration::from_millis(if end.is_some() { 120 } else { 30 }));
             }
             samples.push(held(screen.id(), "VmRSS").unwrap() as f64 / 1_024.0);

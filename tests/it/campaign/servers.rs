@@ -1,5 +1,5 @@
-//! Servers over loopback, against the whole client: answers for the fuzz targets, and servers that mean harm (bodies and heads without
-//! end, streams that break off, redirects in circles, wrong lengths, JSON nested without end).
+//! Servers over loopback, against the whole client: answers for the fuzz targets, and hostile servers (bodies and heads without
+//! end, streams that break off, redirects in circles, wrong lengths, endlessly nested JSON).
 //!
 //! Five clients are tried: of language models, of the Hugging Face hub, of search engines (SearXNG), of web pages, and of remote
 //! indices (OpenSearch). Each must end with an error message and in bounded memory.
@@ -442,7 +442,7 @@ fn the_client_of_search_engines_ends_with_a_message() {
 }
 
 #[test]
-fn a_page_that_means_harm_is_reported_and_gives_no_passage() {
+fn a_harmful_page_is_reported_and_gives_no_passage() {
     let no_robots = |path: &str| {
         (path == "/robots.txt")
             .then(|| b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec())

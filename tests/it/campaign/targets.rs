@@ -91,7 +91,7 @@ pub fn seeds(files: &[&str], written: &[&str]) -> Vec<Vec<u8>> {
     files.iter().map(beginning).chain(written.iter().map(|text| text.as_bytes().to_vec())).collect()
 }
 
-/// Checks an error message: somebody will read it, so it must be neither empty nor endless.
+/// Checks an error message: it must be neither empty nor very long.
 pub fn refused<T, E: Display>(result: Result<T, E>) -> Option<T> {
     match result {
         Ok(read) => Some(read),
@@ -255,7 +255,7 @@ pub fn measure_name(input: &[u8]) {
     }
 }
 
-/// No control sequence comes through, and nothing that reverses or hides text.
+/// The result contains no control sequence, and nothing that reverses or hides text.
 pub fn safe_text(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let shown = safe::line(&text);

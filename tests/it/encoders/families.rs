@@ -50,7 +50,7 @@ fn instructor_excludes_its_instruction_from_the_mean_and_projects() {
 }
 
 #[test]
-fn a_vector_depends_on_nothing_that_runs_beside_it() {
+fn a_vector_does_not_depend_on_concurrent_work() {
     let encoder = load(&fixture("mpnet"), "").unwrap();
     let texts: Vec<String> = (0..24).map(|i| "the old zoo keeps wolves ".repeat(i)).collect();
     let alone: Vec<Vec<f32>> =

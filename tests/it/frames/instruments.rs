@@ -20,7 +20,7 @@ fn a_lane_being_tuned_shows_all_forms_and_what_the_marked_one_did() {
 }
 
 #[test]
-fn why_a_passage_stands_where_it_does() {
+fn the_explanation_of_a_rank() {
     let mut app = switched(100, 40);
     press(&mut app, "jj<Enter>");
     let share = |term: &str, share: f32, added| Share { term: term.into(), share, added };
@@ -41,7 +41,7 @@ fn why_a_passage_stands_where_it_does() {
 }
 
 #[test]
-fn which_way_the_lanes_lean_and_whose_passages_they_bring_up() {
+fn the_bias_of_the_lanes() {
     looks("bias-140x36", &biased(140, 36), COLOURED);
     looks("bias-80x24", &biased(80, 24), COLOURED);
     looks("bias-40x12", &biased(40, 12), COLOURED);
@@ -57,7 +57,7 @@ fn the_values_of_a_field_on_the_lanes() {
 }
 
 #[test]
-fn passages_that_say_nothing_of_themselves_and_fields_that_are_no_groups_are_reported() {
+fn passages_without_metadata_and_fields_without_groups_are_reported() {
     let mut app = asked(80, 24);
     press(&mut app, "b");
     let shown = |app: &App| frame(app, COLOURED).unwrap().dump(false);
@@ -82,7 +82,7 @@ fn the_lanes_compared_over_a_question_set() {
 }
 
 #[test]
-fn what_is_read_from_a_list_and_what_turns_it() {
+fn the_answers_read_from_a_list() {
     looks("reader-140x40", &answering(140, 40), COLOURED);
     looks("reader-80x24", &stances(80, 24), COLOURED);
     looks("reader-40x12", &stances(40, 12), COLOURED);

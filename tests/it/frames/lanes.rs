@@ -56,7 +56,7 @@ fn foreign_scripts_and_escape_sequences_in_full() {
 }
 
 #[test]
-fn old_results_stay_dimmed_while_new_ones_are_on_the_way() {
+fn old_results_are_dimmed_until_new_ones_arrive() {
     looks("loading", &loading(140, 40), COLOURED);
 }
 
@@ -71,7 +71,7 @@ fn a_failed_corpus_fills_the_screen_with_its_reason() {
 }
 
 #[test]
-fn a_corpus_on_its_way_shows_how_far_it_is() {
+fn an_import_shows_its_progress() {
     looks("opening", &opening(80, 24), COLOURED);
 }
 
@@ -100,7 +100,7 @@ fn all_keys_and_marks() {
 }
 
 #[test]
-fn completions_lie_over_the_lanes() {
+fn completions_are_drawn_over_the_lanes() {
     looks("typing", &typing(100, 30), COLOURED);
 }
 
@@ -133,7 +133,7 @@ fn an_action_is_looked_for_over_the_lanes() {
 }
 
 #[test]
-fn a_passage_is_drawn_in_every_size_also_at_its_end() {
+fn a_passage_is_drawn_in_every_size_and_at_its_end() {
     draws_every_size(reading);
     draws_every_size(|width, height| {
         let mut app = reading(width, height);
@@ -168,7 +168,7 @@ fn every_other_screen_is_drawn_in_every_size() {
 }
 
 #[test]
-fn every_key_in_every_place_leaves_something_that_can_be_drawn() {
+fn every_state_after_every_key_can_be_drawn() {
     let keys: Vec<&str> = parallax::tui::keymap::TABLE
         .iter()
         .flat_map(|binding| binding.keys)

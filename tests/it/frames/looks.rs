@@ -1,9 +1,9 @@
-//! Themes, ASCII, layout, keys of one's own; every size without a panic.
+//! Themes, ASCII, layout, configured keys; every size without a panic.
 
 use super::*;
 
 #[test]
-fn without_colours_weight_and_glyphs_remain() {
+fn without_colours_bold_text_and_glyphs_remain() {
     looks("mono", &asked(100, 30), Theme::of(Look::Mono));
     let text = frame(&reading(100, 30), Theme::of(Look::Mono)).unwrap().dump(true);
     assert!(text.contains("▲ Zoos should be"), "evidence has the mark of its side: {text}");
@@ -25,7 +25,7 @@ fn every_theme_has_its_own_look() {
 }
 
 #[test]
-fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
+fn in_ascii_mode_every_screen_draws_only_ascii() {
     let mut app = asked(100, 30);
     app.glyphs = Glyphs::Ascii;
     looks("ascii", &app, COLOURED);
@@ -75,12 +75,12 @@ fn in_ascii_the_interface_draws_nothing_else_on_any_screen() {
 }
 
 #[test]
-fn a_passages_own_characters_stay_in_ascii_too() {
+fn in_ascii_mode_passages_keep_their_own_characters() {
     let mut app = foreign(140, 40);
     app.glyphs = Glyphs::Ascii;
     let text = frame(&app, COLOURED).unwrap().dump(false);
     assert!(text.contains("動物園") && !text.contains('┌'), "{text}");
-    // What stands for control characters is not theirs.
+    // The replacements of control characters are not part of the passage.
     assert!(!text.contains('␛') && !text.contains('\u{fffd}'), "{text}");
     let greek = [("greek-1", "β and κ", "“The Δ of λ” – or ▲ for zoos… × ○")];
     for keys in ["", "<Enter>"] {
@@ -92,7 +92,7 @@ fn a_passages_own_characters_stay_in_ascii_too() {
 }
 
 #[test]
-fn footer_help_palette_and_advice_name_the_keys_that_hold() {
+fn footer_help_palette_and_advice_name_the_configured_keys() {
     let mut app = rebound(100, 60);
     let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
     let shown = text(&app);
@@ -106,7 +106,7 @@ fn footer_help_palette_and_advice_name_the_keys_that_hold() {
     press(&mut app, "<F1>");
     let shown = text(&app);
     assert!(shown.contains("l Tab →") && shown.contains("F1    "), "{shown}");
-    // A long list of keys does not run into what they do.
+    // A long list of keys does not overlap the description of their action.
     let (config, _) = parallax::tui::config::read(
         "[keys.lanes]\nread = ['<PageDown>', '<PageUp>', '<F2>']\n[keys]\npage-down = 'z'\npage-up = 'Z'\n",
     );

@@ -1,4 +1,4 @@
-//! What is drawn: snapshots of glyphs and styles, and every size without a panic.
+//! Frames: snapshots of glyphs and styles, and every size without a panic.
 
 mod instruments;
 mod lanes;

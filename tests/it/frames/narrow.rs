@@ -1,10 +1,10 @@
-//! What a narrow screen must not lose: the end of a verdict, the labels that count, a figure, the lane with the cursor.
+//! A narrow screen must still show the end of a verdict, the label source, every figure, and the lane with the cursor.
 
 use parallax::detect::LabelSource;
 
 use super::*;
 
-/// The frame's words, whatever lines they stand in, without borders.
+/// The frame's words without line breaks and borders.
 fn words(app: &App) -> String {
     let text = frame(app, COLOURED).unwrap().dump(false);
     let text: String = text.chars().map(|c| if "│┃".contains(c) { ' ' } else { c }).collect();
@@ -41,7 +41,7 @@ fn a_verdict_is_wrapped_and_never_cut() {
 }
 
 #[test]
-fn which_labels_count_stands_above_every_screen() {
+fn every_screen_names_the_label_source() {
     for keys in ["", "<Enter>", "r", "y", "c", "b", "t"] {
         let mut app = by_model(40, 12);
         app.line = Input::new("Should public transport be free for everybody?".into());
@@ -53,7 +53,7 @@ fn which_labels_count_stands_above_every_screen() {
 }
 
 #[test]
-fn the_footer_says_what_to_do_about_verdicts_that_are_experimental_and_keeps_its_keys() {
+fn the_footer_warns_of_experimental_verdicts_and_keeps_its_keys() {
     assert!(words(&by_model(80, 24)).ends_with("verdicts: experimental, s: gold"));
     for keys in ["", "<Enter>", "r", "c"] {
         let mut app = by_model(40, 12);
@@ -72,7 +72,7 @@ fn the_footer_says_what_to_do_about_verdicts_that_are_experimental_and_keeps_its
 }
 
 #[test]
-fn a_notice_is_wrapped_where_it_does_not_fit_one_line() {
+fn a_long_notice_is_wrapped() {
     let mut app = asked(40, 12);
     let notice = "two of your machines say different things of this passage: label it first";
     app.notice = Some(notice.into());
@@ -112,7 +112,7 @@ fn the_lane_with_the_cursor_is_whole_on_the_instruments() {
 }
 
 #[test]
-fn a_comparison_that_has_ended_has_its_means_and_not_those_so_far() {
+fn a_finished_comparison_shows_final_means() {
     let mut app = comparing(140, 36);
     assert!(words(&app).contains("means so far at k 5"));
     let one = app.comparing.questions[0].clone();
@@ -121,7 +121,7 @@ fn a_comparison_that_has_ended_has_its_means_and_not_those_so_far() {
 }
 
 #[test]
-fn forms_have_whole_figures_and_there_is_no_box_without_a_curve() {
+fn forms_show_complete_figures_and_no_box_without_a_curve() {
     let app = tuning(40, 12, 0);
     assert!(words(&app).contains("MRecall@5 Prec@5"), "{}", words(&app));
     assert!(words(&app).contains("diversify"));
@@ -147,7 +147,7 @@ fn a_passage_on_which_no_label_counts_carries_no_exclamation_mark() {
 }
 
 #[test]
-fn a_lane_says_what_its_query_was_expanded_with_before_it_says_why() {
+fn a_lane_shows_its_expansion_before_the_reason() {
     let mut app = asked(140, 40);
     let mut list = List::clone(&app.lanes[0].ranking);
     let note = "claude: no reply to this prompt was recorded";
@@ -173,7 +173,7 @@ fn a_lane_of_terms_says_that_it_has_no_vectors_to_project() {
 }
 
 #[test]
-fn whoever_labels_by_hand_is_reported_which_labels_count_instead() {
+fn the_footer_says_which_labels_count_while_labelling() {
     for (source, printed) in [
         (LabelSource::Model, Some("the model's verdicts count here, not your labels: s changes it")),
         (LabelSource::Gold, Some("gold labels count here, not your labels: s changes it")),

@@ -1,9 +1,9 @@
-//! Journals: held, whole, in conflict.
+//! Journals: locked, complete, in conflict.
 
 use super::*;
 
 #[test]
-fn a_journal_that_another_process_holds_can_be_looked_at_and_takes_no_label() {
+fn a_journal_locked_by_another_process_is_read_only() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |annotation| annotation.read_only = Some("held by process 7 of anna".into()));
@@ -14,7 +14,7 @@ fn a_journal_that_another_process_holds_can_be_looked_at_and_takes_no_label() {
 }
 
 #[test]
-fn without_a_journal_the_reason_stands_on_the_screen() {
+fn without_a_journal_the_screen_shows_the_reason() {
     let mut app = asked(100, 30);
     press(&mut app, "a");
     receive(&mut app, Reply::AnnotationState(Err("this project is labelled by anna, ben, not by me".into())));
@@ -24,7 +24,7 @@ fn without_a_journal_the_reason_stands_on_the_screen() {
 }
 
 #[test]
-fn agreement_with_another_annotator_stands_beside_the_count() {
+fn agreement_with_another_annotator_is_shown_with_the_count() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     let other = |passage: &str, supports| parallax::annotate::Decision {
@@ -122,7 +122,7 @@ fn a_key_script_labels_fifty_passages_and_journal_export_and_measures_agree() {
 }
 
 #[test]
-fn what_was_decided_on_another_text_is_to_be_decided_again() {
+fn a_decision_on_another_text_must_be_made_again() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |annotation| {
@@ -141,7 +141,7 @@ fn what_was_decided_on_another_text_is_to_be_decided_again() {
 }
 
 #[test]
-fn a_conflict_is_settled_by_a_label_and_by_nothing_else() {
+fn only_a_label_settles_a_conflict() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |annotation| {

@@ -1,4 +1,4 @@
-//! What a key does, and what waits for the disk.
+//! The effect of each key, and the steps that wait for the disk.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn one_key_is_one_decision_on_every_statement() {
 }
 
 #[test]
-fn the_key_echoes_at_once_and_the_next_passage_waits_for_the_disk() {
+fn a_key_is_shown_at_once_and_the_next_passage_follows_once_the_label_is_on_disk() {
     let mut app = open(100, 30);
     let first = shown(&app);
     let act = act(&press(&mut app, "s"));
@@ -110,7 +110,7 @@ fn a_remark_is_typed_and_kept_beside_the_label() {
 }
 
 #[test]
-fn what_was_skipped_comes_again_when_all_else_is_labelled() {
+fn skipped_passages_come_again_after_all_others() {
     let mut app = open(100, 30);
     let first = shown(&app);
     let mut act_now = act(&press(&mut app, "<Space>"));
@@ -144,7 +144,7 @@ fn undo_shows_the_passage_whose_label_it_took_back() {
 }
 
 #[test]
-fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
+fn the_order_by_doubt_follows_once_all_verdicts_are_there() {
     let mut app = open(100, 30);
     press(&mut app, "<Tab>");
     assert_eq!(app.labelling.order, Order::Uncertain);
@@ -170,7 +170,7 @@ fn the_order_by_doubt_comes_once_the_model_has_said_everything() {
 }
 
 #[test]
-fn a_remark_typed_ahead_of_the_disk_is_a_remark_and_no_label() {
+fn a_remark_typed_before_the_label_is_on_disk_is_not_a_label() {
     let mut app = open(100, 30);
     let first = act(&press(&mut app, "stso<Enter>"));
     let effects = written(&mut app, first);

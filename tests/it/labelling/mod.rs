@@ -1,4 +1,4 @@
-//! Labelling by hand in the explorer: what a key writes down, and what follows once it is on the disk.
+//! Labelling by hand in the explorer: the label that a key writes, and the next step once it is on the disk.
 
 mod journal;
 mod keys;
@@ -21,7 +21,7 @@ fn receive(app: &mut App, reply: Reply) -> Vec<Effect> {
     update(app, Msg::Engine(reply))
 }
 
-/// The annotation that the order asks for, without a disk.
+/// Delivers the annotation that the effect requests, without a disk.
 fn lay(app: &mut App, effects: &[Effect], change: impl FnOnce(&mut AnnotationState)) {
     let [Effect::Label(Labelling::Open(items, questions))] = effects else { panic!("{effects:?}") };
     let mut annotation = AnnotationState {
@@ -48,7 +48,7 @@ fn act(effects: &[Effect]) -> Act {
     act.clone()
 }
 
-/// The act is on the disk; what is ordered next.
+/// Reports that the act is on the disk, and returns the next effects.
 fn written(app: &mut App, act: Act) -> Vec<Effect> {
     let key = parallax::annotate::Key {
         by: "anna".into(),

@@ -1,4 +1,4 @@
-//! What commands print, and what they refuse.
+//! The output of commands, and their errors.
 
 use super::*;
 
@@ -136,7 +136,7 @@ fn bad_files_are_reported_with_file_and_line_and_exit_code_2() {
 }
 
 #[test]
-fn bad_words_on_the_command_line_are_reported_with_exit_code_2() {
+fn bad_arguments_are_reported_with_exit_code_2() {
     let workspace = Workspace::new();
     workspace.run(&["search", QUESTION, "--lane", "bm52"]).bad(&["bm52", "expected bm25"]);
     workspace.run(&["search", QUESTION, "--lane", "bm25@b=2"]).bad(&["b=NUMBER (0 to 1)"]);
@@ -147,12 +147,12 @@ fn bad_words_on_the_command_line_are_reported_with_exit_code_2() {
     workspace.run(&["frame", "--size", "0x0"]).bad(&["columns and rows"]);
     workspace.run(&[]).bad(&["needs a terminal", "parallax search"]);
     workspace.run(&["explore", QUESTION]).bad(&["needs a terminal"]);
-    // What is asked as a question on purpose is one.
+    // A text that is meant as a question is one.
     workspace.run(&["explore", "serach"]).bad(&["needs a terminal"]);
 }
 
 #[test]
-fn a_mistyped_subcommand_with_a_question_behind_it_is_recognised_too() {
+fn a_mistyped_subcommand_before_a_question_is_recognised() {
     Workspace::new().run(&["serach", QUESTION]).bad(&["did you mean `search`?"]);
 }
 
@@ -178,7 +178,7 @@ fn escape_sequences_of_a_passage_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn statements_are_printed_one_object_a_line() {
+fn statements_are_printed_as_one_object_per_line() {
     let workspace = Workspace::new();
     workspace.write("questions.txt", "Is tea good?\n\nWho pays?\n");
     let out = workspace.run(&["statements", QUESTION, "--file", "questions.txt"]).good();
@@ -192,7 +192,7 @@ fn statements_are_printed_one_object_a_line() {
 }
 
 #[test]
-fn pairs_of_a_file_are_judged_and_measured_where_it_has_labels() {
+fn pairs_of_a_file_are_judged_and_measured_if_it_has_labels() {
     let workspace = Workspace::new();
     let pairs = [
         "id\tdocument\tperspective\tlabel",
@@ -206,7 +206,7 @@ fn pairs_of_a_file_are_judged_and_measured_where_it_has_labels() {
     assert!(!printed.err.is_empty(), "the figures go to standard error");
     let out = printed.good();
     let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
-    // Two lines of one document with two statements are decided on together.
+    // Two lines with the same document and two statements are decided together.
     assert_eq!(rows[0], ["id", "p", "supports", "error", "decision", "engaged"]);
     assert!(rows.iter().map(|row| row[0]).eq(["id", "p1", "p2", "p3", "p4"]));
     assert_eq!(rows[4], ["p4", "", "", "the passage is empty", "", ""]);
@@ -244,7 +244,7 @@ fn a_closed_pipe_is_quiet() {
 }
 
 #[test]
-fn help_and_version_are_answers() {
+fn help_and_version_end_with_exit_code_0() {
     let workspace = Workspace::new();
     assert!(workspace.run(&["--help"]).good().contains("--data-dir"));
     assert!(workspace.run(&["--version"]).good().contains(env!("CARGO_PKG_VERSION")));
@@ -267,7 +267,7 @@ fn questions_come_from_standard_input_too() {
 }
 
 #[test]
-fn switches_given_beside_the_lanes_are_taken_by_those_that_have_none_and_wrong_ones_are_reported() {
+fn switches_apply_to_lanes_without_their_own_and_wrong_ones_are_reported() {
     let workspace = Workspace::new();
     let search = |more: &[&str]| workspace.run(&[&["search", QUESTION], more].concat());
     let found =

@@ -85,7 +85,7 @@ impl Workspace {
         serde_json::from_str(&self.run(&arguments).good()).unwrap()
     }
 
-    /// What lies below the corpora of the data folder.
+    /// The files below the corpora of the data folder.
     pub fn corpora(&self) -> Vec<PathBuf> {
         let Ok(listing) = fs::read_dir(self.data.join("corpora")) else { return Vec::new() };
         listing.map(|entry| entry.unwrap().path()).collect()
@@ -113,7 +113,7 @@ pub fn jsonl(passages: &[(&str, &str, &str)]) -> String {
     lines.collect()
 }
 
-/// A configuration with nothing in it, so that a tester's own is never read.
+/// An empty configuration, so that the tester's own is never read.
 pub const NO_CONFIG: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// A corpus of six passages.
@@ -133,7 +133,7 @@ pub fn tiny(workspace: &Workspace) -> String {
     workspace.write("tiny/corpus.jsonl", jsonl(&passages))
 }
 
-/// What stands after every `name` of a frame, left to right.
+/// The figures after every `name` in a frame, from left to right.
 fn figures(frame: &str, name: &str) -> Vec<String> {
     let after = frame.split(name).skip(1);
     after.map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! The screen and the commands say the same; corpora that are imported, and what a kill leaves.
+//! The screen and the commands show the same; imported corpora, and the state after a kill.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn screen_and_command_print_the_same_numbers() {
         };
         assert_eq!(
             figures(&frame, "MRecall@5 "),
-            // Of the sample there are gold labels; elsewhere the model judges, and the figure is a mean.
+            // The sample has gold labels; otherwise the model judges, and the figure is a mean.
             measured("MRecall@5", &|value| if from.is_empty() {
                 format!("{value:.0}")
             } else {
@@ -86,7 +86,7 @@ fn the_comparison_on_screen_and_eval_berds_print_the_same_numbers() {
 }
 
 #[test]
-fn a_frame_is_saved_in_the_form_that_its_ending_names() {
+fn a_frame_is_saved_in_the_format_of_its_extension() {
     let workspace = Workspace::new();
     let frame = ["frame", "--size", "80x24", "--keys", "<Esc>?"];
     for (name, begins) in
@@ -166,7 +166,7 @@ fn leftovers_of_a_build_are_swept_away() {
 }
 
 #[test]
-fn a_passage_without_a_text_is_taken_as_published_corpora_hold_some_and_judged_by_its_title() {
+fn a_passage_without_text_is_imported_and_judged_by_its_title() {
     let workspace = Workspace::new();
     workspace.write("silent.jsonl", "{\"_id\": \"a\", \"title\": \"Zoos\", \"text\": \" \"}\n");
     let args = [&["search", QUESTION, "--corpus", "silent.jsonl", "--format", "json"], &LANES[..]].concat();

@@ -1,9 +1,9 @@
-//! `eval` and what it writes.
+//! `eval` and the files that it writes.
 
 use super::*;
 
 #[test]
-fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it() {
+fn a_minimum_for_a_lane_decides_the_exit_code_and_a_page_is_self_contained() {
     let workspace = Workspace::new();
     let eval = |more: &[&str]| {
         workspace.run(&[&["eval", "berds", "--lanes", "bm25", "--label-source", "gold"], more].concat())
@@ -27,7 +27,7 @@ fn a_floor_under_a_lane_decides_the_exit_code_and_a_page_needs_nothing_beside_it
 }
 
 #[test]
-fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
+fn the_depth_of_judging_does_not_depend_on_labels_that_do_not_count() {
     let workspace = Workspace::new();
     let corpus = tiny(&workspace);
     workspace.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));
@@ -48,7 +48,7 @@ fn how_deep_the_model_is_asked_does_not_depend_on_labels_that_do_not_count() {
 }
 
 #[test]
-fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
+fn the_lists_of_a_table_are_written_in_the_formats_of_other_tools() {
     let workspace = Workspace::new();
     let eval = [
         "eval",
@@ -96,7 +96,7 @@ fn the_lists_behind_a_table_are_written_as_other_tools_read_them() {
 }
 
 #[test]
-fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other_judgements() {
+fn eval_berds_accepts_more_measures_by_name_and_refuses_those_that_need_other_judgments() {
     let workspace = Workspace::new();
     let eval = |names: &str| {
         workspace.run(&[
@@ -125,7 +125,7 @@ fn eval_berds_takes_measures_by_name_beside_its_own_and_refuses_what_needs_other
 }
 
 #[test]
-fn what_a_diversifier_chooses_does_not_depend_on_labels() {
+fn a_diversifiers_choice_does_not_depend_on_labels() {
     let workspace = Workspace::new();
     let corpus = tiny(&workspace);
     workspace.write("q.jsonl", format!("{{\"id\": \"q\", \"question\": \"{QUESTION}\"}}\n"));

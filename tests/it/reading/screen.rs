@@ -1,9 +1,9 @@
-//! What is read, on the screen.
+//! Reading on the screen.
 
 use super::*;
 
 #[test]
-fn r_shows_the_stance_after_every_passage_and_asks_nothing() {
+fn r_shows_the_stance_after_every_passage_without_a_model() {
     let mut app = asked(140, 40);
     assert_eq!(press(&mut app, "r"), []);
     assert_eq!(app.screen, Screen::READER);
@@ -48,7 +48,7 @@ fn every_lane_has_a_list_of_its_own_and_undo_returns_to_the_lane_of_the_change()
 }
 
 #[test]
-fn another_depth_keeps_what_was_changed() {
+fn another_depth_keeps_the_users_changes() {
     let mut app = asked(140, 40);
     press(&mut app, "rJ");
     assert!(matches!(press(&mut app, "+").as_slice(), [Effect::Start { .. }]));
@@ -71,7 +71,7 @@ fn a_question_without_two_sides_needs_a_reader() {
 }
 
 #[test]
-fn answers_stream_in_hold_for_what_is_read_alike_and_go_on_from_there() {
+fn answers_arrive_one_by_one_and_stay_valid_for_unchanged_passages() {
     let mut app = asked(140, 40);
     press(&mut app, "r<Enter>");
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("--llm")));
@@ -101,7 +101,7 @@ fn answers_stream_in_hold_for_what_is_read_alike_and_go_on_from_there() {
 }
 
 #[test]
-fn an_answer_of_an_older_survey_is_dropped_and_a_failure_is_shown() {
+fn an_answer_to_an_earlier_request_is_dropped_and_a_failure_is_shown() {
     let mut app = asked(140, 40);
     stage::give_reader(&mut app, "m", false);
     press(&mut app, "r<Enter>");
@@ -182,7 +182,7 @@ fn on_the_sample_the_stance_is_shown_and_recorded_answers_are_marked() {
 }
 
 #[test]
-fn a_model_reads_the_list_and_what_it_said_is_not_asked_again() {
+fn a_model_reads_the_list_and_its_answers_are_reused() {
     let server = Server::start(vec![], |prompt| if prompt.contains("[2]") { "No." } else { "Yes." }.into());
     let annotation = TempDir::new().unwrap();
     let opening = || Opening {
@@ -220,7 +220,7 @@ fn a_stance_is_asked_for_only_between_two_sides_without_gold_answers_and_the_sup
 }
 
 #[test]
-fn of_two_sides_a_model_is_asked_which_one_the_passages_take() {
+fn if_there_are_two_sides_a_model_is_asked_which_one_the_passages_take() {
     let server = Server::start(vec![], |prompt| {
         let both = prompt.contains("A. Zoos should be banned.\nB. Zoos should not be banned.");
         if !both {

@@ -45,7 +45,7 @@ fn recorded_answers_give_the_figures_that_are_computed_by_hand() {
 }
 
 #[test]
-fn without_a_reader_only_what_the_passages_hold_is_reported() {
+fn without_a_reader_only_the_content_of_the_passages_is_reported() {
     let annotation = TempDir::new().unwrap();
     fs::write(annotation.path().join("fid.json"), FID).unwrap();
     let printed = table(&eval(annotation.path(), &["--questions", "fid.json", "--format", "json"]));
@@ -91,7 +91,7 @@ fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
 }
 
 #[test]
-fn what_one_model_said_is_never_reported_under_the_name_of_another() {
+fn one_models_answers_are_never_reported_under_the_name_of_another() {
     let annotation = TempDir::new().unwrap();
     fs::write(annotation.path().join("fid.json"), CITIES).unwrap();
     let [lyon, rome] = [
@@ -113,7 +113,7 @@ fn what_one_model_said_is_never_reported_under_the_name_of_another() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_reported_and_the_questions_count_as_failed() {
+fn an_unreachable_server_is_reported_and_the_questions_count_as_failed() {
     let annotation = TempDir::new().unwrap();
     fs::write(annotation.path().join("fid.json"), FID).unwrap();
     let plan = [

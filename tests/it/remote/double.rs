@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What is stored: the mapping that the index was made with, and by id, the document.
+/// The stored data: the mapping of the index, and the documents by id.
 type Stored = Arc<Mutex<Option<(Value, BTreeMap<String, Value>)>>>;
 
 /// One request as it arrived, in small letters.
@@ -17,17 +17,17 @@ pub struct Asked {
     body: String,
 }
 
-/// What a test has the server do for once.
+/// The server's reaction to one request.
 pub enum Whim {
-    /// What it always does.
+    /// The usual one.
     Habit,
-    /// Says this.
+    /// Sends this answer.
     Say(u16, Value),
-    /// Says nothing until the client has gone.
+    /// Sends nothing until the client closes the connection.
     Silence,
 }
 
-/// A server that keeps documents in memory, and searches them as OpenSearch would, unless `whim` has it do something else.
+/// A server that keeps documents in memory, and searches them as OpenSearch would, unless `whim` returns another reaction.
 pub fn open_search(mut whim: impl FnMut(&Asked) -> Whim + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -84,7 +84,7 @@ fn made_by_hand(url: &str) {
 
 #[test]
 #[ignore = "needs Milvus Lite: a python3 with milvus_lite and pymilvus (PARALLAX_MILVUS_PYTHON)"]
-fn a_corpus_goes_to_a_milvus_once_and_its_lanes_rank_as_those_here() {
+fn a_corpus_is_pushed_to_milvus_once_and_its_lanes_rank_like_local_ones() {
     let server = start();
     let workspace = Workspace::new();
     pushed_and_asked(&workspace, &format!("milvus:{}/args", server.url));
@@ -96,7 +96,7 @@ fn a_corpus_goes_to_a_milvus_once_and_its_lanes_rank_as_those_here() {
 
 #[test]
 #[ignore = "needs Milvus Lite: a python3 with milvus_lite and pymilvus (PARALLAX_MILVUS_PYTHON)"]
-fn a_collection_of_somebody_else_is_refused_with_what_differs() {
+fn a_foreign_collection_is_refused_with_the_differences() {
     let server = start();
     made_by_hand(&server.url);
     let (workspace, place) = (Workspace::new(), format!("milvus:{}/others", server.url));
@@ -117,7 +117,7 @@ fn a_collection_of_somebody_else_is_refused_with_what_differs() {
 }
 
 #[test]
-fn a_milvus_that_is_not_there_is_reported_at_once() {
+fn an_unreachable_milvus_is_reported_at_once() {
     let workspace = Workspace::new();
     let corpus = corpus(&workspace);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Engines on other machines: a corpus pushed and searched through the program, against a double of OpenSearch and a real Milvus Lite.
+//! Search engines on other machines: a corpus is pushed and searched with the program, against a double of OpenSearch and a real Milvus Lite.
 
 mod double;
 #[cfg(feature = "milvus")]
@@ -16,7 +16,7 @@ use double::{Whim, open_search};
 
 const QUESTION: &str = "Should zoos be banned?";
 
-/// Seven passages, no two of them alike.
+/// Seven different passages.
 fn corpus(workspace: &Workspace) -> String {
     let texts = [
         "Zoos should be banned. No cage is kind to an elephant.",
@@ -45,7 +45,7 @@ fn ids(printed: &Value, lane: usize) -> Vec<String> {
     hits(printed, lane).into_iter().map(|(id, _)| id).collect()
 }
 
-/// Pushes twice, then asks every kind of lane: what holds for both engines.
+/// Pushes twice, then searches by every kind of lane. The checks hold for both engines.
 fn pushed_and_asked(workspace: &Workspace, place: &str) {
     let corpus = corpus(workspace);
     let push = |corpus: &str| workspace.run(&["corpus", "push", place, "--corpus", corpus]).good();
@@ -70,7 +70,7 @@ fn pushed_and_asked(workspace: &Workspace, place: &str) {
     let by_terms = hits(&printed, 2);
     assert!(by_terms.iter().take(2).all(|(id, _)| id == "p\"0" || id == "p\"1"), "{by_terms:?}");
     assert!(by_terms.windows(2).all(|two| two[0].1 >= two[1].1) && by_terms[0].1 > 0.0, "{by_terms:?}");
-    // A corpus that lacks some of what is there: they keep their ranks and are printed once.
+    // Passages on the server that the corpus lacks keep their ranks and are reported once.
     let fewer = std::fs::read_to_string(workspace.files.path().join("corpus.jsonl")).unwrap();
     let fewer: String = fewer.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let fewer = workspace.write("fewer.jsonl", fewer);
@@ -83,12 +83,12 @@ fn pushed_and_asked(workspace: &Workspace, place: &str) {
 }
 
 #[test]
-fn a_corpus_goes_to_an_open_search_once_and_its_lanes_rank_as_those_here() {
+fn a_corpus_is_pushed_to_opensearch_once_and_its_lanes_rank_like_local_ones() {
     pushed_and_asked(&Workspace::new(), &format!("os:{}/args", open_search(|_| Whim::Habit)));
 }
 
 #[test]
-fn a_server_that_is_not_there_fails_its_lane_alone() {
+fn an_unreachable_server_fails_only_its_lane() {
     let workspace = Workspace::new();
     let corpus = corpus(&workspace);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -108,11 +108,11 @@ fn a_server_that_is_not_there_fails_its_lane_alone() {
 }
 
 #[test]
-fn a_push_that_is_killed_goes_on_from_there() {
+fn a_killed_push_resumes() {
     let bulks = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&bulks);
     let url = open_search(move |asked| match asked.line.as_str() {
-        // The second batch is taken and never answered; the server does not keep it.
+        // The second batch is received but not answered, and the server does not store it.
         "post /args/_bulk" if seen.fetch_add(1, Ordering::SeqCst) == 1 => Whim::Silence,
         _ => Whim::Habit,
     });
@@ -140,7 +140,7 @@ fn secrets_come_from_the_environment_and_are_never_printed() {
     printed(workspace.command(&push).env("PARALLAX_OPENSEARCH_USER", "me")).bad(&["set both", "_PASSWORD"]);
     let right = printed(workspace.command(&push).env("PARALLAX_OPENSEARCH_KEY", "a2V5")).good();
     assert!(right.contains("7 passages new"), "{right}");
-    // Nothing is looked up nor sent where others could read along.
+    // No name is looked up and nothing is sent over a connection that others could read.
     let clear = ["corpus", "push", "os:http://search.invalid:9200/args", "--corpus", "corpus.jsonl"];
     printed(workspace.command(&clear).env("PARALLAX_OPENSEARCH_KEY", "a2V5"))
         .bad(&["PARALLAX_OPENSEARCH_KEY", "https://"]);
@@ -156,7 +156,7 @@ fn secrets_come_from_the_environment_and_are_never_printed() {
 }
 
 #[test]
-fn a_batch_that_is_taken_in_part_names_what_was_refused_and_the_rest_stays() {
+fn a_partly_refused_batch_names_the_refused_passages_and_keeps_the_others() {
     let items = json!([
         {"index": {"status": 201}},
         {"index": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "failed to parse"}}},
@@ -173,7 +173,7 @@ fn a_batch_that_is_taken_in_part_names_what_was_refused_and_the_rest_stays() {
 }
 
 #[test]
-fn another_schema_is_refused_by_push_and_lane_with_what_differs() {
+fn another_schema_is_refused_by_push_and_lane_with_the_differences() {
     let fields = json!({"text": {"type": "text"}, "vector": {"type": "knn_vector", "dimension": 768}});
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&asked);

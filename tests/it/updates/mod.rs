@@ -1,4 +1,4 @@
-//! Messages in, state and effects out.
+//! Messages, and the state and effects that follow.
 
 mod bound;
 mod turns;
@@ -55,7 +55,7 @@ fn explained(app: &mut App) {
 }
 
 mod detectors {
-    //! The page of detectors: what can be chosen, fetched and stopped, and what follows.
+    //! The page of detectors: choosing, fetching and stopping, and the effects.
 
     use parallax::detect::Choice;
     use parallax::engine::detectors::{DetectorEvent, DetectorOffer, Presence, detectors};

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_key_that_only_moves_the_cursor_asks_nothing() {
+fn a_key_that_only_moves_the_cursor_starts_no_query() {
     let mut app = empty(140, 40);
     press(&mut app, "zoos");
     let turn = app.turn;
@@ -50,7 +50,7 @@ fn edited_statements_become_the_question_s_and_are_asked() {
 }
 
 #[test]
-fn statements_left_as_they_were_ask_nothing_and_escape_forgets_the_edit() {
+fn unchanged_statements_start_no_query_and_escape_discards_the_edit() {
     let mut app = asked(140, 40);
     let turn = app.turn;
     assert_eq!(press(&mut app, "i<Enter>ixyz<Esc>"), []);
@@ -83,7 +83,7 @@ fn pasted_text_becomes_one_safe_line() {
 }
 
 #[test]
-fn who_types_while_the_corpus_is_opened_goes_on_typing() {
+fn typing_continues_while_the_corpus_is_opened() {
     let mut app = App::new(&stage::start(), stage::size(140, 40));
     press(&mut app, "Should a ");
     receive(&mut app, Reply::Opened(Box::new(stage::opened())));
@@ -93,7 +93,7 @@ fn who_types_while_the_corpus_is_opened_goes_on_typing() {
 }
 
 #[test]
-fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
+fn another_depth_uses_the_question_in_the_line_and_not_the_earlier_one() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>Should cats be banned?<Esc>");
     press(&mut app, "+");
@@ -102,7 +102,7 @@ fn another_depth_asks_what_stands_in_the_line_and_not_the_question_before() {
 }
 
 #[test]
-fn a_paste_without_end_is_cut_and_still_asked_and_can_be_taken_back() {
+fn a_very_long_paste_is_cut_and_can_be_undone() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>");
     let effects = update(&mut app, Msg::Pasted("zoo ".repeat(1_000)));
