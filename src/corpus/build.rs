@@ -145,7 +145,7 @@ fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Sto
 /// Bytes of passages between two checkpoints: at most a second of work.
 const EVERY: u64 = 16 << 20;
 
-/// How much is on disk.
+/// The part of the import that is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Checkpoint {
     /// Items of the source that are complete.
@@ -288,7 +288,7 @@ pub struct Repeat {
 /// Repeated passages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// How many passages repeat an earlier one.
+    /// The number of passages that repeat an earlier one.
     pub count: u64,
     /// The first of them.
     pub first: Vec<Repeat>,
@@ -340,7 +340,7 @@ impl Census {
     }
 }
 
-/// Where a corpus comes from: `about.json`, beside its passages.
+/// The origin of a corpus: `about.json`, in the folder of its passages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Its name.

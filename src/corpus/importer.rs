@@ -150,7 +150,7 @@ impl Chosen {
 ///
 /// # Errors
 /// The file cannot be read, or the first line is not an object with an id and a text.
-pub fn recognised_jsonl(path: &Path, columns: &Columns) -> Result<String, InputError> {
+pub fn describe_jsonl(path: &Path, columns: &Columns) -> Result<String, InputError> {
     first_line(Lines::open(path)?, "JSONL", |line| {
         let taken = object(line).and_then(|first| columns.choose(first.keys().map(String::as_str)))?;
         let kind = match (taken.id.as_str(), taken.text.as_str()) {
@@ -167,7 +167,7 @@ pub fn recognised_jsonl(path: &Path, columns: &Columns) -> Result<String, InputE
 ///
 /// # Errors
 /// The file cannot be read, or the header names no id or no text.
-pub fn recognised_table(path: &Path, separator: char, columns: &Columns) -> Result<String, InputError> {
+pub fn describe_table(path: &Path, separator: char, columns: &Columns) -> Result<String, InputError> {
     let kind = if separator == ',' { "CSV" } else { "TSV" };
     first_line(open(path, separator)?, kind, |line| {
         let (names, taken) = header(line, separator, columns)?;

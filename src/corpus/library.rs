@@ -79,7 +79,7 @@ impl Library {
     /// Opens the corpus that [`Library::named`] found.
     ///
     /// # Errors
-    /// As [`Library::open`].
+    /// The same as for [`Library::open`].
     pub fn open_named(
         &self,
         called: &Called,
@@ -117,7 +117,7 @@ impl Library {
     /// Imports a source under a name. [`Library::named`] then finds it by this name, even without its source.
     ///
     /// # Errors
-    /// As [`Library::open`], or another corpus has this name.
+    /// The same as for [`Library::open`], or another corpus has this name.
     pub fn add(
         &self,
         source: &Source,
@@ -173,7 +173,7 @@ impl Library {
         // SAFETY: the file is never written again once its folder has its final name.
         let offsets =
             unsafe { Mmap::map(&offsets) }.map_err(|error| BuildError::cache(&at("offsets.u64"), &error))?;
-        Ok(Corpus::filed(name, fingerprint, (lines, length), offsets))
+        Ok(Corpus::from_files(name, fingerprint, (lines, length), offsets))
     }
 
     /// Removes a corpus, with its index and vectors.

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `store` | [`Passage`], [`Corpus`]: the passages of one corpus, read where they lie on disk; metadata fields with few values |
+//! | `store` | [`Passage`], [`Corpus`]: the passages of one corpus, read from disk on demand; metadata fields with few values |
 //! | `source` | the format of a file or folder |
 //! | `importer` | the parts that all importers share (columns, positions, the sink), and the importer of JSONL and tables |
 //! | `folder`, `results` | the importers of folders of texts and of the results of other tools |

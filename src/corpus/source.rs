@@ -82,7 +82,7 @@ impl Source {
     /// Recognises a file or folder.
     ///
     /// # Errors
-    /// As [`Source::wanted`].
+    /// The same as for [`Source::wanted`].
     pub fn recognise(path: &Path) -> Result<Self, InputError> {
         Self::wanted(path, Wanted::default())
     }
@@ -158,9 +158,9 @@ impl Source {
     pub fn recognised(&self) -> Result<String, InputError> {
         let path = self.path();
         let described = match self.format {
-            CorpusFormat::Jsonl => importer::recognised_jsonl(path, &self.columns)?,
-            CorpusFormat::Csv => importer::recognised_table(path, ',', &self.columns)?,
-            CorpusFormat::Tsv => importer::recognised_table(path, '\t', &self.columns)?,
+            CorpusFormat::Jsonl => importer::describe_jsonl(path, &self.columns)?,
+            CorpusFormat::Csv => importer::describe_table(path, ',', &self.columns)?,
+            CorpusFormat::Tsv => importer::describe_table(path, '\t', &self.columns)?,
             CorpusFormat::Folder => "folder of .txt, .md and .html files".into(),
             CorpusFormat::Results => format!("{}: the passages they contain", self.format),
         };

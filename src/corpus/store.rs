@@ -1,4 +1,4 @@
-//! The passages of one corpus, read where they are on disk, and their metadata fields.
+//! The passages of one corpus, read from disk on demand, and their metadata fields.
 //!
 //! A store is BEIR JSONL, one passage per line, and a file with the byte offset of every line: a corpus of any size opens at once, and
 //! reading a passage reads one line.
@@ -88,7 +88,7 @@ pub struct Corpus {
 
 impl Corpus {
     /// Passages stored as `passages.jsonl` and `offsets.u64` (little-endian starts of lines, then the end).
-    pub(super) fn filed(
+    pub(super) fn from_files(
         name: String,
         fingerprint: Fingerprint,
         (lines, length): (File, u64),
@@ -100,7 +100,7 @@ impl Corpus {
 
     /// Passages compiled into the binary as JSONL.
     pub fn builtin(name: &str, jsonl: &'static [u8]) -> Self {
-        Corpus::held(name, jsonl.into())
+        Corpus::in_memory(name, jsonl.into())
     }
 
     /// A corpus in memory, one passage per text, with ids in the order of the texts.
@@ -115,10 +115,10 @@ impl Corpus {
             serde_json::to_writer(&mut jsonl, &passage)?;
             jsonl.push(b'\n');
         }
-        Ok(Corpus::held(name, jsonl.into()))
+        Ok(Corpus::in_memory(name, jsonl.into()))
     }
 
-    fn held(name: &str, jsonl: Cow<'static, [u8]>) -> Self {
+    fn in_memory(name: &str, jsonl: Cow<'static, [u8]>) -> Self {
         let mut offsets = vec![0];
         offsets
             .extend(jsonl.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i as u64 + 1));

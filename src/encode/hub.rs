@@ -190,8 +190,8 @@ impl Hub {
             tried += 1;
             let (why, requested) = match once() {
                 Ok(head) if matches!(head.status, 200 | 206) => return Ok(head),
-                Ok(head) if is_temporary(head.status) => (self.refused(what, head.status), head.pause),
-                Ok(head) => return Err(HubError::Hub(self.refused(what, head.status))),
+                Ok(head) if is_temporary(head.status) => (self.refusal(what, head.status), head.pause),
+                Ok(head) => return Err(HubError::Hub(self.refusal(what, head.status))),
                 Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
                 Err(NetError::Keep(error)) => {
                     return Err(HubError::Keep { what: what.into(), error });
@@ -211,7 +211,7 @@ impl Hub {
         }
     }
 
-    fn refused(&self, what: &str, status: u16) -> String {
+    fn refusal(&self, what: &str, status: u16) -> String {
         let advice = match (status, &self.token) {
             (401 | 403, Some(_)) => {
                 "the token in HF_TOKEN may not read it; accept the model's terms on its page, or use another token"

@@ -10,7 +10,7 @@
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
 //! | `ready`, `array` | vectors computed elsewhere |
 //!
-//! The vector of a text never depends on what is encoded beside it.
+//! The vector of a text never depends on other texts.
 //! May use: assets, corpus, input, net, storage, vector, work.
 
 mod array;

@@ -15,7 +15,7 @@ use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// Rows between two reports of progress.
 const BATCH: usize = 4_096;
-/// Largest deviation of a row from unit length.
+/// The largest deviation of a row from unit length.
 const UNIT: f64 = 1e-5;
 
 /// Why vectors were not imported. Existing ones are unchanged.
@@ -35,7 +35,7 @@ pub enum ReadyError {
     Stopped(#[from] Stopped),
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
     /// The number of rows.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::encoder::Similarity;
 use crate::input::{Expected, InputError};
 
-/// How the token rows of a text become its vector.
+/// The way in which the token rows of a text become its vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// The first token's row.
@@ -166,7 +166,7 @@ pub fn model(name: &str) -> Option<&'static Entry> {
 /// A model that a recipe names, with options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// Where it comes from.
+    /// Its origin.
     pub source: Source,
     /// The family, if the user names one.
     pub given: Option<&'static Family>,
@@ -176,7 +176,7 @@ pub struct Named {
     pub passage: Option<String>,
 }
 
-/// Where a model comes from.
+/// The origin of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A model with a short name.

@@ -49,7 +49,7 @@ impl Vectors {
     /// Opens a file of little-endian rows. Large files come with codes, which are computed on the first opening.
     ///
     /// # Errors
-    /// The file cannot be read, or the codes cannot be written beside it.
+    /// The file cannot be read, or the codes cannot be written to the same folder.
     pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
         Self::open_holding(HELD, path, dimensions)
     }
@@ -68,7 +68,7 @@ impl Vectors {
 
     /// Opens a file with codes, whatever its size.
     #[cfg(test)]
-    pub(crate) fn filed(path: &Path, dimensions: usize) -> std::io::Result<Self> {
+    pub(crate) fn open_with_codes(path: &Path, dimensions: usize) -> std::io::Result<Self> {
         Self::open_holding(0, path, dimensions)
     }
 
@@ -333,7 +333,8 @@ mod tests {
         let path = folder.path().join("v.f32");
         let bytes: Vec<u8> = (0..12).flat_map(|i| (i as f32).to_le_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();
-        for vectors in [Vectors::open(&path, 3), Vectors::filed(&path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
+        for vectors in
+            [Vectors::open(&path, 3), Vectors::open_with_codes(&path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
         {
             let vectors = vectors.unwrap();
             assert_eq!((vectors.len(), vectors.dimensions()), (4, 3));

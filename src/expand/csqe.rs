@@ -18,7 +18,7 @@ const KEQE_ANSWERS: u32 = 5;
 pub(super) fn expand_keqe<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
     let expansion = |form, added: Vec<Added>, notes, tokens| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
-        let queries = Queries::joined(inputs.question, texts.len().max(1), &texts);
+        let queries = Queries::join(inputs.question, texts.len().max(1), &texts);
         Expansion { kind: Kind::Keqe, form, queries, added, notes, tokens }
     };
     let (mut notes, mut tokens) = (Vec::new(), None);
@@ -68,7 +68,7 @@ pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Resul
     let first = (inputs.first)(FIRST)?;
     let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
-        let queries = Queries::joined(inputs.question, copies, &texts);
+        let queries = Queries::join(inputs.question, copies, &texts);
         Expansion { kind: Kind::Csqe, form, queries, added, notes, tokens }
     };
     let (mut notes, mut tokens) = (Vec::new(), None);

@@ -54,13 +54,13 @@ pub(super) fn perspectives(reply: &str) -> Vec<Written> {
     if found.is_empty() && !is_json(reply) {
         found = from_lines(reply);
     }
-    found.retain(|perspective| !says_nothing(&perspective.text));
+    found.retain(|perspective| !is_empty_phrase(&perspective.text));
     found
 }
 
 fn collect_perspectives(value: &Json, found: &mut Vec<Written>) {
     match value {
-        Json::Text(text) => found.push(named(text)),
+        Json::Text(text) => found.push(split_name(text)),
         Json::List(items) => items.iter().for_each(|item| collect_perspectives(item, found)),
         Json::Map(fields) => collect_from_fields(fields, found),
         Json::Other => {}
@@ -71,7 +71,7 @@ fn collect_perspectives(value: &Json, found: &mut Vec<Written>) {
 fn collect_from_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
     let field = |wanted: &'static str| {
         let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
-        Some((wanted, joined(value).filter(|text| !text.is_empty())?))
+        Some((wanted, join_text(value).filter(|text| !text.is_empty())?))
     };
     if fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("error")) {
         return;
@@ -81,8 +81,8 @@ fn collect_from_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
     let name = NAMES.into_iter().filter(|name| *name != taken).find_map(field);
     let nested = fields.iter().any(|(_, value)| matches!(value, Json::List(_) | Json::Map(_)));
     match (name, body) {
-        (Some((_, name)), Some((_, text))) => found.push(Written { name: meaningful(&name), text }),
-        (None, Some((_, text))) if !nested => found.push(named(&text)),
+        (Some((_, name)), Some((_, text))) => found.push(Written { name: meaningful_name(&name), text }),
+        (None, Some((_, text))) if !nested => found.push(split_name(&text)),
         (Some((_, text)), None) if !nested => found.push(Written { name: None, text }),
         _ if nested => {
             let values = fields.iter().map(|(_, value)| value);
@@ -90,15 +90,13 @@ fn collect_from_fields(fields: &[(String, Json)], found: &mut Vec<Written>) {
                 .filter(|value| !matches!(value, Json::Text(_)))
                 .for_each(|value| collect_perspectives(value, found));
         }
-        _ => found.extend(
-            fields
-                .iter()
-                .filter_map(|(name, value)| Some(Written { name: meaningful(name), text: joined(value)? })),
-        ),
+        _ => found.extend(fields.iter().filter_map(|(name, value)| {
+            Some(Written { name: meaningful_name(name), text: join_text(value)? })
+        })),
     }
 }
 
-fn joined(value: &Json) -> Option<String> {
+fn join_text(value: &Json) -> Option<String> {
     match value {
         Json::Text(text) => Some(plain(text)),
         Json::List(items) => {
@@ -117,18 +115,22 @@ pub(super) fn sentences(reply: &str) -> Vec<String> {
     let mut found = Vec::new();
     values(reply).iter().for_each(|value| collect_sentences(value, &mut found));
     if found.is_empty() && !is_json(reply) {
-        found = quoted(reply);
+        found = quotations(reply);
         if found.is_empty() {
-            found = reply.lines().filter_map(|line| marked(line.trim())).map(|line| bare(&line)).collect();
+            found = reply
+                .lines()
+                .filter_map(|line| after_mark(line.trim()))
+                .map(|line| remove_emphasis(&line))
+                .collect();
         }
     }
-    found.retain(|sentence| !says_nothing(sentence));
+    found.retain(|sentence| !is_empty_phrase(sentence));
     found
 }
 
 fn collect_sentences(value: &Json, found: &mut Vec<String>) {
     match value {
-        Json::Text(text) => found.push(unquoted(text)),
+        Json::Text(text) => found.push(remove_quotes(text)),
         Json::List(items) => items.iter().for_each(|item| collect_sentences(item, found)),
         Json::Map(fields) => {
             let about = |name: &str| ABOUT.iter().any(|field| name.eq_ignore_ascii_case(field));
@@ -165,11 +167,11 @@ const EMPTY: [&str; 15] = [
 pub(super) fn from_lines(reply: &str) -> Vec<Written> {
     let (mut items, mut open): (Vec<String>, bool) = (Vec::new(), false);
     for line in reply.lines().map(str::trim).filter(|line| !line.starts_with("```")) {
-        if let Some(rest) = marked(line) {
+        if let Some(rest) = after_mark(line) {
             items.push(rest);
             open = true;
         } else if line.is_empty() {
-            open = items.last().is_some_and(|item| named(item).text.is_empty());
+            open = items.last().is_some_and(|item| split_name(item).text.is_empty());
         } else if let Some(item) = items.last_mut().filter(|_| open) {
             item.push(' ');
             item.push_str(line);
@@ -179,34 +181,34 @@ pub(super) fn from_lines(reply: &str) -> Vec<Written> {
         // Lines of JSON that could not be read look like names as well.
         let prose =
             reply.lines().map(str::trim).filter(|line| !line.starts_with(['{', '[', '}', ']', '\'', '"']));
-        let lines = prose.map(named).filter(|line| line.name.is_some() && !line.text.is_empty());
+        let lines = prose.map(split_name).filter(|line| line.name.is_some() && !line.text.is_empty());
         return Some(lines.collect()).filter(|lines: &Vec<_>| lines.len() > 1).unwrap_or_default();
     }
-    items.iter().map(|item| named(item)).collect()
+    items.iter().map(|item| split_name(item)).collect()
 }
 
 /// The text after a number, a bullet or the mark of a heading.
-pub(super) fn marked(line: &str) -> Option<String> {
+pub(super) fn after_mark(line: &str) -> Option<String> {
     if let Some(heading) = line.strip_prefix('#') {
         let heading = heading.trim_start_matches('#').replace("**", "");
         let heading = heading.trim();
-        return Some(format!("**{}**", numbered(heading).as_deref().unwrap_or(heading)));
+        return Some(format!("**{}**", after_number(heading).as_deref().unwrap_or(heading)));
     }
     let rest = line.trim_start_matches(['-', '*', '•', '–', '—', '·', '+']);
     if rest.len() < line.len() && (rest.starts_with(char::is_whitespace) || line.starts_with('•')) {
         let rest = rest.trim_start();
-        return Some(numbered(rest).unwrap_or_else(|| rest.to_owned()));
+        return Some(after_number(rest).unwrap_or_else(|| rest.to_owned()));
     }
-    numbered(line)
+    after_number(line)
 }
 
 /// The text after `1.`, `(1)`, `[1]`, `**1)` or `Passage 1:`.
-fn numbered(line: &str) -> Option<String> {
+fn after_number(line: &str) -> Option<String> {
     let (bold, rest) = line.strip_prefix("**").map_or(("", line), |rest| ("**", rest));
     let rest = rest.trim_start_matches(['(', '[']);
-    let labelled = rest
-        .split_once(' ')
-        .filter(|(word, _)| !word.is_empty() && word.chars().all(char::is_alphabetic) && says_nothing(word));
+    let labelled = rest.split_once(' ').filter(|(word, _)| {
+        !word.is_empty() && word.chars().all(char::is_alphabetic) && is_empty_phrase(word)
+    });
     let rest = labelled.map_or(rest, |(_, rest)| rest);
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let behind = rest[digits..].trim_start_matches(['.', ')', ':', ']']);
@@ -216,7 +218,7 @@ fn numbered(line: &str) -> Option<String> {
 }
 
 /// Splits `Name: text` and `**Name** text`; the text is empty if there is only a name.
-pub(super) fn named(item: &str) -> Written {
+pub(super) fn split_name(item: &str) -> Written {
     let mut item = item.trim();
     loop {
         let parted = match item.strip_prefix("**").and_then(|rest| rest.split_once("**")) {
@@ -229,41 +231,41 @@ pub(super) fn named(item: &str) -> Written {
             }
         };
         let Some((name, text)) = parted else {
-            return Written { name: None, text: bare(item) };
+            return Written { name: None, text: remove_emphasis(item) };
         };
         let text = text.trim_start_matches([':', '-', '–', '—', '.', ' ']);
-        if let Some(name) = meaningful(name) {
-            return Written { name: Some(name), text: bare(text) };
+        if let Some(name) = meaningful_name(name) {
+            return Written { name: Some(name), text: remove_emphasis(text) };
         }
         item = text;
     }
 }
 
 /// The name, unless it is only a number or a word such as `perspective`.
-pub(super) fn meaningful(name: &str) -> Option<String> {
+pub(super) fn meaningful_name(name: &str) -> Option<String> {
     let name = plain(&name.replace("**", ""));
     let name = name.trim_matches(['"', '“', '”', ':', '#', '_', ' ']);
-    (!says_nothing(name)).then(|| name.to_owned())
+    (!is_empty_phrase(name)).then(|| name.to_owned())
 }
 
 /// The text without emphasis and without quotation marks around it.
-pub(super) fn bare(text: &str) -> String {
-    unquoted(&text.replace("**", ""))
+pub(super) fn remove_emphasis(text: &str) -> String {
+    remove_quotes(&text.replace("**", ""))
 }
 
-pub(super) fn unquoted(text: &str) -> String {
+pub(super) fn remove_quotes(text: &str) -> String {
     let text = plain(text);
     let inner = text.strip_prefix(['"', '“']).and_then(|text| text.strip_suffix(['"', '”']));
     inner.filter(|inner| !inner.contains(['"', '“', '”'])).unwrap_or(&text).trim().to_owned()
 }
 
-pub(super) fn says_nothing(text: &str) -> bool {
+pub(super) fn is_empty_phrase(text: &str) -> bool {
     let letters = key(text);
     EMPTY.contains(&letters.trim_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// The texts between quotation marks, line by line.
-pub(super) fn quoted(reply: &str) -> Vec<String> {
+pub(super) fn quotations(reply: &str) -> Vec<String> {
     let mut found = Vec::new();
     // JSON that could not be read quotes its keys.
     for mut rest in reply.lines().filter(|line| !line.trim_start().starts_with('{')) {

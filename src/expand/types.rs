@@ -171,7 +171,7 @@ pub enum Queries {
 
 impl Queries {
     /// Joins the question, `copies` times, and each text once; one vector for the question and one per text.
-    pub(super) fn joined(question: &str, copies: usize, texts: &[&str]) -> Self {
+    pub(super) fn join(question: &str, copies: usize, texts: &[&str]) -> Self {
         let terms: Vec<&str> = std::iter::repeat_n(question, copies).chain(texts.iter().copied()).collect();
         let vectors = std::iter::once(question).chain(texts.iter().copied()).map(str::to_owned).collect();
         Queries::Joined { terms: terms.join("\n"), vectors }

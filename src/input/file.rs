@@ -78,7 +78,7 @@ pub enum InputError {
         reason: String,
     },
     /// Some lines do not follow the format.
-    #[error("{}", listed(.0))]
+    #[error("{}", list_lines(.0))]
     BadLines(Vec<BadLine>),
     /// It is empty.
     #[error("{}: {what} is empty; {advice}", path.display())]
@@ -107,7 +107,7 @@ impl InputError {
     }
 }
 
-fn listed(lines: &[BadLine]) -> String {
+fn list_lines(lines: &[BadLine]) -> String {
     let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
     if lines.len() > LISTED {
         let least = if lines.len() >= ENOUGH { "at least " } else { "" };
@@ -183,11 +183,11 @@ pub fn stem(path: &Path) -> String {
 /// # Errors
 /// It cannot be opened. Damage in an archive appears while reading.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
-    opened(path).map(|(reader, _)| reader)
+    open_with_share(path).map(|(reader, _)| reader)
 }
 
 /// Like [`open`], with the share of the file read so far.
-pub(super) fn opened(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
+pub(super) fn open_with_share(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
     if is_standard_input(path) {
         return Ok((Box::new(BufReader::with_capacity(BUFFER, io::stdin())), Share::default()));
     }
@@ -201,8 +201,8 @@ pub(super) fn opened(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputErro
     let file = BufReader::with_capacity(BUFFER, Counted(file, Arc::clone(&share.read)));
     let reader: Box<dyn BufRead> = match raw_ending(path) {
         // A file may consist of several archives.
-        Some("gz") => unpacked(flate2::bufread::MultiGzDecoder::new(file)),
-        Some("zst") => unpacked(zstd::stream::read::Decoder::with_buffer(file).map_err(unreadable)?),
+        Some("gz") => unpack(flate2::bufread::MultiGzDecoder::new(file)),
+        Some("zst") => unpack(zstd::stream::read::Decoder::with_buffer(file).map_err(unreadable)?),
         _ => Box::new(file),
     };
     Ok((reader, share))
@@ -236,7 +236,7 @@ impl Read for Counted {
     }
 }
 
-fn unpacked(archive: impl Read + 'static) -> Box<dyn BufRead> {
+fn unpack(archive: impl Read + 'static) -> Box<dyn BufRead> {
     Box::new(BufReader::with_capacity(BUFFER, Archive(archive)))
 }
 
@@ -260,7 +260,7 @@ const WHOLE: u64 = 512 << 20;
 /// Like [`open`], for files that are held in memory as a whole. An archive that unpacks to too much is refused.
 ///
 /// # Errors
-/// As [`open`].
+/// The same as for [`open`].
 pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     Ok(bounded(path, open(path)?))
 }
@@ -303,7 +303,7 @@ pub fn text(path: &Path) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// A file that is one JSON value; `expected` says of what form.
+/// Reads a file that is one JSON value; `expected` describes its form.
 ///
 /// # Errors
 /// The file cannot be read, or is not such a value.

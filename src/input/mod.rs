@@ -7,7 +7,7 @@ use std::io;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use file::{Share, opened};
+use file::{Share, open_with_share};
 
 mod file;
 
@@ -55,7 +55,7 @@ impl Lines {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, InputError> {
-        let (reader, share) = opened(path)?;
+        let (reader, share) = open_with_share(path)?;
         let (bytes, bad) = (Vec::new(), Vec::new());
         Ok(Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad })
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::work::{Stop, Stopped};
 
-/// What a prompt is for.
+/// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Whether a passage supports a statement.

@@ -43,14 +43,14 @@ struct Model {
 /// Queries all these ports of the loopback address at once. A port without such a server is left out.
 pub fn nearby(ports: &[(u16, &'static str)], stop: &Stop) -> Vec<Nearby> {
     thread::scope(|scope| {
-        let looks: Vec<_> =
-            ports.iter().map(|(port, kind)| scope.spawn(move || look(*port, kind, stop))).collect();
+        let queries: Vec<_> =
+            ports.iter().map(|(port, kind)| scope.spawn(move || query_port(*port, kind, stop))).collect();
         // A query that panicked has found nothing.
-        looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
+        queries.into_iter().filter_map(|query| query.join().ok().flatten()).collect()
     })
 }
 
-fn look(port: u16, kind: &'static str, stop: &Stop) -> Option<Nearby> {
+fn query_port(port: u16, kind: &'static str, stop: &Stop) -> Option<Nearby> {
     let url = format!("http://127.0.0.1:{port}/v1");
     let mut fetcher = Fetcher::new(&url).ok()?;
     fetcher.patience = PATIENCE;

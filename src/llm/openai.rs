@@ -236,11 +236,12 @@ impl Line {
             request = request.bearer_auth(key);
         }
         let sent = timeout(self.endpoint.patience, request.body(body).send()).await;
-        let response = sent.map_err(|_| self.silent())?.map_err(|error| self.unreached(&error))?;
+        let response =
+            sent.map_err(|_| self.silence_failure())?.map_err(|error| self.connection_failure(&error))?;
         if response.status().is_success() {
             self.read(response).await
         } else {
-            Err(self.refused(response).await)
+            Err(self.refusal(response).await)
         }
     }
 
@@ -248,18 +249,18 @@ impl Line {
         let mut reading = Reading::default();
         while !reading.is_done() {
             match timeout(self.endpoint.patience, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => reading.feed(&bytes).map_err(|odd| self.odd(odd))?,
+                Ok(Ok(Some(bytes))) => reading.feed(&bytes).map_err(|odd| self.body_failure(odd))?,
                 Ok(Ok(None)) => break,
                 // Only the token count is missing.
                 Ok(Err(_)) | Err(_) if reading.is_whole() => break,
-                Ok(Err(error)) => return Err(self.cut(&format!(" ({})", innermost(&error)))),
-                Err(_) => return Err(self.silent()),
+                Ok(Err(error)) => return Err(self.cut_failure(&format!(" ({})", innermost(&error)))),
+                Err(_) => return Err(self.silence_failure()),
             }
         }
-        reading.end().map_err(|odd| self.odd(odd))
+        reading.end().map_err(|odd| self.body_failure(odd))
     }
 
-    fn silent(&self) -> Failure {
+    fn silence_failure(&self) -> Failure {
         let (shown, patience) = (&self.shown, self.endpoint.patience);
         let message = format!(
             "{shown} sent nothing for {patience:?}; it may be loading the model or be overloaded: try again"
@@ -267,7 +268,7 @@ impl Line {
         Failure::Temporary(ChatError::Unreachable(message), None)
     }
 
-    fn cut(&self, why: &str) -> Failure {
+    fn cut_failure(&self, why: &str) -> Failure {
         let message = format!(
             "{} cut the connection in the middle of a reply{why}; see what the server says",
             self.shown
@@ -275,10 +276,10 @@ impl Line {
         Failure::Temporary(ChatError::Unreachable(message), None)
     }
 
-    fn unreached(&self, error: &reqwest::Error) -> Failure {
+    fn connection_failure(&self, error: &reqwest::Error) -> Failure {
         let (shown, why) = (&self.shown, self.tame(&innermost(error)));
         if !error.is_connect() {
-            return self.cut(&format!(" ({why})"));
+            return self.cut_failure(&format!(" ({why})"));
         }
         if has(error, |e| e.is::<rustls::Error>()) {
             let message =
@@ -294,7 +295,7 @@ impl Line {
         if closed { Failure::Permanent(error) } else { Failure::Temporary(error, None) }
     }
 
-    async fn refused(&self, mut response: Response) -> Failure {
+    async fn refusal(&self, mut response: Response) -> Failure {
         let status = response.status();
         let header =
             |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -308,10 +309,10 @@ impl Line {
         }
         let words = serde_json::from_slice(&page).ok().and_then(|page| words(&page));
         let words = location.or(words).unwrap_or_else(|| String::from_utf8_lossy(&page).into_owned());
-        self.failed(status.as_u16(), &status.to_string(), &words, pause)
+        self.status_failure(status.as_u16(), &status.to_string(), &words, pause)
     }
 
-    fn failed(&self, status: u16, named: &str, words: &str, pause: Option<Duration>) -> Failure {
+    fn status_failure(&self, status: u16, named: &str, words: &str, pause: Option<Duration>) -> Failure {
         let advice = match status {
             300..=399 => "; set --llm to the URL it has moved to",
             401 | 403 if self.endpoint.key.is_some() => &format!("; check the key in {KEY_VARIABLE}"),
@@ -331,12 +332,12 @@ impl Line {
         if net::is_temporary(status) { Failure::Temporary(error, pause) } else { Failure::Permanent(error) }
     }
 
-    fn odd(&self, odd: Odd) -> Failure {
+    fn body_failure(&self, odd: Odd) -> Failure {
         match odd {
-            Odd::Cut => self.cut(""),
+            Odd::Cut => self.cut_failure(""),
             Odd::Failed { status, words } => {
                 let named = status.map_or_else(|| "an error".to_owned(), |status| format!("error {status}"));
-                self.failed(status.unwrap_or_default(), &named, &words, None)
+                self.status_failure(status.unwrap_or_default(), &named, &words, None)
             }
             Odd::Nonsense(what, excerpt) => {
                 let (shown, what, excerpt) = (&self.shown, self.tame(&what), self.tame(&excerpt));

@@ -42,7 +42,7 @@ impl Clause {
             .collect()
     }
 
-    pub(super) fn conjugated(&self, base: &Word, form: Form) -> Word {
+    pub(super) fn conjugate(&self, base: &Word, form: Form) -> Word {
         base.with_core(&in_case(&verbs::conjugate(&base.key, form), self.case))
     }
 
@@ -51,7 +51,7 @@ impl Clause {
         match &self.finite {
             Finite::Auxiliary(word) => vec![Word::plain(word)],
             Finite::Lexical { adverbs, base, form } => {
-                adverbs.iter().cloned().chain([self.conjugated(base, *form)]).collect()
+                adverbs.iter().cloned().chain([self.conjugate(base, *form)]).collect()
             }
         }
     }
@@ -62,13 +62,13 @@ impl Clause {
     }
 
     /// True for `there is …`.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_existential(&self) -> bool {
         matches!(self.subject.as_slice(), [only] if only.key == "there")
             && matches!(&self.finite, Finite::Auxiliary(word) if lex::is_be(&word.to_lowercase()))
     }
 
     /// Gives the second of two coordinated verbs the form of the first: `helps and protects`.
-    pub(super) fn agreeing(&self, rest: Vec<Word>, form: Form) -> Vec<Word> {
+    pub(super) fn agree_second_verb(&self, rest: Vec<Word>, form: Form) -> Vec<Word> {
         let Finite::Lexical { base: first, .. } = &self.finite else {
             return rest;
         };
@@ -103,7 +103,7 @@ impl Clause {
 
     /// `X is no Y`, but not `there is no Y`.
     pub(super) fn is_copular(&self) -> bool {
-        !self.is_there()
+        !self.is_existential()
             && matches!(&self.finite, Finite::Auxiliary(word) if lex::is_be(&word.to_lowercase()))
     }
 
@@ -121,7 +121,7 @@ impl Clause {
 
 /// The words after the finite verb, as in an affirmative sentence.
 pub(super) fn affirmative(clause: &Clause) -> Vec<Word> {
-    let expletive = clause.is_there();
+    let expletive = clause.is_existential();
     let mut rest = Vec::with_capacity(clause.rest.len());
     let mut words = clause.rest.iter().peekable();
     while let Some(word) = words.next() {
@@ -180,13 +180,13 @@ fn is_perfect_or_past(clause: &Clause) -> bool {
 }
 
 /// The clause as an affirmative sentence; words that occur only in questions and denials are replaced.
-pub(super) fn affirmed(clause: &Clause) -> String {
+pub(super) fn affirm(clause: &Clause) -> String {
     let mut rest = affirmative(clause);
     let finite = match &clause.finite {
         Finite::Auxiliary(word) => vec![Word::plain(word)],
         Finite::Lexical { adverbs, base, form } => {
-            rest = clause.agreeing(rest, *form);
-            let verb = clause.conjugated(base, *form);
+            rest = clause.agree_second_verb(rest, *form);
+            let verb = clause.conjugate(base, *form);
             adverbs.iter().filter(|adverb| adverb.key != "ever").cloned().chain([verb]).collect()
         }
     };

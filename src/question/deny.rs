@@ -7,7 +7,7 @@ use super::{lexicon as lex, verbs};
 
 /// The subject of the opposite if a quantifier carries the negation: `All …` → `Not all …`, `Some …` → `No …`.
 /// `Some(None)` if no opposite can be formed.
-pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<Word>)>> {
+pub(super) fn deny_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<Word>)>> {
     let (first, tail) = clause.subject.split_first()?;
     if first.aside {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn denied_subject(clause: &Clause) -> Option<Option<(Vec<Word>, Vec<W
 }
 
 /// The rest of the opposite if the object is already negative: `has no use` → `has some use`.
-pub(super) fn denied_object(clause: &Clause) -> Option<Vec<Word>> {
+pub(super) fn deny_object(clause: &Clause) -> Option<Vec<Word>> {
     let at = clause.rest.iter().take(4).position(|word| {
         matches!(word.key.as_str(), "no" | "nothing" | "nobody" | "never" | "nowhere") && !word.ends_phrase()
     })?;
@@ -134,7 +134,7 @@ pub(super) fn negator(rest: &[Word]) -> (&'static str, Vec<Word>) {
 }
 
 /// `there is not evidence` → `there is no evidence`; an article keeps `not`.
-pub(super) fn nothing_there(mut rest: Vec<Word>, case: Case) -> Vec<Word> {
+pub(super) fn deny_existence(mut rest: Vec<Word>, case: Case) -> Vec<Word> {
     let Some(first) = rest.first() else {
         return rest;
     };
@@ -153,7 +153,7 @@ pub(super) fn nothing_there(mut rest: Vec<Word>, case: Case) -> Vec<Word> {
 }
 
 /// `is cheap and is safe`: a second auxiliary of the same subject is denied like the first.
-pub(super) fn denied_again(rest: Vec<Word>, case: Case) -> Vec<Word> {
+pub(super) fn deny_second_auxiliary(rest: Vec<Word>, case: Case) -> Vec<Word> {
     let third = |word: &Word| verbs::base_of_third(&word.key).filter(|base| verbs::is_sure_base(base));
     let at = rest.windows(3).position(|three| {
         three[0].key == "and"
@@ -215,17 +215,17 @@ fn has_inner_clause(words: &[Word]) -> bool {
 }
 
 /// The opposite of the clause; `None` if no rule gives one.
-pub(super) fn denied(clause: &Clause) -> Option<String> {
+pub(super) fn deny(clause: &Clause) -> Option<String> {
     if joins_clauses(&clause.rest, clause.case) {
         return None;
     }
-    if let Some(swapped) = swapped(clause) {
+    if let Some(swapped) = swap_sides(clause) {
         return Some(swapped);
     }
-    if let Some(subject) = denied_subject(clause) {
+    if let Some(subject) = deny_subject(clause) {
         return subject.map(|(subject, rest)| clause.sentence_of(&subject, &clause.finite_words(), &rest));
     }
-    if let Some(rest) = denied_object(clause) {
+    if let Some(rest) = deny_object(clause) {
         return Some(clause.sentence_of(&clause.subject, &clause.finite_words(), &rest));
     }
     let not = |word: &str| Word::plain(&in_case(word, clause.case));
@@ -242,29 +242,29 @@ pub(super) fn denied(clause: &Clause) -> Option<String> {
             };
             finite.extend(others);
             let form = if adverb == "not" { Form::Base } else { *form };
-            finite.push(clause.conjugated(base, form));
-            (finite, clause.agreeing(clause.rest.clone(), form))
+            finite.push(clause.conjugate(base, form));
+            (finite, clause.agree_second_verb(clause.rest.clone(), form))
         }
     };
-    let tail = if clause.is_there() && finite.last().is_some_and(|last| last.key == "not") {
-        nothing_there(tail, clause.case)
+    let tail = if clause.is_existential() && finite.last().is_some_and(|last| last.key == "not") {
+        deny_existence(tail, clause.case)
     } else {
-        denied_again(tail, clause.case)
+        deny_second_auxiliary(tail, clause.case)
     };
     let finite = match tail.first() {
-        Some(first) if clause.is_there() && first.key == "no" => &finite[..finite.len() - 1],
+        Some(first) if clause.is_existential() && first.key == "no" => &finite[..finite.len() - 1],
         _ => &finite[..],
     };
     Some(clause.sentence_of(&clause.subject, finite, &tail))
 }
 
 /// The opposite by exchange: `more harm than good`, or `A is better than B` with its sides swapped.
-pub(super) fn swapped(clause: &Clause) -> Option<String> {
+pub(super) fn swap_sides(clause: &Clause) -> Option<String> {
     let rest = harm_and_good(&clause.rest).or_else(|| good_and_harm_elsewhere(&clause.rest));
     if let Some(rest) = rest {
         return Some(clause.sentence_of(&clause.subject, &clause.finite_words(), &rest));
     }
-    compared(clause)
+    swap_comparison(clause)
 }
 
 fn harm_and_good(rest: &[Word]) -> Option<Vec<Word>> {
@@ -304,7 +304,7 @@ fn exchange(rest: &[Word], left: usize, right: usize) -> Option<Vec<Word>> {
 }
 
 /// `A is better than B` → `B is better than A`, if both are plain noun phrases.
-fn compared(clause: &Clause) -> Option<String> {
+fn swap_comparison(clause: &Clause) -> Option<String> {
     let Finite::Auxiliary(finite) = &clause.finite else {
         return None;
     };

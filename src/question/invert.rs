@@ -12,8 +12,8 @@ pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
     let (first, body) = question.split_first()?;
     let contracted = lex::contracted_negative(&first.key);
     let auxiliary = contracted.unwrap_or(&first.key).to_owned();
-    let opener = answered(opener, case);
-    let body = answered(body, case);
+    let opener = answer_words(opener, case);
+    let body = answer_words(body, case);
     let body = without_not(&auxiliary, body);
     let tags = words::parts(&body, case);
     let tagged = Tagged { words: &body, parts: &tags };
@@ -35,7 +35,7 @@ pub(super) fn invert(words: &[Word], case: Case) -> Option<Clause> {
     let finite = if lex::is_do(&auxiliary) || (lex::is_have(&auxiliary) && subject::possesses(tagged)) {
         lexical(&auxiliary, &mut rest)?
     } else {
-        let agreed = agreed(&auxiliary, &subject);
+        let agreed = agree_with(&auxiliary, &subject);
         let written = match case {
             Case::Sentence => agreed.to_owned(),
             _ => in_case(agreed, if first.is_capitalised() { case } else { Case::Sentence }),
@@ -145,7 +145,7 @@ fn lexical(auxiliary: &str, rest: &mut Vec<Word>) -> Option<Finite> {
     Some(Finite::Lexical { adverbs, base: verb.with_core(&verb.key), form: verbs::form_of_do(auxiliary) })
 }
 
-fn agreed<'a>(auxiliary: &'a str, subject: &[Word]) -> &'a str {
+fn agree_with<'a>(auxiliary: &'a str, subject: &[Word]) -> &'a str {
     match (auxiliary, subject) {
         ("are" | "were", [only]) if only.core == "I" => {
             if auxiliary == "are" {
@@ -231,14 +231,14 @@ const PERSONAL: &str = "spouse partner spouse/partner household job career famil
 neighborhood neighbourhood town city doctor vote income boss workplace retirement religion faith identity";
 
 /// The words of a question without its auxiliary, as the person who answers would say them.
-pub(super) fn answered(words: &[Word], case: Case) -> Vec<Word> {
+pub(super) fn answer_words(words: &[Word], case: Case) -> Vec<Word> {
     if !addresses_answerer(words) {
         return words.to_vec();
     }
-    changed(words, case)
+    change_person(words, case)
 }
 
-fn changed(words: &[Word], case: Case) -> Vec<Word> {
+fn change_person(words: &[Word], case: Case) -> Vec<Word> {
     let tags = parts(words, case);
     let mut answered: Vec<Word> = Vec::with_capacity(words.len());
     let mut after_subject = false;
@@ -308,6 +308,6 @@ fn is_subject(words: &[Word], tags: &[Part], at: usize) -> bool {
 }
 
 /// The words after `Do you think that`, where every *you* is the person asked.
-pub(super) fn believed(words: &[Word], case: Case) -> Vec<Word> {
-    changed(words, case)
+pub(super) fn belief_words(words: &[Word], case: Case) -> Vec<Word> {
+    change_person(words, case)
 }

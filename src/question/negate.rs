@@ -1,7 +1,7 @@
 //! Reads a plain statement: finds its finite verb, and whether it is already negative.
 
-use super::clause::{Clause, Finite, affirmed};
-use super::deny::denied;
+use super::clause::{Clause, Finite, affirm};
+use super::deny::deny;
 use super::subject::{Relatives, Tagged, opens_relative};
 use super::verbs::Form;
 use super::words::{Case, Part, Word, sentence};
@@ -17,13 +17,13 @@ pub(super) struct Read {
 impl Read {
     /// The opposite of the statement that was read.
     pub(super) fn opposite(&self) -> Option<String> {
-        if self.negative { Some(affirmed(&self.clause)) } else { denied(&self.clause) }
+        if self.negative { Some(affirm(&self.clause)) } else { deny(&self.clause) }
     }
 }
 
 /// Reads a statement; `None` if no finite verb is found.
 pub(super) fn read(words: &[Word], case: Case) -> Option<Read> {
-    let words = expanded(words);
+    let words = expand_contractions(words);
     let start = opener_end(&words);
     let opens = words.first()?.key.clone();
     if start == 0
@@ -45,13 +45,13 @@ pub(super) fn read(words: &[Word], case: Case) -> Option<Read> {
 }
 
 /// The statement as a sentence. If it came from a question, words of questions and denials are replaced.
-pub(super) fn restated(words: &[Word], read: &Read) -> String {
+pub(super) fn restate(words: &[Word], read: &Read) -> String {
     let polar = words.iter().any(|word| matches!(word.key.as_str(), "ever" | "any" | "yet"));
-    if polar && !read.negative { affirmed(&read.clause) } else { sentence(words) }
+    if polar && !read.negative { affirm(&read.clause) } else { sentence(words) }
 }
 
 /// Splits `it's` into `it is`, so that *not* can follow.
-fn expanded(words: &[Word]) -> Vec<Word> {
+fn expand_contractions(words: &[Word]) -> Vec<Word> {
     let mut expanded = Vec::with_capacity(words.len() + 2);
     for word in words {
         let cut = word.core.char_indices().rev().find(|(_, c)| matches!(c, '\'' | '’')).map(|(at, _)| at);

@@ -204,7 +204,7 @@ impl Topics {
                     if number.is_empty() || title.is_empty() {
                         return Err("a topic with a number (`<num>`) and a `<title>`".into());
                     }
-                    found(decoded(number), decoded(title))?;
+                    found(decode(number), decode(title))?;
                 }
                 "num" | "number" => self.field = Some(Field::Number),
                 "title" | "query" => self.field = Some(Field::Title),
@@ -237,7 +237,7 @@ fn cut(line: &str) -> Option<(&str, &str, &str)> {
     Some((text, tag, after))
 }
 
-fn decoded(text: &str) -> String {
+fn decode(text: &str) -> String {
     let named =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];
     named.iter().fold(text.to_owned(), |text, (name, meant)| text.replace(name, meant))

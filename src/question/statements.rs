@@ -1,7 +1,7 @@
 //! Turns a question into two opposite statements: removes introductions and tags, and tries the rules in order.
 
-use super::clause::affirmed;
-use super::deny::denied;
+use super::clause::affirm;
+use super::deny::deny;
 use super::words::{Case, Word};
 use super::{By, Statements};
 use super::{clause, invert, lexicon, lexicon as lex, negate, words};
@@ -46,28 +46,33 @@ fn pair(question: &str) -> Option<[String; 2]> {
     }
     let case = words::case_of(&words);
     let words = without_label(without_tag(without_label(one_sentence(&words)?)));
-    let untitled = untitled(words).and_then(|words| yes_no_question(&words, case));
+    let untitled = replace_title_pronoun(words).and_then(|words| yes_no_question(&words, case));
     let [first, second] =
-        untitled.or_else(|| yes_no_question(words, case)).or_else(|| stated(words, case))?;
+        untitled.or_else(|| yes_no_question(words, case)).or_else(|| plain_statements(words, case))?;
     (first != second).then_some([first, second])
 }
 
 /// The statements of a yes/no question.
 fn yes_no_question(words: &[Word], case: Case) -> Option<[String; 2]> {
     let start = invert::auxiliary_at(words)?;
-    if let Some((inner, strictness)) = framed(&words[start..])
-        && let Some(pair) = believed(&words[..start], inner, strictness, case)
+    if let Some((inner, strictness)) = remove_frame(&words[start..])
+        && let Some(pair) = belief_statements(&words[..start], inner, strictness, case)
     {
         return Some(pair);
     }
     let clause = invert::invert(words, case)?;
-    Some([affirmed(&clause), denied(&clause)?])
+    Some([affirm(&clause), deny(&clause)?])
 }
 
 /// The statements of the clause after `Do you think that`.
-fn believed(opener: &[Word], inner: &[Word], strictness: Strictness, case: Case) -> Option<[String; 2]> {
+fn belief_statements(
+    opener: &[Word],
+    inner: &[Word],
+    strictness: Strictness,
+    case: Case,
+) -> Option<[String; 2]> {
     let words: Vec<Word> = opener.iter().chain(inner).cloned().collect();
-    let words = invert::believed(&words, case);
+    let words = invert::belief_words(&words, case);
     let read = negate::read(&words, case)?;
     if strictness == Strictness::Auxiliary && !matches!(read.clause.finite, clause::Finite::Auxiliary(_)) {
         return None;
@@ -75,11 +80,11 @@ fn believed(opener: &[Word], inner: &[Word], strictness: Strictness, case: Case)
     if invert::offers_choice("", &read.clause.subject, &read.clause.rest) {
         return None;
     }
-    Some([negate::restated(&words, &read), read.opposite()?])
+    Some([negate::restate(&words, &read), read.opposite()?])
 }
 
 /// A plain statement and its opposite.
-fn stated(words: &[Word], case: Case) -> Option<[String; 2]> {
+fn plain_statements(words: &[Word], case: Case) -> Option<[String; 2]> {
     let first = words.first()?;
     let when = first.key == "when" && !words.get(1).is_some_and(|next| lexicon::is_auxiliary(&next.key));
     if (lexicon::is_wh(&first.key) && !when)
@@ -217,7 +222,7 @@ pub(super) fn without_label(words: &[Word]) -> &[Word] {
 }
 
 /// The text after `Do you think that` or `Is it true that`, and whether it must be a clause with an auxiliary.
-pub(super) fn framed(words: &[Word]) -> Option<(&[Word], Strictness)> {
+pub(super) fn remove_frame(words: &[Word]) -> Option<(&[Word], Strictness)> {
     let key = |at: usize| words.get(at).map_or("", |word| word.key.as_str());
     let that = |at: usize| {
         if key(at) == "that" && !matches!(key(at + 1), "is" | "was" | "would") {
@@ -323,7 +328,7 @@ fn ends_sentence(words: &[Word], at: usize) -> bool {
 }
 
 /// `Brexit: Was it wise?`: the question after a title, with the title in place of the pronoun.
-pub(super) fn untitled(words: &[Word]) -> Option<Vec<Word>> {
+pub(super) fn replace_title_pronoun(words: &[Word]) -> Option<Vec<Word>> {
     let end = words.iter().take(8).position(|word| {
         word.after.contains([':', '?', '–', '—']) || (word.core.is_empty() && word.after.is_empty())
     })? + 1;

@@ -136,12 +136,12 @@ pub(super) fn in_case(word: &str, case: Case) -> String {
     match case {
         Case::Sentence => word.to_owned(),
         Case::Upper => word.to_uppercase(),
-        Case::Title => capitalised(word),
+        Case::Title => capitalise(word),
     }
 }
 
 /// The word with its first letter in upper case; `iPhone` and `eBay` stay.
-pub(super) fn capitalised(word: &str) -> String {
+pub(super) fn capitalise(word: &str) -> String {
     let mut letters = word.chars();
     match letters.next() {
         Some(first) if first.is_lowercase() && !letters.as_str().chars().take(2).any(char::is_uppercase) => {
@@ -163,7 +163,7 @@ pub(super) fn sentence<'a>(words: impl IntoIterator<Item = &'a Word>) -> String 
         if begun {
             text.push_str(&word.core);
         } else {
-            text.push_str(&capitalised(&word.core));
+            text.push_str(&capitalise(&word.core));
         }
         begun |= !word.core.is_empty();
         text.push_str(&word.after);

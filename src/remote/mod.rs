@@ -49,7 +49,7 @@ impl Remotes {
     /// The client for a place.
     ///
     /// # Errors
-    /// As [`open`].
+    /// The same as for [`open`].
     pub fn engine(&self, place: &Place) -> Result<Arc<dyn Engine>, RemoteError> {
         if self.offline {
             return Err(RemoteError::Refused("--offline: no engine elsewhere is asked".into()));

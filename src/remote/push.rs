@@ -132,7 +132,7 @@ mod tests {
         rows: Mutex<BTreeMap<String, Row>>,
         puts: Mutex<Vec<usize>>,
         stops: Option<Arc<AtomicU64>>,
-        /// The most rows that it takes, where it does not take all.
+        /// The maximum number of rows in a request, if it is limited.
         most: Option<usize>,
     }
 

@@ -200,7 +200,7 @@ mod tests {
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();
         let corpus = Arc::new(Corpus::of_texts("t", &vec![String::new(); rows.len()]).unwrap());
-        let both = [Vectors::from_bytes(&bytes, 16), Vectors::filed(&path, 16).unwrap()];
+        let both = [Vectors::from_bytes(&bytes, 16), Vectors::open_with_codes(&path, 16).unwrap()];
         let both =
             both.map(|rows| DenseRetriever::new(Arc::clone(&corpus), Arc::new(NoEncoder), Arc::new(rows)));
         (folder, both)

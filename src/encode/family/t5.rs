@@ -337,7 +337,7 @@ pub struct Writing {
     tokens: Vec<usize>,
 }
 
-fn failed(error: candle_core::Error) -> EncodeError {
+fn network_error(error: candle_core::Error) -> EncodeError {
     ModelError::network(error).into()
 }
 
@@ -362,7 +362,7 @@ impl Fusion {
     /// # Errors
     /// A token number is out of range.
     pub fn encode(&self, ids: &[u32]) -> Result<Part, EncodeError> {
-        self.encoder.rows(ids, &[]).map(Part).map_err(failed)
+        self.encoder.rows(ids, &[]).map(Part).map_err(network_error)
     }
 
     /// Starts an answer from these parts.
@@ -372,7 +372,7 @@ impl Fusion {
     pub fn begin(&self, parts: &[&Part]) -> Result<Writing, EncodeError> {
         let rows: Vec<&Tensor> = parts.iter().map(|part| &part.0).collect();
         let tokens = parts.iter().map(|part| part.tokens()).collect();
-        Ok(Writing { state: self.decoder.begin(Tensor::cat(&rows, 0).map_err(failed)?), tokens })
+        Ok(Writing { state: self.decoder.begin(Tensor::cat(&rows, 0).map_err(network_error)?), tokens })
     }
 
     /// The score of every token as the next one.
@@ -380,7 +380,7 @@ impl Fusion {
     /// # Errors
     /// The token is out of range.
     pub fn next(&self, writing: &mut Writing, token: u32) -> Result<Vec<f32>, EncodeError> {
-        self.decoder.next(&mut writing.state, token).map_err(failed)
+        self.decoder.next(&mut writing.state, token).map_err(network_error)
     }
 }
 

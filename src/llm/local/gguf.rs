@@ -208,7 +208,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How many bytes at each end of a tensor are hashed.
+/// The number of bytes at each end of a tensor that are hashed.
 const SAMPLED: u64 = 4 << 10;
 
 /// An open file.

@@ -52,7 +52,7 @@ fn refuse(mut stream: TcpStream, status: &str, message: &str) -> std::io::Result
         match (kind, flags) {
             (SETTINGS, 0) => stream.write_all(&frame(SETTINGS, 1, [0; 4], &[]))?,
             (HEADERS, _) => {
-                // `:status: 200` is the eighth of the names and values that everybody knows.
+                // `:status: 200` is entry 8 of HTTP/2's static table.
                 let mut block = vec![0x88];
                 for text in
                     ["content-type", "application/grpc", "grpc-status", status, "grpc-message", message]
@@ -103,7 +103,7 @@ fn a_server_that_is_down_silent_or_speaks_something_else_is_reported() {
 
     let silent = server(|mut stream| drop(std::io::copy(&mut stream, &mut std::io::sink())));
     let RemoteError::Unreached(silent) = error(&silent, None) else { panic!() };
-    // Whose patience ends first, the SDK's or ours, is not fixed.
+    // Either timeout, the SDK's or this program's, may end first.
     assert!(silent.contains("did not answer"), "{silent}");
 
     let page =
