@@ -3,7 +3,7 @@
 use super::clause::affirm;
 use super::deny::deny;
 use super::words::{Case, Word};
-use super::{By, Statements};
+use super::{By, Question, Statements};
 use super::{clause, invert, lexicon, lexicon as lex, negate, words};
 
 /// The two opposite statements of a yes/no question or a plain statement, the supporting one first.
@@ -25,6 +25,25 @@ pub fn statements(question: &str) -> Statements {
         perspectives: pair.map(Vec::from).unwrap_or_default(),
         by,
     }
+}
+
+/// Makes a question of the text that a user asked, the same for the explorer and the commands: with the statements in `given`, if there
+/// are any; else the question of `set` with the same text; else with statements by rule.
+///
+/// The case of ASCII letters does not count in the comparison. The question of the set keeps its own text and id, so that encoders and
+/// finished runs give the same lists however it was typed.
+pub fn resolve(text: &str, given: &[String], set: &[Question]) -> (Question, By) {
+    let text = text.trim();
+    if !given.is_empty() {
+        let supports = (given.len() == 2).then_some(0);
+        let perspectives = given.to_vec();
+        return (Question { text: text.into(), perspectives, supports, ..Question::default() }, By::User);
+    }
+    if let Some(question) = set.iter().find(|question| question.text.eq_ignore_ascii_case(text)) {
+        return (question.clone(), By::Given);
+    }
+    let Statements { perspectives, supports, by, .. } = statements(text);
+    (Question { text: text.into(), perspectives, supports, ..Question::default() }, by)
 }
 
 /// The opposite of a plain statement; a negative statement loses its negation.

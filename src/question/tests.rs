@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::By;
-use super::statements::{opposite, statements};
+use super::statements::{opposite, resolve, statements};
+use super::{By, Question};
 use super::{invert, words};
 
 fn expect(rows: &[(&str, &str, &str)]) {
@@ -13,6 +13,24 @@ fn expect(rows: &[(&str, &str, &str)]) {
         assert_eq!(made.perspectives, [*supporting, *opposing], "for {question:?}");
         assert_eq!((made.by, made.supports), (By::Rule, Some(0)), "for {question:?}");
     }
+}
+
+#[test]
+fn a_question_has_the_statements_given_else_those_of_the_set_else_those_by_rule() {
+    let zoos = Question { id: "7".into(), text: "Should zoos be banned?".into(), ..Question::default() };
+    let set = [Question { perspectives: vec!["Ban zoos.".into(), "Keep zoos.".into()], ..zoos }];
+    assert_eq!(resolve(" should ZOOS be banned? ", &[], &set), (set[0].clone(), By::Given));
+    let given = ["Yes.".to_owned(), "No.".to_owned()];
+    let (question, by) = resolve("should zoos be banned?", &given, &set);
+    assert_eq!(
+        (question.text.as_str(), question.supports, by),
+        ("should zoos be banned?", Some(0), By::User)
+    );
+    assert_eq!(question.perspectives, given);
+    assert_eq!(resolve("Why?", &given[..1], &set).0.supports, None);
+    let (question, by) = resolve("Should cats be banned?", &[], &set);
+    assert_eq!((question.perspectives[0].as_str(), by), ("Cats should be banned.", By::Rule));
+    assert_eq!(resolve("Why?", &[], &set).1, By::None);
 }
 
 #[test]
