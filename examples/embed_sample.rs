@@ -1,4 +1,4 @@
-//! A tool of the maintainers: makes `sample_data/minilm.f32`, the vectors of the sample's passages by the built-in encoder.
+//! A tool of the maintainers: writes `sample_data/minilm.f32`, the vectors of the sample's passages by the built-in encoder.
 //!
 //! ```text
 //! cargo run --release --example embed_sample

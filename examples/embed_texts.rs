@@ -1,5 +1,5 @@
-//! A tool of the maintainers: reads a JSON array of strings and writes their vectors as little-endian f32 rows, by the built-in encoder
-//! or by one that a recipe names.
+//! A tool of the maintainers: reads a JSON array of strings and writes their vectors as little-endian f32 rows. The encoder is the
+//! built-in one or that of a recipe.
 //!
 //! ```text
 //! echo '["zoos", "trains"]' | cargo run --release --example embed_texts -- query > vectors.f32

@@ -1,4 +1,4 @@
-//! Perspective-aware projection: a passage is scored by the root of a query and its perspective instead of the whole query.
+//! Perspective-aware projection: scores a passage by the root of a query and its perspective instead of the whole query.
 //!
 //! After Zhao et al., "Beyond Relevance: Evaluate and Improve Retrievers on Perspective Awareness" (2024), section 3.1 and
 //! Tables 4 and 8. `q` is the vector of the full query, `r` of its root, `p` of the perspective, `c` of a passage, and
@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 use crate::vector::{dot, rounding};
 
-/// Squared length, relative to the original vector, below which a vector is only rounding error.
-const NOTHING: f64 = 1e-6;
+/// A vector whose squared length, relative to the original, is below this is only rounding error.
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// The parts of a query, as vectors of one encoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Parts {
     pub q: Vec<f32>,
     /// The query without its perspective.
     pub r: Vec<f32>,
-    /// The perspective, if there is one that is not the query itself.
+    /// The perspective.
     pub p: Perspective,
 }
 
@@ -29,9 +29,9 @@ pub struct Parts {
 pub enum Perspective {
     /// A text of its own.
     Text(Vec<f32>),
-    /// Its text is the query itself: `cast` and `pap` use `q − r`, the others the text.
+    /// The query itself: `cast` and `pap` use `q − r`, the other variants use `q`.
     Query,
-    /// There is none: `cast` and `pap` use `q − r`, the others are impossible.
+    /// None: `cast` and `pap` use `q − r`, the other variants are impossible.
     Missing,
 }
 
@@ -91,8 +91,8 @@ impl Projection {
         let degenerate = match variant {
             Variant::None => None,
             _ if missing => Some(Degenerate::NoPerspective),
-            _ if gram.pp <= NOTHING * gram.qq.max(gram.rr) => Some(Degenerate::NoDirection),
-            _ if gram.left(variant) <= NOTHING * gram.qq => Some(Degenerate::NothingLeft),
+            _ if gram.pp <= NEGLIGIBLE * gram.qq.max(gram.rr) => Some(Degenerate::NoDirection),
+            _ if gram.left(variant) <= NEGLIGIBLE * gram.qq => Some(Degenerate::NothingLeft),
             _ => None,
         };
         let variant = if degenerate.is_some() { Variant::None } else { variant };
@@ -104,7 +104,7 @@ impl Projection {
         self.variant
     }
 
-    /// The score of a passage by its vector, which has unit length: a cosine, or for the sums two or three of them added.
+    /// The score of a passage's vector, which has unit length: a cosine, or the sum of two or three cosines for the variants with sums.
     pub fn score(&self, c: &[f32]) -> f32 {
         let along = |x: &[f32]| f64::from(dot(x, c));
         let Gram { qq, rr, pp, qp, rp } = self.gram;
@@ -125,8 +125,8 @@ impl Projection {
         }) as f32
     }
 
-    /// The direction of the score: a passage's score is the dot product with it plus a constant, up to the returned rounding error.
-    /// `None` if the score divides by something that depends on the passage.
+    /// The direction of the score: a passage's score is its dot product with this vector plus a constant, within the returned rounding
+    /// error. `None` if the score is divided by a number that depends on the passage.
     pub fn direction(&self) -> Option<(Vec<f32>, f32)> {
         let Gram { qq, rr, pp, qp, rp } = self.gram;
         let over = |a: f64, b: f64| if a > 0.0 && b > 0.0 { (a * b).sqrt().recip() } else { 0.0 };
@@ -149,7 +149,7 @@ impl Projection {
         Some((direction.collect(), 2.0 * lengths as f32 * rounding(self.q.len())))
     }
 
-    /// `proj(x)` scaled to unit length, as the plot of a question's geometry shows it; zeros if nothing is left.
+    /// `proj(x)` scaled to unit length, for the plot of a question's geometry; zeros if nothing is left.
     pub fn remove(&self, x: &[f32]) -> Vec<f32> {
         let share = if self.gram.pp > 0.0 { f64::from(dot(x, &self.p)) / self.gram.pp } else { 0.0 };
         let left: Vec<f32> = x.iter().zip(&self.p).map(|(x, p)| x - share as f32 * p).collect();

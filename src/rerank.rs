@@ -1,9 +1,9 @@
-//! Reorders a list: MMR, and diversifiers that know the perspectives.
+//! Reorders a list: MMR, and diversifiers that use perspectives.
 //!
-//! Pure functions over the relevances, similarities and verdicts of one list; passages are numbers from 0 in the incoming order.
-//! Must not know where these numbers come from, and never sees gold labels. May use: nothing of this crate.
+//! Pure functions of the relevances, similarities and verdicts of one list. Passages are numbered from 0 in the incoming order. Gold
+//! labels must never come here. May use: nothing of this crate.
 
-/// How many passages of a list are reordered; those below stay out.
+/// The number of passages at the top of a list that are reordered.
 pub const POOL: usize = 100;
 
 /// One pick, in the new order.
@@ -22,8 +22,8 @@ pub struct Pick {
 /// Maximal marginal relevance: `argmax λ·Sim1(d, q) − (1 − λ)·max_{s ∈ S} Sim2(d, s)`, one pick after another (Carbonell and Goldstein, 1998;
 /// equation 1 of Chen and Choi, "Open-World Evaluation for Retrieving Diverse Perspectives").
 ///
-/// Picks until the list is empty; equal values are picked in the incoming order. λ = 1 keeps the incoming order exactly,
-/// whatever the relevances.
+/// Picks until the list is empty. Passages of equal value are picked in the incoming order. λ = 1 keeps the incoming order exactly, even
+/// if the relevances do not fall.
 ///
 /// ```
 /// use parallax::rerank::mmr;
@@ -62,8 +62,8 @@ pub fn mmr(relevance: &[f32], similarity: impl Fn(usize, usize) -> f32, lambda: 
     picks
 }
 
-/// One choice of a diversifier, in the new order. xQuAD and PM-2 take the perspectives as intents, all equally likely, and a detector's
-/// probabilities for how well a passage serves each.
+/// One choice of a diversifier, in the new order. xQuAD and PM-2 treat the perspectives as equally likely intents, and a detector's
+/// probabilities as how well a passage serves each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The passage, by its position in the incoming list, from 0.
@@ -94,8 +94,8 @@ pub fn xquad(relevance: &[f32], supports: &[Vec<f32>], lambda: f32) -> Vec<Choic
     })
 }
 
-/// PM-2 (Dang and Croft, 2012): seats are given to perspectives in proportion. The perspective with the greatest quotient `1/(2·seats + 1)` is served
-/// next, weighted λ against 1 − λ for all others; a passage counts `rel(d)·P(d supports i)` for perspective i.
+/// PM-2 (Dang and Croft, 2012): gives seats to perspectives in proportion. The perspective with the greatest quotient `1/(2·seats + 1)`
+/// is served next, with weight λ against 1 − λ for the others; a passage counts `rel(d)·P(d supports i)` for perspective i.
 pub fn pm2(relevance: &[f32], supports: &[Vec<f32>], lambda: f32) -> Vec<Choice> {
     let perspectives = supports.first().map_or(0, Vec::len);
     let mut seats = vec![0f32; perspectives];
@@ -123,7 +123,7 @@ pub fn pm2(relevance: &[f32], supports: &[Vec<f32>], lambda: f32) -> Vec<Choice>
     choices
 }
 
-/// Greedy choice by relevance and gains; `gains` receives the previous choice once.
+/// Chooses greedily by relevance and gains. `gains` receives a passage and, once, the previous choice.
 fn choose(
     relevance: &[f32],
     lambda: f32,
@@ -145,10 +145,10 @@ fn choose(
     choices
 }
 
-/// The position of the greatest value, the first of equals.
-fn first_greatest(of: &[usize], value: impl Fn(usize) -> f32) -> usize {
+/// The position of the greatest value; the first of equal ones.
+fn first_greatest(items: &[usize], value: impl Fn(usize) -> f32) -> usize {
     let mut best = (0, f32::NEG_INFINITY);
-    for (place, item) in of.iter().enumerate() {
+    for (place, item) in items.iter().enumerate() {
         let value = value(*item);
         if value > best.1 {
             best = (place, value);
@@ -157,9 +157,8 @@ fn first_greatest(of: &[usize], value: impl Fn(usize) -> f32) -> usize {
     best.0
 }
 
-/// Scores as relevances that can be weighed against a cosine: divided by `maximum`, by default the greatest score. If that is not
-/// positive, the scores are spread
-/// from 0 to 1 instead. Nothing is clamped.
+/// Turns scores into relevances that can be compared with a cosine: divides them by `maximum`, by default the greatest score. If that is
+/// not positive, spreads the scores from 0 to 1 instead. Does not clamp.
 pub fn of_maximum(scores: &[f32], maximum: Option<f32>) -> Vec<f32> {
     let greatest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let maximum = maximum.unwrap_or(greatest);

@@ -19,9 +19,10 @@ pub fn rounding(dimensions: usize) -> f32 {
     (dimensions as f32 / 8.0 + 32.0) * 2.0 * f32::EPSILON
 }
 
-/// Writes the dot product of each row with `query` to `out`, in integers: every machine gives the same ones. A row is as long as the query.
+/// Writes the dot product of each row with `query` to `out`. A row is as long as the query. The products are integers, so every machine
+/// gives the same ones.
 ///
-/// The caller keeps the query's numbers small enough that sums fit into an i32.
+/// The query's numbers must be so small that sums fit into an i32.
 pub fn products(rows: &[i8], query: &[i16], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,4 +1,4 @@
-//! Long work: progress, stopping, running on all threads, and panics of foreign parsers as errors. May use: nothing of this crate.
+//! Long work: progress, stopping, running on all threads, and catching panics of third-party parsers. May use: nothing of this crate.
 //!
 //! Nothing here reads a clock; rates are computed where progress is shown.
 
@@ -26,7 +26,7 @@ pub enum Job {
     Judging,
     /// Counting values of metadata fields.
     Counting,
-    /// Waiting for another process that builds the same.
+    /// Waiting for another process that does the same work.
     Waiting {
         /// The process id; 0 if unknown.
         process: u32,
@@ -68,13 +68,13 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Called after every batch of long work.
+/// A function that is called after every batch of long work.
 pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Sync);
 
-/// Checked between batches of work: was it cancelled?
+/// A flag that cancels long work, which checks it between batches.
 ///
-/// [`Stop::new`] makes one that [`Stop::set`] sets; its clones are set with it. In the explorer, a stop belongs to one turn and is set
-/// as soon as a later turn begins.
+/// Clones share the flag: [`Stop::set`] sets all of them. In the explorer, a stop belongs to one turn and is set as soon as a later turn
+/// begins.
 #[derive(Clone, Debug)]
 pub struct Stop {
     now: Arc<AtomicU64>,
@@ -88,12 +88,12 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Not set yet.
+    /// A stop that is not set.
     pub fn new() -> Self {
         Stop { now: Arc::default(), mine: 0 }
     }
 
-    /// For work that nobody cancels.
+    /// A stop for work that is never cancelled.
     pub fn never() -> Self {
         Stop::new()
     }
@@ -103,18 +103,18 @@ impl Stop {
         self.now.store(self.mine.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Set when `now` is no longer `mine`.
+    /// A stop that is set once `now` is no longer `mine`.
     pub fn when_past(now: &Arc<AtomicU64>, mine: u64) -> Self {
         Stop { now: Arc::clone(now), mine }
     }
 
-    /// Whether to stop.
+    /// Whether the work must stop.
     pub fn is_set(&self) -> bool {
         self.now.load(Ordering::Relaxed) != self.mine
     }
 }
 
-/// The work was stopped early; finished parts stay.
+/// The error of work that was stopped early. Finished parts are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
@@ -122,8 +122,8 @@ pub struct Stopped;
 /// Calls `each` for 0 to `count` on all threads of a pool. Returns the results in order of the numbers: fewer than `count` once
 /// `stop` is set.
 ///
-/// Every thread takes one number after another. rayon's own iterators would let a thread that waits for a model start the next
-/// item on top of the waiting one, until its stack overflows.
+/// Every thread takes one number after another. With rayon's own iterators, a thread that waits inside one item may start the next item
+/// on the same stack, until the stack overflows.
 pub fn on_all<R: Send>(
     pool: &ThreadPool,
     count: usize,
@@ -135,17 +135,16 @@ pub fn on_all<R: Send>(
     queue.in_order()
 }
 
-/// Calls `each` for 0 to `count` on one thread a core. Returns the results in order of the numbers: fewer than `count` once `stop`
+/// Calls `each` for 0 to `count` on one thread per core. Returns the results in order of the numbers: fewer than `count` once `stop`
 /// is set.
 ///
-/// The threads live for this call alone, so any thread may call it, also one of a pool: nothing here waits for a model, and no
-/// other work starts meanwhile.
+/// The threads are started for this call, so that a thread of a pool may call it without waiting for its own pool.
 pub fn on_cores<R: Send>(count: usize, stop: &Stop, each: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(count);
     let queue = Queue::new(count, stop, each);
     std::thread::scope(|scope| {
         for _ in 1..cores {
-            // If the system gives no thread, this one does all the work.
+            // If the system gives no thread, the current one does all the work.
             let _ = std::thread::Builder::new().name("scan".into()).spawn_scoped(scope, || queue.work());
         }
         queue.work();
@@ -153,7 +152,7 @@ pub fn on_cores<R: Send>(count: usize, stop: &Stop, each: impl Fn(usize) -> R + 
     queue.in_order()
 }
 
-/// Numbers that threads take one by one, and the results so far.
+/// A queue of numbers that threads take one by one, with the results so far.
 struct Queue<'a, R, F> {
     next: AtomicUsize,
     count: usize,
