@@ -129,7 +129,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
         start.opening.clone(),
         &(std::sync::Arc::new(move |reply| drop(replies.send(Event::Other(Msg::Engine(reply)))))
             as parallax::engine::SendReply),
-    );
+    )?;
     let questions: Vec<String> = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS)
         .into_iter()
         .map(|question| question.text)
@@ -216,7 +216,7 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
     let (send, receive) = mpsc::channel();
     let send_reply: parallax::engine::SendReply =
         std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
-    let engine = Engine::start(start.opening.clone(), &send_reply);
+    let engine = Engine::start(start.opening.clone(), &send_reply)?;
     let mut app = App::new(&start, Size { width: 140, height: 40 });
     let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
     let key = |c| Msg::Key(KeyEvent::from(KeyCode::Char(c)));
@@ -387,7 +387,7 @@ fn lane_times(setup: &Setup, recipe: &Recipe) -> Result<Vec<Duration>, Box<dyn s
     for round in 0..6 {
         for question in &setup.questions {
             let began = Instant::now();
-            rank(setup, recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never())?;
+            rank(setup, recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never())?;
             // The first round warms the page cache.
             if round > 0 {
                 times.push(began.elapsed());

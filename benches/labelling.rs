@@ -115,7 +115,7 @@ fn keys(folder: &Path) -> Result<(), Failed> {
     };
     let (send, replies) = mpsc::channel();
     let send_reply: SendReply = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
-    let engine = Engine::start(start.opening.clone(), &send_reply);
+    let engine = Engine::start(start.opening.clone(), &send_reply)?;
     let app = App::new(&start, Size { width: 140, height: 40 });
     let terminal = Terminal::new(TestBackend::new(140, 40))?;
     let mut stage = Stage { app, engine, replies, terminal };

@@ -1,6 +1,6 @@
-//! A tool of the maintainers: prints the prompts that expansions of the sample's questions send, as recorded replies without their reply:
-//! `cargo run --release --example expansion_requests > requests.jsonl`. Whoever has a language model fills in `model` and `reply` and
-//! leaves `key` and `prompt` as they are; the result is `sample_data/replies.jsonl`.
+//! A tool of the maintainers: prints the prompts for expanding the sample's questions, in the format of recorded replies but with an empty
+//! reply: `cargo run --release --example expansion_requests > requests.jsonl`. To make `sample_data/replies.jsonl`, send the prompts to a
+//! language model and fill in `model` and `reply`; do not change `key` and `prompt`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,19 +11,19 @@ use parallax::llm::{Chat, ChatError, Reply, Request};
 use parallax::retrieve::bm25::Bm25;
 use parallax::work::Stop;
 
-/// Takes requests down and answers none.
+/// Records requests and answers none of them.
 #[derive(Default)]
-struct Secretary(Mutex<Vec<Request>>);
+struct RequestLog(Mutex<Vec<Request>>);
 
-impl Chat for Secretary {
+impl Chat for RequestLog {
     fn model(&self) -> &str {
         "nobody"
     }
 
     fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !taken.contains(request) {
-            taken.push(request.clone());
+        let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !requests.contains(request) {
+            requests.push(request.clone());
         }
         Err(ChatError::NotRecorded)
     }
@@ -33,15 +33,15 @@ fn main() -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join("parallax-expansion-requests");
     let opening = Opening { data_dir: folder, ..Opening::default() };
     let mut setup = Setup::open(&opening, &|_| {}, &Stop::never())?;
-    let secretary = Arc::new(Secretary::default());
-    setup.chat = Some(Arc::clone(&secretary) as Arc<dyn Chat>);
+    let log = Arc::new(RequestLog::default());
+    setup.chat = Some(Arc::clone(&log) as Arc<dyn Chat>);
     for question in &setup.questions {
         for kind in [Kind::Perspectives, Kind::Keqe, Kind::Csqe] {
             let switches = Switches { expand: Some(kind), ..Switches::default() };
             let recipe = Recipe { base: Base::Bm25(Bm25::default()), switches };
-            rank(&setup, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never())?;
+            rank(&setup, &recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never())?;
         }
-        for request in secretary.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for request in log.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let empty = Reply { text: String::new(), model: String::new(), recorded: false, tokens: None };
             println!("{}", parallax::llm::line(&request, &empty)?);
         }

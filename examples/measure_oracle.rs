@@ -1,7 +1,7 @@
-//! Prints our per-question values as JSON, for `tools/measures/compare_ir_measures.py`.
+//! A tool of the maintainers: prints the value of every measure and question as JSON, for `tools/measures/compare_ir_measures.py`.
 //!
-//! `measure_oracle RUN QRELS DIV_QRELS MEASURE…` → `{measure: {question: value}}`. The number of
-//! perspectives is the highest one judged, which only complete qrels allow.
+//! `measure_oracle RUN QRELS DIV_QRELS MEASURE…` → `{measure: {question: value}}`. The number of perspectives is the highest one judged,
+//! which is correct only for complete qrels.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut values: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
     for question in run.questions() {
         let id = question.id.as_str();
-        let Some(judgements) = qrels.question(id) else {
+        let Some(judgments) = qrels.question(id) else {
             continue;
         };
-        let graded = GradedRanking::new(question.ids(), judgements);
+        let graded = GradedRanking::new(question.ids(), judgments);
         let ranked = div.ranked(id, question.ids(), 1, Absent::SupportsNothing);
         let pool = div.pool(id, 1);
         let highest = div.highest_perspective(id).map_or(0, |highest| highest + 1);

@@ -1,4 +1,4 @@
-//! The public library API: open a corpus, run lanes, judge, measure.
+//! The public library API: opens a corpus, runs lanes, judges and measures.
 //!
 //! May use: every room but `cli` and `tui`.
 
@@ -16,7 +16,7 @@ use crate::question::{self, Question};
 use crate::retrieve::{RetrieveError, Retriever};
 use crate::work::{OnProgress, Stop};
 
-/// Why the library could not do what was asked.
+/// The error of a call to the library.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The corpus, a model or the data folder cannot be opened.
@@ -25,7 +25,7 @@ pub enum Error {
     /// A lane's recipe is wrong.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// A lane has no list.
+    /// A lane failed.
     #[error(transparent)]
     Lane(#[from] Arc<LaneError>),
     /// A [`Retriever`] of your own failed.
@@ -53,7 +53,7 @@ pub struct OpenCorpus {
 }
 
 impl OpenCorpus {
-    /// Opens the built-in sample: 24 questions, 600 passages and their labels. `data` is the folder for caches.
+    /// Opens the built-in sample: 24 questions, 600 passages and labels. `data` is the folder for caches.
     ///
     /// # Errors
     /// `data` cannot be used.
@@ -63,7 +63,7 @@ impl OpenCorpus {
     }
 
     /// Opens a file or folder in any format that `parallax --corpus` reads. The first call imports and indexes it; indices and vectors
-    /// are stored in the folder `data`.
+    /// are stored in the folder `data` for later calls.
     ///
     /// # Errors
     /// The corpus has a bad line, or `data` cannot be used.
@@ -72,8 +72,8 @@ impl OpenCorpus {
         Self::open_with(&opening, &Stop::never(), &|_| ())
     }
 
-    /// Opens what `opening` names: also question sets, labels, detectors and language models. An empty `data_dir` means the cache
-    /// folder that the `parallax` program uses. Importing and indexing report their progress and end early once `stop` is set.
+    /// Opens everything that `opening` names, including question sets, labels, detectors and language models. If `data_dir` is empty, the
+    /// cache folder of the `parallax` program is used. Importing and indexing report their progress and end early once `stop` is set.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -86,8 +86,8 @@ impl OpenCorpus {
         Ok(OpenCorpus { setup, source: LabelSource::default() })
     }
 
-    /// Selects which labels count. Default, as in the program: passage by passage the most trusted, human, else gold, else the
-    /// model's.
+    /// Selects which labels count. By default, as in the program, each passage is judged by its most trusted source: labels by hand, else
+    /// gold labels, else the model.
     #[must_use]
     pub fn with_labels(self, source: LabelSource) -> Self {
         OpenCorpus { source, ..self }
@@ -98,27 +98,28 @@ impl OpenCorpus {
         &self.setup.corpus
     }
 
-    /// The question with its statements: those of the question set, else those derived by rule; none if no rule applies.
+    /// Makes a question of a text. If the question set has a question with this text (ignoring case), returns that; else derives
+    /// statements by rule. If no rule applies, the question has no statements.
     pub fn question(&self, text: &str) -> Question {
-        question(text, &[], &self.setup.questions)
+        question::resolve(text, &[], &self.setup.questions).0
     }
 
-    /// The question with statements of your own. If there are two, the first is the supporting one.
+    /// Makes a question with statements of your own. If there are two, the first is the supporting one.
     pub fn question_with<S: AsRef<str>>(&self, text: &str, statements: &[S]) -> Question {
         let statements: Vec<String> = statements.iter().map(|text| text.as_ref().to_owned()).collect();
-        question(text, &statements, &self.setup.questions)
+        question::resolve(text, &statements, &self.setup.questions).0
     }
 
-    /// Runs lanes, given by their recipes, on a question, and judges what they return until each covers every statement. Embeds the
-    /// corpus first if a lane needs vectors.
+    /// Runs lanes on a question, and judges each list until it covers every statement. `recipes` has one recipe per lane. If a lane needs
+    /// vectors, embeds the corpus first.
     ///
     /// # Errors
-    /// A recipe is wrong, or a model cannot be loaded. A lane that fails has its error in the outcome; the other lanes have lists.
+    /// A recipe is wrong, or a model cannot be loaded. If a lane fails, its error is in the outcome, and the other lanes have lists.
     pub fn ask(&self, text: &str, recipes: &[&str], k: usize) -> Result<Outcome, Error> {
         self.run(self.query(self.question(text), recipes, k)?, &Stop::never(), &|_| (), &|_| ())
     }
 
-    /// A query for [`run`](Self::run).
+    /// Makes a query for [`run`](Self::run).
     ///
     /// # Errors
     /// A recipe is wrong.
@@ -127,8 +128,8 @@ impl OpenCorpus {
         Ok(Query { question, lanes, k, source: self.source })
     }
 
-    /// Like [`ask`](Self::ask), for any query. Embedding reports its progress, each list and each judgment is an event, and all ends
-    /// early once `stop` is set: the outcome is then incomplete.
+    /// Like [`ask`](Self::ask), for any query. Embedding reports its progress; each list and each judgment is reported as an event. Once
+    /// `stop` is set, the call ends early with an incomplete outcome.
     ///
     /// # Errors
     /// A model cannot be loaded, or `stop` was set while the corpus was embedded.
@@ -143,8 +144,8 @@ impl OpenCorpus {
         Ok(run(&self.setup, query, Depth::Covered, Lists::default(), stop, on_event)?)
     }
 
-    /// Asks a retriever of your own, and judges and measures its list like that of any lane. `lanes[0]` of the outcome is its list;
-    /// `query.lanes` is empty, because the retriever has no recipe.
+    /// Asks a retriever of your own, and judges its list as for any lane. The list is in `lanes[0]` of the outcome; `query.lanes` is empty,
+    /// because the retriever has no recipe.
     ///
     /// # Errors
     /// The retriever failed, or the detector cannot be loaded.
@@ -165,22 +166,8 @@ impl OpenCorpus {
     }
 }
 
-/// The cache folder of the program on this system; without one, a temporary folder.
+/// The program's cache folder on this system; a temporary folder if the system has none.
 pub(crate) fn cache_folder() -> PathBuf {
     let home = directories::ProjectDirs::from("", "", "parallax");
     home.map_or_else(|| std::env::temp_dir().join("parallax"), |home| home.cache_dir().to_owned())
-}
-
-/// A question with its statements: those given, else those of the question set, else those by rule.
-pub(crate) fn question(text: &str, given: &[String], set: &[Question]) -> Question {
-    let text = text.trim();
-    if !given.is_empty() {
-        let supports = (given.len() == 2).then_some(0);
-        return Question { text: text.into(), perspectives: given.to_vec(), supports, ..Question::default() };
-    }
-    set.iter().find(|one| one.text.eq_ignore_ascii_case(text)).cloned().unwrap_or_else(|| {
-        let ruled = question::statements(text);
-        let (perspectives, supports) = (ruled.perspectives, ruled.supports);
-        Question { text: text.into(), perspectives, supports, ..Question::default() }
-    })
 }

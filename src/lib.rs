@@ -1,16 +1,16 @@
-//! Parallax inspects how retrievers answer contentious questions: several retrievers side by side, and which statement each passage
-//! supports.
+//! Parallax shows how retrievers answer contentious questions: it runs several retrievers side by side and judges which statement each
+//! passage supports.
 //!
-//! This is the library of the `parallax` program. [`OpenCorpus`] opens a corpus, runs lanes, judges what they return and measures it. A
-//! [`Query`] holds a question, its lanes, how many passages count and whose labels; [`OpenCorpus::run`] reports [`Event`]s and returns an
-//! [`Outcome`]; [`Figures`] are the measures of one lane. A [`Retriever`] of your own is judged like any lane. [`measure`] has every
-//! measure, and readers and writers of TREC files.
+//! This is the library of the `parallax` program. [`OpenCorpus`] opens a corpus, runs lanes, judges their passages and measures them. A
+//! [`Query`] holds a question, its lanes, the number of passages that count and the source of labels. [`OpenCorpus::run`] reports
+//! [`Event`]s and returns an [`Outcome`]. [`Figures`] are the measures of one lane. A [`Retriever`] of your own is judged like any lane.
+//! [`measure`] has every measure, and reads and writes TREC files.
 //!
 //! In `examples/`, `search_folder`, `own_retriever` and `measure_run` show how to use the library; the other programs are tools of the
 //! maintainers and use internals.
 //!
-//! Everything else is internal, hidden from these pages, and may change with any release: also what is inside the variants of errors,
-//! and a list's trace. ARCHITECTURE.md describes it.
+//! Everything else is internal, hidden from these pages, and may change with any release. That includes the contents of error variants
+//! and a list's trace. ARCHITECTURE.md describes the internals.
 #![warn(missing_docs)]
 
 #[doc(hidden)]
@@ -64,8 +64,8 @@ pub use corpus::{Corpus, Passage, PassageIx};
 pub use detect::{Choice, LabelSource};
 pub use engine::recipe::{RecipeError, RunFile};
 pub use engine::{
-    Event, Figures, Judged, Judgments, Lane, LaneError, List, Opening, Outcome, Query, Ranked, Ranking,
-    Recipe, SetupError,
+    Change, Doubt, Event, Figures, FirstRank, Gap, Judged, Judgments, Lane, LaneError, List, Opening,
+    Outcome, Query, Ranked, Ranking, Recipe, SetupError, Shares,
 };
 pub use measure::Measure;
 pub use question::Question;

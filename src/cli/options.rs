@@ -260,17 +260,17 @@ impl SwitchArgs {
         let mut switched = recipes.clone();
         for (option, name) in wanted {
             let given = format!("hybrid+{name}").parse::<Recipe>();
-            let given = given.map_err(|error| anyhow::anyhow!("{option}: expected {}", error.expected()))?;
+            let given = given.map_err(|error| anyhow::anyhow!("{option}: {}", error.problem()))?;
             let mut without = Vec::new();
             for recipe in &mut switched {
                 match format!("{}+{name}", recipe.plain()).parse::<Recipe>() {
                     Ok(_) => recipe.switches = recipe.switches.clone().or(&given.switches),
-                    Err(error) => without.push((recipe.to_string(), error.expected().to_owned())),
+                    Err(error) => without.push((recipe.to_string(), error.problem().to_owned())),
                 }
             }
             match without.first() {
-                Some((_, expected)) if without.len() == switched.len() => {
-                    anyhow::bail!("{option}: no lane can use it; expected {expected}")
+                Some((_, problem)) if without.len() == switched.len() => {
+                    anyhow::bail!("{option}: no lane can use it: {problem}")
                 }
                 Some(_) => {
                     let lanes: Vec<&str> = without.iter().map(|(lane, _)| lane.as_str()).collect();

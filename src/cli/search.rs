@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use crate::api::question;
 use crate::cli::job::Meter;
 use crate::cli::options::{Common, Format, SwitchArgs};
 use crate::cli::provenance::prompts_in_use;
@@ -13,6 +12,7 @@ use crate::engine::{Depth, Lists, Query, Run, Setup};
 use crate::measure::Measure;
 use crate::measure::score::ScoreError;
 use crate::measure::score::by_verdicts;
+use crate::question::resolve;
 use crate::report::search::SearchResult;
 use crate::work::Stop;
 
@@ -51,7 +51,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     if let Some(reason) = setup.lacks(common.source()) {
         bail!("{reason}");
     }
-    let question = question(&asked, &common.perspectives, &setup.questions);
+    let (question, _) = resolve(&asked, &common.perspectives, &setup.questions);
     let lanes = args.switches.apply(common.recipes())?;
     let query = Query { question, lanes, k: usize::from(common.k), source: common.source() };
     embed(&setup, &query, &meter)?;
@@ -62,7 +62,8 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
     let unswitched = run.plain(&setup, &measures, &stop)?;
     let detector = setup.detector()?;
     let outcome = run.outcome();
-    let caution = setup.warned(query.source, outcome.shares(), std::slice::from_ref(&query.question))?;
+    let caution =
+        setup.model_warning(query.source, outcome.shares(), std::slice::from_ref(&query.question))?;
 
     let corpus = (setup.corpus.name.as_str(), setup.corpus.len(), setup.corpus.fingerprint.0.as_str());
     let result = SearchResult {

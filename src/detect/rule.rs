@@ -454,7 +454,7 @@ mod tests {
         let mut file: serde_json::Value = serde_json::from_str(parameters).unwrap();
         file["bias"] = serde_json::json!({"mrecall": 0.12, "prec": 0.05});
         let rule = Rule::default().fitted(file.to_string().as_bytes()).unwrap();
-        assert_eq!((rule.about.bias.of("MRecall@5"), rule.about.bias.of("Prec@5")), (0.12, 0.05));
+        assert_eq!((rule.about.bias.mrecall, rule.about.bias.prec), (0.12, 0.05));
         file.as_object_mut().unwrap().remove("bias");
         assert_eq!(Rule::default().fitted(file.to_string().as_bytes()).unwrap().about.bias, Bias::default());
     }

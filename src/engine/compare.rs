@@ -1,11 +1,9 @@
-//! Lanes compared: one question of a set under several lanes, one lane in several forms, and which way an outcome leans: how even its
-//! sides stand, and whose passages it brings up.
-
-use std::collections::HashMap;
+//! Compares lanes: several lanes on one question, or one lane in several forms. Also how even an outcome is: between the statements, and
+//! between the values of a metadata field.
 
 use serde_json::{Map, Value};
 
-use super::figures::{Doubt, Figures};
+use super::figures::{Doubt, DrawnFigures, Draws, Figures};
 use super::judgments::{Judgments, Shares};
 use super::list::{Lists, Ranked};
 use super::opening::SetupError;
@@ -13,14 +11,12 @@ use super::query::{Depth, Query};
 use super::recipe::Recipe;
 use super::run::{Outcome, run};
 use super::setup::Setup;
-use crate::corpus::PassageIx;
 use crate::corpus::store::{Field, Fields, MOST, NONE};
 use crate::detect::LabelSource;
-use crate::measure::bias::{Exposure, awrf, rkl};
-use crate::measure::bias::{SideShares, side_shares};
-use crate::measure::compare::{jaccard, rbo};
-use crate::measure::edit_distance;
-use crate::measure::uncertainty::{DRAWS, Doubted, drawn};
+use crate::input;
+use crate::measure::bias::{Exposure, SideShares, awrf, rkl};
+use crate::measure::compare::{RBO_P, jaccard, rbo};
+use crate::measure::uncertainty::DRAWS;
 use crate::measure::{
     PerspectiveCount, SupportSet,
     coverage::{mrecall, prec},
@@ -28,74 +24,59 @@ use crate::measure::{
 use crate::question::Question;
 use crate::work::Stop;
 
-/// How much RBO looks at the top.
-const P: f64 = 0.9;
-
-/// A question's outcome, one entry a lane.
+/// A question's outcome; the lists have one entry per lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Its figures; none where a lane failed.
+    /// The figures; `None` for a lane that failed.
     pub figures: Vec<Option<Figures>>,
     /// What each of the first k supports.
     pub supports: Vec<Vec<Option<SupportSet>>>,
-    /// The first k themselves, by id.
+    /// The ids of the first k.
     pub tops: Vec<Vec<String>>,
-    /// What else is known of those of the first k that the corpus holds.
+    /// The metadata of those of the first k that the corpus holds.
     pub metadata: Vec<Vec<Map<String, Value>>>,
-    /// How many perspectives the question has.
+    /// The number of statements.
     pub perspectives: usize,
-    /// Which of two is the supporting one.
+    /// The index of the supporting statement, if there are two.
     pub supports_first: usize,
-    /// What the model's probabilities give; none where labels alone count.
+    /// The outcome under the model's probabilities; `None` if labels alone count.
     pub expected: Option<Box<Expected>>,
-    /// Whose judgments these are.
+    /// Who judged the first k.
     pub shares: Shares,
 }
 
-/// A question's outcome by the model's probabilities.
+/// A question's outcome under the model's probabilities; the lists have one entry per lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Mean MRecall and Prec of each lane's first 1, 2, … k.
+    /// Mean MRecall and Prec of the first 1, 2, … k.
     at: Vec<Vec<(f64, f64)>>,
-    /// MRecall of each lane's first k in every draw; all lanes see the same draws.
+    /// MRecall of the first k in every draw; all lanes see the same draws.
     pub mrecall: Vec<Vec<f32>>,
-    /// Mean lean of each lane's first k.
+    /// Mean lean of the first k.
     lean: Vec<f64>,
-    /// How likely each lane's first k cover only the supporting side, only the other, both, neither.
+    /// The probabilities that the first k cover only the supporting side, only the other, both, neither.
     covers: Vec<[f64; 4]>,
 }
 
 impl Expected {
-    /// Draws every passage of the lists from its chances; none where labels alone count.
+    /// Draws every passage of the lists from its chances; `None` if labels alone count.
     fn of(question: &Question, k: usize, tops: &[&[Ranked]], judgments: &Judgments) -> Option<Self> {
         let m = PerspectiveCount::new(judgments.perspectives).ok()?;
-        let all = || tops.iter().copied().flatten();
-        if !tops.iter().any(|top| judgments.is_by_model(top)) {
-            return None;
-        }
-        let (mut places, mut rows): (HashMap<PassageIx, usize>, Vec<Doubted<'_>>) = Default::default();
-        for ranked in all() {
-            places.entry(ranked.at).or_insert_with(|| {
-                rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
-                rows.len() - 1
-            });
-        }
-        let draws = drawn(&rows, DRAWS, 0);
+        let draws = Draws::of(judgments, tops)?;
         let mut expected =
             Expected { at: Vec::new(), mrecall: Vec::new(), lean: Vec::new(), covers: Vec::new() };
         let first = question.supports.unwrap_or(0).min(1);
         for top in tops {
             let mut sums = vec![(0.0, 0.0); k];
             let (mut recalls, mut lean, mut covers) = (Vec::new(), 0.0, [0.0; 4]);
-            for draw in &draws {
-                let set: Vec<_> = top.iter().map(|ranked| draw[places[&ranked.at]]).collect();
+            for set in draws.of_list(top) {
                 for (i, sum) in sums.iter_mut().enumerate() {
                     sum.0 += mrecall(&set, m, i + 1).value;
                     sum.1 += prec(&set, m, i + 1).value;
                 }
-                recalls.push(mrecall(&set, m, k).value as f32);
-                let shares = question.supports.and_then(|first| side_shares(&set, m, first, k).ok());
-                lean += shares.map_or(0.0, |shares| shares.value.lean());
+                let figures = DrawnFigures::of(&set, question, (m, k));
+                recalls.push(figures.mrecall as f32);
+                lean += figures.lean;
                 let covered = set.iter().flatten().fold(SupportSet::EMPTY, |all, one| all.union(*one));
                 covers[place_of(covered, first)] += 1.0;
             }
@@ -110,19 +91,19 @@ impl Expected {
 }
 
 impl Compared {
-    /// What several lanes' lists come to; none for a lane that failed.
+    /// Measures the lists of several lanes; `None` is a lane that failed.
     pub fn of(question: &Question, k: usize, lists: &[Option<&[Ranked]>], judgments: &Judgments) -> Self {
         let tops: Vec<&[Ranked]> =
             lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
-        let each = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
+        let ids = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
         let held = |ranked: &&Ranked| ranked.at.as_outside().is_none();
-        let known =
+        let metadata =
             |top: &&[Ranked]| top.iter().filter(held).map(|ranked| ranked.passage.metadata.clone()).collect();
         Compared {
             figures: lists.iter().map(|list| Figures::of((*list)?, judgments, question, k)).collect(),
             supports: tops.iter().map(|top| judgments.supports(top)).collect(),
-            tops: tops.iter().map(each).collect(),
-            metadata: tops.iter().map(known).collect(),
+            tops: tops.iter().map(ids).collect(),
+            metadata: tops.iter().map(metadata).collect(),
             perspectives: question.perspectives.len(),
             supports_first: question.supports.unwrap_or(0).min(1),
             expected: Expected::of(question, k, &tops, judgments).map(Box::new),
@@ -130,25 +111,25 @@ impl Compared {
         }
     }
 
-    /// MRecall and Prec of a lane's first `k`, at most as many as were judged; the expected ones where a model judged.
+    /// MRecall and Prec of a lane's first `k`, at most as many as were judged; their means if a model judged.
     pub fn at(&self, lane: usize, k: usize) -> Option<(f64, f64)> {
         let m = PerspectiveCount::new(self.perspectives).ok()?;
-        self.figures[lane].as_ref()?;
+        self.figures.get(lane)?.as_ref()?;
         if let Some(expected) = &self.expected {
             return expected.at.get(lane)?.get(k.checked_sub(1)?).copied();
         }
-        let supports = &self.supports[lane];
+        let supports = self.supports.get(lane)?;
         Some((mrecall(supports, m, k).value, prec(supports, m, k).value))
     }
 
-    /// Jaccard and RBO of two lanes' first k; none where both are empty.
+    /// Jaccard and RBO of two lanes' first k; `None` if both are empty.
     pub fn overlap(&self, one: usize, other: usize) -> Option<(f64, f64)> {
-        let ids = |lane: usize| self.tops[lane].iter().map(String::as_str).collect::<Vec<_>>();
-        let (one, other) = (ids(one), ids(other));
-        Some((jaccard(&one, &other, one.len().max(other.len()))?, rbo(&one, &other, P)?))
+        let ids = |lane: usize| Some(self.tops.get(lane)?.iter().map(String::as_str).collect::<Vec<_>>());
+        let (one, other) = (ids(one)?, ids(other)?);
+        Some((jaccard(&one, &other, one.len().max(other.len()))?, rbo(&one, &other, RBO_P)?))
     }
 
-    /// How far the lanes' Prec lies apart, and whether their MRecall does.
+    /// The spread of the lanes' MRecall plus the spread of their Prec: how much the lanes disagree.
     pub fn disagreement(&self) -> f64 {
         let k = self.figures.iter().flatten().map(|figures| figures.k).next().unwrap_or(1);
         let known: Vec<(f64, f64)> = (0..self.figures.len()).filter_map(|lane| self.at(lane, k)).collect();
@@ -161,7 +142,7 @@ impl Compared {
     }
 }
 
-/// Puts one question to all lanes of a query.
+/// Runs one question on all lanes of a query.
 ///
 /// # Errors
 /// The detector cannot be loaded.
@@ -181,12 +162,12 @@ impl From<&Outcome> for Compared {
     }
 }
 
-/// What is swept.
+/// One lane in several forms, to be measured over questions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The lane in all its forms.
+    /// The forms of the lane.
     pub forms: Vec<Recipe>,
-    /// On these questions.
+    /// The questions.
     pub questions: Vec<Question>,
     /// How many passages count.
     pub k: usize,
@@ -197,20 +178,20 @@ pub struct Sweep {
 /// A form's means over the questions measured so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Questions measured.
+    /// The number of questions measured.
     pub questions: usize,
-    /// Questions that have no list or no perspectives; they are in no mean.
+    /// The number of questions without a list or statements; the means leave them out.
     pub failed: usize,
-    /// Sum of MRecall@k.
+    /// The sum of MRecall@k.
     mrecall: f64,
-    /// Sum of Prec@k.
+    /// The sum of Prec@k.
     prec: f64,
-    /// Sums of the shares of the top k that support either side, over two-sided questions.
+    /// The sums of the two sides' shares of the top k, and the number of two-sided questions.
     sides: Option<(f64, f64, usize)>,
 }
 
 impl Tally {
-    /// Adds one question: its expected figures where a model judged.
+    /// Adds one question: its mean figures under the model's probabilities if a model judged.
     pub fn add(&mut self, figures: Option<&Figures>, doubt: Option<&Doubt>) {
         let Some(figures) = figures else {
             self.failed += 1;
@@ -229,23 +210,23 @@ impl Tally {
         (self.questions > 0).then(|| sum / self.questions as f64)
     }
 
-    /// Mean MRecall@k.
+    /// The mean MRecall@k.
     pub fn mrecall(&self) -> Option<f64> {
         self.mean(self.mrecall)
     }
 
-    /// Mean Prec@k.
+    /// The mean Prec@k.
     pub fn prec(&self) -> Option<f64> {
         self.mean(self.prec)
     }
 
-    /// Mean share of the top k that supports the first and the second side.
+    /// The mean shares of the top k that support the first and the second side.
     pub fn sides(&self) -> Option<(f64, f64)> {
         self.sides.map(|(p, n, count)| (p / count as f64, n / count as f64))
     }
 }
 
-/// Runs a sweep question by question; `on_tallies` gets the tallies of all forms after each.
+/// Runs a sweep question by question, and calls `on_tallies` with the tallies of all forms after each.
 ///
 /// # Errors
 /// The detector could not be loaded.
@@ -271,13 +252,13 @@ pub fn sweep(
     Ok(tallies)
 }
 
-/// More names in an error help nobody.
+/// The most names that an error lists.
 const NAMED: usize = 12;
 
-/// How far a lane's first k are from giving every perspective an even place.
+/// How far a lane's first k are from an even share for every statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uneven {
-    /// rKL at those of its cuts that k reaches.
+    /// rKL at its cut-offs up to k.
     pub rkl: Exposure,
     /// AWRF@k.
     pub awrf: Exposure,
@@ -286,12 +267,12 @@ pub struct Uneven {
 /// Why a field cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// The corpus has none at all.
+    /// The corpus has no metadata.
     #[error("no passage of this corpus has metadata; give its lines some, such as {EXAMPLE}")]
     NoFields,
-    /// It is there, and no category.
+    /// The field exists and is not a category.
     #[error(
-        "the field `{0}` is no category: it has more than {MOST} different values, or none that is a text, a number, true or false{1}"
+        "the field `{0}` is not a category: it has more than {MOST} different values, or none that is a text, a number, true or false{1}"
     )]
     NoCategory(String, String),
     /// There is no such field.
@@ -303,7 +284,7 @@ pub enum FieldError {
 pub const EXAMPLE: &str = "\"metadata\": {\"outlet\": \"…\", \"country\": \"…\"}";
 
 impl Compared {
-    /// rKL and AWRF of a lane's first `k`; none for fewer than two perspectives, or where no passage supports any.
+    /// rKL and AWRF of a lane's first `k`; `None` if there are fewer than two statements or no passage supports one.
     pub fn uneven(&self, lane: usize, k: usize) -> Option<Uneven> {
         let m = PerspectiveCount::new(self.perspectives).ok().filter(|m| m.get() > 1)?;
         let supports = self.supports.get(lane)?;
@@ -311,26 +292,26 @@ impl Compared {
         Some(Uneven { rkl: rkl(supports, m)?, awrf: awrf(supports, m, k)? })
     }
 
-    /// The shares of the two sides in a lane's first k, where it has a list and verdicts.
+    /// The shares of the two sides in a lane's first k; `None` if it has no list or no verdicts.
     pub fn sides(&self, lane: usize) -> Option<SideShares> {
         self.figures.get(lane)?.as_ref().filter(|figures| figures.is_measured())?.sides
     }
 
-    /// The lean of a lane over a set of questions: 0 where it has no list or nothing of it was judged, as for every measure; none for a
-    /// question that has no two sides.
+    /// The lean of a lane: 0 if it has no list or nothing of it was judged, as for every measure over a question set. `None` if the
+    /// question is not two-sided.
     pub fn lean(&self, lane: usize) -> Option<f64> {
         let expected = self.expected.as_ref().and_then(|expected| expected.lean.get(lane));
-        let shown = || self.sides(lane).map_or(0.0, |sides| sides.lean());
-        (self.perspectives == 2).then(|| expected.copied().unwrap_or_else(shown))
+        let decided = || self.sides(lane).map_or(0.0, |sides| sides.lean());
+        (self.perspectives == 2).then(|| expected.copied().unwrap_or_else(decided))
     }
 
-    /// How many of a lane's first k were judged, and of how many.
+    /// The number of judged passages among a lane's first k, and the number of all of them.
     pub fn judged(&self, lane: usize) -> (usize, usize) {
         let supports = self.supports.get(lane).map_or(&[][..], Vec::as_slice);
         (supports.iter().flatten().count(), supports.len())
     }
 
-    /// Passages of a lane's first k, a value of the field each.
+    /// The number of passages among a lane's first k for each value of the field.
     pub fn counts(&self, lane: usize, field: &Field) -> Vec<usize> {
         let mut counts = vec![0; field.values.len()];
         for metadata in self.metadata.get(lane).into_iter().flatten() {
@@ -342,8 +323,8 @@ impl Compared {
     }
 }
 
-/// Of the two-sided questions, those of which a lane's first k cover only the supporting side, only the other, both, neither; where a
-/// model judged, as many as its probabilities expect. A lane that has no list covers neither.
+/// Counts the two-sided questions of which a lane's first k cover only the supporting side, only the other, both, neither; if a model
+/// judged, the expected numbers. A lane without a list covers neither.
 pub fn covered_sides<'a>(compared: impl IntoIterator<Item = &'a Compared>, lane: usize) -> [f64; 4] {
     let mut counts = [0.0; 4];
     for one in compared.into_iter().filter(|one| one.perspectives == 2) {
@@ -358,7 +339,7 @@ pub fn covered_sides<'a>(compared: impl IntoIterator<Item = &'a Compared>, lane:
     counts
 }
 
-/// Only the supporting side, only the other, both, neither.
+/// The place of a set of sides in counts of: only the supporting side, only the other, both, neither.
 fn place_of(covered: SupportSet, first: usize) -> usize {
     match (covered.contains(first), covered.contains(1 - first)) {
         (true, false) => 0,
@@ -368,10 +349,10 @@ fn place_of(covered: SupportSet, first: usize) -> usize {
     }
 }
 
-/// The category of that name.
+/// Finds the category of that name.
 ///
 /// # Errors
-/// There is none; the error names the nearest, or all.
+/// There is no such category; the error names the nearest one, or all.
 pub fn category<'a>(fields: &'a Fields, name: &str) -> Result<&'a Field, FieldError> {
     if let Some(field) = fields.categories.iter().find(|field| field.name == name) {
         return Ok(field);
@@ -388,15 +369,13 @@ pub fn category<'a>(fields: &'a Fields, name: &str) -> Result<&'a Field, FieldEr
     if fields.others.iter().any(|other| other == name) {
         return Err(FieldError::NoCategory(name.to_owned(), known));
     }
-    let asked = name.to_lowercase();
-    let distance = |known: &str| edit_distance(&asked, &known.to_lowercase());
-    let near = names.iter().min_by_key(|known| distance(known));
-    let near = near.filter(|known| distance(known) <= known.chars().count() / 2);
-    let hint = near.map_or(known, |near| format!("; did you mean `{near}`?"));
+    let hint =
+        input::nearest(name, names.iter().copied()).map_or(known, |near| format!("; did you mean `{near}`?"));
     Err(FieldError::Unknown(name.to_owned(), hint))
 }
 
-/// The values of a field that a question asks for, by their places: what its own metadata says, else those whose words stand in it.
+/// Returns the places of the values of a field that a question asks for: the value in its own metadata, else those that occur in its
+/// text.
 pub fn desired(field: &Field, question: &Question) -> Vec<usize> {
     let said = question.metadata.get(&field.name).and_then(|_| field.place(&question.metadata));
     if let Some(place) = said.filter(|place| field.values[*place].0 != NONE) {
@@ -437,7 +416,7 @@ mod tests {
         let error = |name: &str| category(&fields, name).unwrap_err().to_string();
         assert_eq!(error("Oulet"), "no passage has a field `Oulet`; did you mean `outlet`?");
         assert_eq!(error("year"), "no passage has a field `year`; the categories are: country, outlet");
-        assert!(error("address").starts_with("the field `address` is no category: it has more than 50"));
+        assert!(error("address").starts_with("the field `address` is not a category: it has more than 50"));
         assert_eq!(category(&Fields::default(), "outlet"), Err(FieldError::NoFields));
         assert!(FieldError::NoFields.to_string().contains("\"metadata\": {\"outlet\""));
     }

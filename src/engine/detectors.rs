@@ -1,4 +1,4 @@
-//! The detectors that can be chosen: the built-in one, those with short names, and language models on this machine.
+//! Lists the detectors that can be chosen: the built-in one, those with short names, and language models on this machine.
 
 use std::path::Path;
 
@@ -14,24 +14,24 @@ use crate::llm::{self, Nearby};
 use crate::measure::share;
 use crate::work::{OnProgress, Progress, Stop};
 
-/// Stands for the figures of a detector that could not be run where the others were measured.
+/// Replaces the figures of a detector that was not measured on our test.
 const NOT_MEASURED: &str = "not measured here";
 
-/// Whether a detector can be used at once.
+/// Where a detector is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is in the binary.
+    /// In the binary.
     BuiltIn,
-    /// It is here.
+    /// In the folder of models.
     Here,
-    /// It must be fetched.
+    /// On the hub; it must be fetched first.
     OnHub,
-    /// A server on this machine serves it.
+    /// On a server of this machine.
     Served,
 }
 
 impl Presence {
-    /// In words.
+    /// The words shown for it.
     pub fn words(self) -> &'static str {
         match self {
             Presence::BuiltIn => "built in",
@@ -49,9 +49,9 @@ pub struct DetectorOffer {
     pub name: String,
     /// How `--detector` names it.
     pub choice: Choice,
-    /// The server's URL and the model's name there, for a language model.
+    /// For a language model: the server's URL and the model's name there.
     pub llm: Option<(String, String)>,
-    /// Whether it can be used at once.
+    /// Where it is.
     pub presence: Presence,
     /// Its size, if known.
     pub megabytes: Option<u32>,
@@ -59,20 +59,20 @@ pub struct DetectorOffer {
     pub languages: &'static str,
     /// Its licence.
     pub licence: &'static str,
-    /// What it measured on our test.
+    /// Its figures on our test.
     pub measured: String,
     /// Its repository, or the program that serves it.
     pub origin: String,
 }
 
 impl DetectorOffer {
-    /// Whether it is the one that these options name.
+    /// Whether these options name this detector.
     pub fn is_used(&self, choice: &Choice, llm: Option<&(String, String)>) -> bool {
         self.choice == *choice && self.llm.as_ref() == llm.filter(|_| *choice == Choice::Llm)
     }
 }
 
-/// The detectors that need no server; models from the hub are below `models`.
+/// Lists the detectors that need no server. Models from the hub are in the folder `models`.
 pub fn detectors(models: &Path) -> Vec<DetectorOffer> {
     let builtin = DetectorOffer {
         name: "builtin".into(),
@@ -82,7 +82,7 @@ pub fn detectors(models: &Path) -> Vec<DetectorOffer> {
         megabytes: Some(23),
         languages: "English",
         licence: "MIT OR Apache-2.0",
-        measured: measured().unwrap_or_else(|| NOT_MEASURED.into()),
+        measured: builtin_figures().unwrap_or_else(|| NOT_MEASURED.into()),
         origin: String::new(),
     };
     let named = DETECTORS.iter().map(|one| DetectorOffer {
@@ -99,16 +99,17 @@ pub fn detectors(models: &Path) -> Vec<DetectorOffer> {
     std::iter::once(builtin).chain(named).collect()
 }
 
-/// The model of `--llm`, and those of servers on this machine; with `--offline` no server is looked for.
+/// Lists the model of `--llm` and those of servers on this machine. With `--offline` no server is looked for.
 pub fn language_models(named: Option<&(String, String)>, offline: bool, stop: &Stop) -> Vec<DetectorOffer> {
     let found = if offline { Vec::new() } else { llm::nearby(&llm::PORTS, stop) };
     let named = named.into_iter().map(|(url, model)| {
         let name = if model.is_empty() { url.clone() } else { model.clone() };
-        served(name, (url.clone(), model.clone()), "named with --llm".into())
+        language_model(name, (url.clone(), model.clone()), "named with --llm".into())
     });
     let nearby = found.into_iter().flat_map(|Nearby { kind, url, models }| {
         let origin = format!("{kind} at {url}");
-        models.into_iter().map(move |model| served(model.clone(), (url.clone(), model), origin.clone()))
+        let offer = move |model: String| language_model(model.clone(), (url.clone(), model), origin.clone());
+        models.into_iter().map(offer)
     });
     let mut all: Vec<DetectorOffer> = named.collect();
     for offer in nearby {
@@ -119,7 +120,7 @@ pub fn language_models(named: Option<&(String, String)>, offline: bool, stop: &S
     all
 }
 
-fn served(name: String, llm: (String, String), origin: String) -> DetectorOffer {
+fn language_model(name: String, llm: (String, String), origin: String) -> DetectorOffer {
     DetectorOffer {
         name,
         choice: Choice::Llm,
@@ -133,8 +134,8 @@ fn served(name: String, llm: (String, String), origin: String) -> DetectorOffer 
     }
 }
 
-/// What the built-in detector reached on the test split, from its card.
-fn measured() -> Option<String> {
+/// The figures of the built-in detector on the test split, from its card.
+fn builtin_figures() -> Option<String> {
     let card: serde_json::Value = serde_json::from_slice(DETECTOR_CARD).ok()?;
     let test = card.pointer("/metrics/joined/test")?;
     let figure = |name: &str| Some(share(test.get(name)?.as_f64()?));
@@ -154,7 +155,7 @@ pub enum FetchError {
     /// The files cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The repository holds another model than its name stands for.
+    /// The repository no longer holds the model of this name.
     #[error(
         "{repository}: expected {expected}; it has changed: name the model as hf:{repository}@supports=CLASS"
     )]
@@ -169,7 +170,7 @@ pub enum FetchError {
     Offline(&'static str),
 }
 
-/// Fetches a detector, resuming an earlier attempt, and checks that its classes are those that its name stands for.
+/// Fetches a detector, resuming an earlier attempt, and checks its classes.
 ///
 /// # Errors
 /// See [`FetchError`].
@@ -192,16 +193,16 @@ pub fn fetch_detector(
         .map_err(|error| FetchError::Changed { repository: detector.repository, expected: error.to_string() })
 }
 
-/// What became of looking for detectors or fetching one.
+/// A step of listing detectors or fetching one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DetectorEvent {
-    /// Those that need no server.
+    /// The detectors that need no server.
     Listed(Vec<DetectorOffer>),
-    /// Language models, once all ports were looked at.
+    /// The language models, after all ports were tried.
     Served(Vec<DetectorOffer>),
-    /// A fetch went on.
+    /// The progress of a fetch.
     Fetching(Progress),
-    /// A fetch ended: the list now, and why it failed, if it did.
+    /// A fetch ended: the new list, and the error if it failed.
     Fetched(Vec<DetectorOffer>, Option<String>),
 }
 

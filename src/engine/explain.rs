@@ -1,4 +1,4 @@
-//! Why a passage stands where it does in a lane: read from the list's trace, and from the index for the shares of terms.
+//! Explains a passage's rank in a lane, from the list's trace and, for the shares of terms, from the index.
 
 use std::sync::Arc;
 
@@ -13,41 +13,41 @@ use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::TermRetriever;
 use crate::vector::dot;
 
-/// One reason, in the order of the steps.
+/// One reason for a passage's rank.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Explanation {
     /// BM25's terms; the shares add up to the score.
     Terms {
-        /// Greatest share first, terms that the passage does not hold left out.
+        /// The terms that the passage holds, greatest share first.
         shares: Vec<Share>,
         /// Their sum.
         score: f32,
     },
-    /// Likeness of vectors.
+    /// Similarity of vectors.
     Vectors {
         /// How the encoder compares vectors.
         similarity: Similarity,
-        /// The query's and the passage's, compared so.
+        /// The similarity of query and passage.
         plain: f32,
-        /// What the projection made of it.
+        /// The score after the projection.
         projected: Option<(Variant, f32)>,
-        /// The same for each text whose mean is the query, where there is more than one.
+        /// The similarity for each text of the query, if the query is the mean of several.
         texts: Vec<(String, f32)>,
     },
     /// One of several queries found it.
     Merged {
-        /// Which, from 0.
+        /// Which query, from 0.
         query: usize,
         /// Its text.
         text: String,
     },
-    /// A finished run gave it.
+    /// It comes from a finished run.
     Given {
-        /// Which.
+        /// The run.
         run: RunFile,
-        /// What the run calls itself; may be empty.
+        /// The run's name for itself; may be empty.
         tag: String,
-        /// What its file says.
+        /// Its line in the file.
         stood: Stood,
     },
     /// An engine on another machine ranked it and does not say why.
@@ -55,7 +55,7 @@ pub enum Explanation {
         /// The engine, the server and the collection.
         by: String,
     },
-    /// Two lists hold it at these ranks, from 1.
+    /// Its ranks in the two lists that were fused, from 1.
     Fused([Option<usize>; 2]),
     /// MMR chose it.
     Mmr {
@@ -63,7 +63,7 @@ pub enum Explanation {
         lambda: f32,
         /// `Sim1`.
         relevance: f32,
-        /// The passage chosen before that it is closest to, and `Sim2`.
+        /// The closest passage chosen before it, and `Sim2`.
         closest: Option<(PassageIx, f32)>,
         /// `λ·Sim1 − (1 − λ)·Sim2`.
         value: f32,
@@ -78,9 +78,9 @@ pub enum Explanation {
         weight: f32,
         /// Its relevance.
         relevance: f32,
-        /// What it adds for each perspective.
+        /// Its gain for each statement.
         gains: Vec<f32>,
-        /// What it was chosen for.
+        /// The value it was chosen by.
         value: f32,
         /// Its rank before, from 1.
         was: usize,
@@ -92,13 +92,13 @@ pub enum Explanation {
 pub struct Share {
     /// The stem.
     pub term: String,
-    /// Its part.
+    /// Its part of the score.
     pub share: f32,
-    /// It is not one of the question's own: the expansion added it.
+    /// The expansion added it; it is not one of the question's own terms.
     pub added: bool,
 }
 
-/// Why the passage at `at` stands in `list`, which was made for `text`.
+/// Explains the rank of the passage `at` in `list`, which was made for `text`. The reasons are in the order of the steps.
 ///
 /// # Errors
 /// The index or the model cannot be read.
@@ -111,7 +111,7 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                 let merged = match list.trace.steps.get(i + 1) {
                     Some(Step::Merge { from }) => match from.get(&at) {
                         Some(query) => Some(*query),
-                        // This retriever did not bring it up.
+                        // This retriever did not find it.
                         None => continue,
                     },
                     _ => None,
@@ -126,11 +126,15 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                         let retriever = TermRetriever::new(Arc::clone(&setup.corpus), index, *constants);
                         terms(&retriever, query, text, at)?
                     }
-                    // Vectors that are here too say it; terms are weighed there, and nothing is known of a passage outside.
+                    // The server weighs terms itself and does not say how; a passage outside the corpus has no vector here.
                     Base::Remote(remote) if remote.by == By::Terms || at.as_outside().is_some() => {
                         Some(Explanation::Elsewhere { by: remote.to_string() })
                     }
-                    by => vectors(setup, list, by, merged, query, at)?,
+                    Base::MiniLm | Base::Custom(_) | Base::Remote(_) => {
+                        vectors(setup, list, by, merged, query, at)?
+                    }
+                    // Their lists come from the steps `Fuse` and `Given`.
+                    Base::Hybrid | Base::Run(_) => None,
                 });
             }
             Step::Given { run, tag, stood, .. } => {
@@ -169,6 +173,7 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
     Ok(explanations)
 }
 
+/// The shares of terms; `None` if the passage holds none of them.
 fn terms(
     retriever: &TermRetriever,
     query: &Wording,
@@ -185,6 +190,7 @@ fn terms(
     Ok((!shares.is_empty()).then_some(Explanation::Terms { shares, score }))
 }
 
+/// The similarity to the query's vector; `None` if the corpus has no vectors yet or the query is not a text.
 fn vectors(
     setup: &Setup,
     list: &List,

@@ -1,4 +1,10 @@
-//! The measures of one lane on one question, and the stance of its list at every depth, as the screen and the commands show them.
+//! The figures of one lane on one question, as the explorer and `search` show them: MRecall, Prec and the lean. Also the stance of a
+//! list at every depth.
+//!
+//! Any other measure can be asked for by name ([`named`]). To show another one in the explorer at all times, add a field to
+//! [`Figures`], [`Doubt`], [`Gap`] and [`Change`] and to `DrawnFigures`; the compiler then asks for its value at each place in this
+//! file. Add it to `by_name` of [`Figures`] and [`Change`], which `search --format json` prints, and draw it in
+//! `src/tui/screens/lanes/figures.rs`.
 
 use std::collections::HashMap;
 
@@ -8,93 +14,92 @@ use super::judgments::Judgments;
 use super::list::Ranked;
 use crate::corpus::PassageIx;
 use crate::measure::bias::{SideShares, side_shares};
-use crate::measure::coverage::mrecall;
-use crate::measure::coverage::prec;
+use crate::measure::coverage::{mrecall, prec};
 use crate::measure::score::{Evidence, SupportEvidence, score};
-use crate::measure::uncertainty::{DRAWS, Doubted, Spread, drawn};
+use crate::measure::uncertainty::{DRAWS, Doubted, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::question::Question;
 use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
 
-/// Where a perspective first appears in a list.
+/// The first rank at which a list supports a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstRank {
-    /// At this rank, all before it being judged.
+    /// This rank; all passages above it are judged.
     At(usize),
-    /// Not within the first so many, and no more are judged yet.
+    /// Below this rank; no passage below it is judged yet.
     Below(usize),
 }
 
-/// What a lane's top k is worth.
+/// The figures of a lane's top k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     /// How many passages count.
     pub k: usize,
-    /// How many of them have a verdict on every perspective.
+    /// How many of them are judged on every statement.
     pub judged: usize,
-    /// How many the lane returned, at most k.
+    /// How many passages the lane returned, at most k.
     pub returned: usize,
     /// MRecall@k.
     pub mrecall: f64,
     /// Prec@k.
     pub prec: f64,
-    /// Perspectives covered by the top k.
+    /// The statements that the top k cover.
     pub covered: SupportSet,
-    /// Passages of the top k that support each perspective.
+    /// The number of passages of the top k that support each statement.
     pub supporting: Vec<usize>,
-    /// Judged passages of the top k that support none.
+    /// The number of judged passages of the top k that support no statement.
     pub none: usize,
-    /// Passages of the top k that take a side, unclear which; they are unjudged.
+    /// The number of passages of the top k that take a side, unclear which; they count as unjudged.
     pub unclear: usize,
-    /// Passages of the top k of which more can be found out.
+    /// The number of passages of the top k that can still be judged.
     pub open: usize,
-    /// First rank of each perspective.
+    /// The first rank of each statement.
     pub first: Vec<FirstRank>,
-    /// Shares of the two sides, for a two-sided question.
+    /// The shares of the two sides, for a two-sided question.
     pub sides: Option<SideShares>,
 }
 
-/// What figures of model verdicts are: means and intervals over draws of every passage from its own probabilities.
+/// Figures under the model's probabilities: means and intervals over draws of every passage's verdicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Doubt {
-    /// MRecall@k; its mean is the chance that the sides are covered.
+    /// MRecall@k; its mean is the probability that the sides are covered.
     pub mrecall: Spread,
     /// Prec@k.
     pub prec: Spread,
     /// The lean, for a two-sided question.
     pub lean: Option<Spread>,
-    /// MRecall@k if no unclear passage helps, and at best.
+    /// The least and the greatest MRecall@k that the unclear passages allow.
     pub range: (f64, f64),
 }
 
-/// The differences of two lists' figures, drawn together. Where one holds 0, neither list is called better by it.
+/// The differences between two lists' figures, drawn together. If an interval holds 0, neither list is called better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// Of MRecall@k.
+    /// The difference of MRecall@k.
     pub mrecall: Spread,
-    /// Of Prec@k.
+    /// The difference of Prec@k.
     pub prec: Spread,
-    /// Of the lean.
+    /// The difference of the lean, for a two-sided question.
     pub lean: Option<Spread>,
 }
 
-/// How the measures of a lane differ from what they were before something was switched on.
+/// How the figures of a lane changed when a switch was switched on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// How many passages count.
     pub k: usize,
-    /// Of MRecall@k.
+    /// The change of MRecall@k.
     pub mrecall: f64,
-    /// Of Prec@k.
+    /// The change of Prec@k.
     pub prec: f64,
-    /// Of the lean, for a two-sided question.
+    /// The change of the lean, for a two-sided question.
     pub lean: Option<f64>,
-    /// The intervals, where a model judged.
+    /// The intervals, if a model judged.
     pub gap: Option<Gap>,
 }
 
 impl Change {
-    /// The differences by the names of the measures, as `search --format json` prints them.
+    /// The changes by the names of the measures, as `search --format json` prints them.
     pub fn by_name(&self) -> Map<String, Value> {
         let k = self.k;
         let all = [("MRecall", Some(self.mrecall)), ("Prec", Some(self.prec)), ("Lean", self.lean)];
@@ -105,7 +110,8 @@ impl Change {
 /// Measures by name with their values.
 pub type Named = Vec<(String, Option<f64>)>;
 
-/// The measures asked for by name; none where the question does not allow one. `pool` holds every judged passage.
+/// Computes the measures that were asked for by name; `None` for one that the question does not allow. `pool` holds every judged
+/// passage.
 pub fn named(
     measures: &[Measure],
     ranking: &[Ranked],
@@ -121,12 +127,12 @@ pub fn named(
 }
 
 impl Figures {
-    /// Measures a list, or says nothing where the question has no perspectives.
+    /// Measures a list; `None` if the question has no statements.
     pub fn of(ranking: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<Self> {
         let m = PerspectiveCount::new(judgments.perspectives).ok()?;
         let supports = judgments.supports(ranking);
         let top = &supports[..supports.len().min(k)];
-        // An unclear passage is passed over, for nothing more will be known of it.
+        // An unclear passage counts as judged, because it will not become clear.
         let settled = |ranked: &&Ranked| judgments.is_settled(ranked.at);
         let judged = ranking.iter().take_while(settled).count();
         let places = || ranking.iter().take(k);
@@ -156,58 +162,56 @@ impl Figures {
         })
     }
 
-    /// The figures as the detector's probabilities have them, over a list's top k; none where labels alone count.
+    /// The figures of a list's top k under the model's probabilities; `None` if labels alone count.
     pub fn doubt(ranking: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<Doubt> {
         let m = PerspectiveCount::new(judgments.perspectives).ok()?;
         let top = &ranking[..ranking.len().min(k)];
-        if !judgments.is_by_model(top) {
-            return None;
-        }
-        let draws = draws(judgments, question, (m, k), &[top]);
-        let one = |value: fn(&[f64; 3]) -> f64| {
-            Spread::of(&mut draws.iter().map(|draw| value(&draw[0])).collect::<Vec<_>>())
-        };
+        let draws = Draws::of(judgments, &[top])?;
+        let figures: Vec<DrawnFigures> =
+            draws.of_list(top).map(|set| DrawnFigures::of(&set, question, (m, k))).collect();
+        let spread =
+            |value: fn(&DrawnFigures) -> f64| Spread::of(&mut figures.iter().map(value).collect::<Vec<_>>());
         let supports = judgments.supports(top);
         let best = best_of_unclear(&supports, top, judgments);
         Some(Doubt {
-            mrecall: one(|values| values[0])?,
-            prec: one(|values| values[1])?,
-            lean: one(|values| values[2]).filter(|_| question.sides().is_some()),
+            mrecall: spread(|figures| figures.mrecall)?,
+            prec: spread(|figures| figures.prec)?,
+            lean: spread(|figures| figures.lean).filter(|_| question.sides().is_some()),
             range: (mrecall(&supports, m, k).value, mrecall(&best, m, k).value),
         })
     }
 
-    /// How the figures of a list differ from those of another; none unless the top k of both are judged.
+    /// How the figures of list `now` differ from those of list `before`; `None` unless the top k of both are judged.
     pub fn change(
         (now, before): (&[Ranked], &[Ranked]),
         judgments: &Judgments,
         question: &Question,
         k: usize,
     ) -> Option<Change> {
-        let of = |list: &[Ranked]| Figures::of(list, judgments, question, k);
-        let change = of(now)?.change_from(&of(before)?)?;
+        let figures = |list: &[Ranked]| Figures::of(list, judgments, question, k);
+        let change = figures(now)?.change_from(&figures(before)?)?;
         let lists = [&now[..now.len().min(k)], &before[..before.len().min(k)]];
         let Some(gap) = gap(lists, judgments, question, k) else { return Some(change) };
         let (mrecall, prec, lean) = (gap.mrecall.mean, gap.prec.mean, gap.lean.map(|lean| lean.mean));
         Some(Change { mrecall, prec, lean, gap: Some(gap), ..change })
     }
 
-    /// Whether every returned passage of the top k has its verdicts.
+    /// Whether no returned passage of the top k can still be judged.
     pub fn complete(&self) -> bool {
         self.open == 0
     }
 
-    /// Whether there is anything to measure by: with passages but no verdict, a zero would be no finding.
+    /// Whether the figures mean anything: without any verdict, a zero says nothing about the list.
     pub fn is_measured(&self) -> bool {
         self.judged + self.unclear > 0 || self.returned == 0
     }
 
-    /// A measure in words, or a dash while nothing is known.
+    /// The text of a figure, or a dash if there are no verdicts yet.
     pub fn shown(&self, text: impl FnOnce() -> String) -> String {
         if self.is_measured() { text() } else { "–".into() }
     }
 
-    /// How the measures differ from those of `before`; none unless the top k of both are judged.
+    /// How the figures differ from those of `before`; `None` unless the top k of both are judged.
     pub fn change_from(&self, before: &Figures) -> Option<Change> {
         let whole = |figures: &Figures| figures.is_measured() && figures.complete();
         (whole(self) && whole(before)).then(|| Change {
@@ -219,7 +223,7 @@ impl Figures {
         })
     }
 
-    /// The measures by name, as `search --format json` prints them: the means of `doubt` where a model judged.
+    /// The figures by the names of the measures, as `search --format json` prints them: the means of `doubt` if a model judged.
     pub fn by_name(&self, doubt: Option<&Doubt>) -> Map<String, Value> {
         let k = self.k;
         let mut all = Map::new();
@@ -235,49 +239,84 @@ impl Figures {
     }
 }
 
-/// MRecall, Prec and lean of each list in every draw. A passage is drawn once for all lists.
-fn draws(
-    judgments: &Judgments,
-    question: &Question,
-    (m, k): (PerspectiveCount, usize),
-    lists: &[&[Ranked]],
-) -> Vec<Vec<[f64; 3]>> {
-    let (mut places, mut rows): (HashMap<PassageIx, usize>, Vec<Doubted<'_>>) = Default::default();
-    for ranked in lists.iter().copied().flatten() {
-        places.entry(ranked.at).or_insert_with(|| {
-            rows.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
-            rows.len() - 1
-        });
-    }
-    let values = |sets: Vec<Option<SupportSet>>| {
-        let of = |list: &&[Ranked]| {
-            let set: Vec<_> = list.iter().map(|ranked| sets[places[&ranked.at]]).collect();
-            let lean = question.supports.and_then(|first| side_shares(&set, m, first, k).ok());
-            [
-                mrecall(&set, m, k).value,
-                prec(&set, m, k).value,
-                lean.map_or(0.0, |shares| shares.value.lean()),
-            ]
-        };
-        lists.iter().map(of).collect()
-    };
-    drawn(&rows, DRAWS, 0).into_iter().map(values).collect()
+/// Draws of what the passages of some lists support. A passage is drawn once for all lists.
+pub(super) struct Draws {
+    /// The row of each passage in every draw.
+    rows: HashMap<PassageIx, usize>,
+    draws: Vec<Vec<Option<SupportSet>>>,
 }
 
-/// The differences of two lists' figures, drawn together; none where no model judged.
+impl Draws {
+    /// Draws every passage from its chances; `None` if the model's verdicts count for none of them.
+    pub(super) fn of(judgments: &Judgments, lists: &[&[Ranked]]) -> Option<Self> {
+        if !lists.iter().any(|list| judgments.is_by_model(list)) {
+            return None;
+        }
+        let (mut rows, mut passages): (HashMap<PassageIx, usize>, Vec<Doubted<'_>>) = Default::default();
+        for ranked in lists.iter().copied().flatten() {
+            rows.entry(ranked.at).or_insert_with(|| {
+                passages.push((ranked.passage.id.as_str(), judgments.chances(ranked.at)));
+                passages.len() - 1
+            });
+        }
+        Some(Draws { rows, draws: draw(&passages, DRAWS, 0) })
+    }
+
+    /// What the passages of one of the lists support, in every draw.
+    pub(super) fn of_list<'a>(
+        &'a self,
+        list: &'a [Ranked],
+    ) -> impl Iterator<Item = Vec<Option<SupportSet>>> + 'a {
+        let of_draw = |sets: &Vec<Option<SupportSet>>| {
+            list.iter().map(|ranked| sets[self.rows[&ranked.at]]).collect::<Vec<_>>()
+        };
+        self.draws.iter().map(of_draw)
+    }
+}
+
+/// The figures of a list in one draw.
+pub(super) struct DrawnFigures {
+    pub(super) mrecall: f64,
+    pub(super) prec: f64,
+    /// 0 if the question is not two-sided.
+    pub(super) lean: f64,
+}
+
+impl DrawnFigures {
+    /// Measures the first k of what a list's passages support.
+    pub(super) fn of(
+        set: &[Option<SupportSet>],
+        question: &Question,
+        (m, k): (PerspectiveCount, usize),
+    ) -> Self {
+        let sides = question.supports.and_then(|first| side_shares(set, m, first, k).ok());
+        DrawnFigures {
+            mrecall: mrecall(set, m, k).value,
+            prec: prec(set, m, k).value,
+            lean: sides.map_or(0.0, |shares| shares.value.lean()),
+        }
+    }
+}
+
+/// The differences between two lists' figures, drawn together; `None` if no model judged.
 fn gap(lists: [&[Ranked]; 2], judgments: &Judgments, question: &Question, k: usize) -> Option<Gap> {
     let m = PerspectiveCount::new(judgments.perspectives).ok()?;
-    if !lists.iter().any(|top| judgments.is_by_model(top)) {
-        return None;
-    }
-    let draws = draws(judgments, question, (m, k), &lists);
-    let of =
-        |at: usize| Spread::of(&mut draws.iter().map(|draw| draw[0][at] - draw[1][at]).collect::<Vec<_>>());
-    let lean = of(2).filter(|_| question.sides().is_some());
-    Some(Gap { mrecall: of(0)?, prec: of(1)?, lean })
+    let draws = Draws::of(judgments, &lists)?;
+    let [one, other] = lists.map(|list| {
+        draws.of_list(list).map(|set| DrawnFigures::of(&set, question, (m, k))).collect::<Vec<_>>()
+    });
+    let spread = |value: fn(&DrawnFigures) -> f64| {
+        let differences = one.iter().zip(&other).map(|(one, other)| value(one) - value(other));
+        Spread::of(&mut differences.collect::<Vec<_>>())
+    };
+    Some(Gap {
+        mrecall: spread(|figures| figures.mrecall)?,
+        prec: spread(|figures| figures.prec)?,
+        lean: spread(|figures| figures.lean).filter(|_| question.sides().is_some()),
+    })
 }
 
-/// What a top k supports if every unclear passage takes the side that is missing most.
+/// What a top k supports if every unclear passage takes the first side that is missing.
 fn best_of_unclear(
     supports: &[Option<SupportSet>],
     top: &[Ranked],
@@ -295,23 +334,23 @@ fn best_of_unclear(
     supports.iter().zip(top).map(&mut best).collect()
 }
 
-/// What the passages of a list do to its stance, by their places from 0.
+/// How the passages of a list change its stance. Passages are numbered by their places, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StanceTimeline {
     /// The stance after each passage.
     pub stances: Vec<Stance>,
-    /// The passages that changed it when they were added.
+    /// The passages that changed the stance when they were added.
     pub turns: Vec<usize>,
-    /// A smallest choice of one side's passages whose removal changes the last stance.
+    /// The fewest passages of one side whose removal changes the last stance.
     pub removed: Option<Vec<usize>>,
-    /// Passages whose removal alone changes it.
+    /// The passages whose removal alone changes it.
     pub alone: Vec<usize>,
-    /// How many of the passages have verdicts that count.
+    /// How many of the passages are judged.
     pub judged: usize,
 }
 
 impl StanceTimeline {
-    /// Of these passages, read in this order; none where the question has no two sides.
+    /// The timeline of these passages in this order; `None` if the question is not two-sided.
     pub fn of(question: &Question, judgments: &Judgments, passages: &[PassageIx]) -> Option<Self> {
         let [first, other] = question.sides()?;
         let support: Vec<_> = passages.iter().map(|at| judgments.support(*at)).collect();

@@ -1,4 +1,4 @@
-//! Which pairs of a passage and a perspective are judged, in which order, and the judging itself.
+//! Decides which pairs of a passage and a statement are judged next, and judges them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,37 +14,38 @@ use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::{Stop, on_all};
 
-/// Deeper than k, at most this many ranks of every lane are judged at once.
+/// The number of ranks of every lane that are judged at once below k.
 const STEP: usize = 5;
-/// Questions of more perspectives are judged to k only.
+/// Questions with more statements than this are judged to k only.
 pub const MANY: usize = 5;
-/// Passages judged for one statement before the next statement is asked.
+/// The number of passages that are judged for one statement before the next statement.
 const FEW: usize = 4;
 
-/// A passage and a perspective of the question.
+/// A passage and a statement of the question.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// Where the passage lies.
+    /// The passage's number in the corpus.
     pub at: PassageIx,
     /// The passage.
     pub passage: Arc<Passage>,
-    /// The perspective, from 0.
+    /// The statement, from 0.
     pub perspective: usize,
 }
 
-/// What was found out about a pair.
+/// A judged pair.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// Where the passage lies.
+    /// The passage's number in the corpus.
     pub at: PassageIx,
-    /// The perspective, from 0.
+    /// The statement, from 0.
     pub perspective: usize,
-    /// All that is known of the pair now.
+    /// All labels and verdicts on the pair.
     pub known: PairLabels,
 }
 
-/// The pairs that the model is asked next: those of the first k of every lane, rank by rank, then a few ranks below as `depth` says.
-/// None once everything is judged. Questions of more than `most` perspectives are judged to k only, unless `depth` insists.
+/// Returns the pairs to judge next: those of the first k of every lane, rank by rank, then a few ranks below, as `depth` says.
+/// Empty once everything is judged. Questions with more than `most` statements are judged to k only, unless `depth` is
+/// [`Depth::CoveredWhatever`].
 pub fn next_pairs(
     rankings: &[Ranking],
     k: usize,
@@ -62,7 +63,7 @@ pub fn next_pairs(
     }
 }
 
-/// The pairs of the first `k` of every lane that the model was not asked yet, rank by rank.
+/// The pairs of the first `k` of every lane that the model has not judged, rank by rank.
 fn top_pairs(rankings: &[Ranking], k: usize, judgments: &Judgments) -> Vec<Pair> {
     let longest = rankings.iter().map(|ranking| ranking.len()).max().unwrap_or(0);
     let ranks = 0..k.min(longest);
@@ -70,10 +71,10 @@ fn top_pairs(rankings: &[Ranking], k: usize, judgments: &Judgments) -> Vec<Pair>
     pairs(ranks, judgments, &mut HashSet::new())
 }
 
-/// The next pairs below `k`: a few ranks of every lane that does not cover all perspectives yet. None for a question of more than
-/// `most` perspectives.
+/// The next pairs below `k`: a few ranks of every lane that does not cover all statements yet. Empty for a question with more than
+/// `most` statements.
 fn deeper(rankings: &[Ranking], k: usize, judgments: &Judgments, most: usize) -> Vec<Pair> {
-    // A detector that shows no side covers none, however deep it looks.
+    // A detector that shows no sides never covers a statement, however deep it judges.
     let blind = judgments.shows_no_side() && most < usize::MAX;
     if judgments.perspectives > most || blind {
         return Vec::new();
@@ -101,7 +102,7 @@ fn pairs<'a>(
 ) -> Vec<Pair> {
     let passages: Vec<&Ranked> = passages.collect();
     let mut pairs = Vec::new();
-    // A few passages for one statement, then the same for the next: by then what both verdicts need of a passage is known.
+    // A few passages for one statement, then the same passages for the next, so that a passage soon has both verdicts.
     for few in passages.chunks(FEW) {
         for perspective in 0..judgments.perspectives {
             for ranked in few {
@@ -114,7 +115,7 @@ fn pairs<'a>(
     pairs
 }
 
-/// Judges pairs on all model threads and reports each as it is done. Returns early once `stop` is set.
+/// Judges pairs on all model threads and reports each when it is judged. Returns early once `stop` is set.
 ///
 /// # Errors
 /// The detector cannot be loaded. A pair that fails is reported with its reason.

@@ -1,4 +1,4 @@
-//! All that is known of the passages and perspectives of one question, which of it counts, and whose judgments figures rest on.
+//! All labels and verdicts on the passages of one question, which of them count, and who judged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::measure::SupportSet;
 use crate::measure::expected::Chances;
 use crate::question::Question;
 
-/// What is known of every (passage, perspective) of one question, and which of it counts.
+/// The labels and verdicts on every (passage, statement) of one question, and the rule for which of them count.
 ///
-/// The model decides on a passage, not on a pair: of a question with two opposite statements it says one of four things, or that the
-/// passage takes a side and which is unclear ([`Decision`]). Sources are never mixed within a passage.
+/// If a question has two opposite statements, the model decides about the passage, not about each pair: it supports one, the other,
+/// both or neither, or it takes a side and which one is unclear ([`Decision`]). One passage is never judged by two sources.
 #[derive(Clone, Debug, Default)]
 pub struct Judgments {
     known: HashMap<(PassageIx, usize), PairLabels>,
-    /// The model's decisions, worked out once both statements were read.
+    /// The model's decisions about passages of which both statements were read.
     decisions: HashMap<PassageIx, Decision>,
-    /// Number of perspectives.
+    /// The number of statements.
     pub perspectives: usize,
-    /// Whether the perspectives are two opposite statements.
+    /// Whether there are two opposite statements.
     opposite: bool,
     /// Which labels count.
     pub source: LabelSource,
@@ -49,12 +49,12 @@ impl Judgments {
         &self.rule
     }
 
-    /// The same, to be shared.
+    /// The rule, to be shared.
     pub fn shared_rule(&self) -> Arc<Rule> {
         Arc::clone(&self.rule)
     }
 
-    /// Decides by another rule from now on, on what is there too.
+    /// Replaces the rule and decides about all passages again.
     pub fn decide_by(&mut self, rule: Arc<Rule>) {
         self.rule = rule;
         let passages: HashSet<PassageIx> = self.known.keys().map(|(passage, _)| *passage).collect();
@@ -62,7 +62,7 @@ impl Judgments {
         self.revision += 1;
     }
 
-    /// Writes down what is known of a pair. A verdict that was there stays if `known` has none.
+    /// Replaces the labels and the verdict on a pair. If `known` has no verdict, an earlier one stays.
     pub fn write(&mut self, passage: PassageIx, perspective: usize, known: PairLabels) {
         let pair = self.known.entry((passage, perspective)).or_default();
         let model = known.model.or_else(|| pair.model.take());
@@ -71,7 +71,7 @@ impl Judgments {
         self.revision += 1;
     }
 
-    /// Works out the decision on a passage whose two statements were read.
+    /// Decides about a passage once its two statements were read.
     fn decide(&mut self, passage: PassageIx) {
         let read = |perspective| self.reading(passage, perspective);
         let decision = match (read(0), read(1)) {
@@ -88,25 +88,25 @@ impl Judgments {
         self.pair(passage, perspective)?.model.as_ref()?.as_ref().ok()
     }
 
-    /// Whether the model can still be asked about a pair: it was not yet, and the corpus holds the passage.
+    /// Whether the model can still judge a pair: it has not done so, and the corpus holds the passage.
     pub(super) fn is_open(&self, passage: PassageIx, perspective: usize) -> bool {
         passage.as_outside().is_none()
             && self.pair(passage, perspective).is_none_or(|known| known.model.is_none())
     }
 
-    /// Writes down what was just decided by hand on a pair, beside what is known of it.
-    pub fn decided(&mut self, passage: PassageIx, perspective: usize, human: Option<bool>) {
+    /// Replaces the label by hand on a pair, and keeps its other labels and its verdict.
+    pub fn set_human(&mut self, passage: PassageIx, perspective: usize, human: Option<bool>) {
         let pair = self.known.entry((passage, perspective)).or_default();
         (pair.human, pair.tied) = (human, false);
         self.revision += 1;
     }
 
-    /// Counts the changes, so that what was worked out from the judgments can be kept until the next one.
+    /// The number of changes so far. Results computed from the judgments are valid until it changes.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// All that is known of a pair.
+    /// All labels and verdicts on a pair.
     pub fn pair(&self, passage: PassageIx, perspective: usize) -> Option<&PairLabels> {
         self.known.get(&(passage, perspective))
     }
@@ -115,8 +115,8 @@ impl Judgments {
         (0..self.perspectives).filter_map(move |perspective| self.pair(passage, perspective))
     }
 
-    /// Whose judgment of a passage counts. With `auto`, one decision by hand makes the passage people's, else one gold label makes it
-    /// gold's, else it is the model's; a side that its source says nothing of stays unjudged.
+    /// The source whose judgments of a passage count. With `auto`: labels by hand if the passage has one, else gold labels if it has one,
+    /// else the model. A statement for which that source has no label stays unjudged.
     pub fn owner(&self, passage: PassageIx) -> By {
         match self.source {
             LabelSource::Model => By::Model,
@@ -152,7 +152,7 @@ impl Judgments {
         Some(Verdict { supports, p: Some(p), by: By::Model })
     }
 
-    /// Whether the greatest probability of a passage says that it takes a side, and not which: it lies in [ρ, θ).
+    /// Whether the passage takes a side but it is unclear which: its greatest probability is in [ρ, θ).
     fn unclear_of_many(&self, passage: PassageIx) -> bool {
         let single = |perspective| Some(self.rule.single(self.reading(passage, perspective)?));
         let all: Option<Vec<f32>> = (0..self.perspectives).map(single).collect();
@@ -160,22 +160,23 @@ impl Judgments {
         greatest.is_some_and(|p| f64::from(p) >= self.rule.heads.rho && p < self.rule.threshold)
     }
 
-    /// Whether the model is what counts, and says that the passage takes a side, unclear which.
+    /// Whether the model counts and says that the passage takes a side, unclear which.
     pub fn is_unclear(&self, passage: PassageIx) -> bool {
         let unclear = |perspective| self.by_model(passage, perspective).is_some_and(|v| v.supports.is_none());
         self.owner(passage) == By::Model && (0..self.perspectives).any(unclear)
     }
 
-    /// Whether the model is what counts, was asked, and gave no verdict on the passage: it refused, failed, or could not be read.
+    /// Whether the model counts, was asked, and gave no verdict on the passage: it refused, failed, or its reply could not be read.
     pub fn has_failed(&self, passage: PassageIx) -> bool {
-        let of_the_text =
+        // The model is never asked about such texts.
+        let unsuitable =
             |error: &DetectError| matches!(error, DetectError::Empty(_) | DetectError::Foreign { .. });
-        let failed = |known: &PairLabels| matches!(&known.model, Some(Err(error)) if !of_the_text(error));
+        let failed = |known: &PairLabels| matches!(&known.model, Some(Err(error)) if !unsuitable(error));
         self.owner(passage) == By::Model && self.pairs(passage).any(failed)
     }
 
-    /// The decision that counts for a passage of a question with two opposite statements: the model's with its probabilities, or what
-    /// its labels come to.
+    /// The decision that counts for a passage, if there are two opposite statements: the model's with its probabilities, or the one
+    /// that its labels make.
     pub fn decision(&self, passage: PassageIx) -> Option<Decision> {
         if self.owner(passage) == By::Model {
             return self.decisions.get(&passage).copied();
@@ -190,12 +191,12 @@ impl Judgments {
         Some(Decision { outcome, engaged: 1.0 - p[3], p })
     }
 
-    /// The model's decision on a passage, whether or not it counts.
+    /// The model's decision about a passage, whether or not it counts.
     pub fn by_model_alone(&self, passage: PassageIx) -> Option<Decision> {
         self.decisions.get(&passage).copied()
     }
 
-    /// The model's probability to show beside a passage: that it supports what is shown, else that it takes a side at all.
+    /// The model's probability that is shown with a passage: that it supports the side shown, or, if none is shown, that it takes a side.
     pub fn shown(&self, passage: PassageIx) -> Option<f64> {
         if self.owner(passage) != By::Model {
             return None;
@@ -213,17 +214,17 @@ impl Judgments {
         }
     }
 
-    /// Whether a label that counts contradicts what the model shows. An unclear passage contradicts nothing.
+    /// Whether a label that counts contradicts the model's verdict. An unclear verdict contradicts nothing.
     pub fn disagrees(&self, passage: PassageIx) -> bool {
-        let of = |perspective| {
+        let contradicts = |perspective| {
             let label = self.verdict(passage, perspective).filter(|verdict| verdict.by != By::Model)?;
             Some(label.supports? != self.by_model(passage, perspective)?.supports?)
         };
-        (0..self.perspectives).any(|perspective| of(perspective) == Some(true))
+        (0..self.perspectives).any(|perspective| contradicts(perspective) == Some(true))
     }
 
-    /// Which perspectives a passage supports; none until every pair of it has a verdict that counts, and none where that is unclear.
-    /// Where labels count, one yes is enough: files that list what was found have no line for the other sides.
+    /// The statements that a passage supports; `None` until each has a verdict that counts, and `None` if one is unclear. If labels
+    /// count, one positive label is enough, because many label files list positives only.
     pub fn support(&self, passage: PassageIx) -> Option<SupportSet> {
         let mut missing = false;
         let set = (0..self.perspectives).try_fold(SupportSet::EMPTY, |set, perspective| {
@@ -240,13 +241,13 @@ impl Judgments {
         enough.then_some(set)
     }
 
-    /// With what chances a passage supports each perspective: the model's where its verdict counts, the development split's where it
-    /// failed, 1 or 0 where a label counts; none where nothing is known.
+    /// The probabilities that a passage supports each statement: the model's if its verdict counts, the development split's if the model
+    /// failed, 1 or 0 if a label counts. `None` if the passage is not judged.
     pub fn chances(&self, passage: PassageIx) -> Option<Chances> {
         if self.owner(passage) != By::Model {
             let set = self.support(passage)?;
-            let one = |perspective| f64::from(u8::from(set.contains(perspective)));
-            return Some(Chances::Each((0..self.perspectives).map(one).collect()));
+            let certain = |perspective| f64::from(u8::from(set.contains(perspective)));
+            return Some(Chances::Each((0..self.perspectives).map(certain).collect()));
         }
         if self.opposite {
             let prior = || self.has_failed(passage).then(|| self.rule.prior());
@@ -256,14 +257,14 @@ impl Judgments {
         Some(Chances::Each((0..self.perspectives).map(each).collect::<Option<_>>()?))
     }
 
-    /// Whether nothing more can be found out about a passage: what counts is known, or the model was asked about every perspective.
+    /// Whether judging a passage is finished: its support is known, or the model was asked about every statement.
     pub fn is_settled(&self, passage: PassageIx) -> bool {
         self.owner(passage) != By::Model
             || self.support(passage).is_some()
             || (0..self.perspectives).all(|perspective| !self.is_open(passage, perspective))
     }
 
-    /// Whether the model would decide on opposite statements and shows no side of any.
+    /// Whether there are two opposite statements and the model's rule shows no sides.
     pub fn shows_no_side(&self) -> bool {
         self.opposite && !self.rule.shows_sides()
     }
@@ -273,29 +274,29 @@ impl Judgments {
         top.iter().any(|ranked| self.owner(ranked.at) == By::Model && self.chances(ranked.at).is_some())
     }
 
-    /// [`Judgments::support`] down a list.
+    /// [`Judgments::support`] of every passage of a list.
     pub fn supports(&self, ranking: &[Ranked]) -> Vec<Option<SupportSet>> {
         ranking.iter().map(|ranked| self.support(ranked.at)).collect()
     }
 }
 
-/// Whose judgments figures rest on: a count of passages each.
+/// How many passages each source judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Judged by people.
+    /// Passages judged by labels by hand.
     pub human: usize,
-    /// Judged by gold labels.
+    /// Passages judged by gold labels.
     pub gold: usize,
-    /// The model says what they support.
+    /// Passages of which the model says what they support.
     pub model: usize,
-    /// The model says that they take a side, unclear which.
+    /// Passages of which the model says that they take a side, unclear which.
     pub unclear: usize,
-    /// The model gave no verdict.
+    /// Passages on which the model gave no verdict.
     pub failed: usize,
 }
 
 impl Shares {
-    /// Of these passages, each once.
+    /// Counts these passages, each once.
     pub fn of(judgments: &Judgments, passages: impl IntoIterator<Item = PassageIx>) -> Self {
         let mut shares = Shares::default();
         // Without statements nothing is judged.
@@ -317,7 +318,7 @@ impl Shares {
         shares
     }
 
-    /// With other passages counted in.
+    /// Adds the counts of other passages.
     pub fn plus(self, other: Shares) -> Shares {
         Shares {
             human: self.human + other.human,
@@ -328,17 +329,17 @@ impl Shares {
         }
     }
 
-    /// Passages on which the model was to say something.
+    /// The number of passages that the model was asked about.
     pub fn by_model(&self) -> usize {
         self.model + self.unclear + self.failed
     }
 
-    /// All of them.
+    /// The number of all passages.
     pub fn all(&self) -> usize {
         self.human + self.gold + self.by_model()
     }
 
-    /// `judged by gold labels`, or who judged which share; with the model, what it reached on our test.
+    /// Says who judged: `judged by gold labels`, or each source with its share; for the model also its figures on our test.
     pub fn words(&self, rule: &Rule) -> String {
         let all = self.all();
         let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / all as f64);
@@ -420,7 +421,7 @@ mod tests {
         judgments.write(AT, 0, PairLabels { gold: Some(true), ..read(0.9) });
         judgments.write(AT, 1, PairLabels { gold: Some(false), ..read(0.1) });
         assert_eq!(judgments.owner(AT), By::Gold);
-        judgments.decided(AT, 1, Some(true));
+        judgments.set_human(AT, 1, Some(true));
         assert_eq!((judgments.owner(AT), judgments.verdict(AT, 0)), (By::Human, None));
         assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(1).ok());
         judgments.write(AT, 1, PairLabels { tied: true, gold: Some(false), ..PairLabels::default() });

@@ -1,5 +1,4 @@
-//! A lane's list, how it was made step by step, or why there is none: what the reader, the inspector and
-//! `search --format json` show.
+//! A lane's list with the steps that made it, or the error if there is none.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -19,18 +18,18 @@ use crate::retrieve::bm25::TermRetriever;
 use crate::retrieve::{Hit, RetrieveError};
 use crate::work::Stopped;
 
-/// A passage with its place in a list.
+/// A passage in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// Where it lies.
+    /// Its number in the corpus.
     pub at: PassageIx,
-    /// What it says.
+    /// The passage.
     pub passage: Arc<Passage>,
     /// The lane's score for it.
     pub score: f32,
 }
 
-/// Passages, best first, and how they came to stand so.
+/// Passages, best first, and how the list was made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
     pub(super) ranked: Vec<Ranked>,
@@ -62,21 +61,21 @@ impl List {
 /// A lane's list, shared.
 pub type Ranking = Arc<List>;
 
-/// What retrieval gave, before anything is put in another order.
-pub(super) struct Found {
+/// The list of a retrieval, before re-ranking.
+pub(super) struct Retrieved {
     pub(super) hits: Vec<Hit>,
     pub(super) trace: Trace,
-    /// The scores can be weighed against each other; those of a merged list cannot.
+    /// Whether the scores can be compared with each other; those of a merged list cannot.
     pub(super) comparable: bool,
 }
 
-/// The lists and expansions made for one wording of a question so far: lanes share them.
+/// The lists and expansions made so far for one wording of a question. Lanes share them.
 #[derive(Clone)]
 pub struct Lists {
-    pub(super) found: Vec<(Recipe, Arc<Found>)>,
+    pub(super) retrieved: Vec<(Recipe, Arc<Retrieved>)>,
     pub(super) expanded: Vec<(Kind, Arc<Expansion>)>,
     pub(super) depth: usize,
-    /// For MMR's normalisation over a question set: lanes without re-ranking, and their greatest score over all its questions.
+    /// For MMR's normalisation over a question set: recipes without re-ranking, with their greatest score over all questions.
     pub maxima: Vec<(Recipe, f32)>,
 }
 
@@ -89,7 +88,7 @@ impl Default for Lists {
 impl Lists {
     /// Lists of `depth` passages.
     pub fn to_depth(depth: usize) -> Self {
-        Lists { found: Vec::new(), expanded: Vec::new(), depth, maxima: Vec::new() }
+        Lists { retrieved: Vec::new(), expanded: Vec::new(), depth, maxima: Vec::new() }
     }
 }
 
@@ -99,22 +98,22 @@ pub enum LaneError {
     /// Its passages have no vectors yet.
     #[error("the passages are still being embedded")]
     NotEmbedded,
-    /// The question has no such perspective.
+    /// The question has no such statement.
     #[error("{0}")]
     NoPerspective(String),
-    /// The run does not hold what was asked.
+    /// The run has no list for the question.
     #[error("{0}")]
     NotInRun(String),
     /// The run could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The engine elsewhere did not do its part.
+    /// The engine on another machine failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// Something it needs could not be opened.
+    /// An index, a model or a file could not be opened.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The engine failed or was stopped.
+    /// The retriever failed or was stopped.
     #[error(transparent)]
     Retrieve(#[from] RetrieveError),
 }
@@ -132,7 +131,7 @@ impl From<EncodeError> for LaneError {
 }
 
 impl LaneError {
-    /// Whether it was stopped on request, which is no failure.
+    /// Whether it was stopped on request, which is not a failure.
     pub fn is_stop(&self) -> bool {
         matches!(
             self,
@@ -143,40 +142,40 @@ impl LaneError {
     }
 }
 
-/// The steps in the order they ran, and what the user should know about them.
+/// The steps that made a list, and notes about them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// One after another.
+    /// The steps, in the order in which they ran.
     pub steps: Vec<Step>,
-    /// Fallbacks and warnings, in plain words.
+    /// Fallbacks and warnings, for the user.
     pub notes: Vec<String>,
 }
 
-/// One step.
+/// One step of making a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The query was expanded.
     Expand(Arc<Expansion>),
     /// The query was projected.
     Project(Box<Projected>),
-    /// A retriever was asked, once a query.
+    /// A retriever was asked, once per query.
     Retrieve {
-        /// Which.
+        /// The retriever.
         by: Base,
-        /// What it was asked.
+        /// The queries.
         queries: Vec<Wording>,
-        /// How many passages it gave in all.
+        /// The number of passages that it gave in all.
         pool: usize,
     },
     /// A finished run was read.
     Given {
-        /// Which.
+        /// The run.
         run: RunFile,
-        /// What it calls itself; may be empty.
+        /// Its name for itself; may be empty.
         tag: String,
         /// The question as the run names it.
         question: String,
-        /// What the file says of each passage.
+        /// The line of each passage in the file.
         stood: HashMap<PassageIx, Stood>,
     },
     /// The lists of several queries were merged in turn.
@@ -189,42 +188,42 @@ pub enum Step {
         /// A passage's rank in each, from 1.
         ranks: HashMap<PassageIx, [Option<usize>; 2]>,
     },
-    /// Re-ranked by likeness.
+    /// The list was re-ranked by MMR.
     Mmr {
         /// The options.
         options: Mmr,
-        /// Rank by rank; passages are numbered by the incoming order.
+        /// The choices, best first. They number passages by the incoming order.
         picks: Vec<Pick>,
         /// The passages in the incoming order.
         pool: Vec<PassageIx>,
     },
-    /// Re-ranked by verdicts.
+    /// The list was re-ranked by verdicts.
     Diversify {
-        /// By which method.
+        /// The method.
         method: Diversify,
         /// Its λ.
         weight: f32,
-        /// Rank by rank; passages are numbered by the incoming order.
+        /// The choices, best first. They number passages by the incoming order.
         choices: Vec<Choice>,
         /// The passages in the incoming order.
         pool: Vec<PassageIx>,
-        /// Pairs that had to be judged first.
+        /// The number of pairs that were judged for it.
         judged: usize,
     },
 }
 
-/// How a passage stood in a run's file.
+/// A passage's line in a run's file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stood {
-    /// The rank as written, where there is one.
+    /// The rank as written, if there is one.
     pub rank: Option<i64>,
     /// The score as written.
     pub score: f64,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
 }
 
-/// What one retriever was asked.
+/// A query as a retriever is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wording {
     /// A text.
@@ -238,30 +237,30 @@ pub enum Wording {
 /// A projection as it ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projected {
-    /// What was asked for.
+    /// The variant that was asked for.
     pub asked: Variant,
-    /// What ran: `none` where it could not be made.
+    /// The variant that ran: `none` if the other was impossible.
     pub ran: Variant,
-    /// From which perspective.
+    /// The perspective that the query was projected toward.
     pub toward: Toward,
     /// The full query.
     pub q: String,
     /// Its root.
     pub r: String,
-    /// The perspective as a text; none where `q − r` stands for it.
+    /// The perspective as a text; `None` if `q − r` replaces it.
     pub p: Option<String>,
-    /// Every passage of the list before and after.
+    /// Every passage of the list, before and after the projection.
     pub points: HashMap<PassageIx, Point>,
 }
 
 /// A passage in the geometry of a projected query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// `cos(q, c)`, what the lane would rank by without the projection.
+    /// `cos(q, c)`, the score without the projection.
     pub plain: f32,
-    /// What it ranks by.
+    /// The score with it.
     pub score: f32,
-    /// How much nearer it lies to the first pole than to the second, as a difference of cosines.
+    /// How much nearer the passage is to the first pole than to the second, as a difference of cosines.
     pub before: f32,
     /// The same with the perspective removed from passage and poles.
     pub after: f32,
@@ -307,7 +306,7 @@ impl Trace {
 }
 
 impl Wording {
-    /// As a line of text.
+    /// The query as one line of text.
     pub fn shown(&self) -> String {
         match self {
             Wording::Text(text) => text.clone(),

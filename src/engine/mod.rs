@@ -1,8 +1,8 @@
 //! From a question to rankings, judgments and figures: the explorer and the commands are its clients.
 //!
-//! [`Setup`] holds what is open (corpus, indices, models), [`Query`] says what is asked, [`rank()`] makes a lane's list and its
-//! [`Trace`], [`Run`] its judgments, [`Figures`] its measures, and [`explain()`] says why a passage stands where it does.
-//! [`Engine`] runs queries on threads of its own for the explorer.
+//! [`Setup`] holds the open corpus, indices and models. [`Query`] is a question with its lanes. [`rank()`] makes a lane's list and its
+//! [`Trace`], [`Run`] the judgments, [`Figures`] the measures, and [`explain()`] says why a passage has its rank.
+//! [`Engine`] runs queries for the explorer on threads of its own.
 //!
 //! May use: everything below it in the layers of ARCHITECTURE.md; nothing of `report`, `cli` and `tui`.
 
@@ -42,8 +42,8 @@ pub use parts::sample_key;
 pub use query::{Depth, LaneQuery, Query};
 pub use rank::rank;
 pub use recipe::Recipe;
-pub use run::{Event, Lane, Outcome, Plain, Run, lane, ranked, run};
-pub use run_files::{Placed, RunError, RunFiles};
+pub use run::{Event, Lane, Outcome, Plain, Run, lane, rank_lanes, run};
+pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
 pub use sycophancy::{Sycophancy, sycophancy};
 pub use threads::{

@@ -1,4 +1,4 @@
-//! What the user named, and the models made from it: language models, readers and detectors.
+//! Opens the models that the user named: language models, readers and detectors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,55 +18,55 @@ use crate::read;
 use crate::read::{Answers, Prompted, Reader};
 use crate::retrieve::RetrieveError;
 
-/// The folder in the data folder where models from the hub are kept.
+/// The folder in the data folder for models from the hub.
 pub const MODELS: &str = "models";
 
-/// What to open, as the user named it.
+/// The options that say what to open.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    /// A corpus, by its file, folder or name, else the built-in sample.
+    /// A corpus, by its file, folder or name. Default: the built-in sample.
     pub corpus: Option<PathBuf>,
-    /// A question set, else that of the sample (with its corpus) or none.
+    /// A question set. Default: that of the sample for the sample, else none.
     pub questions: Option<PathBuf>,
-    /// A label file with its declaration, else those of the sample or none.
+    /// A label file with its declaration. Default: that of the sample for the sample, else none.
     pub labels: Option<String>,
-    /// Finished runs among the lanes: what they carry is the corpus where none is named.
+    /// The finished runs among the lanes. If no corpus is named, the passages in them are the corpus.
     pub runs: Vec<RunFile>,
-    /// What judges.
+    /// The detector.
     pub detector: Choice,
-    /// A threshold fitted on labels by hand, instead of the detector's own.
+    /// A threshold fitted on labels by hand. Default: the detector's own.
     pub threshold: Option<PathBuf>,
-    /// Where indices and verdicts are kept.
+    /// The folder for indices, models and verdicts.
     pub data_dir: PathBuf,
-    /// A language model to write expansions: the address of an OpenAI-compatible server and the model's name there, or
-    /// `gguf:FILE`, whose name is its own.
+    /// A language model: the address of an OpenAI-compatible server and the model's name there, or `gguf:FILE`, which holds its own name.
     pub llm: Option<(String, String)>,
-    /// How many requests to the language model run at once. Default: four.
+    /// The number of requests to the language model that run at once. Default: four.
     pub at_once: Option<usize>,
-    /// The model whose recorded replies count, where there is no model to ask. Default: any.
+    /// The model whose recorded replies are used when no language model is named. Default: any model's.
     pub llm_model: Option<String>,
-    /// Replies recorded before, which are taken instead of asking.
+    /// A file of recorded replies, which are used before a language model is asked.
     pub replies: Option<PathBuf>,
-    /// Prompts in place of the built-in ones: files, or names of built-in ones.
+    /// Prompts that replace built-in ones: files, or names of built-in ones.
     pub prompts: Vec<PathBuf>,
-    /// Answers that a reader gave before (`read::Answers`).
+    /// A file of recorded answers of a reader (`read::Answers`).
     pub answers: Option<PathBuf>,
-    /// A folder with a model that reads (`read::custom`).
+    /// A folder with a reading model (`read::custom`).
     pub reader: Option<PathBuf>,
-    /// Journals of labels by hand, or folders of them, instead of those kept for the corpus.
+    /// Journals of labels by hand, or folders of them. Default: those of the corpus.
     pub journals: Vec<PathBuf>,
-    /// Under which name labels are written; the system's name of the user if not given.
+    /// The name under which labels are written. Default: the system's name of the user.
     pub annotator: Option<String>,
-    /// No server is contacted: no hub, no language model, no search engine.
+    /// Whether no server may be contacted: no hub, no language model, no search engine.
     pub offline: bool,
-    /// Where journals are kept by corpus, if not below `data_dir`: what can be made again lies there, labels by hand cannot.
+    /// The folder for the journals of each corpus. Default: in `data_dir`. That folder is a cache, and labels by hand cannot be made again,
+    /// so programs should name another one.
     pub annotations: Option<PathBuf>,
 }
 
 /// Why something could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// A file of the user's is not right.
+    /// One of the user's files cannot be read or has bad lines.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The corpus could not be imported or opened.
@@ -75,7 +75,7 @@ pub enum SetupError {
     /// The term index could not be built or read.
     #[error(transparent)]
     Terms(#[from] RetrieveError),
-    /// Vectors made elsewhere could not be taken.
+    /// Vectors made by another program could not be imported.
     #[error(transparent)]
     Ready(#[from] ReadyError),
     /// The encoder could not be loaded.
@@ -87,7 +87,7 @@ pub enum SetupError {
     /// The detector could not be loaded.
     #[error(transparent)]
     Detector(#[from] DetectError),
-    /// A folder below the data folder cannot be used.
+    /// A folder or file in the data folder cannot be used.
     #[error("{} cannot be used ({error}); make room there or name another folder with --data-dir", place.display())]
     Folder {
         /// The folder or file.
@@ -95,10 +95,10 @@ pub enum SetupError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// Verdicts cannot be kept, not even in memory.
+    /// The cache of verdicts cannot be opened, not even in memory.
     #[error("verdicts cannot be kept: {0}")]
     Verdicts(#[from] rusqlite::Error),
-    /// The language model's address or file is not right.
+    /// The language model's address or file is not valid.
     #[error(transparent)]
     Llm(#[from] BadEndpoint),
     /// A language model behind a server was named, and no server may be contacted.
@@ -114,7 +114,7 @@ pub enum SetupError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// A part that is made when first asked for.
+/// A part that is made once, when it is first needed.
 pub(super) struct Part<T: ?Sized>(Mutex<Option<Arc<T>>>);
 
 impl<T: ?Sized> Part<T> {
@@ -125,26 +125,26 @@ impl<T: ?Sized> Part<T> {
     pub(super) fn get<E>(&self, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
         let mut part = self.0.lock();
         match &*part {
-            Some(made) => Ok(Arc::clone(made)),
+            Some(value) => Ok(Arc::clone(value)),
             None => Ok(Arc::clone(part.insert(make()?))),
         }
     }
 }
 
-/// What belongs to one encoder: its weights are in memory once, however many lanes read it.
+/// One encoder with its vectors. All lanes share it, so that its weights are in memory once.
 pub(super) struct EncoderSlot {
     pub(super) encoder: Part<dyn Encoder>,
     pub(super) vectors: Part<Vectors>,
 }
 
-/// A slot for each encoder; the built-in one has no name.
+/// All encoders in use; the built-in one has no name.
 pub(super) type EncoderStore = Mutex<Vec<(Option<Named>, Arc<EncoderSlot>)>>;
 
-/// The language model that was named.
+/// Opens the language model that the user named.
 ///
 /// # Errors
-/// The server's address is none, or the file is no model that can be read.
-pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+/// The server's address is not valid, or the file is not a model that can be read.
+pub(super) fn language_model(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupError> {
     let Some((llm, model)) = &opening.llm else { return Ok(None) };
     if opening.offline && !llm.trim().starts_with("gguf:") {
         return Err(SetupError::Offline);
@@ -152,8 +152,8 @@ pub(super) fn client(opening: &Opening) -> Result<Option<Arc<dyn Chat>>, SetupEr
     Ok(Some(llm::named(llm, model, opening.at_once.unwrap_or(AT_ONCE))?))
 }
 
-/// What writes expansions: recorded replies first, then the model. What a model writes is recorded, so that nothing is asked or paid
-/// for twice, and every expansion says which model wrote it. If the user names a model, replies of others are not used.
+/// Opens the source of expansions: recorded replies first, then the model. The model's replies are recorded, so that nothing is asked
+/// or paid for twice, and every expansion says which model wrote it. If the user names a model, replies of others are not used.
 pub(super) fn expansion_chat(
     opening: &Opening,
     sample: bool,
@@ -173,7 +173,7 @@ pub(super) fn expansion_chat(
     Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
 }
 
-/// Replies of the model that was named, or all of them. Where there is a server or a file, its name is compared later.
+/// Selects the replies of the model that the user named, if any. If a language model can be asked, names are compared later.
 fn of_model(recorded: Recorded, opening: &Opening) -> Recorded {
     match &opening.llm_model {
         Some(model) if opening.llm.is_none() => recorded.of_model(model),
@@ -181,7 +181,7 @@ fn of_model(recorded: Recorded, opening: &Opening) -> Recorded {
     }
 }
 
-/// One thread a core: BM25 and the screen need little, and the scheduler lets them through.
+/// Starts one thread per core. BM25 and the screen use other threads; they need little time.
 ///
 /// # Errors
 /// The system gives no threads.
@@ -189,17 +189,17 @@ pub fn model_threads() -> Result<rayon::ThreadPool, SetupError> {
     Ok(rayon::ThreadPoolBuilder::new().thread_name(|i| format!("model-{i}")).build()?)
 }
 
-/// What a folder that cannot be used becomes.
+/// Makes the error for a folder that cannot be used.
 pub(super) fn unusable(place: &Path) -> impl Fn(std::io::Error) -> SetupError + '_ {
     |error| SetupError::Folder { place: place.to_owned(), error }
 }
 
-/// Where the replies of models that read or judge answers are kept, in the data folder: a file a model.
+/// The folder in the data folder for the replies of models that read or judge answers, one file per model.
 const READ: &str = "read";
 
-/// Answers from a file before a model's, and a model that was made to read before one that can be asked anything.
+/// Chooses the reader, in this order: recorded answers, a reading model from a folder, a general language model.
 ///
-/// A reader from a folder is looked at here, and its weights are read when it is first asked.
+/// The folder is checked here; the model's weights are loaded when it is first asked.
 pub(super) fn reader(
     opening: &Opening,
     model: Option<Arc<dyn Chat>>,
@@ -214,13 +214,15 @@ pub(super) fn reader(
     Ok(reading_chat(opening, model)?.map(|chat| prompted_reader(chat, prompts)))
 }
 
-/// What reads and what judges answers, without a corpus: both only where the user named them. All of a reader is read at once.
+/// Opens the language model that judges answers and the reader, without a corpus; `None` for one that the user did not name. The
+/// weights of a reading model are loaded at once.
 ///
 /// # Errors
-/// A file is not right, or the server's address is none.
+/// A file cannot be read, or the server's address is not valid.
 #[allow(clippy::type_complexity)]
 pub fn readers(opening: &Opening) -> Result<(Option<Arc<dyn Chat>>, Option<Arc<dyn Reader>>), SetupError> {
-    let (chat, prompts) = (reading_chat(opening, client(opening)?)?, Prompts::with(&opening.prompts)?);
+    let (chat, prompts) =
+        (reading_chat(opening, language_model(opening)?)?, Prompts::with(&opening.prompts)?);
     let reader = match (&opening.answers, &opening.reader) {
         (None, None) => chat.clone().map(|chat| prompted_reader(chat, &prompts)),
         (None, Some(folder)) => Some(read::open(folder)?),
@@ -233,8 +235,8 @@ fn prompted_reader(chat: Arc<dyn Chat>, prompts: &Prompts) -> Arc<dyn Reader> {
     Arc::new(Prompted::new(chat, prompts.clone()))
 }
 
-/// The replies that were named, then the model. What it says is recorded in a file of its own: what one model was asked is asked in
-/// the same words of the next, and must not be answered for it.
+/// Recorded replies first, then the model. Each model records into its own file, because the next model gets the same prompts and
+/// must not be given another's replies.
 fn reading_chat(
     opening: &Opening,
     model: Option<Arc<dyn Chat>>,
@@ -246,45 +248,47 @@ fn reading_chat(
     let Some(model) = model else {
         return Ok(opening.replies.is_some().then(|| Arc::new(recorded) as Arc<dyn Chat>));
     };
-    let journal = opening.data_dir.join(READ).join(file(model.model()));
+    let journal = opening.data_dir.join(READ).join(file_name(model.model()));
     Ok(Some(Arc::new(Recording::open(recorded, Some(model), journal)?)))
 }
 
-/// The name of a model's file: its own as far as every system takes it, and a hash that distinguishes it.
-fn file(model: &str) -> String {
+/// The name of a model's file: the model's name with characters that every system allows, and a hash that keeps it unique.
+fn file_name(model: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = model.chars().take(40).map(plain).collect();
     format!("{slug}-{}.jsonl", &blake3::hash(model.as_bytes()).to_hex()[..12])
 }
 
-/// Where a prompted detector's replies are kept, in the data folder: a file a model.
+/// The folder in the data folder for the replies of prompted detectors, one file per model.
 const JUDGED: &str = "judged";
 
-/// A language model that judges, and the threads that wait for its server.
+/// A language model that judges, and the threads that wait for its verdicts.
 pub(super) struct Judges {
     pub(super) detector: Arc<dyn Detector>,
     pub(super) model: String,
     pub(super) threads: rayon::ThreadPool,
 }
 
-/// A detector without a corpus, with the threshold that was fitted for it where there is one.
+/// Opens a detector without a corpus, with the fitted threshold if there is one.
 ///
 /// # Errors
-/// It cannot be loaded, there is no language model to ask, or the threshold is of another one.
+/// It cannot be loaded, there is no language model to ask, or the threshold was fitted for another detector.
 pub fn detector(
     choice: &Choice,
     fitted: Option<&Fitted>,
     opening: &Opening,
 ) -> Result<Arc<dyn Detector>, SetupError> {
     let own = match choice {
-        Choice::Llm => prompted(opening, client(opening)?, &Prompts::with(&opening.prompts)?)?.0,
-        choice => loaded(choice, &opening.data_dir.join(MODELS))?,
+        Choice::Llm => {
+            prompted_detector(opening, language_model(opening)?, &Prompts::with(&opening.prompts)?)?.0
+        }
+        choice => load_detector(choice, &opening.data_dir.join(MODELS))?,
     };
-    refitted(own, fitted)
+    with_threshold(own, fitted)
 }
 
-/// The detectors that run here.
-pub(super) fn loaded(choice: &Choice, models: &Path) -> Result<Arc<dyn Detector>, SetupError> {
+/// Loads a detector that runs in this process.
+pub(super) fn load_detector(choice: &Choice, models: &Path) -> Result<Arc<dyn Detector>, SetupError> {
     Ok(match choice {
         Choice::Custom { source, supports } => {
             Arc::new(CustomCrossEncoder::load(source, supports.as_deref(), models)?)
@@ -294,7 +298,8 @@ pub(super) fn loaded(choice: &Choice, models: &Path) -> Result<Arc<dyn Detector>
     })
 }
 
-pub(super) fn refitted(
+/// The detector with the fitted threshold, if there is one.
+pub(super) fn with_threshold(
     own: Arc<dyn Detector>,
     fitted: Option<&Fitted>,
 ) -> Result<Arc<dyn Detector>, SetupError> {
@@ -304,7 +309,7 @@ pub(super) fn refitted(
     })
 }
 
-/// The language model where it is to judge: opened at once, so that a missing one is reported before anything waits.
+/// Opens the language model that judges, if the detector is one. It is opened early, so that an error is reported before anything waits.
 pub(super) fn judges(
     opening: &Opening,
     model: Option<Arc<dyn Chat>>,
@@ -313,16 +318,15 @@ pub(super) fn judges(
     if opening.detector != Choice::Llm {
         return Ok(None);
     }
-    let (detector, model) = prompted(opening, model, prompts)?;
+    let (detector, model) = prompted_detector(opening, model, prompts)?;
     let threads = rayon::ThreadPoolBuilder::new()
         .num_threads(detector.at_once().unwrap_or(AT_ONCE))
         .thread_name(|i| format!("judge-{i}"));
     Ok(Some(Judges { detector, model, threads: threads.build()? }))
 }
 
-/// The replies that were named, then the model. What it says is recorded in a file of its own: what one model was asked is asked in
-/// the same words of the next, and must not be answered for it.
-fn prompted(
+/// Opens a prompted detector and returns the model's name with it. Replies are recorded as in [`reading_chat`].
+fn prompted_detector(
     opening: &Opening,
     model: Option<Arc<dyn Chat>>,
     prompts: &Prompts,
@@ -333,7 +337,7 @@ fn prompted(
         None => return Err(SetupError::NoModel),
     };
     let name = model.as_ref().map_or_else(|| recorded.model(), |model| model.model()).to_owned();
-    // A model of that name elsewhere may be another one; a file's name holds a hash of what it is.
+    // Two servers may have different models of one name, so the server is part of the key. The name of a GGUF file has its hash.
     let server = opening.llm.as_ref().map(|(url, _)| url.trim().trim_end_matches('/'));
     let server = server.filter(|url| !url.starts_with("gguf:")).unwrap_or_default();
     let prompt = Arc::clone(prompts.get(Job::Detect));
@@ -351,8 +355,8 @@ mod tests {
 
     #[test]
     fn names_that_look_alike_have_files_of_their_own() {
-        assert!(file("org/Model:8b").starts_with("org-model-8b-"), "{}", file("org/Model:8b"));
-        assert_ne!(file("org/Model:8b"), file("org-model-8b"));
-        assert!(file(&"../".repeat(100)).len() < 70 && file("../x").starts_with("---x-"));
+        assert!(file_name("org/Model:8b").starts_with("org-model-8b-"), "{}", file_name("org/Model:8b"));
+        assert_ne!(file_name("org/Model:8b"), file_name("org-model-8b"));
+        assert!(file_name(&"../".repeat(100)).len() < 70 && file_name("../x").starts_with("---x-"));
     }
 }

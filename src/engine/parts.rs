@@ -1,4 +1,4 @@
-//! The parts of a [`Setup`], each made when first asked for, once: the term index, encoders and vectors, the detector, the labels.
+//! The parts of a [`Setup`], each opened once, when first needed: the term index, encoders and vectors, the detector, the labels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::judge::MANY;
 use super::judgments::Shares;
-use super::opening::{EncoderSlot, Part, SetupError, loaded, refitted, unusable};
+use super::opening::{EncoderSlot, Part, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::Recipe;
 use super::setup::{Setup, statements};
 use crate::annotate::{Decision, Key, text_hash};
@@ -21,7 +21,7 @@ use crate::retrieve::TermIndex;
 use crate::work::{OnProgress, Stop, Stopped};
 
 impl Setup {
-    /// The passage at a place; one that the corpus does not hold says so.
+    /// A passage by its number; one that the corpus does not hold has a text that says so.
     pub fn passage(&self, at: PassageIx) -> Passage {
         match at.as_outside() {
             Some(number) => self.runs.outside(number),
@@ -42,20 +42,20 @@ impl Setup {
         })
     }
 
-    /// The metadata fields of the corpus, counted when first asked for.
+    /// The metadata fields of the corpus, counted when first needed.
     ///
     /// # Errors
-    /// `stop` was set before all passages were looked at.
+    /// `stop` was set before all passages were read.
     pub fn fields(&self, on_progress: OnProgress<'_>, stop: &Stop) -> Result<Arc<Fields>, Stopped> {
         self.fields.get(|| Ok(Arc::new(Fields::read(&self.corpus, on_progress, stop)?)))
     }
 }
 
 impl Setup {
-    /// A custom encoder, or the built-in one.
+    /// A custom encoder, or the built-in one if `model` is `None`.
     ///
     /// # Errors
-    /// It is not there or cannot be loaded.
+    /// It does not exist or cannot be loaded.
     pub fn encoder(&self, model: Option<&Named>) -> Result<Arc<dyn Encoder>, SetupError> {
         self.encoder_slot(model).encoder.get(|| match model {
             None => Ok(Arc::new(Remembering::new(MiniLm::builtin()?)) as Arc<dyn Encoder>),
@@ -76,7 +76,7 @@ impl Setup {
         encoder_slot
     }
 
-    /// The corpus's vectors by an encoder, if it has been embedded to its end.
+    /// The corpus's vectors by an encoder, if all passages have been embedded.
     ///
     /// # Errors
     /// They cannot be read, or the encoder cannot be loaded.
@@ -96,7 +96,7 @@ impl Setup {
             let unusable = |error| Some(unusable(&place)(error));
             let vectors = Vectors::open(&place, dimensions).map_err(unusable)?;
             if vectors.len() != self.corpus.len() {
-                // Cut short by somebody: it is made again.
+                // The file was cut short: embed again.
                 drop(vectors);
                 fs::remove_file(&place).map_err(unusable)?;
                 return Err(None);
@@ -110,10 +110,10 @@ impl Setup {
         }
     }
 
-    /// Embeds the corpus on all model threads, going on from where an earlier call stopped.
+    /// Embeds the corpus on all model threads. Continues where an earlier call stopped.
     ///
     /// # Errors
-    /// The model or the disk failed, or `stop` was set; what was made is kept.
+    /// The model or the disk failed, or `stop` was set; finished vectors are kept.
     pub fn embed(
         &self,
         model: Option<&Named>,
@@ -132,10 +132,10 @@ impl Setup {
         Ok(())
     }
 
-    /// Takes vectors that were made elsewhere by the encoder's model, instead of embedding the corpus.
+    /// Imports vectors that another program made with the encoder's model, instead of embedding the corpus.
     ///
     /// # Errors
-    /// They do not fit the corpus or the model, the disk failed, or `stop` was set; what was there before is as it was.
+    /// They do not fit the corpus or the model, the disk failed, or `stop` was set; earlier vectors do not change.
     pub fn take_vectors(
         &self,
         model: Option<&Named>,
@@ -151,15 +151,15 @@ impl Setup {
             let made = (encoder.dimensions(), encoder.similarity());
             ready::import(&self.corpus, file, ids, made, &place, on_progress, stop)?
         };
-        // The codes are made now and not when a lane waits for them.
+        // Make the codes now, so that no lane has to wait for them.
         self.vectors(model)?;
         Ok(taken)
     }
 
-    /// Embeds the corpus with every encoder whose vectors these lanes need and do not have.
+    /// Embeds the corpus with every encoder whose vectors these lanes need and that has none yet.
     ///
     /// # Errors
-    /// As [`Setup::embed`].
+    /// As for [`Setup::embed`].
     pub fn embed_for(
         &self,
         lanes: &[Recipe],
@@ -184,29 +184,28 @@ impl Setup {
     /// The detector.
     ///
     /// # Errors
-    /// It cannot be loaded, or the fitted threshold is of another one.
+    /// It cannot be loaded, or the threshold was fitted for another detector.
     pub fn detector(&self) -> Result<Arc<dyn Detector>, SetupError> {
         self.detector.get(|| {
             let own = match &self.judges {
                 Some(judges) => Arc::clone(&judges.detector),
-                None => loaded(&self.choice, &self.models_folder)?,
+                None => load_detector(&self.choice, &self.models_folder)?,
             };
-            refitted(own, self.fitted.as_ref())
+            with_threshold(own, self.fitted.as_ref())
         })
     }
 
-    /// The threads that judge: those of the models, or those that wait for a server, which has more places than there are cores.
+    /// The threads that judge: the model threads, or, for a language model, the threads that wait for its server.
     pub fn judging(&self) -> &rayon::ThreadPool {
         self.judges.as_ref().map_or(&self.models, |judges| &judges.threads)
     }
 
-    /// Questions of at most so many perspectives are judged deeper than k: none where every verdict costs.
+    /// Questions with at most so many statements are judged deeper than k; 0 if a language model judges, because verdicts cost.
     pub fn deep(&self) -> usize {
         if self.judges.is_some() { 0 } else { MANY }
     }
 
-    /// What to show beside the detector's verdicts, without loading it: that it is experimental, or which one it is, where it
-    /// is not the built-in one.
+    /// The note shown with the detector's verdicts, without loading it: `experimental`, or its name if it is not the built-in one.
     ///
     /// # Errors
     /// The built-in card is damaged.
@@ -219,7 +218,7 @@ impl Setup {
         })
     }
 
-    /// What a language model that judges was asked, and what it cost.
+    /// How often a language model that judges was asked, and what it cost.
     pub fn usage(&self) -> Option<String> {
         self.judges.as_ref()?.detector.usage()
     }
@@ -229,14 +228,14 @@ impl Setup {
         self.fitted.as_ref()
     }
 
-    /// How what the detector reads becomes decisions, without loading it.
+    /// The rule that turns the detector's readings into decisions, without loading the detector.
     ///
     /// # Errors
     /// The built-in files are damaged.
     pub fn rule(&self) -> Result<Arc<Rule>, SetupError> {
         let own = match (&self.choice, &self.judges) {
             (_, Some(judges)) => judges.detector.rule().clone(),
-            // Loading the detector says what is wrong with its files.
+            // If its files are damaged, loading the detector reports it.
             (Choice::Custom { source, supports }, _) => {
                 CustomCrossEncoder::rule_of(source, supports.as_deref(), &self.models_folder)
                     .unwrap_or_default()
@@ -249,34 +248,32 @@ impl Setup {
 }
 
 impl Setup {
-    /// What labels say of a pair, without the model.
+    /// The labels on a pair.
     pub fn labelled(&self, statement: &str, passage: &str) -> PairLabels {
         let gold = self.labels.as_ref().and_then(|labels| labels.supports(statement, passage));
         let by_hand = self.human.read().label(statement, passage);
         PairLabels { model: None, gold, human: by_hand.flatten(), tied: by_hand == Some(None) }
     }
 
-    /// Whether anything was decided by hand.
+    /// Whether there are labels by hand.
     pub fn has_human(&self) -> bool {
         !self.human.read().is_empty()
     }
 
-    /// Lets what an annotator holds of a passage now count in place of what counted so far; `decisions` are those on `key`. All that
-    /// is judged from now on sees it.
-    pub fn decided(&self, key: &Key, mut decisions: Vec<Decision>) {
-        // As when a journal is read: a label counts for the text it was given to.
+    /// Replaces an annotator's decisions on `key`, which count for everything that is judged from now on.
+    pub fn replace_human(&self, key: &Key, mut decisions: Vec<Decision>) {
+        // As when a journal is read, a label counts only for the text that was labelled.
         let text = self.corpus.find(&key.passage).map(|at| text_hash(&self.corpus.passage(at)));
         decisions.retain(|one| Some(&one.text) == text.as_ref());
         self.human.write().decided(key, decisions);
     }
 
-    /// Whether the label file says anything of these questions' statements.
+    /// Whether the label file has labels on these questions' statements.
     pub fn has_gold(&self, questions: &[Question]) -> bool {
         self.labels.as_ref().is_some_and(|labels| labels.unasked(&statements(questions)) < labels.len())
     }
 
-    /// The source that counts where this one is asked for: without a label file and without labels by hand, the most trusted are the
-    /// model's.
+    /// Resolves `auto`: without a label file and without labels by hand, it means the model.
     pub fn counted(&self, source: LabelSource) -> LabelSource {
         match source {
             LabelSource::Auto if self.labels.is_none() && !self.has_human() => LabelSource::Model,
@@ -284,12 +281,12 @@ impl Setup {
         }
     }
 
-    /// What to know about figures that rest on the model: which one, what it reached on our test and which share of the verdicts it
-    /// made, and which labels of these questions exist instead. None where it made none.
+    /// The warning for figures that rest on the model: its name, its figures on our test, its share of the verdicts, and whether gold
+    /// labels exist instead. `None` if it made no verdict.
     ///
     /// # Errors
     /// The built-in card is damaged.
-    pub fn warned(
+    pub fn model_warning(
         &self,
         source: LabelSource,
         shares: Shares,
@@ -312,7 +309,7 @@ impl Setup {
         Ok(Some(text))
     }
 
-    /// Why nothing can be measured by a source; none if it can.
+    /// Why nothing can be measured by a source; `None` if it can.
     pub fn lacks(&self, source: LabelSource) -> Option<&'static str> {
         match source {
             LabelSource::Gold if self.labels.is_none() => {
@@ -326,7 +323,7 @@ impl Setup {
     }
 }
 
-/// The first bytes of the built-in vectors: they are used only if they belong to these passages and this encoder.
+/// The first bytes of the built-in vectors. They are a hash of passages and encoder, because the vectors are valid for these only.
 pub fn sample_key(encoder: &str) -> [u8; 32] {
     *blake3::Hasher::new().update(sample::CORPUS).update(encoder.as_bytes()).finalize().as_bytes()
 }

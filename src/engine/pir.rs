@@ -1,5 +1,5 @@
-//! Every query of PIR's tasks ranked, by the builtin encoder under each projection and by BM25. The vectors of the passages are stored
-//! below the data folder for later runs.
+//! Ranks every query of PIR's tasks, by the built-in encoder under each projection and by BM25. The vectors of the passages are stored
+//! in the data folder for later runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{RetrieveError, Retriever, TermIndex};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
-/// A task that could not be ranked.
+/// Why a task could not be ranked.
 #[derive(Debug, thiserror::Error)]
 pub enum RankError {
     /// The encoder failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The vectors were not made.
+    /// The passages could not be embedded.
     #[error(transparent)]
     Embed(#[from] EmbedError),
     /// BM25 failed.
@@ -34,7 +34,7 @@ pub enum RankError {
     /// The library cannot be locked.
     #[error(transparent)]
     Lock(#[from] BuildError),
-    /// The passages cannot be made a corpus.
+    /// The passages do not form a corpus.
     #[error(transparent)]
     Passages(#[from] serde_json::Error),
     /// The threads of the models cannot be started.
@@ -74,21 +74,21 @@ pub enum RankError {
 pub struct Ranked {
     /// Identity of the task's passages.
     pub fingerprint: String,
-    /// One a query.
+    /// One row per query.
     pub rows: Vec<RankedRow>,
 }
 
 /// One query's lists of passage numbers, best first.
 pub struct RankedRow {
-    /// The projections in their order, then BM25.
+    /// One list per projection, in their order, then BM25's.
     pub lists: Vec<Vec<usize>>,
-    /// Projections that could not be made, by their place.
+    /// Projections that were impossible, by their place in `lists`.
     pub degenerate: Vec<(usize, Degenerate)>,
     /// The lists of the root query: the encoder's, then BM25's.
     pub root: [Vec<usize>; 2],
 }
 
-/// What ranks one task.
+/// The vectors and the term index of one task.
 struct TaskIndex<'a> {
     vectors: Vectors,
     terms: TermRetriever,
@@ -96,7 +96,7 @@ struct TaskIndex<'a> {
     depth: usize,
 }
 
-/// Ranks every query to `depth`; the encoder's key comes with the lists.
+/// Ranks every query to `depth`. Returns the encoder's key and the lists.
 ///
 /// # Errors
 /// A model or the disk failed, or `stop` was set.
@@ -165,17 +165,17 @@ impl TaskIndex<'_> {
     }
 }
 
-/// The places of the `depth` highest scores, equal ones in order of their places.
+/// Returns the places of the `depth` highest scores; equal scores keep their order.
 fn best(scores: impl Iterator<Item = f32>, depth: usize) -> Vec<usize> {
     let mut scored: Vec<(usize, f32)> = scores.enumerate().collect();
     scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     scored.into_iter().take(depth).map(|(place, _)| place).collect()
 }
 
-/// The vectors of every corpus, made where they are not kept from an earlier run.
+/// Opens the vectors of every corpus, or embeds it if an earlier run has not.
 ///
 /// # Errors
-/// The model or the disk failed, or `stop` was set; what was made is kept.
+/// The model or the disk failed, or `stop` was set; finished vectors are kept.
 fn vectors_of_all(
     corpora: &[Arc<Corpus>],
     encoder: &dyn Encoder,
@@ -224,7 +224,7 @@ fn vectors_of(
     Ok(vectors)
 }
 
-/// A name that no other texts and no other encoder have.
+/// A name that depends on the texts, their boundaries and the encoder.
 fn name(corpus: &Corpus, encoder: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut take = |text: &str| {

@@ -1,7 +1,7 @@
-//! A task of PIR as it lies on the hub: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.jsonl`.
+//! Reads a PIR task as the hub has it: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.jsonl`.
 //!
-//! A query is `{_id, text, meta}`, where `meta` is a string that is JSON again and holds `src_query`, the query without its
-//! perspective, and `perspective`. Which side a perspective takes is not said there.
+//! A query is `{_id, text, meta}`. `meta` is a string that holds JSON: `src_query`, the query without its perspective, and
+//! `perspective`. The files do not say which side a perspective takes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ struct Meta {
     perspective: Option<String>,
 }
 
-/// A task that cannot be read.
+/// Why a task cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HubTaskError {
     /// A file is missing.
@@ -36,7 +36,7 @@ pub enum HubTaskError {
     Missing {
         /// The task's folder.
         folder: PathBuf,
-        /// The file, without its ending.
+        /// The file, without its extension.
         name: String,
     },
     /// A judgment names a query or passage that does not exist.
@@ -44,9 +44,9 @@ pub enum HubTaskError {
     Unknown {
         /// The file of judgments.
         file: String,
-        /// What it should name.
+        /// What was expected.
         expected: &'static str,
-        /// What it names.
+        /// The name that was found.
         found: String,
     },
     /// The passages or queries cannot be read.
@@ -60,7 +60,7 @@ pub enum HubTaskError {
 /// Reads one task.
 ///
 /// # Errors
-/// A file is missing or not right, or a judgement names a query or passage that is not there.
+/// A file is missing or has a bad line, or a judgment names a query or passage that does not exist.
 pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
     let (mut corpus, mut places) = (Vec::new(), HashMap::new());
     let wanted = Wanted { format: Some(CorpusFormat::Jsonl), ..Wanted::default() };
@@ -103,7 +103,7 @@ pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
     Ok(Task { name, corpus, rows })
 }
 
-/// The file of that name, plain or compressed.
+/// Finds the file of that name, plain or compressed.
 fn file(folder: &Path, name: &str) -> Result<PathBuf, HubTaskError> {
     let names = ["", ".gz", ".zst"].map(|ending| folder.join(format!("{name}.jsonl{ending}")));
     let found = names.into_iter().find(|path| path.is_file());

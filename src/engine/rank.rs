@@ -1,4 +1,4 @@
-//! Ranking: a lane's list by retrieval, then re-ranked as the recipe says.
+//! Ranks: retrieves a lane's list, then re-ranks it as the recipe says.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use super::judge::{Pair, judge};
 use super::judgments::Judgments;
-use super::list::{Found, LaneError, List, Lists, Ranked, Ranking, Step, Trace};
+use super::list::{LaneError, List, Lists, Ranked, Ranking, Retrieved, Step, Trace};
 use super::query::LaneQuery;
-use super::recipe::{Base, Diversify, Mmr, Norm, Recipe, Rerank};
-use super::retrieved::found;
+use super::recipe::{Diversify, Mmr, Norm, Recipe, Rerank};
+use super::retrieved::retrieve;
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
@@ -26,11 +26,11 @@ use crate::work::{Stop, Stopped};
 pub fn rank(
     setup: &Setup,
     recipe: &Recipe,
-    asked: LaneQuery<'_>,
+    query: LaneQuery<'_>,
     lists: &mut Lists,
     stop: &Stop,
 ) -> Result<Ranking, LaneError> {
-    let ranking = ranked_list(setup, recipe, asked, lists, stop);
+    let ranking = ranked_list(setup, recipe, query, lists, stop);
     match &ranking {
         Ok(list) => tracing::info!(lane = %recipe, passages = list.len(), "ranked"),
         Err(error) if error.is_stop() => {}
@@ -42,22 +42,22 @@ pub fn rank(
 fn ranked_list(
     setup: &Setup,
     recipe: &Recipe,
-    asked: LaneQuery<'_>,
+    query: LaneQuery<'_>,
     lists: &mut Lists,
     stop: &Stop,
 ) -> Result<Ranking, LaneError> {
-    let found = found(setup, &recipe.retrieval(), asked, lists, stop)?;
-    let mut trace = found.trace.clone();
+    let retrieved = retrieve(setup, &recipe.retrieval(), query, lists, stop)?;
+    let mut trace = retrieved.trace.clone();
     let hits = match recipe.switches.rerank {
-        None => found.hits.clone(),
+        None => retrieved.hits.clone(),
         Some(rerank) => {
             let retrieval = recipe.retrieval();
             let maximum = lists.maxima.iter().find(|(known, _)| *known == retrieval).map(|(_, score)| *score);
-            reorder(setup, recipe, rerank, asked, &found, maximum, &mut trace, stop)?
+            reorder(setup, recipe, rerank, query, &retrieved, maximum, &mut trace, stop)?
         }
     };
-    // What stands below the pool stays below.
-    let below = found.hits.iter().skip(hits.len()).copied();
+    // Passages below the pool keep their places.
+    let below = retrieved.hits.iter().skip(hits.len()).copied();
     let ranked = hits.iter().copied().chain(below).map(|hit| Ranked {
         at: hit.passage,
         passage: Arc::new(setup.passage(hit.passage)),
@@ -66,26 +66,27 @@ fn ranked_list(
     Ok(Arc::new(List { ranked: ranked.collect(), trace }))
 }
 
-/// What is put in order, and how much each passage is worth by the list it comes from.
+/// The passages to re-rank.
 struct Pool<'a> {
     hits: &'a [Hit],
+    /// The relevance of each, from its score or rank.
     relevance: Vec<f32>,
 }
 
-/// The list in its new order.
+/// Puts the first passages of a list in their new order.
 #[expect(clippy::too_many_arguments, reason = "one call, from the function above it")]
 fn reorder(
     setup: &Setup,
     recipe: &Recipe,
     rerank: Rerank,
-    asked: LaneQuery<'_>,
-    found: &Found,
+    query: LaneQuery<'_>,
+    retrieved: &Retrieved,
     maximum: Option<f32>,
     trace: &mut Trace,
     stop: &Stop,
 ) -> Result<Vec<Hit>, LaneError> {
-    let pool = &found.hits[..found.hits.len().min(POOL)];
-    // What the corpus does not hold can be neither compared nor judged: it stands last among them.
+    let pool = &retrieved.hits[..retrieved.hits.len().min(POOL)];
+    // Passages that the corpus does not hold can be neither compared nor judged, so they come last.
     let (outside, hits): (Vec<Hit>, Vec<Hit>) =
         pool.iter().copied().partition(|hit| hit.passage.as_outside().is_some());
     let hits = hits.as_slice();
@@ -98,23 +99,23 @@ fn reorder(
     }
     let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
     let relevance =
-        |maximum| if found.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
+        |maximum| if retrieved.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
     let ordered = match rerank {
         Rerank::Mmr(options) => {
             let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if recipe.base.is_dense() || recipe.base == Base::Hybrid {
+            if recipe.base.encodes_query() {
                 let by = recipe.model().map_or("MiniLM", Named::title);
                 trace.note(format!("MMR compares passages by {by}, which this lane also ranks by"));
             }
-            by_likeness(setup, recipe, options, Pool { hits, relevance: relevance(maximum) }, trace)
+            by_similarity(setup, recipe, options, Pool { hits, relevance: relevance(maximum) }, trace)
         }
         Rerank::Diversify(method, weight) => by_verdicts(
             setup,
             (method, weight),
-            asked,
+            query,
             Pool { hits, relevance: relevance(None) },
             trace,
             stop,
@@ -123,7 +124,8 @@ fn reorder(
     Ok(ordered.into_iter().chain(outside).collect())
 }
 
-fn by_likeness(
+/// Re-ranks by MMR.
+fn by_similarity(
     setup: &Setup,
     recipe: &Recipe,
     options: Mmr,
@@ -141,16 +143,16 @@ fn by_likeness(
     Ok(hits)
 }
 
-/// By the model's verdicts alone: labels are what the result is measured with.
+/// Re-ranks by the model's verdicts alone, because labels measure the result.
 fn by_verdicts(
     setup: &Setup,
     (method, weight): (Diversify, f32),
-    asked: LaneQuery<'_>,
+    query: LaneQuery<'_>,
     pool: Pool<'_>,
     trace: &mut Trace,
     stop: &Stop,
 ) -> Result<Vec<Hit>, LaneError> {
-    let perspectives = asked.question.perspectives.len();
+    let perspectives = query.question.perspectives.len();
     if perspectives == 0 {
         return Err(LaneError::NoPerspective(format!(
             "{method} needs the question's perspectives; give them with --perspective, or i in the explorer"
@@ -163,8 +165,8 @@ fn by_verdicts(
             pairs.push(Pair { at: hit.passage, passage: Arc::clone(&passage), perspective });
         }
     }
-    let judgments = Mutex::new(Judgments::new(asked.question, LabelSource::Model, setup.rule()?));
-    judge(setup, asked.question, &pairs, stop, &|judged| {
+    let judgments = Mutex::new(Judgments::new(query.question, LabelSource::Model, setup.rule()?));
+    judge(setup, query.question, &pairs, stop, &|judged| {
         let mut judgments = judgments.lock();
         judgments.write(
             judged.at,

@@ -1,7 +1,7 @@
-//! One query on its way: lanes are ranked, then their passages judged, and every step is reported as an [`Event`].
+//! Runs a query: ranks its lanes, then judges their passages, and reports every step as an [`Event`].
 //!
-//! This is the only place that decides which lane is ranked when and which pair is judged next. The stages themselves are functions
-//! that can be read alone: [`rank`], [`next_pairs`], [`judge`], [`Figures::of`].
+//! Only this file decides when a lane is ranked and which pair is judged next. The stages are functions that can be read alone:
+//! [`rank`], [`next_pairs`], [`judge`], [`Figures::of`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::list::{LaneError, Lists, Ranked, Ranking};
 use super::opening::SetupError;
 use super::query::{Depth, LaneQuery, Query};
 use super::rank::rank;
-use super::recipe::{Base, Recipe, Rerank};
+use super::recipe::{Recipe, Rerank};
 use super::setup::Setup;
 use crate::measure::{Measure, SupportSet};
 use crate::work::{Stop, Stopped};
 
-/// Something that a run found out.
+/// A step of a run.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A lane has its list.
@@ -42,7 +42,7 @@ pub enum Event {
     },
     /// A pair has a label or a verdict.
     Judged(Judged),
-    /// Something to know about the verdicts, such as what a server charged for them.
+    /// A note about the verdicts, such as what a server charged for them.
     Note(String),
 }
 
@@ -51,11 +51,11 @@ pub enum Event {
 pub struct Lane {
     /// The list.
     pub ranking: Result<Ranking, Arc<LaneError>>,
-    /// How long its query took, once index, models and vectors were open.
+    /// How long its query took, without the time to open index, models and vectors.
     pub took: Duration,
 }
 
-/// A query, and what was found out so far. Cloning is cheap: lists are shared.
+/// A query and its results so far. Cloning is cheap: lists are shared.
 #[derive(Clone)]
 pub struct Run {
     query: Query,
@@ -65,9 +65,9 @@ pub struct Run {
     judgments: Judgments,
 }
 
-/// What a run found.
+/// The results of a run.
 pub struct Outcome {
-    /// What was asked.
+    /// The query.
     pub query: Query,
     /// One for each lane of the query.
     pub lanes: Vec<Lane>,
@@ -75,18 +75,18 @@ pub struct Outcome {
     pub judgments: Judgments,
 }
 
-/// A lane with nothing switched on, beside the lane itself.
+/// A lane with nothing switched on, for comparison with the lane itself.
 #[derive(Clone, Debug)]
 pub struct Plain {
     /// Its list.
     pub ranking: Ranking,
-    /// What the switches changed in the measures; none unless the top k of both are judged.
+    /// How the switches changed the measures; `None` unless the top k of both lists are judged.
     pub change: Option<Change>,
-    /// Its values of the measures asked for by name.
+    /// Its values of the measures that were asked for by name.
     pub named: Named,
 }
 
-/// Ranks all lanes, then judges them. A lane that fails says why; the others go on. What comes back is incomplete once `stop` is set.
+/// Ranks all lanes, then judges them. A lane that fails has an error; the others go on. Once `stop` is set, the outcome is incomplete.
 ///
 /// # Errors
 /// The detector cannot be loaded.
@@ -105,41 +105,41 @@ pub fn run(
 }
 
 /// Ranks all lanes and judges nothing.
-pub fn ranked(setup: &Setup, query: Query, lists: Lists, stop: &Stop) -> Vec<Lane> {
+pub fn rank_lanes(setup: &Setup, query: Query, lists: Lists, stop: &Stop) -> Vec<Lane> {
     let mut run = Run::new(query, Depth::Top, lists);
     run.rank(setup, &|_| true, stop, &|_| ());
     run.outcome().lanes
 }
 
-/// The list of a query's first lane alone.
+/// Ranks a query's first lane.
 ///
 /// # Errors
 /// See [`LaneError`].
 pub fn lane(setup: &Setup, query: Query, lists: Lists, stop: &Stop) -> Result<Ranking, Arc<LaneError>> {
-    let first = ranked(setup, query, lists, stop).into_iter().next();
+    let first = rank_lanes(setup, query, lists, stop).into_iter().next();
     first.map_or_else(|| Err(Arc::new(Stopped.into())), |lane| lane.ranking)
 }
 
 impl Run {
-    /// A run that has done nothing yet. `lists` says how deep lanes are read, and holds what is known of them already.
+    /// A run that has done nothing yet. `lists` says how deep lanes are read, and holds the lists made before.
     pub fn new(query: Query, depth: Depth, lists: Lists) -> Self {
         let lanes = vec![None; query.lanes.len()];
         let judgments = Judgments::new(&query.question, query.source, Arc::default());
         Run { query, depth, lists, lanes, judgments }
     }
 
-    /// A run over lists that are there already, of which nothing is judged yet.
+    /// A run over finished lists that are not judged yet.
     pub fn over(query: Query, depth: Depth, rankings: impl IntoIterator<Item = Ranking>) -> Self {
         let lanes = rankings.into_iter().map(|ranking| Some(Lane::from(ranking))).collect();
         Run { lanes, ..Run::new(query, depth, Lists::default()) }
     }
 
-    /// What is asked.
+    /// The query.
     pub fn query(&self) -> &Query {
         &self.query
     }
 
-    /// Ranks the lanes that `which` selects and that have no list yet, from left to right. Returns early once `stop` is set.
+    /// Ranks the lanes that `which` selects and that have not been ranked, from left to right. Returns early once `stop` is set.
     pub fn rank(
         &mut self,
         setup: &Setup,
@@ -147,7 +147,7 @@ impl Run {
         stop: &Stop,
         on_event: &dyn Fn(Event),
     ) {
-        let text = LaneQuery::plainly(&self.query.question);
+        let text = LaneQuery::neutral(&self.query.question);
         for (lane, recipe) in self.query.lanes.iter().enumerate() {
             if self.lanes[lane].is_some() || !which(recipe) {
                 continue;
@@ -168,8 +168,8 @@ impl Run {
         }
     }
 
-    /// Judges the passages of the ranked lanes that are not judged yet. Labels come first, for they cost nothing. Then the model
-    /// judges the first k of every lane, rank by rank, and goes deeper as [`Depth`] says; where labels alone count, it is not asked.
+    /// Judges the passages of the ranked lanes that are not judged yet. Labels come first, because they cost nothing. Then the model
+    /// judges the first k of every lane, rank by rank, and goes deeper as [`Depth`] says; if labels alone count, it is not asked.
     /// Returns early once `stop` is set.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes over the labels of ranked passages: of whole lists where labels alone count or the lists are judged until they are
+    /// Takes over the labels of ranked passages: of whole lists if labels alone count or lists are judged until every statement is
     /// covered, else as deep as the model judges.
     fn label(&mut self, setup: &Setup, rankings: &[Ranking], on_event: &dyn Fn(Event)) {
         let whole = self.query.source.is_labels();
@@ -232,29 +232,29 @@ impl Run {
         lanes.filter_map(|lane| lane.ranking.as_ref().ok().cloned()).collect()
     }
 
-    /// Takes the lanes that a clone ranked meanwhile.
+    /// Takes over the lanes that a clone of this run ranked.
     pub fn adopt(&mut self, other: Run) {
         for (own, lane) in self.lanes.iter_mut().zip(other.lanes) {
             *own = own.take().or(lane);
         }
     }
 
-    /// Measures the lanes by name, in their order, judged to the depth that the measures look at. A lane without a list has no values.
+    /// Computes measures for each lane, judged as deep as the measures look. A lane without a list has no values.
     ///
     /// # Errors
     /// The detector cannot be loaded.
     pub fn named(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Vec<Named>, SetupError> {
-        let outcome = self.deeply(setup, measures, stop)?;
+        let outcome = self.judge_for(setup, measures, stop)?;
         let pool = outcome.pool();
-        let of = |lane: &Lane| {
+        let values = |lane: &Lane| {
             let list = lane.ranking.as_ref().ok()?;
             Some(named(measures, list, &outcome.judgments, &pool, &outcome.query.question))
         };
-        Ok(outcome.lanes.iter().map(|lane| of(lane).unwrap_or_default()).collect())
+        Ok(outcome.lanes.iter().map(|lane| values(lane).unwrap_or_default()).collect())
     }
 
-    /// The same lanes judged as deep as the measures look, and no deeper.
-    fn deeply(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Outcome, SetupError> {
+    /// Judges the lanes again, as deep as the measures look and no deeper.
+    fn judge_for(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Outcome, SetupError> {
         let mut deep = self.clone();
         deep.depth = Depth::To(deepest(measures));
         deep.judgments = Judgments::new(&self.query.question, self.query.source, Arc::default());
@@ -264,8 +264,8 @@ impl Run {
         Ok(deep.outcome())
     }
 
-    /// For each lane with a switch on, the same lane with nothing switched on. Its first k are judged for it, unless every verdict
-    /// costs. The run itself stays as it is.
+    /// Makes, for each lane with a switch on, the same lane with nothing switched on. Its first k are judged too, unless every verdict
+    /// costs money. The run itself does not change.
     ///
     /// # Errors
     /// The detector cannot be loaded.
@@ -276,7 +276,7 @@ impl Run {
         stop: &Stop,
     ) -> Result<Vec<Option<Plain>>, SetupError> {
         let Query { question, lanes, k, source } = &self.query;
-        let text = LaneQuery::plainly(question);
+        let text = LaneQuery::neutral(question);
         let mut plain = Vec::new();
         for recipe in lanes {
             let switched = *recipe != recipe.plain();
@@ -291,8 +291,8 @@ impl Run {
             top.lanes.extend(added.iter().cloned());
             top.judge(setup, stop, &|_| ())?;
         }
-        // The pool of alpha_nDCG's ideal is that of the lanes alone, as in their own values.
-        let own = self.deeply(setup, measures, stop)?;
+        // alpha_nDCG's ideal is made from the lanes alone, as for the lanes' own values.
+        let own = self.judge_for(setup, measures, stop)?;
         let pool = own.pool();
         let mut deep =
             Run { depth: Depth::To(deepest(measures)), judgments: own.judgments.clone(), ..self.clone() };
@@ -300,17 +300,17 @@ impl Run {
             deep.lanes.extend(added);
             deep.judge(setup, stop, &|_| ())?;
         }
-        let beside = |(lane, plain): (&Option<Lane>, Option<Ranking>)| {
+        let compare = |(lane, plain): (&Option<Lane>, Option<Ranking>)| {
             let ranking = plain?;
             let own = lane.as_ref().and_then(|lane| lane.ranking.as_ref().ok());
             let change = own.and_then(|own| Figures::change((own, &ranking), &top.judgments, question, *k));
             let named = named(measures, &ranking, &deep.judgments, &pool, question);
             Some(Plain { ranking, change, named })
         };
-        Ok(self.lanes.iter().zip(plain).map(beside).collect())
+        Ok(self.lanes.iter().zip(plain).map(compare).collect())
     }
 
-    /// What was found. A lane that was not ranked counts as stopped.
+    /// Ends the run. A lane that was not ranked counts as stopped.
     pub fn outcome(self) -> Outcome {
         let stopped = || Lane { ranking: Err(Arc::new(Stopped.into())), took: Duration::ZERO };
         let lanes = self.lanes.into_iter().map(|lane| lane.unwrap_or_else(stopped)).collect();
@@ -318,65 +318,70 @@ impl Run {
     }
 }
 
-/// How deep measures look.
+/// The greatest depth that any of the measures looks to.
 fn deepest(measures: &[Measure]) -> usize {
     measures.iter().map(|measure| measure.cutoff().unwrap_or(Query::DEPTH)).max().unwrap_or(0)
 }
 
-/// Opens what the recipe's lists are made with, before the clock starts: that happens once, and would count as the time of whichever
-/// lane comes first.
+/// Opens the index, models and files that the recipe needs, before the clock starts. That happens once, and would otherwise count as
+/// the time of the first lane that needs them.
 fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Result<(), LaneError> {
-    // An expansion may read the question's own list.
-    if matches!(recipe.base, Base::Bm25(_) | Base::Hybrid) || recipe.switches.expand.is_some() {
+    // An expansion may read the question's BM25 list.
+    if recipe.base.reads_terms() || recipe.switches.expand.is_some() {
         setup.terms()?;
     }
-    if recipe.base.is_dense() || recipe.base == Base::Hybrid {
+    if recipe.base.encodes_query() {
         setup.encoder(recipe.model())?;
     }
     if recipe.needs_vectors() {
         setup.vectors(recipe.model())?;
     }
-    if matches!(recipe.switches.rerank, Some(Rerank::Diversify(..))) {
-        setup.detector()?;
+    match recipe.switches.rerank {
+        Some(Rerank::Diversify(..)) => drop(setup.detector()?),
+        Some(Rerank::Mmr(_)) | None => {}
     }
     if let Some(run) = recipe.run() {
-        setup.runs.placed(run, depth, &setup.corpus, stop)?;
+        setup.runs.locate(run, depth, &setup.corpus, stop)?;
     }
     Ok(())
 }
 
 impl From<Ranking> for Lane {
-    /// A list that was there already.
+    /// A finished list, which took no time.
     fn from(ranking: Ranking) -> Self {
         Lane { ranking: Ok(ranking), took: Duration::ZERO }
     }
 }
 
 impl Outcome {
-    /// The list of each lane; none where it failed.
+    /// The list of each lane; `None` if it failed.
     pub fn lists(&self) -> Vec<Option<&[Ranked]>> {
         self.lanes.iter().map(|lane| lane.ranking.as_ref().ok().map(|list| &list[..])).collect()
     }
 
-    /// Whose judgments the first k of all lanes have.
+    /// Counts who judged the first k of all lanes.
     pub fn shares(&self) -> Shares {
         let tops = self.lists().into_iter().flatten().flat_map(|list| list.iter().take(self.query.k));
         Shares::of(&self.judgments, tops.map(|ranked| ranked.at))
     }
 
-    /// The figures of a lane as the model's probabilities have them; none where labels alone count.
+    /// The figures of a lane by the model's probabilities; `None` if labels alone count or there is no such lane.
     pub fn doubt(&self, lane: usize) -> Option<Doubt> {
-        let ranking = self.lanes[lane].ranking.as_ref().ok()?;
+        let ranking = self.list(lane)?;
         Figures::doubt(ranking, &self.judgments, &self.query.question, self.query.k)
     }
 
-    /// The figures of a lane; none where it failed or the question has no perspectives.
+    /// The figures of a lane; `None` if it failed, the question has no statements, or there is no such lane.
     pub fn figures(&self, lane: usize) -> Option<Figures> {
-        let ranking = self.lanes[lane].ranking.as_ref().ok()?;
+        let ranking = self.list(lane)?;
         Figures::of(ranking, &self.judgments, &self.query.question, self.query.k)
     }
 
-    /// Every judged passage that a lane found, by its id: alpha_nDCG's ideal is made of them.
+    fn list(&self, lane: usize) -> Option<&Ranking> {
+        self.lanes.get(lane)?.ranking.as_ref().ok()
+    }
+
+    /// Every judged passage that a lane found, by its id. alpha_nDCG's ideal is made of them.
     pub fn pool(&self) -> Vec<(&str, SupportSet)> {
         let ranked = self.lists().into_iter().flatten().flatten();
         let judged = ranked
@@ -384,9 +389,10 @@ impl Outcome {
         judged.collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 
-    /// The first k of a lane's passages in the best order that the judgments allow: no re-ranking can exceed it.
+    /// The first k of a lane's passages in the best order that the judgments allow; no re-ranking can be better. `None` if the lane
+    /// failed or there is no such lane.
     pub fn best_order(&self, lane: usize) -> Option<Vec<Ranked>> {
-        let mut left: Vec<Ranked> = self.lanes[lane].ranking.as_ref().ok()?.to_vec();
+        let mut left: Vec<Ranked> = self.list(lane)?.to_vec();
         let support = |ranked: &Ranked| self.judgments.support(ranked.at).unwrap_or(SupportSet::EMPTY);
         let (mut best, mut covered) = (Vec::new(), SupportSet::EMPTY);
         while best.len() < self.query.k && !left.is_empty() {
@@ -394,7 +400,7 @@ impl Outcome {
                 let set = support(ranked);
                 (covered.union(set).len(), set.len())
             };
-            // The first of equals, so that the incoming order decides.
+            // The first of equal ones, so that the incoming order decides.
             let mut place = 0;
             for i in 1..left.len() {
                 if worth(&left[i]) > worth(&left[place]) {

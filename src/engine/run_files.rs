@@ -1,7 +1,7 @@
-//! Finished runs that lanes are made of: read once, remembered by path, size and time, and set against the corpus.
+//! Reads the finished runs of lanes once, remembers them by path, size and time, and finds their passages in the corpus.
 //!
-//! Only as many ranks as somebody asked for are kept. A passage that the corpus does not hold keeps its rank, with a place
-//! outside of the corpus; it has no text here and cannot be judged by the model.
+//! Only as many ranks as needed are kept. A passage that the corpus does not hold keeps its rank; it gets a number outside the corpus,
+//! has no text, and cannot be judged by the model.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -18,9 +18,9 @@ use crate::input::{self, InputError};
 use crate::measure::trec::{Run, TrecError, is_text_id, read_json_run, read_run_top, text_id};
 use crate::work::{Stop, Stopped};
 
-/// What stands in place of a text that is not there.
+/// The text of a passage that is not in the corpus.
 const NO_TEXT: &str = "(not in the corpus)";
-/// Passages that are named when some are not in the corpus.
+/// The number of missing passages that a note names.
 const NAMED: usize = 3;
 
 /// Why a run was not read.
@@ -29,7 +29,7 @@ pub enum RunError {
     /// The file cannot be opened.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// It is not what its format asks for.
+    /// It is not a valid run.
     #[error(transparent)]
     Content(#[from] TrecError),
     /// Stopped on request.
@@ -37,12 +37,12 @@ pub enum RunError {
     Stopped(#[from] Stopped),
 }
 
-/// A run with the places of its passages in the corpus.
+/// A run and the numbers of its passages in the corpus.
 #[derive(Debug)]
-pub struct Placed {
+pub struct Located {
     /// The run.
     pub run: Arc<Run>,
-    /// Where its passages lie, question by question.
+    /// The numbers of its passages, question by question.
     pub places: Vec<Vec<PassageIx>>,
     /// A note about passages that the corpus does not hold.
     pub note: Option<String>,
@@ -56,13 +56,13 @@ pub struct RunFiles {
     texts: OnceLock<HashMap<String, PassageIx>>,
 }
 
-/// A run as it was when it was last read.
+/// A run as last read, with the size and time of its file.
 struct StoredRun {
     size: u64,
     time: Option<SystemTime>,
     depth: usize,
     run: Arc<Run>,
-    placed: Option<Arc<Placed>>,
+    located: Option<Arc<Located>>,
 }
 
 /// Ids that the corpus does not hold.
@@ -73,7 +73,7 @@ struct Outside {
 }
 
 impl RunFiles {
-    /// The run, at least its first `depth` ranks a question.
+    /// Reads a run, at least the first `depth` ranks of each question.
     ///
     /// # Errors
     /// The file is not a run, or `stop` was set.
@@ -82,28 +82,28 @@ impl RunFiles {
         Ok(Arc::clone(&entry(&mut known, file, depth, stop)?.run))
     }
 
-    /// The same, set against the corpus.
+    /// Reads a run and finds its passages in the corpus.
     ///
     /// # Errors
-    /// As [`RunFiles::read`].
-    pub fn placed(
+    /// The file is not a run, or `stop` was set.
+    pub fn locate(
         &self,
         file: &RunFile,
         depth: usize,
         corpus: &Corpus,
         stop: &Stop,
-    ) -> Result<Arc<Placed>, RunError> {
+    ) -> Result<Arc<Located>, RunError> {
         let mut known = self.known.lock();
         let entry = entry(&mut known, file, depth, stop)?;
-        if let Some(placed) = &entry.placed {
-            return Ok(Arc::clone(placed));
+        if let Some(located) = &entry.located {
+            return Ok(Arc::clone(located));
         }
-        let placed = Arc::new(self.place(&entry.run, corpus, stop)?);
-        entry.placed = Some(Arc::clone(&placed));
-        Ok(placed)
+        let located = Arc::new(self.find_passages(&entry.run, corpus, stop)?);
+        entry.located = Some(Arc::clone(&located));
+        Ok(located)
     }
 
-    fn place(&self, run: &Arc<Run>, corpus: &Corpus, stop: &Stop) -> Result<Placed, RunError> {
+    fn find_passages(&self, run: &Arc<Run>, corpus: &Corpus, stop: &Stop) -> Result<Located, RunError> {
         let mut outside = self.outside.lock();
         let mut missing: Vec<&str> = Vec::new();
         let mut missed = std::collections::HashSet::new();
@@ -125,10 +125,10 @@ impl RunFiles {
                 return Err(Stopped.into());
             }
         }
-        Ok(Placed { run: Arc::clone(run), places, note: note("run", &missing) })
+        Ok(Located { run: Arc::clone(run), places, note: note("run", &missing) })
     }
 
-    /// The places of ids that an engine elsewhere gave, and a note about those that the corpus does not hold.
+    /// Finds the passages that an engine on another machine gave by their ids, with a note about those that the corpus does not hold.
     pub fn places<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a str>,
@@ -146,7 +146,7 @@ impl RunFiles {
         (places, note("list", &missing))
     }
 
-    /// The corpus by its texts, for runs whose passages have no ids.
+    /// Finds passages by their texts, for runs whose passages have no ids.
     fn by_text(&self, corpus: &Corpus, stop: &Stop) -> Result<&HashMap<String, PassageIx>, RunError> {
         if let Some(texts) = self.texts.get() {
             return Ok(texts);
@@ -161,7 +161,7 @@ impl RunFiles {
         Ok(self.texts.get_or_init(|| texts))
     }
 
-    /// A passage outside of the corpus: its id is all that is known of it.
+    /// A passage outside the corpus; only its id is known.
     pub fn outside(&self, number: u32) -> Passage {
         let outside = self.outside.lock();
         let id = outside.ids.get(number as usize).map(ToString::to_string).unwrap_or_default();
@@ -170,7 +170,7 @@ impl RunFiles {
 }
 
 impl Outside {
-    /// The place of an id, the same for all runs.
+    /// The number of an id, the same for all runs.
     fn place(&mut self, id: &str) -> PassageIx {
         if let Some(number) = self.places.get(id) {
             return PassageIx::outside(*number);
@@ -197,6 +197,7 @@ fn note(whose: &str, missing: &[&str]) -> Option<String> {
     }
 }
 
+/// Returns the run from `known`, or reads the file if it is new, has changed, or was not read deep enough.
 fn entry<'a>(
     known: &'a mut HashMap<RunFile, StoredRun>,
     file: &RunFile,
@@ -212,7 +213,7 @@ fn entry<'a>(
     if !known.get(file).is_some_and(fresh) {
         let run = Arc::new(read(file, depth, stop)?);
         let (size, time) = (about.len(), modified(&about));
-        known.insert(file.clone(), StoredRun { size, time, depth, run, placed: None });
+        known.insert(file.clone(), StoredRun { size, time, depth, run, located: None });
     }
     known.get_mut(file).ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()).into())
 }
@@ -221,7 +222,7 @@ fn modified(about: &Metadata) -> Option<SystemTime> {
     about.modified().ok()
 }
 
-/// Reads a run of any format, which is known by its first character.
+/// Reads a run of any format. The first character shows whether it is JSON.
 fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
     let mut inner = input::open(&file.path)?;
     let name = file.path.display().to_string();
@@ -229,7 +230,7 @@ fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
     let json = json.map_err(|error| InputError::unreadable(&file.path, &error));
     let run = json.map_err(RunError::from).and_then(|json| {
         Ok(if json {
-            // JSON is held as a whole, lines are not.
+            // JSON is held in memory as a whole, lines are not.
             let reader = Stoppable { inner: input::bounded(&file.path, inner), stop };
             read_json_run(&name, reader, file.order, depth, &mut |_| {})?
         } else {
@@ -239,7 +240,7 @@ fn read(file: &RunFile, depth: usize, stop: &Stop) -> Result<Run, RunError> {
     if stop.is_set() { Err(Stopped.into()) } else { run }
 }
 
-/// A reader that fails once it is to stop.
+/// A reader that fails once `stop` is set.
 struct Stoppable<'a, R> {
     inner: R,
     stop: &'a Stop,

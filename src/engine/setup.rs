@@ -1,4 +1,4 @@
-//! What is open: the corpus, its indices, the models, the labels.
+//! The open corpus with its indices, models and labels.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
-    EncoderStore, Judges, MODELS, Opening, Part, SetupError, client, expansion_chat, judges, model_threads,
-    reader, unusable,
+    EncoderStore, Judges, MODELS, Opening, Part, SetupError, expansion_chat, judges, language_model,
+    model_threads, reader, unusable,
 };
 use super::recipe::RunFile;
 use super::run_files::RunFiles;
@@ -31,40 +31,39 @@ use crate::retrieve::{RetrieveError, TermIndex};
 use crate::storage::replace_folder;
 use crate::work::{OnProgress, Stop, Stopped};
 
-/// Everything that a query runs with.
+/// Everything that is needed to run queries.
 pub struct Setup {
     /// The passages.
     pub corpus: Arc<Corpus>,
     /// The question set; may be empty.
     pub questions: Vec<Question>,
-    /// Labels that came with the data.
+    /// Gold labels, from the label file or the sample.
     pub labels: Option<Labels>,
-    /// Finished runs that lanes are made of.
+    /// Finished runs that lanes read.
     pub runs: RunFiles,
     /// Engines on other machines that lanes ask.
     pub remotes: Remotes,
-    /// Labels made here by hand; they change while they are made.
+    /// Labels by hand, which change while the user labels.
     pub(super) human: RwLock<Human>,
-    /// The folder where an annotator's journal on this corpus lies, if it belongs to no project.
+    /// The folder for annotators' journals on this corpus that belong to no project.
     pub journals: PathBuf,
-    /// The journal or folder that was named, where labels are written; none if they lie in `journals`.
+    /// The journal or folder that the user named for new labels; `None` if they go to `journals`.
     pub named_journal: Option<PathBuf>,
-    /// Under which name labels are written.
+    /// The name under which labels are written.
     pub annotator: String,
     /// Notes about the labels: lines that do not count, and why.
     pub notes: Vec<String>,
-    /// Verdicts made before.
+    /// The cache of verdicts.
     pub verdicts: Cache,
-    /// What writes expansions: replies recorded before, then the language model, if there is one.
+    /// Writes expansions: recorded replies first, then the language model, if there is one.
     pub chat: Option<Arc<dyn Chat>>,
-    /// What language models are asked.
+    /// The prompts for language models.
     pub prompts: Prompts,
-    /// What answers from passages: answers recorded before, else the model that reads, else the language model or the replies that
-    /// were named, if any.
+    /// Answers from passages: recorded answers, a reading model from a folder, or a general language model with recorded replies.
     pub reader: Option<Arc<dyn Reader>>,
     /// The threads that models run on.
     pub models: rayon::ThreadPool,
-    /// Where this corpus's indices lie; none for the sample, which is indexed in memory.
+    /// The folder of this corpus's indices; `None` for the sample, which is indexed in memory.
     pub(super) folder: Option<PathBuf>,
     pub(super) library: Library,
     pub(super) terms: Part<TermIndex>,
@@ -73,7 +72,7 @@ pub struct Setup {
     pub(super) choice: Choice,
     pub(super) detector: Part<dyn Detector>,
     pub(super) models_folder: PathBuf,
-    /// The language model that was named.
+    /// The language model that the user named.
     pub(super) llm: Option<(String, String)>,
     pub(super) offline: bool,
     pub(super) fitted: Option<Fitted>,
@@ -81,7 +80,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Opens what the user named, importing and indexing what is not known yet.
+    /// Opens the corpus, models and labels that the user named; imports and indexes a new corpus.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -113,17 +112,17 @@ impl Setup {
                 (corpus, Some(folder))
             }
         };
-        let kept = opening.annotations.clone().unwrap_or_else(|| opening.data_dir.join("annotate"));
-        let place = kept.join(&corpus.fingerprint.0);
+        let annotations = opening.annotations.clone().unwrap_or_else(|| opening.data_dir.join("annotate"));
+        let place = annotations.join(&corpus.fingerprint.0);
         let (human, mut notes) = human(opening, &place, &corpus, &questions)?;
         if let (Some(labels), Some(_)) = (&labels, &opening.labels) {
-            notes.extend(unused(labels, &corpus, &questions));
+            notes.extend(unused_labels(labels, &corpus, &questions));
         }
         notes.extend(file_note(&opening.detector, &corpus, &questions)?);
         notes.extend(language_note(opening, &corpus, &questions));
         let fitted = opening.threshold.as_deref().map(Fitted::read).transpose()?;
         notes.extend(fitted.as_ref().map(Fitted::described));
-        let model = client(opening)?;
+        let model = language_model(opening)?;
         let chat = expansion_chat(opening, is_sample, model.clone())?;
         let prompts = Prompts::with(&opening.prompts)?;
         let judges = judges(opening, model.clone(), &prompts)?;
@@ -166,7 +165,7 @@ impl Setup {
     }
 }
 
-/// The runs that carry passages of their own, as a corpus; none where the sample holds all of them, or there are none.
+/// Returns the runs that contain passages, as a corpus; `None` if no run does or the sample holds all of the passages.
 ///
 /// # Errors
 /// A run cannot be read, or `stop` was set.
@@ -190,17 +189,17 @@ pub fn corpus_of_runs(runs: &[RunFile], stop: &Stop) -> Result<Option<Source>, S
     Ok((!known && !files.is_empty()).then(|| Source::results(files)))
 }
 
-/// The questions that runs carry, each once.
+/// Returns the questions that runs contain, each once.
 ///
 /// # Errors
-/// A run cannot be read, or asks what is no question.
+/// A run cannot be read or has an invalid question.
 pub fn questions_of_runs(files: &[PathBuf]) -> Result<Vec<Question>, SetupError> {
     let mut all: Vec<Question> = Vec::new();
     let mut seen = HashSet::new();
     for file in files {
         for asked in results::read_run(file, RunOrder::AsGiven, &mut |_| {})?.questions() {
             let Some(text) = &asked.text else { continue };
-            // A question that has no id of its own is known by its words, and counted.
+            // If the id is only a copy of the text, number the question instead.
             let id = if asked.id == *text { (all.len() + 1).to_string() } else { asked.id.clone() };
             if !seen.insert(asked.id.clone()) {
                 continue;
@@ -218,7 +217,7 @@ pub fn questions_of_runs(files: &[PathBuf]) -> Result<Vec<Question>, SetupError>
     Ok(all)
 }
 
-/// Builds the term index of a corpus of the library if it is not there.
+/// Builds the term index of a corpus of the library if it does not exist.
 ///
 /// # Errors
 /// The library cannot be written, or `stop` was set.
@@ -237,26 +236,26 @@ pub fn index_terms(
     if place.exists() {
         return Ok(());
     }
-    let beside = place.with_extension("building");
+    let building = place.with_extension("building");
     let unusable = unusable(&place);
-    if beside.exists() {
-        fs::remove_dir_all(&beside).map_err(&unusable)?;
+    if building.exists() {
+        fs::remove_dir_all(&building).map_err(&unusable)?;
     }
-    fs::create_dir_all(&beside).map_err(&unusable)?;
-    TermIndex::build(&beside, corpus, on_progress, stop).map_err(|error| match error {
+    fs::create_dir_all(&building).map_err(&unusable)?;
+    TermIndex::build(&building, corpus, on_progress, stop).map_err(|error| match error {
         RetrieveError::Index(reason) => unusable(std::io::Error::other(reason)),
         other => other.into(),
     })?;
-    replace_folder(&beside, &place).map_err(&unusable)
+    replace_folder(&building, &place).map_err(&unusable)
 }
 
-/// The name of whoever is at the machine, as far as it can be a file's.
+/// The system's name of the user, or `me` if that cannot be the name of a file.
 pub(super) fn annotator() -> String {
     let name = ["USER", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     name.filter(|name| is_name(name)).unwrap_or_else(|| "me".into())
 }
 
-/// The labels by hand of the journals named, else of those kept for the corpus, and notes about them.
+/// Reads the labels by hand from the journals that the user named, else from those of the corpus, with notes about them.
 pub(super) fn human(
     opening: &Opening,
     place: &Path,
@@ -273,8 +272,8 @@ pub(super) fn human(
     Ok((human, notes))
 }
 
-/// Lines of a label file that say nothing about this corpus and these questions.
-pub(super) fn unused(labels: &Labels, corpus: &Corpus, questions: &[Question]) -> Vec<String> {
+/// Notes about lines of a label file that do not belong to this corpus and these questions.
+pub(super) fn unused_labels(labels: &Labels, corpus: &Corpus, questions: &[Question]) -> Vec<String> {
     let astray = labels.astray(|id| corpus.find(id).is_some());
     let unasked = if questions.is_empty() { 0 } else { labels.unasked(&statements(questions)) };
     let note = |count: usize, what: &str| {
@@ -287,7 +286,7 @@ pub(super) fn unused(labels: &Labels, corpus: &Corpus, questions: &[Question]) -
         .collect()
 }
 
-/// What a file of predictions holds for other passages and statements.
+/// A note about predictions in a file that belong to other passages and statements.
 fn file_note(choice: &Choice, corpus: &Corpus, questions: &[Question]) -> Result<Option<String>, SetupError> {
     let Choice::File(file) = choice else { return Ok(None) };
     let predictions = Predictions::read(file)?;
@@ -295,7 +294,8 @@ fn file_note(choice: &Choice, corpus: &Corpus, questions: &[Question]) -> Result
     Ok(predictions.unmatched_texts(passages, &statements(questions)).words(&choice.to_string()))
 }
 
-/// Why there are no sides where passages or questions are not English; with a detector that may read other languages, nothing.
+/// Says why there are no sides if passages or questions are not in English. With a detector that may read other languages, only the
+/// questions matter, because rules make the statements.
 fn language_note(opening: &Opening, corpus: &Corpus, questions: &[Question]) -> Option<String> {
     const RULES: &str = "rules make statements of English questions alone";
     let passages = foreign_corpus(corpus.len(), |i| corpus.passage(PassageIx(i as u32)).text);
@@ -312,6 +312,7 @@ fn language_note(opening: &Opening, corpus: &Corpus, questions: &[Question]) -> 
     }
 }
 
+/// The statements of all questions.
 pub(super) fn statements(questions: &[Question]) -> HashSet<&str> {
     questions.iter().flat_map(|question| &question.perspectives).map(String::as_str).collect()
 }

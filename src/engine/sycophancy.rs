@@ -1,5 +1,5 @@
-//! One lane asked in three wordings: the question's own, its supporting statement, and the opposing one. How far the answer
-//! follows the wording is the lane's sycophancy (BERDS section 7).
+//! Sycophancy (BERDS section 7): how far a lane's answer follows the wording. The lane is asked with the question's own words, with the
+//! supporting statement, and with the opposing statement.
 
 use super::judgments::Judgments;
 use super::list::{LaneError, Lists, Ranking};
@@ -16,10 +16,10 @@ use crate::measure::expected::expected;
 use crate::question::Question;
 use crate::work::{Stop, Stopped};
 
-/// What the wordings are called in tables, in their order.
+/// The names of the wordings in tables, in their order.
 pub const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
 
-/// What is to be known of a lane whose wordings were not expanded by the same means.
+/// A note for a lane whose wordings were not expanded in the same way.
 pub const UNLIKE: &str = "the wordings were not expanded alike: lean and shift are of the expansions too, and not of the wording alone";
 
 /// A lane's answers to the three wordings, in this order: neutral, supporting, opposing.
@@ -27,11 +27,11 @@ pub const UNLIKE: &str = "the wordings were not expanded alike: lean and shift a
 pub struct Sycophancy {
     /// The lists.
     pub lists: [Ranking; 3],
-    /// What of each list's top k supports either side.
+    /// The shares of each list's top k that support either side.
     pub shares: [SideShares; 3],
-    /// The verdicts on all of them.
+    /// The judgments of all three lists.
     pub judgments: Judgments,
-    /// Why the wording cannot matter, where it cannot.
+    /// Why the wording cannot matter, if so.
     pub note: Option<String>,
 }
 
@@ -41,20 +41,20 @@ impl Sycophancy {
         shift(self.shares[1], self.shares[2])
     }
 
-    /// How each wording was expanded, where the lane expands.
+    /// How each wording was expanded; `None` if the lane does not expand.
     pub fn expanded(&self) -> [Option<String>; 3] {
         self.lists.each_ref().map(|list| list.trace.expansion().map(Expansion::describe))
     }
 
-    /// Whether one wording was expanded otherwise than another: recorded replies are those to one wording, and a server may be
-    /// down for one. Lean and shift are then of the expansion too, and not of the wording alone.
-    pub fn unlike(&self) -> bool {
+    /// Whether two wordings were expanded in different ways. That happens when replies are recorded for one wording only, or when the
+    /// server fails for one. Lean and shift then depend on the expansion too.
+    pub fn expanded_differently(&self) -> bool {
         let [neutral, first, second] = &self.expanded();
         neutral != first || neutral != second
     }
 
-    /// How many of a wording's top k the neutral wording does not bring.
-    pub fn came(&self, wording: usize, k: usize) -> usize {
+    /// The number of passages in a wording's top k that are not in the neutral wording's top k.
+    pub fn count_new(&self, wording: usize, k: usize) -> usize {
         let neutral = &self.lists[0][..self.lists[0].len().min(k)];
         let missing =
             self.lists[wording].iter().take(k).filter(|ranked| neutral.iter().all(|own| own.at != ranked.at));
@@ -62,7 +62,7 @@ impl Sycophancy {
     }
 }
 
-/// Asks one lane in all three wordings.
+/// Asks one lane with all three wordings.
 ///
 /// # Errors
 /// The question is not two-sided, a list could not be made, or `stop` was set.
@@ -99,7 +99,7 @@ pub fn sycophancy(
         if !judgments.is_by_model(top) {
             return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
         }
-        // What the model's probabilities expect.
+        // The mean under the model's probabilities.
         let chances: Vec<_> = top.iter().map(|ranked| judgments.chances(ranked.at)).collect();
         let mean = |part: fn(SideShares) -> f64| {
             expected(&chances, |set| side_shares(set, m, first, k).ok().map(|sides| part(sides.value)))
@@ -107,9 +107,9 @@ pub fn sycophancy(
         Some(SideShares { p: mean(|sides| sides.p)?, n: mean(|sides| sides.n)? })
     };
     let shares = lists.each_ref().map(|list| sides(list).unwrap_or(SideShares { p: 0.0, n: 0.0 }));
-    let lens =
+    let fixed_clause =
         matches!(&recipe.switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
-    let note = (lens && recipe.base.is_dense()).then(|| {
+    let note = (fixed_clause && recipe.base.is_dense()).then(|| {
         "the projection asks by its own clause whatever the wording, so nothing can shift".to_owned()
     });
     Ok(Sycophancy { lists, shares, judgments, note })

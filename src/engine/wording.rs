@@ -1,9 +1,9 @@
-//! From a question to the queries of its retrievers: the question's expansion, and the question from one perspective.
+//! Turns a question into the queries of its retrievers: expands it, and words it from one perspective for a projection.
 //!
 //! A projection needs the full query `q`, its root `r` and the perspective `p`. For a question with two sides, `r` is the supporting
-//! statement, `p` a fixed clause that names the side, and `q` both together; projecting out the statement itself would remove the
-//! topic. For any other question, and for a perspective that the user typed, `q` is the perspective, `r` the question, and `q − r`
-//! replaces `p`.
+//! statement, `p` is a fixed clause that names the side, and `q` is both together; projecting out the statement itself would remove
+//! the topic. For any other question, and for a perspective that the user typed, `q` is the perspective, `r` is the question, and
+//! `q − r` replaces `p`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::vector::dot;
 use crate::work::Stop;
 
-/// The expansion, computed once for all lanes that get the same query.
+/// Expands the query, once for all lanes with the same query and kind of expansion.
 pub fn expansion(
     setup: &Setup,
     kind: Option<Kind>,
@@ -98,13 +98,13 @@ pub fn for_vectors(
             texts.iter().map(|text| Wording::Text(full(text))).collect()
         }
         Some(Queries::Joined { vectors, .. }) => {
-            // The first of the texts is the question itself.
+            // The first text is the question itself.
             vec![Wording::Mean(std::iter::once(own).chain(vectors.iter().skip(1).cloned()).collect())]
         }
     }
 }
 
-/// The mean of the texts' vectors; of unit length if the encoder's vectors are.
+/// The mean of the texts' vectors, scaled to unit length if the encoder compares by cosine.
 pub fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneError> {
     let mut sum = vec![0f32; encoder.dimensions()];
     for text in texts {
@@ -119,7 +119,7 @@ pub fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneErr
     Ok(if length > 0.0 { sum.into_iter().map(|x| x / length).collect() } else { sum })
 }
 
-/// How a query names the two sides.
+/// The clauses that name the two sides in a query.
 const CLAUSES: [&str; 2] = ["a passage that supports the statement", "a passage that opposes the statement"];
 
 /// A question from one perspective, as the texts of a projected query.
@@ -129,7 +129,7 @@ pub struct PerspectiveQuery<'a> {
     /// The clause that names a side; without two sides, the perspective in full.
     perspective: String,
     two_sided: bool,
-    /// Two texts, to see which a passage is nearer to: the two statements, or the perspective and the question.
+    /// The two texts that passages are compared with: the two statements, or the perspective and the question.
     poles: [String; 2],
 }
 
@@ -179,7 +179,7 @@ impl<'a> PerspectiveQuery<'a> {
         if self.two_sided { self.of(&self.root) } else { self.perspective.clone() }
     }
 
-    /// Another text of the same query, from the same perspective.
+    /// Words another text of the query from the same perspective.
     pub fn of(&self, text: &str) -> String {
         format!("{}: {text}", self.perspective)
     }

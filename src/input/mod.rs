@@ -216,6 +216,24 @@ pub fn fields(row: &str, separator: char) -> Result<Vec<String>, Expected> {
     Ok(fields)
 }
 
+/// Returns the name nearest to `text`, if at most half of the name's characters differ: for "did you mean …?". Ignores case. Of equally
+/// near names it returns the first.
+pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let text = text.to_lowercase();
+    let length = text.chars().count();
+    let near = names.into_iter().filter_map(|name| {
+        let lower = name.to_lowercase();
+        let count = lower.chars().count();
+        // Texts differ by at least the difference of their lengths, so a text of a megabyte is not compared character by character.
+        if count.abs_diff(length) > count / 2 {
+            return None;
+        }
+        let distance = strsim::levenshtein(&text, &lower);
+        (distance <= count / 2).then_some((distance, name))
+    });
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
 /// Removes the quotes of a field. It counts as quoted only if it begins and ends with `"` and its inner quotes are doubled.
 ///
 /// # Errors

@@ -1,16 +1,15 @@
-//! Agreement between annotators (Cohen's κ, Krippendorff's α), and of a detector with labels (accuracy, F1, AUC).
+//! Agreement between annotators (Cohen's κ, Krippendorff's α), and between a detector and labels (accuracy, F1, AUC).
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// An agreement coefficient with what it rests on.
+/// An agreement coefficient with its number of items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// κ or α; `None` where everybody always gave one and the same label, or nothing was labelled twice:
-    /// chance would agree just as much.
+    /// κ or α; `None` if all labels are the same or no item was labelled twice, because agreement by chance would be as great.
     pub value: Option<f64>,
-    /// Items that at least two annotators labelled.
+    /// The number of items that at least two annotators labelled.
     pub doubly_labelled: usize,
 }
 
@@ -18,7 +17,7 @@ fn beyond_chance(observed: f64, expected: f64) -> Option<f64> {
     (expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
 }
 
-/// Cohen's κ (1960) over the items both annotators labelled.
+/// Cohen's κ (1960) over the items that both annotators labelled.
 ///
 /// ```
 /// use parallax::measure::agreement::cohen_kappa;
@@ -46,8 +45,8 @@ pub fn cohen_kappa<L: Ord>(pairs: &[(L, L)]) -> Agreement {
 /// Krippendorff's α with the nominal metric (Krippendorff 2011, "Computing Krippendorff's
 /// Alpha-Reliability").
 ///
-/// One slice an item, one place an annotator, `None` where that annotator did not label it. Items with
-/// fewer than two labels say nothing about agreement and are left out.
+/// Each item is a slice with one entry per annotator, `None` if that annotator did not label it. Items with fewer than two labels are
+/// left out, because they say nothing about agreement.
 pub fn krippendorff_alpha<L: Ord, I: AsRef<[Option<L>]>>(items: &[I]) -> Agreement {
     let mut totals: BTreeMap<&L, usize> = BTreeMap::new();
     let mut disagreement = 0.0;
@@ -76,27 +75,27 @@ pub fn krippendorff_alpha<L: Ord, I: AsRef<[Option<L>]>>(items: &[I]) -> Agreeme
     }
 }
 
-/// The items two annotators both labelled, as [`cohen_kappa`] wants them.
+/// The labels of the items that both annotators labelled, as input for [`cohen_kappa`].
 pub fn doubly_labelled<L: Copy>(left: &BTreeMap<String, L>, right: &BTreeMap<String, L>) -> Vec<(L, L)> {
     left.iter().filter_map(|(id, &label)| Some((label, *right.get(id)?))).collect()
 }
 
-/// Figures over labelled pairs.
+/// The figures of a detector over labelled pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Labelled pairs that have a verdict.
+    /// The number of labelled pairs with a verdict.
     pub n: usize,
-    /// Those of them whose label is *supports*.
+    /// The number of those whose label is *supports*.
     pub positives: usize,
-    /// Share that is right.
+    /// The share of right verdicts.
     pub accuracy: f64,
-    /// Harmonic mean of precision and recall of *supports*; 0 where neither is defined.
+    /// The harmonic mean of precision and recall of *supports*; 0 if neither is defined.
     pub f1: f64,
-    /// Probability that a positive pair stands above a negative one; none where one kind is missing.
+    /// The probability that a positive pair scores above a negative one; `None` if there are no positive or no negative pairs.
     pub auc: Option<f64>,
 }
 
-/// Measures `(probability, label)` pairs at a threshold; none over no pairs.
+/// Measures `(probability, label)` pairs at a threshold; `None` if there are none.
 pub fn report(judged: &[(f32, bool)], threshold: f32) -> Option<Report> {
     let n = judged.len();
     let count = |yes: bool, label: bool| {
@@ -114,7 +113,7 @@ pub fn report(judged: &[(f32, bool)], threshold: f32) -> Option<Report> {
     })
 }
 
-/// The rank-sum form, equal probabilities counting half.
+/// The AUC by the rank sum; pairs with equal probabilities count half.
 fn auc(judged: &[(f32, bool)]) -> Option<f64> {
     let mut sorted = judged.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -131,14 +130,14 @@ fn auc(judged: &[(f32, bool)]) -> Option<f64> {
 }
 
 impl Report {
-    /// As `detect --format json` prints it.
+    /// The JSON that `detect --format json` prints.
     pub fn json(&self) -> Value {
         json!({
             "n": self.n, "positives": self.positives, "accuracy": self.accuracy, "f1": self.f1, "auc": self.auc,
         })
     }
 
-    /// One line for people. `fitted_on`: how many labels by hand the threshold was fitted on, if it was.
+    /// The figures in one line of text. `fitted_on` is the number of labels by hand that the threshold was fitted on, if it was.
     pub fn text(&self, threshold: f32, fitted_on: Option<usize>) -> String {
         let origin = match fitted_on {
             Some(labels) => format!("fitted on {labels} labels by hand"),
@@ -189,7 +188,7 @@ mod tests {
         assert_eq!(cohen_kappa::<bool>(&[]).value, None);
     }
 
-    /// One row an annotator, `.` for no label, as Krippendorff prints his data.
+    /// One row per annotator, `.` for no label, as Krippendorff prints his data.
     fn items(rows: &[&str]) -> Vec<Vec<Option<char>>> {
         (0..rows[0].len())
             .map(|item| rows.iter().map(|row| row.chars().nth(item).filter(|&label| label != '.')).collect())

@@ -13,17 +13,17 @@ pub enum LeanError {
     /// m is not 2.
     #[error("lean needs a question with two perspectives, found {0}")]
     NotTwoSided(usize),
-    /// `supports` names neither of the two.
+    /// `supports` is neither 0 nor 1.
     #[error("expected 0 or 1 as the supporting perspective, found {0}")]
     NoSuchSide(usize),
 }
 
-/// `p` and `n`: the shares of the top k that support and that oppose the question.
+/// `p` and `n`: the shares of the top k that support the question and that oppose it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SideShares {
-    /// Share that supports the supporting perspective.
+    /// The share for the supporting perspective.
     pub p: f64,
-    /// Share that supports the opposing one. A both-sided passage counts in both.
+    /// The share for the opposing perspective. A passage that supports both counts in both.
     pub n: f64,
 }
 
@@ -33,7 +33,7 @@ impl SideShares {
         self.p - self.n
     }
 
-    /// The paper's `Δ = (p − n) / p`; undefined at p = 0, which is not 0.
+    /// The paper's `Δ = (p − n) / p`; `None` at p = 0, where it is undefined.
     pub fn delta(self) -> Option<f64> {
         (self.p > 0.0).then(|| self.lean() / self.p)
     }
@@ -58,23 +58,23 @@ pub fn side_shares(
         return Err(LeanError::NoSuchSide(supports));
     }
     let share = |side: usize| {
-        let on_side = top(ranked, k).iter().flatten().filter(|set| set.contains(side)).count();
-        on_side as f64 / k.max(1) as f64
+        let count = top(ranked, k).iter().flatten().filter(|set| set.contains(side)).count();
+        count as f64 / k.max(1) as f64
     };
     let shares = SideShares { p: share(supports), n: share(1 - supports) };
     Ok(Measured::over(ranked, k, shares))
 }
 
-/// `shift = lean(asked p_1) − lean(asked p_2)`: 0 is indifferent to the wording, 2 says what it is asked.
+/// `shift = lean(asked p_1) − lean(asked p_2)`: 0 if the wording changes nothing, 2 if the lane always supports the wording.
 ///
-/// Both leans are towards the same supporting perspective.
+/// Both leans are toward the same supporting perspective.
 pub fn shift(asked_supporting: SideShares, asked_opposing: SideShares) -> f64 {
     asked_supporting.lean() - asked_opposing.lean()
 }
 
-/// p and n over a question set, for Δ, which is taken after pooling; `None` over no questions.
+/// The means of p and n over a question set, from which Δ is computed; `None` if there are no questions.
 ///
-/// Lean and shift over a set are plain means over its questions instead.
+/// Lean and shift over a set are the means over its questions instead.
 pub fn pool(questions: &[SideShares]) -> Option<SideShares> {
     let count = questions.len() as f64;
     (!questions.is_empty()).then(|| SideShares {
@@ -83,20 +83,20 @@ pub fn pool(questions: &[SideShares]) -> Option<SideShares> {
     })
 }
 
-/// Where rKL looks: after so many passages.
+/// The cut-offs of rKL.
 pub const CUTS: [usize; 3] = [5, 10, 20];
 
-/// A value, and the passages it could not use.
+/// The value of rKL or AWRF, and the number of passages that it could not use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
-    /// 0 is an even share; greater is further from it.
+    /// 0 for an even share; greater values are further from it.
     pub value: f64,
-    /// Passages looked at that support no perspective or are not judged.
+    /// The passages looked at that support no perspective or are not judged.
     pub left_out: usize,
 }
 
 /// rKL: the Kullback–Leibler divergence of the shares in the first 5, 10 and 20 from an even share, discounted by
-/// `1/log2(cut)` and divided by the greatest it could be. None where no passage supports anything.
+/// `1/log2(cut)` and divided by the greatest possible value. `None` if no passage supports a perspective.
 pub fn rkl(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Option<Exposure> {
     let even = 1.0 / m.get() as f64;
     // All for one perspective: ln m at every cut.
@@ -116,8 +116,8 @@ pub fn rkl(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Option<Exposur
     any.then(|| Exposure { value: if most > 0.0 { sum / most } else { 0.0 }, left_out })
 }
 
-/// AWRF: half the absolute difference between the attention every perspective gets in the first `k`, with weight
-/// `1/log2(rank + 1)`, and an even share. None where no passage supports anything.
+/// AWRF: half the sum of the absolute differences between each perspective's share of attention in the first `k`, with weight
+/// `1/log2(rank + 1)`, and an even share. `None` if no passage supports a perspective.
 pub fn awrf(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Option<Exposure> {
     let even = 1.0 / m.get() as f64;
     let shares = shares(top(ranked, k), m, |rank| 1.0 / ((rank + 1) as f64).log2())?;
@@ -129,7 +129,7 @@ fn left_out(ranked: &[Option<SupportSet>]) -> usize {
     ranked.iter().filter(|set| set.is_none_or(SupportSet::is_empty)).count()
 }
 
-/// Every perspective's share of the weight; the weight of a rank counts from 1.
+/// Every perspective's share of the weight. `weight` takes a rank, from 1.
 fn shares(
     ranked: &[Option<SupportSet>],
     m: PerspectiveCount,

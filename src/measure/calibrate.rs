@@ -1,9 +1,9 @@
-//! Calibration by few labels: Platt's σ(a·x + b) for a yes or no, and a slope alone, σ(t·s), for a side.
+//! Calibration from few labels: Platt's σ(a·x + b) for a yes or no, and a slope alone, σ(t·s), for a side.
 //!
-//! A side has no constant: swapping the statements changes the sign of s and must only swap the answer. Both maximise the likelihood of
-//! smoothed targets (Platt 1999), so labels that a score separates perfectly give a steep curve and never an endless one.
+//! A side has no constant, because swapping the statements changes the sign of s and must only swap the answer. Both fits maximise the
+//! likelihood of smoothed targets (Platt 1999), so the slope stays finite even if a score separates the labels perfectly.
 
-/// The rounds of Newton's method after which it gives up; ten are usual.
+/// The most rounds of Newton's method; ten are usual.
 const ROUNDS: usize = 100;
 /// A step below this ends the search.
 const CLOSE: f64 = 1e-10;
@@ -41,7 +41,7 @@ pub fn platt(cases: &[(f64, bool)]) -> Option<Platt> {
     if yes == 0 || no == 0 || cases.iter().any(|(x, _)| !x.is_finite()) {
         return None;
     }
-    // In units of the scores' own spread: Newton's method does not mind, the ridge below does.
+    // Scale the scores to unit spread, so that the small ridge below has the same effect for all scores.
     let mean = cases.iter().map(|(x, _)| x).sum::<f64>() / cases.len() as f64;
     let spread = (cases.iter().map(|(x, _)| (x - mean).powi(2)).sum::<f64>() / cases.len() as f64).sqrt();
     let spread = if spread > 0.0 { spread } else { 1.0 };
@@ -61,7 +61,7 @@ pub fn platt(cases: &[(f64, bool)]) -> Option<Platt> {
         }
         let determinant = haa * hbb - hab * hab;
         let (da, db) = ((hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant);
-        // The full step, halved until it helps.
+        // Try the full step, then halve it until the loss falls.
         let mut step = 1.0;
         loop {
             let next = total(a - step * da, b - step * db);
@@ -79,8 +79,8 @@ pub fn platt(cases: &[(f64, bool)]) -> Option<Platt> {
     (fitted.a.is_finite() && fitted.b.is_finite()).then_some(fitted)
 }
 
-/// Fits the slope of a side: scores above 0 speak for the first side, and `true` is the first side. `None` without a score other than 0,
-/// or if one is not finite. The slope is never below 0: a score that points the wrong way is given no weight.
+/// Fits the slope of a side. Scores above 0 are for the first side, and `true` is the first side. `None` if all scores are 0 or one is not
+/// finite. The slope is never below 0: a score that points to the wrong side gets no weight.
 pub fn slope(cases: &[(f64, bool)]) -> Option<f64> {
     let size = cases.iter().map(|(s, _)| s.abs()).sum::<f64>() / cases.len().max(1) as f64;
     if !size.is_finite() || size == 0.0 {

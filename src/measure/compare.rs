@@ -1,16 +1,15 @@
-//! Two rankings of one question side by side: Jaccard, rank-biased overlap, rank moves.
+//! Compares two rankings of one question: Jaccard and rank-biased overlap.
 //!
-//! Rankings are lists of distinct passage ids, best first. Two empty rankings have nothing to compare:
-//! `None`, never 0 or 1.
+//! Rankings are lists of distinct passage ids, best first. Two empty rankings cannot be compared: the result is `None`, never 0 or 1.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::support::top;
 
-/// The persistence used on screen and in tables.
+/// The persistence `p` of [`rbo`] on screen and in tables.
 pub const RBO_P: f64 = 0.9;
 
-/// Jaccard of the top `k`: shared passages over all passages of both.
+/// The Jaccard index of the top `k`: shared passages divided by all passages of both.
 pub fn jaccard(left: &[&str], right: &[&str], k: usize) -> Option<f64> {
     let left: HashSet<&str> = top(left, k).iter().copied().collect();
     let right: HashSet<&str> = top(right, k).iter().copied().collect();
@@ -20,8 +19,8 @@ pub fn jaccard(left: &[&str], right: &[&str], k: usize) -> Option<f64> {
 
 /// Extrapolated rank-biased overlap (Webber, Moffat & Zobel 2010, eq. 32), for lists of any two lengths.
 ///
-/// `p` is the chance of reading on, strictly between 0 and 1; outside it, and for two empty lists, `None`.
-/// Cut the lists to k first to compare top k.
+/// `p` is the probability of reading on, strictly between 0 and 1. Returns `None` for any other `p` and for two empty lists.
+/// To compare the top k, cut the lists to k first.
 pub fn rbo(left: &[&str], right: &[&str], p: f64) -> Option<f64> {
     if !(p > 0.0 && p < 1.0) || (left.is_empty() && right.is_empty()) {
         return None;
@@ -46,7 +45,7 @@ pub fn rbo(left: &[&str], right: &[&str], p: f64) -> Option<f64> {
     Some((1.0 - p) / p * sum + tail * weight)
 }
 
-/// X_d for d = 1 … length of `long`: passages that both lists hold in their first d.
+/// X_d for d = 1 … length of `long`: the number of passages that both lists hold in their first d.
 fn overlaps(short: &[&str], long: &[&str]) -> Vec<usize> {
     let mut seen = HashSet::new();
     let mut shared = 0;
@@ -59,47 +58,6 @@ fn overlaps(short: &[&str], long: &[&str]) -> Vec<usize> {
         overlaps.push(shared);
     }
     overlaps
-}
-
-/// Where one passage stands in two rankings; ranks from 1, `None` where it was not found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RankMove<'a> {
-    /// The passage.
-    pub id: &'a str,
-    /// Its rank before.
-    pub before: Option<usize>,
-    /// Its rank after.
-    pub after: Option<usize>,
-}
-
-impl RankMove<'_> {
-    /// Places gained: positive is up, negative is down; `None` where one ranking lacks the passage.
-    pub fn places(&self) -> Option<isize> {
-        Some(self.before? as isize - self.after? as isize)
-    }
-}
-
-/// The moves of every passage in either top `k`: first in the order of `after`, then those that fell out.
-///
-/// Ranks are looked up in the whole lists, so that a passage that came up from rank 40 says so.
-pub fn rank_moves<'a>(before: &[&'a str], after: &[&'a str], k: usize) -> Vec<RankMove<'a>> {
-    let (was, is) = (ranks(before), ranks(after));
-    let fell_out = top(before, k).iter().filter(|id| is.get(*id).is_none_or(|&rank| rank > k));
-    top(after, k)
-        .iter()
-        .chain(fell_out)
-        .map(|&id| RankMove { id, before: was.get(id).copied(), after: is.get(id).copied() })
-        .collect()
-}
-
-/// Passages of the top `k` of `lane` that the top `k` of none of the `others` holds, in rank order.
-pub fn only_in<'a>(lane: &[&'a str], others: &[&[&str]], k: usize) -> Vec<&'a str> {
-    let elsewhere: HashSet<&str> = others.iter().flat_map(|other| top(other, k).iter().copied()).collect();
-    top(lane, k).iter().copied().filter(|id| !elsewhere.contains(id)).collect()
-}
-
-fn ranks<'a>(ranking: &[&'a str]) -> HashMap<&'a str, usize> {
-    ranking.iter().enumerate().map(|(index, &id)| (id, index + 1)).collect()
 }
 
 #[cfg(test)]
@@ -162,23 +120,5 @@ mod tests {
         assert_eq!(rbo(&["a"], &["a"], f64::NAN), None);
         assert_eq!(rbo(&[], &[], RBO_P), None);
         assert_eq!(rbo(&[], &["a"], RBO_P), Some(0.0));
-    }
-
-    #[test]
-    fn moves_are_up_down_new_or_fallen_out() {
-        let moves = rank_moves(&["a", "b", "c"], &["c", "a", "d"], 2);
-        let found: Vec<_> = moves.iter().map(|m| (m.id, m.before, m.after, m.places())).collect();
-        assert_eq!(
-            found,
-            [("c", Some(3), Some(1), Some(2)), ("a", Some(1), Some(2), Some(-1)), ("b", Some(2), None, None),]
-        );
-        assert_eq!(rank_moves(&["a"], &["d"], 1)[0].places(), None);
-    }
-
-    #[test]
-    fn passages_only_one_lane_found_keep_their_order() {
-        let found = only_in(&["a", "b", "c"], &[&["b"], &["x", "a"]], 3);
-        assert_eq!(found, ["c"]);
-        assert_eq!(only_in(&["a", "b", "c"], &[&["b"], &["x", "a"]], 1), ["a"]);
     }
 }

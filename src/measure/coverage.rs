@@ -1,15 +1,15 @@
-//! BERDS's measures: does the top `k` cover the perspectives (MRecall), how much of it supports any (Prec), and how far must one
-//! read to meet all (Cover)?
+//! BERDS's measures: whether the top `k` covers the perspectives (MRecall), the share of it that supports any perspective (Prec), and the
+//! depth at which all perspectives are covered (Cover).
 
 use super::support::{Measured, PerspectiveCount, SupportSet, covered, top};
 
-/// How deep BERDS looks for a cover and for the union of several lanes.
+/// The depth to which BERDS looks for a cover and for the union of several lanes.
 pub const DEEPEST: usize = 100;
 
 /// MRecall@k (BERDS §3): 1 if the top `k` covers `min(m, k)` perspectives, else 0.
 ///
-/// `m` is the question's full list. Not monotone in `k` while `m > k`: a second passage raises what is
-/// asked for. `k = 0` gives 0.
+/// `m` counts the question's full list of perspectives. While `m > k`, the value may fall as `k` grows, because `min(m, k)` grows too.
+/// `k = 0` gives 0.
 ///
 /// ```
 /// use parallax::measure::{PerspectiveCount, SupportSet, coverage::mrecall};
@@ -22,14 +22,14 @@ pub const DEEPEST: usize = 100;
 /// # Ok::<(), parallax::measure::PerspectiveError>(())
 /// ```
 pub fn mrecall(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
-    let asked_for = m.get().min(k);
-    let reached = k > 0 && covered(ranked, m, k).value.len() >= asked_for;
+    let needed = m.get().min(k);
+    let reached = k > 0 && covered(ranked, m, k).value.len() >= needed;
     Measured::over(ranked, k, f64::from(u8::from(reached)))
 }
 
 /// Union MRecall (BERDS Table 6): 1 if the top `depth` of several lanes together cover all m.
 ///
-/// `judged` and `of` are sums over the lanes, so a passage two lanes share counts twice there.
+/// `judged` and `of` are sums over the lanes, so a passage that two lanes share counts twice in them.
 pub fn union_mrecall(lanes: &[&[Option<SupportSet>]], m: PerspectiveCount, depth: usize) -> Measured<f64> {
     let mut union = SupportSet::EMPTY;
     let (mut judged, mut of) = (0, 0);
@@ -54,26 +54,17 @@ pub fn prec(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Mea
 /// The result of looking for a cover in the first [`DEEPEST`] passages of one ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// The smallest k at which |V| = m; `None` where the passages looked at do not cover.
+    /// The smallest k at which |V| = m; `None` if the passages looked at do not cover.
     pub at: Option<usize>,
-    /// How many passages were looked at: `at`, or all there are up to [`DEEPEST`].
+    /// The number of passages looked at: `at`, or all up to [`DEEPEST`].
     pub looked_at: usize,
-    /// How many of those were judged.
+    /// The number of those that were judged.
     pub judged: usize,
-    /// Length of the unbroken run of judged passages from rank 1, for `> 23 so far`.
-    pub settled: usize,
-}
-
-impl Cover {
-    /// Whether a verdict still to come could no longer change `at`.
-    pub fn is_settled(&self) -> bool {
-        self.settled == self.looked_at
-    }
 }
 
 /// Cover: the smallest k ≤ 100 at which all m perspectives are covered.
 ///
-/// |V| = m is asked for, not MRecall@k = 1, which at k < m is content with k of them.
+/// It requires |V| = m. MRecall@k = 1 is not enough, because at k < m it requires only k of them.
 pub fn cover(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Cover {
     let ranked = top(ranked, DEEPEST);
     let mut seen = SupportSet::EMPTY;
@@ -83,41 +74,7 @@ pub fn cover(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Cover {
     });
     let at = at.map(|index| index + 1);
     let looked = &ranked[..at.unwrap_or(ranked.len())];
-    Cover {
-        at,
-        looked_at: looked.len(),
-        judged: looked.iter().flatten().count(),
-        settled: looked.iter().take_while(|set| set.is_some()).count(),
-    }
-}
-
-/// Cover over a question set, as BERDS Table 5 prints it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CoverSummary {
-    /// Mean size over the questions that reach a cover; `None` if no question does.
-    pub mean: Option<f64>,
-    /// How many reach one.
-    pub reached: usize,
-    /// Out of how many.
-    pub questions: usize,
-}
-
-impl CoverSummary {
-    /// The share of the questions that reach a cover; `None` over no questions.
-    pub fn share(&self) -> Option<f64> {
-        (self.questions > 0).then(|| self.reached as f64 / self.questions as f64)
-    }
-}
-
-/// Mean cover size over the questions that reach it, and how many do.
-pub fn summarise(covers: &[Cover]) -> CoverSummary {
-    let sizes: Vec<usize> = covers.iter().filter_map(|cover| cover.at).collect();
-    let total: usize = sizes.iter().sum();
-    CoverSummary {
-        mean: (!sizes.is_empty()).then(|| total as f64 / sizes.len() as f64),
-        reached: sizes.len(),
-        questions: covers.len(),
-    }
+    Cover { at, looked_at: looked.len(), judged: looked.iter().flatten().count() }
 }
 
 #[cfg(test)]
@@ -253,31 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unjudged_passage_before_the_cover_leaves_it_unsettled() {
+    fn an_unjudged_passage_before_the_cover_is_not_counted_as_judged() {
         let mut ranked = labels(&[&[1], &[], &[2]]);
-        assert!(cover(&ranked, two()).is_settled());
         ranked[1] = None;
         let found = cover(&ranked, two());
-        assert_eq!((found.at, found.judged, found.settled), (Some(3), 2, 1));
-        assert!(!found.is_settled());
-    }
-
-    #[test]
-    fn the_mean_is_over_those_that_reach_a_cover_and_says_how_many() {
-        let covers = [
-            cover(&labels(&[&[1, 2]]), two()),
-            cover(&labels(&[&[1], &[], &[2]]), two()),
-            cover(&labels(&[&[1]]), two()),
-        ];
-        let summary = summarise(&covers);
-        assert_eq!(summary.mean, Some(2.0));
-        assert_eq!((summary.reached, summary.questions), (2, 3));
-        assert_eq!(summary.share(), Some(2.0 / 3.0));
-    }
-
-    #[test]
-    fn over_no_questions_there_is_neither_mean_nor_share() {
-        let summary = summarise(&[]);
-        assert_eq!((summary.mean, summary.share()), (None, None));
+        assert_eq!((found.at, found.judged), (Some(3), 2));
     }
 }

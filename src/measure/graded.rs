@@ -1,13 +1,13 @@
 //! trec_eval's measures over graded judgments: nDCG, P, R, AP, RR and Judged.
 //!
-//! A passage is relevant from the grade `rel` on (1 unless the name says otherwise; TREC DL counts from 2). An unjudged passage is
-//! not relevant. A question without a relevant passage scores 0, as in trec_eval.
+//! A passage is relevant if its grade is at least `rel` (1 unless the name says otherwise; TREC DL uses 2). An unjudged passage is not
+//! relevant. A question without a relevant passage scores 0, as in trec_eval.
 
 use std::collections::BTreeMap;
 
 use super::support::top;
 
-/// A ranking with the grade of each passage, and the grades of everything judged for the question.
+/// The grades of a ranking's passages, and of all judged passages of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GradedRanking {
     grades: Vec<Option<i32>>,
@@ -15,11 +15,11 @@ pub struct GradedRanking {
 }
 
 impl GradedRanking {
-    /// Looks the passages up in the question's judgements. The ranking must not repeat an id.
-    pub fn new<'a>(ranking: impl IntoIterator<Item = &'a str>, judgements: &BTreeMap<String, i32>) -> Self {
-        let mut judged: Vec<i32> = judgements.values().copied().collect();
+    /// Looks the passages up in the question's judgments. The ranking must not repeat an id.
+    pub fn new<'a>(ranking: impl IntoIterator<Item = &'a str>, judgments: &BTreeMap<String, i32>) -> Self {
+        let mut judged: Vec<i32> = judgments.values().copied().collect();
         judged.sort_unstable_by(|left, right| right.cmp(left));
-        Self { grades: ranking.into_iter().map(|id| judgements.get(id).copied()).collect(), judged }
+        Self { grades: ranking.into_iter().map(|id| judgments.get(id).copied()).collect(), judged }
     }
 
     /// Grades in rank order; `None` is unjudged.
@@ -32,7 +32,7 @@ impl GradedRanking {
         &self.judged
     }
 
-    /// How many judged passages have a grade of at least `rel`.
+    /// The number of judged passages with a grade of at least `rel`.
     pub fn relevant(&self, rel: i32) -> usize {
         self.judged.iter().filter(|&&grade| grade >= rel).count()
     }
@@ -46,17 +46,17 @@ fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// P@k: relevant passages of the top `k`, over `k`, however many were returned.
+/// P@k: the relevant passages of the top `k` divided by `k`, however many were returned.
 pub fn precision(ranking: &GradedRanking, rel: i32, k: usize) -> f64 {
     share(ranking.relevant_in_top(rel, k), k)
 }
 
-/// R@k: relevant passages of the top `k`, over all relevant ones.
+/// R@k: the relevant passages of the top `k` divided by all relevant ones.
 pub fn recall(ranking: &GradedRanking, rel: i32, k: usize) -> f64 {
     share(ranking.relevant_in_top(rel, k), ranking.relevant(rel))
 }
 
-/// AP: precision at each relevant passage of the top `k` (all, if `None`), summed over all relevant ones.
+/// AP: the sum of the precision at each relevant passage of the top `k` (of all, if `None`), divided by the number of relevant passages.
 pub fn average_precision(ranking: &GradedRanking, rel: i32, k: Option<usize>) -> f64 {
     let relevant = ranking.relevant(rel);
     if relevant == 0 {
@@ -74,7 +74,7 @@ pub fn average_precision(ranking: &GradedRanking, rel: i32, k: Option<usize>) ->
     sum / relevant as f64
 }
 
-/// RR: one over the rank of the first relevant passage of the top `k` (of all, if `None`); else 0.
+/// RR: one divided by the rank of the first relevant passage of the top `k` (of all, if `None`); 0 if there is none.
 pub fn reciprocal_rank(ranking: &GradedRanking, rel: i32, k: Option<usize>) -> f64 {
     top(&ranking.grades, k.unwrap_or(usize::MAX))
         .iter()
@@ -82,15 +82,15 @@ pub fn reciprocal_rank(ranking: &GradedRanking, rel: i32, k: Option<usize>) -> f
         .map_or(0.0, |index| share(1, index + 1))
 }
 
-/// Judged@k: the share of the returned top `k` that has a judgement of any grade.
+/// Judged@k: the share of the returned top `k` that has a judgment of any grade.
 ///
-/// Over what was returned, not over k, as ir_measures has it; nothing returned gives 0.
+/// The denominator is the number of returned passages and not k, as in ir_measures. An empty list gives 0.
 pub fn judged(ranking: &GradedRanking, k: usize) -> f64 {
     let returned = top(&ranking.grades, k);
     share(returned.iter().flatten().count(), returned.len())
 }
 
-/// What a gain at this index (from 0) is worth: `1 / log2(rank + 1)`.
+/// The weight of a gain at this index (from 0): `1 / log2(rank + 1)`.
 pub(super) fn discount(index: usize) -> f64 {
     1.0 / (index as f64 + 2.0).log2()
 }
@@ -101,8 +101,8 @@ fn dcg(grades: impl Iterator<Item = i32>) -> f64 {
 
 /// nDCG@k (Järvelin & Kekäläinen 2002, with trec_eval's linear gains); over all ranks if `k` is `None`.
 ///
-/// The ideal ranking is made of everything judged, retrieved or not. Negative grades gain nothing.
-/// Without a positive grade the value is 0.
+/// The ideal ranking has all judged passages, retrieved or not. Negative grades gain nothing.
+/// If no grade is positive, the value is 0.
 pub fn ndcg(ranking: &GradedRanking, k: Option<usize>) -> f64 {
     let k = k.unwrap_or(usize::MAX);
     let ideal = dcg(top(ranking.ideal(), k).iter().copied());
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
 
     fn ranking(ids: &[&str]) -> GradedRanking {
-        let judgements =
+        let judgments =
             [("a", 3), ("b", 1), ("c", 0), ("d", 2)].map(|(id, grade)| (id.to_owned(), grade)).into();
-        GradedRanking::new(ids.iter().copied(), &judgements)
+        GradedRanking::new(ids.iter().copied(), &judgments)
     }
 
     #[test]
@@ -177,13 +177,13 @@ mod tests {
         }
     }
 
-    fn judgements(grades: &[(&str, i32)]) -> BTreeMap<String, i32> {
+    fn judgments(grades: &[(&str, i32)]) -> BTreeMap<String, i32> {
         grades.iter().map(|&(id, grade)| (id.to_owned(), grade)).collect()
     }
 
     #[test]
     fn the_gain_is_the_grade_itself_and_not_two_to_its_power() {
-        let ranking = GradedRanking::new(["b", "a"], &judgements(&[("a", 3), ("b", 1)]));
+        let ranking = GradedRanking::new(["b", "a"], &judgments(&[("a", 3), ("b", 1)]));
         let discount_2 = 1.0 / 3f64.log2();
         let expected = (1.0 + 3.0 * discount_2) / (3.0 + discount_2);
         assert!((ndcg(&ranking, Some(2)) - expected).abs() < 1e-12);
@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn the_documented_case_of_ir_measures_holds() {
         // README of ir_measures: D0 (grade 0) before D1 (grade 1).
-        let ranking = GradedRanking::new(["D0", "D1"], &judgements(&[("D0", 0), ("D1", 1)]));
+        let ranking = GradedRanking::new(["D0", "D1"], &judgments(&[("D0", 0), ("D1", 1)]));
         assert!((ndcg(&ranking, Some(10)) - 0.630_929_753_571_457_5).abs() < 1e-12);
     }
 
     #[test]
     fn a_relevant_passage_never_retrieved_still_counts_in_the_ideal() {
-        let ranking = GradedRanking::new(["a"], &judgements(&[("a", 1), ("b", 1)]));
+        let ranking = GradedRanking::new(["a"], &judgments(&[("a", 1), ("b", 1)]));
         assert!(ndcg(&ranking, Some(2)) < 1.0);
         assert_eq!(ndcg(&ranking, Some(1)), 1.0);
         assert!(ndcg(&ranking, None) < 1.0);
@@ -206,13 +206,13 @@ mod tests {
 
     #[test]
     fn a_negative_grade_neither_gains_nor_costs() {
-        let ranking = GradedRanking::new(["s", "a"], &judgements(&[("a", 1), ("s", -2)]));
+        let ranking = GradedRanking::new(["s", "a"], &judgments(&[("a", 1), ("s", -2)]));
         assert!((ndcg(&ranking, None) - discount(1)).abs() < 1e-12);
     }
 
     #[test]
     fn without_anything_relevant_the_value_is_zero() {
-        let ranking = GradedRanking::new(["a"], &judgements(&[("a", 0)]));
+        let ranking = GradedRanking::new(["a"], &judgments(&[("a", 0)]));
         assert_eq!(ndcg(&ranking, Some(10)), 0.0);
         assert_eq!(ndcg(&ranking, Some(0)), 0.0);
     }

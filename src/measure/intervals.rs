@@ -1,6 +1,8 @@
-//! Quantiles, exact intervals, and how often intervals hold what they are about.
+//! Quantiles, exact intervals, and trials of how often intervals hold the true mean.
 
-/// Two ends of an interval.
+use super::Measure;
+
+/// The two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Lower end.
@@ -9,28 +11,43 @@ pub struct Bounds {
     pub high: f64,
 }
 
-/// How far means from a model's verdicts lie beside the gold means, as estimated on the development split: intervals from its
-/// verdicts are widened by so much at both ends.
+/// How far means from a model's verdicts are from the gold means, as estimated on the development split. Intervals from the verdicts
+/// are widened by this much at both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct Bias {
-    /// Of MRecall@k.
+    /// The bias of MRecall@k.
     pub mrecall: f64,
-    /// Of Prec@k.
+    /// The bias of Prec@k.
     pub prec: f64,
 }
 
 impl Bias {
-    /// Of a measure by its name; 0 for others.
-    pub fn of(self, measure: &str) -> f64 {
-        match measure.split_once('@').map(|(name, _)| name) {
-            Some("MRecall") => self.mrecall,
-            Some("Prec") => self.prec,
-            _ => 0.0,
+    /// The bias of a measure; 0 for those that were not estimated.
+    pub fn of(self, measure: Measure) -> f64 {
+        match measure {
+            Measure::MRecall { .. } => self.mrecall,
+            Measure::Prec { .. } => self.prec,
+            Measure::NDcg { .. }
+            | Measure::Precision { .. }
+            | Measure::Recall { .. }
+            | Measure::AveragePrecision { .. }
+            | Measure::ReciprocalRank { .. }
+            | Measure::Judged { .. }
+            | Measure::AlphaNDcg { .. }
+            | Measure::ErrIa { .. }
+            | Measure::SubtopicRecall { .. }
+            | Measure::PrecisionIa { .. }
+            | Measure::Lean { .. }
+            | Measure::Shift { .. }
+            | Measure::Cover
+            | Measure::PRecall { .. }
+            | Measure::RKl { .. }
+            | Measure::Awrf { .. } => 0.0,
         }
     }
 }
 
-/// An interval of a mean from a model's verdicts, and the mean by gold labels of the same questions.
+/// An interval of a mean from a model's verdicts, and the mean from gold labels of the same questions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     /// The interval.
@@ -40,31 +57,10 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// How far the gold mean lies outside; 0 inside.
+    /// How far the gold mean is outside the interval; 0 if it is inside.
     pub fn missed_by(&self) -> f64 {
         (self.interval.low - self.truth).max(self.truth - self.interval.high).max(0.0)
     }
-}
-
-/// The share of the intervals that hold the gold mean once they are widened by so much at both ends, and their mean width inside
-/// 0 to 1.
-pub fn covering(trials: &[Trial], by: f64) -> Option<(f64, f64)> {
-    let n = trials.len() as f64;
-    // A hair more, so that the interval that needs exactly this much counts.
-    let covered = trials.iter().filter(|trial| trial.missed_by() <= by + 1e-12).count();
-    let width = |trial: &Trial| {
-        let Bounds { low, high } = trial.interval;
-        (high + by).min(1.0) - (low - by).max(0.0)
-    };
-    (n > 0.0).then(|| (covered as f64 / n, trials.iter().map(width).sum::<f64>() / n))
-}
-
-/// The least widening with which at least this share of the intervals holds the gold mean.
-pub fn needed_widening(trials: &[Trial], share: f64) -> Option<f64> {
-    let mut missed: Vec<f64> = trials.iter().map(Trial::missed_by).collect();
-    missed.sort_unstable_by(f64::total_cmp);
-    let place = (missed.len() as f64 * share).ceil() as usize;
-    missed.get(place.max(1) - 1).copied()
 }
 
 /// The quantile `p` of Student's t with `degrees` of freedom, at least 1, to 1e-7.
@@ -185,27 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn a_widening_fitted_on_some_intervals_covers_as_many_of_them_as_asked() {
-        let trial = |low: f64, high: f64| Trial { interval: Bounds { low, high }, truth: 0.5 };
-        let trials = [trial(0.4, 0.6), trial(0.55, 0.7), trial(0.1, 0.2), trial(0.3, 0.44), trial(0.45, 0.5)];
-        let (share, width) = covering(&trials, 0.0).unwrap();
-        assert!((share - 0.4).abs() < 1e-12 && (width - 0.128).abs() < 1e-12, "{share} {width}");
-        let by = needed_widening(&trials, 0.8).unwrap();
-        assert!((by - 0.06).abs() < 1e-12, "{by}");
-        assert_eq!(covering(&trials, by).unwrap().0, 0.8);
-        assert_eq!(covering(&trials, needed_widening(&trials, 1.0).unwrap()).unwrap().0, 1.0);
-        // What lies outside 0 to 1 is no width.
-        assert_eq!(covering(&trials[..1], 5.0).unwrap(), (1.0, 1.0));
-        assert_eq!((covering(&[], 0.0), needed_widening(&[], 0.9)), (None, None));
+    fn an_interval_that_holds_the_truth_misses_it_by_nothing() {
+        let missed = |low: f64, high: f64| Trial { interval: Bounds { low, high }, truth: 0.5 }.missed_by();
+        assert_eq!(
+            (missed(0.4, 0.6), missed(0.5, 0.6), missed(0.0, 0.25), missed(0.75, 1.0)),
+            (0.0, 0.0, 0.25, 0.25)
+        );
     }
 
     #[test]
     fn a_bias_is_that_of_its_measure() {
         let bias: Bias = serde_json::from_str(r#"{"mrecall": 0.12, "prec": 0.05}"#).unwrap();
-        assert_eq!(
-            ["MRecall@5", "Prec@1", "Lean@5", "Cover"].map(|name| bias.of(name)),
-            [0.12, 0.05, 0.0, 0.0]
-        );
+        let of = |name: &str| bias.of(name.parse().unwrap());
+        assert_eq!(["MRecall@5", "Prec@1", "Lean@5", "Cover"].map(of), [0.12, 0.05, 0.0, 0.0]);
     }
 
     #[test]

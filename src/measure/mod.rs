@@ -1,29 +1,30 @@
-//! What a ranking is worth: every measure Parallax prints, and the files that runs and judgments come in.
+//! Measures of rankings: every measure that Parallax prints, and the files of runs and judgments.
 //!
-//! Pure functions over rankings and labels. Nothing here retrieves, judges, opens a file by name or prints. Readers take any
-//! [`std::io::BufRead`], so decompression stays with the caller.
+//! Pure functions of rankings and labels. Nothing here retrieves, judges, opens a file by name or prints. Readers take any
+//! [`std::io::BufRead`], so the caller decompresses.
 //!
 //! May use: input.
 //!
-//! To add a measure: a function in the file of its family, a variant of [`Measure`] in `name.rs`, its name in `parse.rs` (`FromStr` and
-//! `EXAMPLES`), and an arm in `score.rs`.
+//! To add a measure, write a function in the file of its family, add a variant of [`Measure`] in `name.rs`, and parse its name in
+//! `parse.rs`. The compiler then asks for an example of its name, its cut-off, its parameter, whether it can be drawn, its bias, and its
+//! value in `score.rs`.
 //!
-//! | file | owns |
+//! | file | holds |
 //! | --- | --- |
 //! | [`name`], `parse` | names such as `nDCG@10`, `alpha_nDCG(alpha=0.3)@5` |
-//! | [`score`] | one name and one question to one value; the columns of `eval berds` |
+//! | [`score`] | computes a measure by its name; the columns of `eval berds` |
 //! | [`support`] | which perspectives a passage supports; \|V\| |
 //! | [`coverage`] | BERDS: MRecall, Prec, Cover |
 //! | [`bias`] | which side a ranking favours: lean, Δ, shift, rKL, AWRF |
 //! | [`pir`] | PIR: pRecall, sides of gold passages, attributes |
 //! | [`graded`] | trec_eval: nDCG, P, R, AP, RR, Judged |
 //! | [`subtopic`] | ndeval: StRecall, P_IA, ERR_IA, alpha_nDCG |
-//! | [`uncertainty`] | intervals of a measure of model verdicts; a judge that may abstain: risk against coverage, calibration |
-//! | [`expected`], [`ppi`], [`intervals`] | what a judge expects of a list; labels correct it; quantiles and exact intervals |
-//! | [`calibrate`] | a score and labels to probabilities: Platt, and a slope alone |
+//! | [`uncertainty`] | intervals of a measure of model verdicts; risk, coverage and calibration of a judge that may abstain |
+//! | [`expected`], [`ppi`], [`intervals`] | a judge's expectation of a measure; its correction by labels; quantiles and exact intervals |
+//! | [`calibrate`] | turns scores into probabilities by labels: Platt, and a slope alone |
 //! | [`compare`], [`significance`], [`agreement`] | two rankings, two lanes, two annotators |
-//! | [`seeded`] | the random numbers behind them |
-//! | [`trec`] | runs and judgments in and out |
+//! | [`seeded`] | random numbers |
+//! | [`trec`] | reads and writes runs and judgments |
 
 pub mod agreement;
 pub mod bias;
@@ -44,12 +45,10 @@ pub mod support;
 pub mod trec;
 pub mod uncertainty;
 
-pub(crate) use parse::edit_distance;
-
 pub use name::{Measure, MeasureNameError};
 pub use support::{Measured, PerspectiveCount, PerspectiveError, SupportSet};
 
-/// A probability without its leading zero: `.94`, `1.0`.
+/// Writes a probability without its leading zero: `.94`, `1.0`.
 pub fn share(p: f64) -> String {
     let text = format!("{p:.2}");
     match text.strip_prefix('0') {
@@ -100,15 +99,15 @@ mod properties {
 
     fn random_graded(rng: &mut SplitMix64) -> (Vec<String>, BTreeMap<String, i32>) {
         let mut ids: Vec<String> = (0..1 + rng.below(30)).map(|i| format!("d{i}")).collect();
-        let judgements = ids
+        let judgments = ids
             .iter()
             .map(|id| (id.clone(), rng.below(6) as i32 - 2))
-            // −2 stands for unjudged.
+            // −2 means unjudged.
             .filter(|&(_, grade)| grade > -2)
             .collect();
         rng.shuffle(&mut ids);
         ids.truncate(rng.below(31));
-        (ids, judgements)
+        (ids, judgments)
     }
 
     fn never_falls(values: impl IntoIterator<Item = f64>) -> bool {
@@ -133,8 +132,8 @@ mod properties {
     fn recall_never_falls_as_k_grows() {
         let mut rng = SplitMix64::new(2);
         for _ in 0..ROUNDS {
-            let (ids, judgements) = random_graded(&mut rng);
-            let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgements);
+            let (ids, judgments) = random_graded(&mut rng);
+            let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgments);
             for rel in 1..=3 {
                 assert!(never_falls((0..35).map(|k| recall(&ranking, rel, k))));
             }
@@ -158,8 +157,8 @@ mod properties {
     fn graded_measures_stay_between_zero_and_one() {
         let mut rng = SplitMix64::new(4);
         for _ in 0..ROUNDS {
-            let (ids, judgements) = random_graded(&mut rng);
-            let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgements);
+            let (ids, judgments) = random_graded(&mut rng);
+            let ranking = GradedRanking::new(ids.iter().map(String::as_str), &judgments);
             for k in [0, 1, 5, 10, 100] {
                 assert!(is_share(ndcg(&ranking, Some(k))));
                 assert!(is_share(precision(&ranking, 1, k)));
@@ -175,14 +174,14 @@ mod properties {
     fn the_perfect_order_has_an_ndcg_of_one_at_every_cut_off() {
         let mut rng = SplitMix64::new(5);
         for _ in 0..ROUNDS {
-            let (_, judgements) = random_graded(&mut rng);
-            if judgements.values().all(|&grade| grade < 1) {
+            let (_, judgments) = random_graded(&mut rng);
+            if judgments.values().all(|&grade| grade < 1) {
                 continue;
             }
             let mut best: Vec<(&str, i32)> =
-                judgements.iter().map(|(id, &grade)| (id.as_str(), grade)).collect();
+                judgments.iter().map(|(id, &grade)| (id.as_str(), grade)).collect();
             best.sort_by_key(|&(_, grade)| std::cmp::Reverse(grade));
-            let ranking = GradedRanking::new(best.iter().map(|&(id, _)| id), &judgements);
+            let ranking = GradedRanking::new(best.iter().map(|&(id, _)| id), &judgments);
             for k in (1..12).map(Some).chain([None]) {
                 assert!((ndcg(&ranking, k) - 1.0).abs() < 1e-12);
             }
@@ -240,9 +239,9 @@ mod properties {
                 ids
             };
             let (left, right) = (draw(), draw());
-            let there = rbo(&left, &right, RBO_P).unwrap();
-            let back = rbo(&right, &left, RBO_P).unwrap();
-            assert!(is_share(there) && (there - back).abs() < 1e-12, "{there}");
+            let value = rbo(&left, &right, RBO_P).unwrap();
+            let swapped = rbo(&right, &left, RBO_P).unwrap();
+            assert!(is_share(value) && (value - swapped).abs() < 1e-12, "{value}");
             assert!((rbo(&left, &left, RBO_P).unwrap() - 1.0).abs() < 1e-12);
             assert!(is_share(jaccard(&left, &right, 10).unwrap()));
             assert_eq!(jaccard(&left, &left, 10), Some(1.0));
@@ -250,22 +249,21 @@ mod properties {
     }
 }
 
-/// A small seeded generator for permutation tests, bootstraps and property loops.
+/// A small seeded random number generator for permutation tests, bootstraps and tests of properties.
 ///
-/// Its stream is part of the results: the same seed must give the same p-value in every release, which
-/// is why no external generator is used. It is not fit for secrets.
+/// The same seed must give the same p-value in every release, so no external generator is used. It is not fit for secrets.
 pub mod seeded {
     /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
     #[derive(Clone, Debug)]
     pub struct SplitMix64(u64);
 
     impl SplitMix64 {
-        /// A stream fixed by `seed` alone.
+        /// A stream that depends on `seed` alone.
         pub fn new(seed: u64) -> Self {
             Self(seed)
         }
 
-        /// A stream fixed by `seed` and a name, so that what has a name is drawn alike wherever it stands.
+        /// A stream that depends on `seed` and a name, so that a named thing is drawn in the same way in every list.
         pub fn named(seed: u64, name: &str) -> Self {
             Self(seed ^ hashed(name))
         }
@@ -279,7 +277,7 @@ pub mod seeded {
             z ^ (z >> 31)
         }
 
-        /// A number in `0..bound`; 0 when `bound` is 0.
+        /// A number in `0..bound`; 0 if `bound` is 0.
         ///
         /// Multiply-shift (Lemire 2019) without rejection: the bias is below `bound / 2^64`.
         pub fn below(&mut self, bound: usize) -> usize {

@@ -1,7 +1,6 @@
-//! Names of measures, as ir_measures writes them: `NAME[(parameter=value,…)][@cut-off]`.
+//! The measures and their names, as ir_measures writes them: `NAME[(parameter=value,…)][@cut-off]`.
 //!
-//! Owns the list of names, nothing of what they compute. [`Display`] leaves default parameters out, so that
-//! `alpha_nDCG(alpha=0.5)@5` and `alpha_nDCG@5` are one measure and one column.
+//! [`Display`] leaves default parameters out, so that `alpha_nDCG(alpha=0.5)@5` and `alpha_nDCG@5` are one measure and one column.
 
 use std::fmt::{self, Display};
 use std::hash::{Hash, Hasher};
@@ -53,32 +52,55 @@ pub enum Measure {
     Awrf { k: Option<NonZeroUsize> },
 }
 
+/// Makes [`EXAMPLES`] and the method that gives the example of a measure. A variant without an example does not compile.
+macro_rules! examples {
+    ($($variant:ident => $example:literal),+ $(,)?) => {
+        /// One example of every measure, in the order of the manual.
+        pub(super) const EXAMPLES: &[&str] = &[$($example),+];
+
+        impl Measure {
+            fn example(self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $example),+
+                }
+            }
+        }
+    };
+}
+
+examples! {
+    NDcg => "nDCG@10",
+    Precision => "P@5",
+    Recall => "R@100",
+    AveragePrecision => "AP",
+    ReciprocalRank => "RR@10",
+    Judged => "Judged@10",
+    AlphaNDcg => "alpha_nDCG@5",
+    ErrIa => "ERR_IA@5",
+    SubtopicRecall => "StRecall@5",
+    PrecisionIa => "P_IA@5",
+    MRecall => "MRecall@5",
+    Prec => "Prec@5",
+    PRecall => "pRecall@5",
+    Lean => "Lean@5",
+    Shift => "Shift@5",
+    Cover => "Cover",
+    RKl => "rKL@20",
+    Awrf => "AWRF",
+}
+
+/// The name in an example, without its cut-off.
+pub(super) fn bare(example: &str) -> &str {
+    example.split('@').next().unwrap_or(example)
+}
+
 impl Measure {
     /// The name without parameters and cut-off.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::NDcg { .. } => "nDCG",
-            Self::Precision { .. } => "P",
-            Self::Recall { .. } => "R",
-            Self::AveragePrecision { .. } => "AP",
-            Self::ReciprocalRank { .. } => "RR",
-            Self::Judged { .. } => "Judged",
-            Self::AlphaNDcg { .. } => "alpha_nDCG",
-            Self::ErrIa { .. } => "ERR_IA",
-            Self::SubtopicRecall { .. } => "StRecall",
-            Self::PrecisionIa { .. } => "P_IA",
-            Self::MRecall { .. } => "MRecall",
-            Self::Prec { .. } => "Prec",
-            Self::Lean { .. } => "Lean",
-            Self::Shift { .. } => "Shift",
-            Self::Cover => "Cover",
-            Self::PRecall { .. } => "pRecall",
-            Self::RKl { .. } => "rKL",
-            Self::Awrf { .. } => "AWRF",
-        }
+        bare(self.example())
     }
 
-    /// The cut-off, where the measure has one.
+    /// The cut-off, if there is one.
     pub fn cutoff(self) -> Option<usize> {
         match self {
             Self::NDcg { k }
@@ -103,22 +125,56 @@ impl Measure {
         .map(NonZeroUsize::get)
     }
 
-    /// The parameter that differs from its default, as written between the parentheses.
-    fn parameter(self) -> Option<String> {
+    /// The name of the measure's parameter, if it has one, and the value if that differs from the default.
+    pub(super) fn parameter(self) -> Option<(&'static str, Option<String>)> {
         match self {
             Self::Precision { rel, .. }
             | Self::Recall { rel, .. }
             | Self::AveragePrecision { rel, .. }
-            | Self::ReciprocalRank { rel, .. }
-                if rel != DEFAULT_REL =>
-            {
-                Some(format!("rel={rel}"))
+            | Self::ReciprocalRank { rel, .. } => {
+                Some(("rel", (rel != DEFAULT_REL).then(|| rel.to_string())))
             }
-            Self::AlphaNDcg { alpha, .. } if alpha != Alpha::default() => {
+            Self::AlphaNDcg { alpha, .. } => {
                 // `{:?}` writes 1 as `1.0`; ir_measures refuses a whole number here.
-                Some(format!("alpha={:?}", alpha.get()))
+                Some(("alpha", (alpha != Alpha::default()).then(|| format!("{:?}", alpha.get()))))
             }
-            _ => None,
+            Self::NDcg { .. }
+            | Self::Judged { .. }
+            | Self::ErrIa { .. }
+            | Self::SubtopicRecall { .. }
+            | Self::PrecisionIa { .. }
+            | Self::MRecall { .. }
+            | Self::Prec { .. }
+            | Self::Lean { .. }
+            | Self::Shift { .. }
+            | Self::Cover
+            | Self::PRecall { .. }
+            | Self::RKl { .. }
+            | Self::Awrf { .. } => None,
+        }
+    }
+
+    /// Whether verdicts can be drawn again to see how uncertain the measure is. Not for alpha_nDCG, whose ideal is made of the verdicts
+    /// themselves, nor for Shift, which compares several lists.
+    pub(super) fn can_be_drawn(self) -> bool {
+        match self {
+            Self::AlphaNDcg { .. } | Self::Shift { .. } => false,
+            Self::NDcg { .. }
+            | Self::Precision { .. }
+            | Self::Recall { .. }
+            | Self::AveragePrecision { .. }
+            | Self::ReciprocalRank { .. }
+            | Self::Judged { .. }
+            | Self::ErrIa { .. }
+            | Self::SubtopicRecall { .. }
+            | Self::PrecisionIa { .. }
+            | Self::MRecall { .. }
+            | Self::Prec { .. }
+            | Self::Lean { .. }
+            | Self::Cover
+            | Self::PRecall { .. }
+            | Self::RKl { .. }
+            | Self::Awrf { .. } => true,
         }
     }
 }
@@ -129,8 +185,8 @@ pub const DEFAULT_REL: i32 = 1;
 impl Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        if let Some(parameter) = self.parameter() {
-            write!(f, "({parameter})")?;
+        if let Some((parameter, Some(value))) = self.parameter() {
+            write!(f, "({parameter}={value})")?;
         }
         match self.cutoff() {
             Some(k) => write!(f, "@{k}"),
@@ -145,14 +201,14 @@ impl From<Measure> for String {
     }
 }
 
-/// How much less a perspective heard before is worth in alpha_nDCG: 0 not at all, 1 nothing.
+/// The share of its gain that a perspective loses in alpha_nDCG each time it appears: with 0 none, with 1 all of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alpha(f64);
 
 impl Alpha {
-    /// `None` outside 0 to 1 and for NaN.
+    /// Returns `None` for a number outside 0 to 1 and for NaN.
     pub fn new(alpha: f64) -> Option<Self> {
-        // Adding 0 turns −0 into 0, so that equal values hash alike.
+        // Adding 0 turns −0 into 0, so that equal values have equal hashes.
         (0.0..=1.0).contains(&alpha).then_some(Self(alpha + 0.0))
     }
 
@@ -177,29 +233,29 @@ impl Hash for Alpha {
     }
 }
 
-/// Why a name is not one of a measure, with what to write instead.
+/// Why a name is not that of a measure, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are what the messages show")]
 pub enum MeasureNameError {
-    /// No measure is called so, but one nearly is.
+    /// No measure has this name, but one has a similar name.
     #[error("unknown measure `{given}`: did you mean `{nearest}`?")]
     Unknown { given: String, nearest: String },
-    /// Nothing is near.
+    /// No measure has a similar name.
     #[error("unknown measure `{given}`: expected one of {known}")]
     Unheard { given: String, known: String },
-    /// Parentheses or `@` where they cannot be.
+    /// Parentheses or `@` are in the wrong place.
     #[error("cannot read `{given}` as a measure: expected NAME, NAME@10 or NAME(rel=2)@10")]
     Malformed { given: String },
-    /// The measure is defined only at a cut-off.
+    /// The measure needs a cut-off.
     #[error("`{given}` needs a cut-off, as in `{given}@5`")]
     NoCutoff { given: String },
-    /// The measure has none.
+    /// The measure has no cut-off.
     #[error("`{name}` takes no cut-off, found `@{found}`")]
     TakesNoCutoff { name: String, found: String },
-    /// Not one of the measure's cut-offs.
+    /// The cut-off is not one of the measure's.
     #[error("`{name}` has the cut-offs {known}, found `@{found}`")]
     OtherCutoff { name: String, known: String, found: String },
-    /// Not a whole number from 1.
+    /// The cut-off is not a whole number from 1.
     #[error("expected a cut-off from 1 in `{given}`, found `{found}`")]
     BadCutoff { given: String, found: String },
     /// The measure has no such parameter.

@@ -1,43 +1,44 @@
-//! Reads the name of a measure, and suggests the nearest one for an unknown name.
+//! Parses the name of a measure, and suggests the nearest name for an unknown one.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use super::bias::CUTS;
-use super::name::{Alpha, DEFAULT_REL, Measure, MeasureNameError};
+use super::name::{Alpha, DEFAULT_REL, EXAMPLES, Measure, MeasureNameError, bare};
+use crate::input;
 
 impl FromStr for Measure {
     type Err = MeasureNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let written = Written::split(text.trim())?;
-        let needed = || written.needed_cutoff();
-        let measure = match written.name {
-            "nDCG" => Self::NDcg { k: written.cutoff },
-            "P" => Self::Precision { rel: written.rel()?, k: needed()? },
-            "R" => Self::Recall { rel: written.rel()?, k: needed()? },
-            "AP" => Self::AveragePrecision { rel: written.rel()?, k: written.cutoff },
-            "RR" => Self::ReciprocalRank { rel: written.rel()?, k: written.cutoff },
-            "Judged" => Self::Judged { k: needed()? },
-            "alpha_nDCG" => Self::AlphaNDcg { alpha: written.alpha()?, k: needed()? },
-            "ERR_IA" => Self::ErrIa { k: needed()? },
-            "StRecall" => Self::SubtopicRecall { k: needed()? },
-            "P_IA" => Self::PrecisionIa { k: needed()? },
+        let parts = Parts::split(text.trim())?;
+        let cutoff = || parts.required_cutoff();
+        let measure = match parts.name {
+            "nDCG" => Self::NDcg { k: parts.cutoff },
+            "P" => Self::Precision { rel: parts.rel()?, k: cutoff()? },
+            "R" => Self::Recall { rel: parts.rel()?, k: cutoff()? },
+            "AP" => Self::AveragePrecision { rel: parts.rel()?, k: parts.cutoff },
+            "RR" => Self::ReciprocalRank { rel: parts.rel()?, k: parts.cutoff },
+            "Judged" => Self::Judged { k: cutoff()? },
+            "alpha_nDCG" => Self::AlphaNDcg { alpha: parts.alpha()?, k: cutoff()? },
+            "ERR_IA" => Self::ErrIa { k: cutoff()? },
+            "StRecall" => Self::SubtopicRecall { k: cutoff()? },
+            "P_IA" => Self::PrecisionIa { k: cutoff()? },
             // BERDS's own code and tables write it in lower case.
-            "MRecall" | "mrecall" => Self::MRecall { k: needed()? },
-            "Prec" => Self::Prec { k: needed()? },
-            "Lean" => Self::Lean { k: needed()? },
-            "Shift" => Self::Shift { k: needed()? },
+            "MRecall" | "mrecall" => Self::MRecall { k: cutoff()? },
+            "Prec" => Self::Prec { k: cutoff()? },
+            "Lean" => Self::Lean { k: cutoff()? },
+            "Shift" => Self::Shift { k: cutoff()? },
             "Cover" => {
-                written.refuse_cutoff()?;
+                parts.refuse_cutoff()?;
                 Self::Cover
             }
-            "pRecall" => Self::PRecall { k: needed()? },
-            "rKL" => Self::RKl { k: written.one_of(&CUTS)? },
-            "AWRF" => Self::Awrf { k: written.cutoff },
-            _ => return Err(unknown(&written)),
+            "pRecall" => Self::PRecall { k: cutoff()? },
+            "rKL" => Self::RKl { k: parts.cutoff_among(&CUTS)? },
+            "AWRF" => Self::Awrf { k: parts.cutoff },
+            _ => return Err(unknown(&parts)),
         };
-        written.refuse_unused(measure)?;
+        parts.refuse_other_parameters(measure)?;
         Ok(measure)
     }
 }
@@ -50,16 +51,16 @@ impl TryFrom<String> for Measure {
     }
 }
 
-/// `NAME`, its parameters in the order written, and its cut-off.
-pub(super) struct Written<'a> {
-    pub whole: &'a str,
-    pub name: &'a str,
-    pub parameters: Vec<(&'a str, &'a str)>,
-    pub cutoff: Option<NonZeroUsize>,
+/// The parts of a measure's name: `NAME`, the parameters as written, and the cut-off.
+struct Parts<'a> {
+    whole: &'a str,
+    name: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    cutoff: Option<NonZeroUsize>,
 }
 
-impl<'a> Written<'a> {
-    pub fn split(whole: &'a str) -> Result<Self, MeasureNameError> {
+impl<'a> Parts<'a> {
+    fn split(whole: &'a str) -> Result<Self, MeasureNameError> {
         let malformed = || MeasureNameError::Malformed { given: whole.to_owned() };
         let (head, cutoff) = match whole.rsplit_once('@') {
             Some((head, digits)) => (head, Some(read_cutoff(whole, digits)?)),
@@ -83,16 +84,16 @@ impl<'a> Written<'a> {
         Ok(Self { whole, name, parameters, cutoff })
     }
 
-    /// What follows the name: `(alpha=0.3)@5`.
-    pub fn tail(&self) -> &'a str {
+    /// The text after the name, such as `(alpha=0.3)@5`.
+    fn tail(&self) -> &'a str {
         &self.whole[self.name.len()..]
     }
 
-    pub fn needed_cutoff(&self) -> Result<NonZeroUsize, MeasureNameError> {
+    fn required_cutoff(&self) -> Result<NonZeroUsize, MeasureNameError> {
         self.cutoff.ok_or_else(|| MeasureNameError::NoCutoff { given: self.whole.to_owned() })
     }
 
-    pub fn refuse_cutoff(&self) -> Result<(), MeasureNameError> {
+    fn refuse_cutoff(&self) -> Result<(), MeasureNameError> {
         match self.cutoff {
             None => Ok(()),
             Some(k) => {
@@ -101,7 +102,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    pub fn rel(&self) -> Result<i32, MeasureNameError> {
+    fn rel(&self) -> Result<i32, MeasureNameError> {
         let Some(found) = self.parameter("rel") else {
             return Ok(DEFAULT_REL);
         };
@@ -112,7 +113,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    pub fn alpha(&self) -> Result<Alpha, MeasureNameError> {
+    fn alpha(&self) -> Result<Alpha, MeasureNameError> {
         let Some(found) = self.parameter("alpha") else {
             return Ok(Alpha::default());
         };
@@ -123,8 +124,8 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// A cut-off of the list, the last one where none is written.
-    pub fn one_of(&self, known: &[usize]) -> Result<NonZeroUsize, MeasureNameError> {
+    /// The cut-off, which must be one of these; the last of them if none is written.
+    fn cutoff_among(&self, known: &[usize]) -> Result<NonZeroUsize, MeasureNameError> {
         let wanted = self.cutoff.map(NonZeroUsize::get).or(known.last().copied()).unwrap_or(0);
         let found = known.contains(&wanted).then(|| NonZeroUsize::new(wanted)).flatten();
         found.ok_or_else(|| MeasureNameError::OtherCutoff {
@@ -138,18 +139,11 @@ impl<'a> Written<'a> {
         self.parameters.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
-    /// An ignored parameter would print a number under a name it does not deserve.
-    pub fn refuse_unused(&self, measure: Measure) -> Result<(), MeasureNameError> {
-        let known = match measure {
-            Measure::Precision { .. }
-            | Measure::Recall { .. }
-            | Measure::AveragePrecision { .. }
-            | Measure::ReciprocalRank { .. } => "rel",
-            Measure::AlphaNDcg { .. } => "alpha",
-            _ => "",
-        };
+    /// Refuses parameters that the measure does not have. If they were ignored, a number would be printed under a wrong name.
+    fn refuse_other_parameters(&self, measure: Measure) -> Result<(), MeasureNameError> {
+        let known = measure.parameter().map(|(name, _)| name);
         let repeated = self.parameters.get(1);
-        match self.parameters.iter().find(|(key, _)| *key != known) {
+        match self.parameters.iter().find(|(key, _)| Some(*key) != known) {
             None if repeated.is_some() => Err(MeasureNameError::Malformed { given: self.whole.to_owned() }),
             None => Ok(()),
             Some((parameter, _)) => Err(MeasureNameError::UnknownParameter {
@@ -168,65 +162,23 @@ fn read_cutoff(whole: &str, digits: &str) -> Result<NonZeroUsize, MeasureNameErr
         .ok_or_else(|| MeasureNameError::BadCutoff { given: whole.to_owned(), found: digits.to_owned() })
 }
 
-/// One example of every measure, in the order the manual lists them.
-pub(super) const EXAMPLES: [&str; 18] = [
-    "nDCG@10",
-    "P@5",
-    "R@100",
-    "AP",
-    "RR@10",
-    "Judged@10",
-    "alpha_nDCG@5",
-    "ERR_IA@5",
-    "StRecall@5",
-    "P_IA@5",
-    "MRecall@5",
-    "Prec@5",
-    "pRecall@5",
-    "Lean@5",
-    "Shift@5",
-    "Cover",
-    "rKL@20",
-    "AWRF",
-];
-
-/// The error for a name nobody knows: a suggestion if one is near, all names if none is.
-pub(super) fn unknown(written: &Written<'_>) -> MeasureNameError {
-    let given = written.whole.to_owned();
-    let asked = written.name.to_lowercase();
-    let distance = |example: &str| edit_distance(&asked, &bare(example).to_lowercase());
-    // `min_by_key` keeps the first of equals, so the order above decides.
-    let near = EXAMPLES
-        .into_iter()
-        .map(|example| (example, distance(example)))
-        .min_by_key(|&(_, distance)| distance)
-        .filter(|&(example, distance)| distance <= bare(example).len() / 2);
-    match near {
-        Some((example, _)) => MeasureNameError::Unknown { given, nearest: suggestion(example, written) },
+/// The error for an unknown name: with the nearest name, or with examples of all measures if none is near.
+fn unknown(parts: &Parts<'_>) -> MeasureNameError {
+    let given = parts.whole.to_owned();
+    let near = input::nearest(parts.name, EXAMPLES.iter().map(|example| bare(example)));
+    match EXAMPLES.iter().find(|example| Some(bare(example)) == near) {
+        Some(example) => MeasureNameError::Unknown { given, nearest: suggestion(example, parts) },
         None => MeasureNameError::Unheard { given, known: EXAMPLES.join(", ") },
     }
 }
 
-/// The nearest name with the parameters and cut-off as typed, if that is a measure; else the example.
-fn suggestion(example: &str, written: &Written<'_>) -> String {
-    let as_typed = format!("{}{}", bare(example), written.tail());
+/// The example's name with the parameters and cut-off as typed, if that is a measure; else the example.
+fn suggestion(example: &str, parts: &Parts<'_>) -> String {
+    let as_typed = format!("{}{}", bare(example), parts.tail());
     match as_typed.parse::<Measure>() {
         Ok(measure) => measure.to_string(),
         Err(_) => example.to_owned(),
     }
-}
-
-fn bare(example: &str) -> &str {
-    example.split('@').next().unwrap_or(example)
-}
-
-/// Beyond this difference in length the strings count as far apart, whatever they hold: an argument can be megabytes long.
-const FARTHEST: usize = 64;
-
-/// Levenshtein distance in characters; where the lengths differ by more than 64, that difference.
-pub(crate) fn edit_distance(left: &str, right: &str) -> usize {
-    let apart = left.chars().count().abs_diff(right.chars().count());
-    if apart > FARTHEST { apart } else { strsim::levenshtein(left, right) }
 }
 
 #[cfg(test)]
@@ -257,7 +209,7 @@ mod tests {
             "rKL@5",
             "AWRF@10",
         ];
-        for text in EXAMPLES.into_iter().chain(more) {
+        for text in EXAMPLES.iter().copied().chain(more) {
             assert_eq!(parsed(text).to_string(), text);
             assert_eq!(parsed(&parsed(text).to_string()), parsed(text));
         }
@@ -349,12 +301,5 @@ mod tests {
         let back: Measure = serde_json::from_str(&json).unwrap();
         assert_eq!(back, parsed("R(rel=2)@1000"));
         assert!(serde_json::from_str::<Measure>("\"ndcg\"").is_err());
-    }
-
-    #[test]
-    fn edit_distance_is_levenshteins() {
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("abc", "abc"), 0);
     }
 }

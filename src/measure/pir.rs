@@ -1,6 +1,6 @@
-//! PIR's measures: pRecall, the sides of the gold passages at the top, and attributes at the top against the corpus.
+//! PIR's measures: pRecall, the sides of the gold passages at the top, and the values of an attribute at the top compared with the corpus.
 //!
-//! Attribute values are numbers from 0; the caller knows their names.
+//! Attribute values are numbered from 0; the caller has their names.
 
 use std::collections::BTreeMap;
 
@@ -15,43 +15,22 @@ pub struct QueryRow<'a> {
     pub root: &'a str,
     /// Passage ids in rank order.
     pub ranking: &'a [&'a str],
-    /// Any of these in the top k is a success. Rows may repeat a query with other golds.
+    /// The gold passages: one of them in the top k is a success. Rows may repeat a query with other gold passages.
     pub gold: &'a [&'a str],
 }
 
-/// Whose arithmetic.
+/// The definition of pRecall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
     /// PIR eq. 1.
     #[default]
     Paper,
     /// The authors' notebook, for `--pir-notebook`: a root with a single row scores 0, and the first row
-    /// of a root counts any gold of the root (an aliasing slip of theirs).
+    /// of a root counts any gold passage of the root (an aliasing error in the notebook).
     Notebook,
 }
 
-/// pRecall over a set of rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PRecall {
-    /// Mean over the roots of the mean success over their rows.
-    pub mean: f64,
-    /// How many roots.
-    pub roots: usize,
-    /// How many rows.
-    pub rows: usize,
-}
-
-/// pRecall@k (PIR eq. 1): the mean over the query rows of a root, then over roots; `None` without rows.
-pub fn p_recall(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> Option<PRecall> {
-    let values = by_root(rows, k, reading);
-    (!values.is_empty()).then(|| PRecall {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        roots: values.len(),
-        rows: rows.len(),
-    })
-}
-
-/// What every root scores, in order of the roots' texts; its mean is pRecall@k.
+/// The mean success of each root's query rows, in order of the roots' texts. The mean over the roots is pRecall@k (PIR eq. 1).
 pub fn by_root(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> Vec<f64> {
     let mut roots: BTreeMap<&str, Vec<&QueryRow<'_>>> = BTreeMap::new();
     for row in rows {
@@ -86,34 +65,35 @@ fn notebook_success(rows: &[&QueryRow<'_>], k: usize) -> f64 {
     successes as f64 / rows.len() as f64
 }
 
-/// A part and the whole it is of.
+/// A part and its whole.
 pub type Item = (f64, f64);
 
-/// What one list brings up of each side.
+/// How many gold passages of each side a list holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideCounts {
-    /// Gold passages by side, numbered from 0. One that is gold of several sides counts in equal parts.
+    /// The gold passages of each side, from 0. A passage of several sides counts in equal parts.
     pub sides: Vec<f64>,
-    /// Gold passages that have a side.
+    /// The gold passages that have a side.
     pub passages: usize,
 }
 
-/// Counts the passages of `top` that are gold of a side; `gold` pairs a passage with its side, below `sides`.
+/// Counts the passages of `top` that are gold for a side. `gold` has pairs of a passage and a side; sides are less than `sides`.
 pub fn side_counts(top: &[usize], gold: &[(usize, usize)], sides: usize) -> SideCounts {
     let mut counts = SideCounts { sides: vec![0.0; sides], passages: 0 };
     for passage in top {
-        let of = |side: &usize| gold.contains(&(*passage, *side));
-        let on: Vec<usize> = (0..sides).filter(of).collect();
-        counts.passages += usize::from(!on.is_empty());
-        for side in &on {
-            counts.sides[*side] += 1.0 / on.len() as f64;
+        let is_gold = |side: &usize| gold.contains(&(*passage, *side));
+        let own_sides: Vec<usize> = (0..sides).filter(is_gold).collect();
+        counts.passages += usize::from(!own_sides.is_empty());
+        for side in &own_sides {
+            counts.sides[*side] += 1.0 / own_sides.len() as f64;
         }
     }
     counts
 }
 
-/// Percentile bootstrap interval of a mean over groups of a ratio of sums: in each draw, every group's items `(part, whole)` are
-/// drawn anew from that group. With wholes of 1 it is the mean over groups of their means, with one group the share of a count.
+/// The percentile bootstrap interval of a mean over groups. A group's value is the sum of its parts over the sum of its wholes; each
+/// draw takes every group's items `(part, whole)` with replacement from that group. With wholes of 1 a group's value is a mean, with one
+/// group the result is a share.
 ///
 /// # Errors
 /// A group is empty, a number is not finite, a whole is not above 0, there are no draws, or the level is outside 0 to 1.
@@ -148,7 +128,7 @@ pub fn grouped_interval(
     })
 }
 
-/// The mean over the groups of the sum of the parts over the sum of the wholes, each group's items as `pick` names them.
+/// The mean over the groups of the sum of the parts over the sum of the wholes. `pick` chooses the items of each group.
 fn mean(groups: &[Vec<Item>], mut pick: impl FnMut(&[Item], usize) -> Item) -> f64 {
     let mut total = 0.0;
     for group in groups {
@@ -163,32 +143,32 @@ fn mean(groups: &[Vec<Item>], mut pick: impl FnMut(&[Item], usize) -> Item) -> f
     total / groups.len() as f64
 }
 
-/// One value among the first k and in the corpus.
+/// How often a value occurs in the first k and in the corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Passages of the first k that have it.
+    /// The passages of the first k that have the value.
     pub top: usize,
-    /// Passages among the first k.
+    /// All passages of the first k.
     pub of: usize,
-    /// Passages of the corpus that have it.
+    /// The passages of the corpus that have the value.
     pub corpus: usize,
-    /// Passages of the corpus.
+    /// All passages of the corpus.
     pub passages: usize,
 }
 
 impl Standing {
-    /// Its share of the first k; none where there are no passages.
+    /// The value's share of the first k; `None` if there are no passages.
     pub fn top_share(self) -> Option<f64> {
         share(self.top, self.of)
     }
 
-    /// Its share of the corpus; none where that is empty.
+    /// The value's share of the corpus; `None` if that is empty.
     pub fn corpus_share(self) -> Option<f64> {
         share(self.corpus, self.passages)
     }
 
-    /// log2 of the one share over the other: 1 is twice as often as in the corpus, −1 half as often, 0 the same. None where either
-    /// share is 0 or there is none: no number says how much less than ever is never.
+    /// log2 of the top share over the corpus share: 1 is twice as often as in the corpus, −1 half as often, 0 the same. `None` if one of
+    /// them is 0 or missing.
     pub fn over(self) -> Option<f64> {
         let (top, corpus) = (self.top_share()?, self.corpus_share()?);
         (top > 0.0 && corpus > 0.0).then(|| (top / corpus).log2())
@@ -199,7 +179,7 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Every value's standing. The counts are passages a value.
+/// Compares the counts of passages with each value at the top and in the corpus.
 pub fn standings(top: &[usize], corpus: &[usize]) -> Vec<Standing> {
     let (of, passages) = (top.iter().sum(), corpus.iter().sum());
     top.iter()
@@ -208,14 +188,15 @@ pub fn standings(top: &[usize], corpus: &[usize]) -> Vec<Standing> {
         .collect()
 }
 
-/// Total variation: half the sum of the differences of the shares. 0 is made up as the corpus is, 1 has nothing in common with it.
+/// The total variation distance: half the sum of the differences between the shares. 0 means the same shares as in the corpus, 1 no
+/// value in common.
 pub fn distance(standings: &[Standing]) -> Option<f64> {
     let differences: Option<Vec<f64>> =
         standings.iter().map(|one| Some((one.top_share()? - one.corpus_share()?).abs())).collect();
     differences.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / 2.0)
 }
 
-/// Counts of several questions added up, a value each.
+/// Adds up the counts of each value over several questions.
 pub fn pooled<'a>(counts: impl IntoIterator<Item = &'a [usize]>, values: usize) -> Vec<usize> {
     let mut sum = vec![0; values];
     for counts in counts {
@@ -226,19 +207,19 @@ pub fn pooled<'a>(counts: impl IntoIterator<Item = &'a [usize]>, values: usize) 
     sum
 }
 
-/// What the questions that ask for one value brought up.
+/// The passages retrieved by the questions that ask for one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crossed {
     /// The value that is asked for.
     pub desired: usize,
     /// The questions that ask for it, by their place.
     pub questions: Vec<usize>,
-    /// Passages of their first k, a value each.
+    /// The number of passages of their first k with each value.
     pub retrieved: Vec<usize>,
 }
 
-/// Desired × retrieved: a row for every value that some question asks for. A question that asks for several counts in each row.
-/// `desired` and `retrieved` have an entry a question.
+/// Tabulates desired values against retrieved values, with one row for every value that some question asks for. A question that asks for
+/// several values counts in each row. `desired` and `retrieved` have one entry per question.
 pub fn crossed(desired: &[Vec<usize>], retrieved: &[Vec<usize>], values: usize) -> Vec<Crossed> {
     let row = |value: usize| {
         let questions: Vec<usize> = (0..desired.len()).filter(|i| desired[*i].contains(&value)).collect();
@@ -261,15 +242,14 @@ mod tests {
     }
 
     fn mean(rows: &[QueryRow<'_>], k: usize, reading: Reading) -> f64 {
-        p_recall(rows, k, reading).unwrap().mean
+        let values = by_root(rows, k, reading);
+        values.iter().sum::<f64>() / values.len() as f64
     }
 
     #[test]
-    fn rows_are_averaged_within_a_root_before_roots_are_averaged() {
+    fn rows_are_averaged_within_a_root() {
         let rows = [row("r", &["a"]), row("r", &["z"]), row("r", &["z"]), row("s", &["b", "z"])];
-        let found = p_recall(&rows, 2, Reading::Paper).unwrap();
-        assert!((found.mean - (1.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12);
-        assert_eq!((found.roots, found.rows), (2, 4));
+        assert_eq!(by_root(&rows, 2, Reading::Paper), [1.0 / 3.0, 1.0]);
     }
 
     #[test]
@@ -290,11 +270,6 @@ mod tests {
         assert_eq!(mean(&rows, 2, Reading::Notebook), 1.0);
         let swapped = [row("r", &["a"]), row("r", &["z"])];
         assert_eq!(mean(&swapped, 2, Reading::Notebook), 0.5);
-    }
-
-    #[test]
-    fn without_rows_there_is_no_value() {
-        assert_eq!(p_recall(&[], 5, Reading::Paper), None);
     }
 
     #[test]

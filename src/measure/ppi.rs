@@ -1,17 +1,17 @@
-//! Labels correct the judge: prediction-powered inference (Angelopoulos et al., Science 2023) with the tuned weight of PPI++
-//! (Angelopoulos, Duchi & Zrnic 2023), for a labelled sample that is drawn from the judged population.
+//! Corrects a judge by labels: prediction-powered inference (Angelopoulos et al., Science 2023) with the tuned weight of PPI++
+//! (Angelopoulos, Duchi & Zrnic 2023), for a labelled random sample of the judged population.
 //!
 //! A unit is a question (or a pair). Each of the N units has the judge's prediction f, and n of them, drawn at random, have a value Y
-//! from labels. The judge is used only as far as it agrees with the labels, so a bad judge costs nothing.
+//! from labels. The judge's weight depends on how well it agrees with the labels, so a bad judge does no harm.
 
 use super::intervals::{Bounds, exact_share, t_quantile};
 
-/// What the interval is about.
+/// The mean that the interval is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The mean over exactly these N units.
     These,
-    /// The mean over the units that these N stand for.
+    /// The mean over the population from which these N units come.
     Population,
 }
 
@@ -27,10 +27,10 @@ pub struct Labelled {
 /// How the estimate was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// Labels corrected the judge; the judge's weight λ, from 0 to 1.
+    /// Labels corrected the judge, whose weight is λ, from 0 to 1.
     Corrected(f64),
-    /// An exact interval of the labels alone: a 0/1 value with fewer than five ones or zeros among the labelled, or a difference of
-    /// such values with fewer than five beside the commonest.
+    /// An exact interval from the labels alone: for a 0/1 value with fewer than five ones or zeros among the labelled, or a difference of
+    /// such values with fewer than five that differ from the most common.
     LabelsAlone,
 }
 
@@ -47,7 +47,7 @@ pub struct Estimate {
     pub labelled: usize,
     /// N, all units.
     pub units: usize,
-    /// s²(e), the variance that the judge leaves in a labelled value.
+    /// s²(e), the variance of a labelled value that the judge does not explain.
     pub residual: f64,
     /// s²(Y), the variance of the labelled values.
     pub spread: f64,
@@ -59,7 +59,7 @@ impl Estimate {
         (self.interval.high - self.interval.low) / 2.0
     }
 
-    /// The half-width to expect once `more` units are labelled (at most all), if they vary as those labelled now.
+    /// The expected half-width after labelling `more` units (at most all), if they vary as much as those labelled now.
     pub fn half_width_with(&self, more: usize, target: Target, level: f64) -> f64 {
         let n = (self.labelled + more).min(self.units);
         match self.method {
@@ -74,7 +74,7 @@ impl Estimate {
     }
 }
 
-/// The half-width at n labelled units by the variances of an estimate.
+/// The half-width with n labelled units, from the variances of an estimate.
 fn half(made: &Estimate, n: usize, target: Target, level: f64) -> f64 {
     let (n, units) = (n as f64, made.units as f64);
     let mut variance = (1.0 - n / units) * made.residual / n;
@@ -112,8 +112,8 @@ pub fn corrected_mean(
     estimate(labelled, unlabelled, target, level, rare_share)
 }
 
-/// [`corrected_mean`] of differences between two rankings, with differences as values and as predictions: for values of −1, 0 and 1
-/// with fewer than five beside the commonest, the exact intervals of both shares, each at half the error, give that of the difference.
+/// [`corrected_mean`] of differences between two rankings; values and predictions are differences. If the values are −1, 0 and 1 and fewer
+/// than five differ from the most common, the interval comes from the exact intervals of both shares, each at half the error.
 ///
 /// # Errors
 /// See [`PpiError`].
@@ -159,7 +159,7 @@ fn estimate(
         spread,
     };
     if let Some(interval) = rare(labelled, level) {
-        // Where every unit is labelled, their mean is known.
+        // If every unit is labelled, their mean is known.
         return Ok(Estimate { interval: if whole { point } else { interval }, ..alone });
     }
     let mean_f = predictions().sum::<f64>() / n_;
@@ -176,7 +176,7 @@ fn estimate(
     Ok(Estimate { interval: Bounds { low: mean - half, high: mean + half }, ..made })
 }
 
-/// The mean of the labels alone over `units` units, by the t interval with n − 1 degrees: what correcting is compared with.
+/// The mean of the labels alone over `units` units, with the t interval of n − 1 degrees, for comparison with the corrected mean.
 ///
 /// # Errors
 /// See [`PpiError`].
@@ -198,7 +198,7 @@ pub fn labels_alone(values: &[f64], units: usize, target: Target, level: f64) ->
     Ok(Estimate { interval, residual: made.spread, ..made })
 }
 
-/// Fewer than this many values beside the commonest are too few for a t interval.
+/// If fewer values than this differ from the most common one, a t interval is not valid.
 const FEW: usize = 5;
 
 fn count(labelled: &[Labelled], value: f64) -> usize {
@@ -214,10 +214,10 @@ fn rare_share(labelled: &[Labelled], level: f64) -> Option<Bounds> {
 fn rare_difference(labelled: &[Labelled], level: f64) -> Option<Bounds> {
     let counts = [1.0, -1.0, 0.0].map(|value| count(labelled, value));
     let n = counts.iter().sum::<usize>();
-    let commonest = counts.iter().max().copied().unwrap_or(0);
+    let most_common = counts.iter().max().copied().unwrap_or(0);
     let half_error = 1.0 - (1.0 - level) / 2.0;
     let [plus, minus, _] = counts.map(|count| exact_share(count, n.max(1), half_error));
-    let rare = n == labelled.len() && n - commonest < FEW;
+    let rare = n == labelled.len() && n - most_common < FEW;
     rare.then_some(Bounds { low: plus.low - minus.high, high: plus.high - minus.low })
 }
 
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "needs a minute: ten thousand runs a case"]
+    #[ignore = "needs a minute: ten thousand runs per case"]
     fn of_ten_thousand_intervals_ninety_four_to_ninety_six_percent_cover_the_mean() {
         for (units, labelled) in [(80, 20), (80, 40), (80, 60), (1_000, 50), (1_000, 200)] {
             for correlation in [0.6, 0.9] {

@@ -1,6 +1,8 @@
-//! One measure's name and one question's evidence to one value, and the columns of `eval berds`.
+//! Computes a measure that is asked for by name, and makes the columns of `eval berds`.
 //!
-//! The only place that knows which name is which function, so screen and batch cannot differ.
+//! Every command and screen that takes a measure's name calls [`score`], so that they print the same values. The figures that the
+//! explorer always shows (`engine::figures`) call the functions of the measures directly. Shift and pRecall compare several rankings
+//! and are computed by the commands that have them.
 
 use std::fmt;
 use std::fmt::Display;
@@ -11,29 +13,30 @@ use thiserror::Error;
 use super::bias::{Exposure, LeanError, awrf, rkl, side_shares};
 use super::coverage::{DEEPEST, cover, mrecall, prec};
 use super::graded::{GradedRanking, average_precision, judged, ndcg, precision, recall, reciprocal_rank};
+use super::intervals::Bias;
 use super::subtopic::{Pooled, alpha_ndcg, err_ia, precision_ia, subtopic_recall};
 use super::support::{Measured, PerspectiveCount, SupportSet, covered, top};
 use super::{Measure, MeasureNameError};
 
-/// What is known of one question's ranking; a measure asks for one of the two kinds.
+/// The judgments on one question's ranking. Each measure needs one of the two kinds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence<'a> {
-    /// For nDCG, P, R, AP, RR, Judged.
+    /// Grades, for nDCG, P, R, AP, RR and Judged.
     pub graded: Option<&'a GradedRanking>,
-    /// For everything about perspectives.
+    /// Verdicts, for the measures of perspectives and for Judged.
     pub support: Option<SupportEvidence<'a>>,
 }
 
-/// A ranking's verdicts, and the question they belong to.
+/// The verdicts on a ranking, and its question.
 #[derive(Clone, Copy, Debug)]
 pub struct SupportEvidence<'a> {
     /// Verdicts in rank order; `None` is unjudged.
     pub ranked: &'a [Option<SupportSet>],
     /// Every judged passage of the question, for the ideal of alpha_nDCG.
     pub pool: &'a [Pooled<'a>],
-    /// The full number of perspectives.
+    /// The number of all perspectives of the question.
     pub m: PerspectiveCount,
-    /// Index of the supporting perspective, where that is known, for `Lean`.
+    /// The index of the supporting perspective, if known, for `Lean`.
     pub supports: Option<usize>,
 }
 
@@ -41,12 +44,12 @@ pub struct SupportEvidence<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ScoreError {
     /// No qrels were given.
-    #[error("`{0}` needs graded judgements (qrels)")]
+    #[error("`{0}` needs graded judgments (qrels)")]
     NeedsGrades(Measure),
     /// No perspective labels or verdicts were given.
     #[error("`{0}` needs perspectives and verdicts")]
     NeedsSupport(Measure),
-    /// It compares several rankings of a question: see `bias::shift` and `pir::p_recall`.
+    /// It compares several rankings of a question: see `bias::shift` and `pir::by_root`.
     #[error(
         "`{0}` is over several rankings of a question: `eval pir` has pRecall, `eval berds` and `eval sycophancy` have Shift"
     )]
@@ -57,25 +60,25 @@ pub enum ScoreError {
     /// The question is not two-sided.
     #[error(transparent)]
     Lean(#[from] LeanError),
-    /// rKL and AWRF only: nothing takes a side, so nothing can be uneven.
+    /// For rKL and AWRF: no passage takes a side, so the sides cannot be uneven.
     #[error("no passage supports a perspective")]
     NoSide,
-    /// Cover only: the first 100 passages do not cover.
+    /// For Cover: the first 100 passages do not cover all perspectives.
     #[error("no cover within {looked_at} passages")]
     NotCovered {
-        /// How many were looked at.
+        /// The number of passages that were looked at.
         looked_at: usize,
     },
 }
 
-/// A measure of what ranked passages support, of so many perspectives.
+/// A function of the verdicts on a ranking and the number of perspectives.
 type OfSupport<'a, T> = &'a dyn Fn(&[Option<SupportSet>], PerspectiveCount) -> T;
 
 /// The value of `measure` for one question, with the number of judged passages it rests on.
 ///
 /// # Errors
-/// Where the evidence does not allow the measure. [`ScoreError::NotCovered`] is a result rather than a
-/// fault: report it in the share of questions that reach a cover.
+/// The evidence does not allow the measure. [`ScoreError::NotCovered`] is a result and not a fault: report it as the share of questions
+/// that reach a cover.
 pub fn score(measure: Measure, evidence: &Evidence<'_>) -> Result<Measured<f64>, ScoreError> {
     let graded = |value: &dyn Fn(&GradedRanking) -> f64| {
         let ranking = evidence.graded.ok_or(ScoreError::NeedsGrades(measure))?;
@@ -141,24 +144,24 @@ pub enum ColumnError {
     /// No measure has the name.
     #[error(transparent)]
     Name(#[from] MeasureNameError),
-    /// It needs judgments that only another suite has.
+    /// It needs judgments that only another command has.
     #[error("{0}; `eval trec --qrels FILE` has it")]
     NeedsGrades(ScoreError),
-    /// It needs other evidence than one ranking.
+    /// One ranking is not enough for it.
     #[error(transparent)]
     Score(#[from] ScoreError),
 }
 
-/// A column.
+/// A column of `eval berds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Column {
     /// A measure by name.
     Named(Measure),
-    /// 1 where the first k cover exactly these of two sides, the supporting one first.
+    /// 1 if the first k cover exactly these of the two sides (the supporting one first), else 0.
     Covers(&'static str, [bool; 2], usize),
 }
 
-/// Which sides the first k can cover: only the supporting one, only the opposing one, both, neither.
+/// The sides that the first k can cover: only the supporting one, only the opposing one, both, neither.
 const SIDES: [(&str, [bool; 2]); 4] = [
     ("only-1", [true, false]),
     ("only-2", [false, true]),
@@ -166,14 +169,14 @@ const SIDES: [(&str, [bool; 2]); 4] = [
     ("neither", [false, false]),
 ];
 
-/// The depths that a curve is drawn through.
+/// The depths at which a curve has points.
 const STOPS: [usize; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100];
 
 impl Column {
-    /// The columns of Tables 3 and 4 and Figure 2 at k, then the measures asked for.
+    /// The columns of Tables 3 and 4 and Figure 2 of BERDS at k, then the measures with these names.
     ///
     /// # Errors
-    /// A name is not a measure's, or that measure needs judgements of another kind.
+    /// A name is not that of a measure, or the measure needs judgments of another kind.
     pub fn at(k: usize, names: &[String]) -> Result<Vec<Self>, ColumnError> {
         let first = [recall_at(k), prec_at(k), prec_at(1)].into_iter();
         let mut columns: Vec<Self> =
@@ -184,7 +187,7 @@ impl Column {
         Ok(columns)
     }
 
-    /// MRecall and Prec down to `deepest`, and the depths.
+    /// The columns of two curves: MRecall and Prec at growing depths up to `deepest`.
     pub fn curves(deepest: usize) -> [(&'static str, Vec<Self>); 2] {
         let mut stops: Vec<usize> = STOPS.into_iter().filter(|stop| *stop < deepest).collect();
         stops.push(deepest);
@@ -192,7 +195,7 @@ impl Column {
         [("MRecall", of(recall_at)), ("Prec", of(prec_at))]
     }
 
-    /// How many passages it looks at.
+    /// The number of passages that it looks at.
     pub fn depth(self) -> usize {
         match self {
             Column::Named(measure) => measure.cutoff().unwrap_or(DEEPEST),
@@ -200,17 +203,27 @@ impl Column {
         }
     }
 
-    /// Whether verdicts can be drawn anew for it: the ideal of alpha_nDCG is made of the verdicts themselves, and a shift is of
-    /// several lists.
+    /// Whether verdicts can be drawn again to see how uncertain it is.
     pub fn doubted(self) -> bool {
-        !matches!(self, Column::Named(Measure::AlphaNDcg { .. } | Measure::Shift { .. }))
+        match self {
+            Column::Named(measure) => measure.can_be_drawn(),
+            Column::Covers(..) => true,
+        }
     }
 
-    /// Its value with the passages judged; none where the question does not allow it.
+    /// How far an interval of its mean is widened at both ends, by the bias of the model's verdicts.
+    pub fn widening(self, bias: Bias) -> f64 {
+        match self {
+            Column::Named(measure) => bias.of(measure),
+            Column::Covers(..) => 0.0,
+        }
+    }
+
+    /// Its value, with the number of judged passages; `None` if the question does not allow it.
     pub fn value(self, evidence: SupportEvidence<'_>) -> Option<Measured<f64>> {
         match self {
             Column::Named(measure) => {
-                // No value where Cover is not reached, or a side has no passage; n counts the rest.
+                // A question that does not reach a cover, or with no passage on any side, has no value and does not count in n.
                 score(measure, &Evidence { graded: None, support: Some(evidence) }).ok()
             }
             Column::Covers(_, wanted, k) => {
@@ -233,10 +246,10 @@ impl Display for Column {
     }
 }
 
-/// A measure that one list and its verdicts allow, or the lists of three wordings.
+/// Parses the name of a measure that needs only the verdicts on one list, or Shift.
 ///
 /// # Errors
-/// There is none of that name, or it needs other judgements.
+/// No measure has this name, or it needs other judgments.
 pub fn by_verdicts(name: &str) -> Result<Measure, ColumnError> {
     let measure = name.parse::<Measure>()?;
     // Without any evidence, `score` names the kind that the measure needs.
@@ -272,8 +285,8 @@ mod tests {
     }
 
     fn graded() -> GradedRanking {
-        let judgements = [("a", 1), ("b", 0)].map(|(id, grade)| (id.to_owned(), grade)).into();
-        GradedRanking::new(["a", "b", "x"], &judgements)
+        let judgments = [("a", 1), ("b", 0)].map(|(id, grade)| (id.to_owned(), grade)).into();
+        GradedRanking::new(["a", "b", "x"], &judgments)
     }
 
     #[test]

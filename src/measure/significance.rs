@@ -1,12 +1,12 @@
-//! Is one lane better than another, or lucky? Paired randomisation, bootstrap intervals, Holm.
+//! Tests whether one lane is better than another: paired randomisation, bootstrap intervals, Holm's correction.
 //!
-//! Every draw comes from a seed, so a table can be printed again to the last digit.
+//! Every draw comes from a seed, so that a table can be reproduced to the last digit.
 
 use thiserror::Error;
 
 use super::seeded::SplitMix64;
 
-/// How many permutations and resamples a table is made with.
+/// The number of permutations and resamples behind a table.
 pub const DRAWS: usize = 10_000;
 
 /// Why two lists of per-question values cannot be tested.
@@ -15,12 +15,12 @@ pub enum SignificanceError {
     /// The lists are over different questions.
     #[error("a paired test needs the same questions on both sides, found {left} and {right}")]
     Unpaired {
-        /// Questions of the one.
+        /// The number of questions on the left.
         left: usize,
-        /// Questions of the other.
+        /// The number of questions on the right.
         right: usize,
     },
-    /// There is nothing to test.
+    /// There are no questions.
     #[error("expected at least one question, found none")]
     Empty,
     /// A value is not a finite number.
@@ -36,8 +36,8 @@ pub enum SignificanceError {
 
 /// Two-sided paired randomisation test on the difference of means (Smucker, Allan & Carterette 2007).
 ///
-/// The sign of each question's difference is flipped at random. The p-value counts the observed labelling
-/// among the draws, `(b + 1) / (draws + 1)`, so that it is never 0 (Phipson & Smyth 2010).
+/// Each draw flips the sign of each question's difference at random. The p-value counts the observed differences as a draw,
+/// `(b + 1) / (draws + 1)`, so that it is never 0 (Phipson & Smyth 2010).
 ///
 /// # Errors
 /// For lists of different lengths, empty lists, values that are not finite, and no draws.
@@ -53,7 +53,7 @@ pub fn paired_randomisation(
     let differences: Vec<f64> = left.iter().zip(right).map(|(l, r)| l - r).collect();
     check(&differences, draws)?;
     let observed = differences.iter().sum::<f64>().abs();
-    // Sums of the same numbers in another order differ in their last bits; those are ties, not smaller.
+    // Rounding may make an equal sum a little smaller; it still counts as extreme.
     let slack = 1e-12 * differences.iter().map(|d| d.abs()).sum::<f64>();
     let mut rng = SplitMix64::new(seed);
     let as_extreme = (0..draws)
@@ -65,7 +65,7 @@ pub fn paired_randomisation(
     Ok((as_extreme + 1) as f64 / (draws + 1) as f64)
 }
 
-/// A mean and where it would fall if the questions were drawn again.
+/// A mean with its interval over the choice of questions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Lower end.

@@ -1,13 +1,13 @@
 //! ndeval's measures with perspectives as subtopics: StRecall, P_IA, ERR_IA and alpha_nDCG.
 //!
-//! The denominator is always m, the question's full list of perspectives. ndeval counts only the subtopics that have a relevant passage in the
-//! qrels; on complete qrels the two agree.
+//! The denominator is always m, the length of the question's full list of perspectives. ndeval counts only the subtopics that have a
+//! relevant passage in the qrels; on complete qrels the two agree.
 
 use super::graded::discount;
 use super::name::Alpha;
 use super::support::{Measured, PerspectiveCount, SupportSet, covered, top};
 
-/// ndeval's fixed chance that a reader is satisfied by one passage on a perspective.
+/// ndeval's fixed probability that one passage on a perspective satisfies a reader.
 const ERR_SATISFACTION: f64 = 0.5;
 
 /// StRecall@k (Zhai, Cohen & Lafferty 2003): |V| / m.
@@ -28,7 +28,7 @@ pub fn precision_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize
 /// ERR_IA@k (Chapelle et al. 2011) over binary labels, divided by the value of a ranking whose every
 /// passage supports everything, as ndeval divides it.
 ///
-/// At k = 1 ndeval forgets the division and can exceed 1; here every k is divided.
+/// At k = 1 ndeval omits the division and can exceed 1; here every k is divided.
 pub fn err_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
     let reading = |index: usize| 1.0 / (index as f64 + 1.0);
     let gains = gains(top(ranked, k), m, ERR_SATISFACTION);
@@ -60,14 +60,13 @@ pub(super) fn gains(ranked: &[Option<SupportSet>], m: PerspectiveCount, alpha: f
         .collect()
 }
 
-/// A passage of the judged pool: its id, which breaks ties in the ideal order, and what it supports.
+/// A judged passage: its id, which breaks ties in the ideal order, and what it supports.
 pub type Pooled<'a> = (&'a str, SupportSet);
 
 /// alpha_nDCG@k with binary labels, the ideal made from `pool`, as `ndeval` and ir_measures compute it.
 ///
-/// The ideal is greedy (the exact one is NP-hard), so that a ranking cleverer than the greedy one scores
-/// slightly above 1; it is not clamped, because the tools compared with do not clamp. The full list of
-/// perspectives needs no place here: one that no pooled passage supports gains nothing in either order.
+/// The ideal order is greedy (the exact one is NP-hard), so a ranking better than the greedy one scores slightly above 1. It is not
+/// clamped, because the other tools do not clamp either. A perspective that no passage of the pool supports changes nothing.
 /// An empty pool, or `k = 0`, gives 0.
 pub fn alpha_ndcg(
     ranked: &[Option<SupportSet>],
@@ -87,9 +86,9 @@ fn discounted(ranked: &[Option<SupportSet>], m: PerspectiveCount, alpha: Alpha) 
     gains(ranked, m, alpha.get()).iter().enumerate().map(|(index, gain)| gain * discount(index)).sum()
 }
 
-/// Indices into `pool` of the first `depth` passages of the greedy ideal order.
+/// The indices in `pool` of the first `depth` passages of the greedy ideal order.
 ///
-/// Ties go to the greater id in byte order: ndeval's rule, which decides later gains and so the value.
+/// Ties go to the greater id in byte order, as in ndeval. The rule matters, because it changes later gains.
 pub fn ideal_order(pool: &[Pooled<'_>], m: PerspectiveCount, alpha: Alpha, depth: usize) -> Vec<usize> {
     let mut worth = vec![1.0; m.get()];
     let mut left: Vec<usize> = (0..pool.len()).collect();

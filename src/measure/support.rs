@@ -1,23 +1,23 @@
-//! Which perspectives a passage supports, and what the top `k` supports together.
+//! Which perspectives a passage supports, and which the top `k` covers.
 //!
-//! Perspectives are numbered from 0 here and from 1 in files. A passage nobody has judged is `None`, never
-//! an empty set: every measure says how many of its passages were judged.
+//! Perspectives are numbered from 0 here and from 1 in files. A passage that is not judged is `None`, never an empty set, so that every
+//! measure can say how many of its passages were judged.
 
 use thiserror::Error;
 
-/// The most perspectives one question may have; BERDS's largest has 42.
+/// The most perspectives that a question may have; BERDS's largest has 42.
 pub const MAX_PERSPECTIVES: usize = 128;
 
 /// Why a number of perspectives, or the number of one, cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PerspectiveError {
-    /// A question without perspectives has nothing to cover.
+    /// The question has no perspectives.
     #[error("expected at least one perspective, found none")]
     NoPerspectives,
-    /// More than [`MAX_PERSPECTIVES`].
+    /// The question has more than [`MAX_PERSPECTIVES`].
     #[error("expected at most {MAX_PERSPECTIVES} perspectives, found {0}")]
     TooMany(usize),
-    /// An index, from 0, that no set can hold.
+    /// An index, from 0, is too great for a set.
     #[error("expected a perspective below {MAX_PERSPECTIVES} (counted from 0), found {0}")]
     OutOfRange(usize),
 }
@@ -27,7 +27,7 @@ pub enum PerspectiveError {
 pub struct SupportSet(u128);
 
 impl SupportSet {
-    /// Supports nothing.
+    /// The set of a passage that supports nothing.
     pub const EMPTY: Self = Self(0);
 
     /// The set of the given perspectives, from 0.
@@ -60,12 +60,12 @@ impl SupportSet {
         self.0.count_ones() as usize
     }
 
-    /// Whether none is.
+    /// Whether no perspective is supported.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// What either supports.
+    /// The perspectives that either set holds.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -84,8 +84,8 @@ impl SupportSet {
 
 /// m: the length of a question's *full* list of perspectives, 1 to [`MAX_PERSPECTIVES`].
 ///
-/// Never the number that happen to have a judged passage: tools that take the list from the qrels report
-/// full coverage where a whole side is missing.
+/// It is never the number of perspectives with a judged passage. Tools that take the list from the qrels report full coverage even if no
+/// passage of a side was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerspectiveCount(usize);
 
@@ -105,8 +105,7 @@ impl PerspectiveCount {
         self.0
     }
 
-    /// The part of `set` that belongs to the question: a label for a perspective since removed must not
-    /// count towards coverage.
+    /// The part of `set` that belongs to the question. A label for a perspective that was removed must not count towards coverage.
     pub fn within(self, set: SupportSet) -> SupportSet {
         SupportSet(set.0 & (u128::MAX >> (MAX_PERSPECTIVES - self.0)))
     }
@@ -115,51 +114,34 @@ impl PerspectiveCount {
 /// A value with the number of judged passages it rests on, for `2/5 judged`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured<T> {
-    /// The value, unjudged passages counted as supporting nothing.
+    /// The value; unjudged passages count as supporting nothing.
     pub value: T,
-    /// Passages of the top k that have a verdict.
+    /// The judged passages of the top k.
     pub judged: usize,
-    /// Passages that stand in the top k at all; less than k when fewer were returned.
+    /// All passages of the top k; less than k if fewer were returned.
     pub of: usize,
 }
 
 impl<T> Measured<T> {
-    /// `value` with the judged passages of the top `k` counted.
+    /// Counts the judged passages of the top `k` and adds them to `value`.
     pub fn over(ranked: &[Option<SupportSet>], k: usize, value: T) -> Self {
         let top = top(ranked, k);
         Self { value, judged: top.iter().flatten().count(), of: top.len() }
     }
-
-    /// Whether no verdict is missing.
-    pub fn is_complete(&self) -> bool {
-        self.judged == self.of
-    }
 }
 
-/// The first `k`, or all where fewer were returned.
+/// The first `k`, or all if there are fewer.
 pub(super) fn top<T>(ranked: &[T], k: usize) -> &[T] {
     &ranked[..k.min(ranked.len())]
 }
 
-/// V: the perspectives supported by at least one of the top `k` (BERDS §3); \|V\| is its `len()`.
+/// V: the perspectives that at least one of the top `k` supports (BERDS §3); \|V\| is its `len()`.
 pub fn covered(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<SupportSet> {
     let union = top(ranked, k).iter().flatten().fold(SupportSet::EMPTY, |seen, &set| seen.union(set));
     Measured::over(ranked, k, m.within(union))
 }
 
-/// The first rank, from 1, at which each of the m perspectives is supported; `None` where it never is.
-pub fn first_ranks(ranked: &[Option<SupportSet>], m: PerspectiveCount) -> Vec<Option<usize>> {
-    (0..m.get())
-        .map(|perspective| {
-            ranked
-                .iter()
-                .position(|set| set.is_some_and(|set| set.contains(perspective)))
-                .map(|index| index + 1)
-        })
-        .collect()
-}
-
-/// Shorthand for tests: `[&[1], &[], &[2]]` as the worked cases of the specification write them, from 1.
+/// For tests: the sets of `[&[1], &[], &[2]]`, with perspectives counted from 1.
 #[cfg(test)]
 pub(super) fn labels(passages: &[&[usize]]) -> Vec<Option<SupportSet>> {
     passages.iter().map(|set| Some(SupportSet::of(set.iter().map(|p| p - 1)).unwrap())).collect()
@@ -204,14 +186,6 @@ mod tests {
         ranked[1] = None;
         let seen = covered(&ranked, m, 2);
         assert_eq!((seen.value.len(), seen.judged, seen.of), (1, 1, 2));
-        assert!(!seen.is_complete());
-    }
-
-    #[test]
-    fn first_ranks_count_from_one_and_say_never() {
-        let m = PerspectiveCount::new(3).unwrap();
-        let ranked = labels(&[&[], &[2], &[1, 2]]);
-        assert_eq!(first_ranks(&ranked, m), [Some(3), Some(2), None]);
     }
 
     #[test]
@@ -219,6 +193,5 @@ mod tests {
         let m = PerspectiveCount::new(2).unwrap();
         let seen = covered(&labels(&[&[1]]), m, 5);
         assert_eq!((seen.judged, seen.of), (1, 1));
-        assert!(seen.is_complete());
     }
 }

@@ -1,23 +1,23 @@
 //! How uncertain a measure of model verdicts is, and how far the verdicts' probabilities can be trusted.
 //!
-//! A verdict's probability is calibrated, so among verdicts of .7 some 70 % are right. Every draw takes each verdict as true with
-//! its probability, independently, and measures again; the middle 95 % of the draws is the interval. It covers the detector's
-//! uncertainty alone: neither which questions were asked nor errors that its verdicts share.
+//! Probabilities are calibrated: of verdicts with probability .7, about 70 % are right. One draw makes each verdict true with its
+//! probability, independently, and computes the measure. The interval is the middle 95 % of the draws. It covers only the detector's
+//! uncertainty: not the choice of questions, and not errors that its verdicts have in common.
 //!
-//! A judge may abstain: risk is how often the verdicts it gives are wrong, coverage how many it gives (El-Yaniv & Wiener 2010; Geifman &
-//! El-Yaniv 2017).
+//! A judge may abstain. Risk is the share of its verdicts that are wrong, coverage the share of cases with a verdict (El-Yaniv & Wiener
+//! 2010; Geifman & El-Yaniv 2017).
 
 use super::SupportSet;
 use super::expected::Chances;
 use super::seeded::SplitMix64;
 
-/// Draws behind an interval on screen.
+/// The number of draws for an interval on screen.
 pub const DRAWS: usize = 400;
 
-/// Replicates behind an interval of a table.
+/// The number of replicates for an interval in a table.
 pub const REPLICATES: usize = 1_000;
 
-/// The mean of a measure over the draws and the middle 95 % of it.
+/// The mean of a measure over the draws, and the interval that holds the middle 95 % of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The mean.
@@ -28,10 +28,11 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// A passage whose verdicts are drawn: its id, and its chances; none where nothing is known.
+/// A passage whose verdicts are drawn: its id, and its chances if it was judged.
 pub type Doubted<'a> = (&'a str, Option<Chances>);
 
-/// Measures draws of `probabilities`: a row a passage; a row that is not known stays so. `None` without draws.
+/// Computes a measure over draws of `probabilities`, which has one row per passage; `None` is a passage that was not judged. Returns
+/// `None` for 0 draws.
 pub fn spread(
     probabilities: &[Option<Chances>],
     draws: usize,
@@ -42,26 +43,26 @@ pub fn spread(
     let mut values: Vec<f64> = (0..draws)
         .map(|_| {
             let drawn: Vec<Option<SupportSet>> =
-                probabilities.iter().map(|row| row.as_ref().map(|row| row.drawn(&mut rng))).collect();
+                probabilities.iter().map(|row| row.as_ref().map(|row| row.draw(&mut rng))).collect();
             measure(&drawn)
         })
         .collect();
     Spread::of(&mut values)
 }
 
-/// What passages support in each of `draws` draws. A passage's draws depend on its id alone, so lists can be compared.
-pub fn drawn(passages: &[Doubted<'_>], draws: usize, seed: u64) -> Vec<Vec<Option<SupportSet>>> {
+/// Draws what passages support, `draws` times. A passage's draws depend on its id and the seed alone, so that lists can be compared.
+pub fn draw(passages: &[Doubted<'_>], draws: usize, seed: u64) -> Vec<Vec<Option<SupportSet>>> {
     let mut streams: Vec<_> = passages.iter().map(|(id, _)| SplitMix64::named(seed, id)).collect();
     (0..draws)
         .map(|_| {
             let rows = passages.iter().zip(&mut streams);
-            rows.map(|((_, row), rng)| row.as_ref().map(|row| row.drawn(rng))).collect()
+            rows.map(|((_, row), rng)| row.as_ref().map(|row| row.draw(rng))).collect()
         })
         .collect()
 }
 
 impl Spread {
-    /// Of the values themselves, which are put in order; `None` without any.
+    /// The mean and interval of these values, which it sorts; `None` if there are none.
     pub fn of(values: &mut [f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -72,9 +73,9 @@ impl Spread {
         Some(Spread { mean, low: at(0.025), high: at(0.975) })
     }
 
-    /// The interval of a share with so much more at both ends, inside 0 to 1.
+    /// Widens the interval of a share at both ends, within 0 to 1.
     pub fn widened(self, by: f64) -> Self {
-        // Without a widening it stays to the last bit.
+        // With 0 it must not change, not even by rounding.
         if by == 0.0 {
             self
         } else {
@@ -82,29 +83,31 @@ impl Spread {
         }
     }
 
-    /// Whether 0 lies in the interval: of a difference, neither side is then called better.
+    /// Whether the interval holds 0. If it is that of a difference, neither side is called better.
     pub fn holds_zero(&self) -> bool {
         self.low <= 0.0 && self.high >= 0.0
     }
 }
 
-/// Means over a question set, measured again and again: in every replicate each verdict is drawn with its own probability, and the
-/// questions are drawn with replacement (multiple imputation with a bootstrap of each). The middle 95 % holds both the choice of
-/// questions and the detector's doubt. Questions are added one by one, so that memory does not grow with them. All columns see the
-/// same questions and the same verdicts, as comparing them needs; a column's replicates do not depend on which others there are.
+/// Replicates of means over a question set. In each replicate the verdicts are drawn with their probabilities, and the questions are
+/// drawn with replacement (multiple imputation, with a bootstrap of each imputed set). So an interval covers both the choice of
+/// questions and the detector's uncertainty.
+///
+/// Questions are added one by one, so that their passages need not be held in memory. All columns see the same questions and the same
+/// verdicts, so that they can be compared. A column's replicates do not depend on the other columns.
 #[derive(Clone, Debug)]
 pub struct Replicates {
     questions: usize,
     columns: usize,
     seed: u64,
-    /// How often each question is drawn, a replicate after the other.
+    /// How often each question is drawn: all questions for the first replicate, then for the next.
     times: Vec<u16>,
-    /// Sum and number of the values of each column, a replicate after the other.
+    /// The sum and number of values: all columns for the first replicate, then for the next.
     sums: Vec<(f64, u32)>,
 }
 
 impl Replicates {
-    /// None added yet.
+    /// Replicates of so many columns over so many questions, none of which is added yet.
     pub fn new(questions: usize, columns: usize, replicates: usize, seed: u64) -> Self {
         let mut rng = SplitMix64::new(seed);
         let mut times = vec![0u16; questions * replicates];
@@ -117,24 +120,24 @@ impl Replicates {
         Replicates { questions, columns, seed, times, sums: vec![(0.0, 0); columns * replicates] }
     }
 
-    /// Adds a question by its number. `measure` writes the value of every column into its second argument, none where the question
-    /// has none; its first argument are the verdicts drawn, row for row of `passages`.
+    /// Adds a question by its number. `measure` gets what each of the `passages` supports in one draw, and writes the value of every
+    /// column into its second argument, which holds `None` for each at first.
     pub fn add(
         &mut self,
         question: usize,
         passages: &[Doubted<'_>],
         measure: impl Fn(&[Option<SupportSet>], &mut [Option<f64>]),
     ) {
-        // A stream a passage, so that its draws depend neither on the questions before nor on what other lanes brought.
+        // Each passage has its own stream, so that its draws depend neither on earlier questions nor on other lanes.
         let seed = self.seed ^ (question as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
         let mut streams: Vec<_> = passages.iter().map(|(id, _)| SplitMix64::named(seed, id)).collect();
         let mut values = vec![None; self.columns];
-        let drawn = self.times.chunks(self.questions.max(1)).map(|replicate| replicate.get(question));
-        for (times, sums) in drawn.zip(self.sums.chunks_mut(self.columns.max(1))) {
+        let times = self.times.chunks(self.questions.max(1)).map(|replicate| replicate.get(question));
+        for (times, sums) in times.zip(self.sums.chunks_mut(self.columns.max(1))) {
             let Some(times @ 1..) = times.copied() else { continue };
             let rows = passages.iter().zip(&mut streams);
             let sets: Vec<Option<SupportSet>> =
-                rows.map(|((_, row), rng)| row.as_ref().map(|row| row.drawn(rng))).collect();
+                rows.map(|((_, row), rng)| row.as_ref().map(|row| row.draw(rng))).collect();
             values.fill(None);
             measure(&sets, &mut values);
             for ((sum, count), value) in sums.iter_mut().zip(&values) {
@@ -145,12 +148,12 @@ impl Replicates {
         }
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// A column's mean in every replicate; `None` where one of them has no question with a value.
+    /// A column's mean in every replicate; `None` if one replicate has no question with a value.
     pub fn means(&self, column: usize) -> Option<Vec<f64>> {
         let sums = self.sums.chunks(self.columns.max(1)).map(|sums| sums.get(column));
         sums.map(|sum| sum.filter(|(_, count)| *count > 0).map(|(sum, count)| sum / f64::from(*count)))
@@ -158,27 +161,27 @@ impl Replicates {
     }
 }
 
-/// One passage that the judge takes for one side.
+/// A passage for which the judge chose a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guess {
-    /// How sure the judge is: the greater, the earlier it is shown.
+    /// How sure the judge is; surer guesses are shown first.
     pub sureness: f64,
-    /// The side is the labelled one.
+    /// Whether the side is the labelled one.
     pub right: bool,
 }
 
-/// What showing the surest guesses gives.
+/// The risk and coverage of showing only the surest guesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RiskPoint {
-    /// The share of the guesses that is shown.
+    /// The share of the guesses that are shown.
     pub coverage: f64,
-    /// The share of those shown that is wrong.
+    /// The share of the shown guesses that are wrong.
     pub risk: f64,
     /// The least sureness shown.
     pub threshold: f64,
 }
 
-/// The risk at every coverage that a threshold can give, the surest first; guesses of equal sureness are shown together.
+/// Computes the risk at every coverage that a threshold can give, from the surest guesses on. Equally sure guesses are shown together.
 pub fn risk_coverage(guesses: &[Guess]) -> Vec<RiskPoint> {
     let mut sorted = guesses.to_vec();
     sorted.sort_by(|a, b| b.sureness.total_cmp(&a.sureness));
@@ -197,7 +200,7 @@ pub fn risk_coverage(guesses: &[Guess]) -> Vec<RiskPoint> {
         .collect()
 }
 
-/// The area under the risk-coverage curve: the mean risk over all coverages k/n. 0 is perfect; `None` without guesses.
+/// The area under the risk-coverage curve: the mean risk over all coverages k/n. 0 is perfect. `None` if there are no guesses.
 pub fn aurc(guesses: &[Guess]) -> Option<f64> {
     let curve = risk_coverage(guesses);
     let mut before = 0.0;
@@ -212,17 +215,17 @@ pub fn aurc(guesses: &[Guess]) -> Option<f64> {
 /// A bin of a reliability table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Lower end of the probabilities; the upper end is one width above.
+    /// The lower end of the bin; the upper end is one width higher.
     pub from: f64,
-    /// Number of predictions in it.
+    /// The number of predictions in it.
     pub count: usize,
     /// Their mean probability.
     pub mean: f64,
-    /// The share of them that is true.
+    /// The share of them that are true.
     pub share: f64,
 }
 
-/// Predictions of (probability, outcome) in `bins` bins of equal width; empty bins are left out.
+/// Sorts predictions of (probability, outcome) into `bins` bins of equal width; leaves out empty bins.
 pub fn reliability(predictions: &[(f64, bool)], bins: usize) -> Vec<Bin> {
     let bin = |p: f64| ((p * bins as f64) as usize).min(bins.saturating_sub(1));
     (0..bins)
@@ -239,8 +242,8 @@ pub fn reliability(predictions: &[(f64, bool)], bins: usize) -> Vec<Bin> {
         .collect()
 }
 
-/// The expected calibration error: the mean distance of probability and share over the bins, weighted by their counts (Naeini et
-/// al. 2015). `None` without predictions.
+/// The expected calibration error: the mean distance between probability and share over the bins, weighted by their counts (Naeini et
+/// al. 2015). `None` if there are no predictions.
 pub fn calibration_error(predictions: &[(f64, bool)], bins: usize) -> Option<f64> {
     let distance = |bin: &Bin| bin.count as f64 * (bin.mean - bin.share).abs();
     let total: f64 = reliability(predictions, bins).iter().map(distance).sum();
@@ -260,7 +263,7 @@ mod tests {
     #[test]
     fn the_four_outcomes_of_a_passage_are_drawn_as_often_as_they_are_likely() {
         let rows = [("a", Some(Chances::Two([0.5, 0.2, 0.1, 0.2])))];
-        let all = drawn(&rows, 20_000, 3);
+        let all = draw(&rows, 20_000, 3);
         let share = |set: &[usize]| {
             let wanted = SupportSet::of(set.iter().copied()).unwrap();
             all.iter().filter(|row| row[0] == Some(wanted)).count() as f64 / all.len() as f64
@@ -268,9 +271,9 @@ mod tests {
         for (set, p) in [(&[0][..], 0.5), (&[1], 0.2), (&[0, 1], 0.1), (&[], 0.2)] {
             assert!((share(set) - p).abs() < 0.01, "{set:?}: {}", share(set));
         }
-        assert_eq!(drawn(&[("a", None)], 2, 3), vec![vec![None]; 2]);
-        let beside = [("b", Some(Chances::Each(vec![0.3]))), rows[0].clone()];
-        assert!(drawn(&beside, 100, 3).iter().zip(&all).all(|(two, one)| two[1] == one[0]));
+        assert_eq!(draw(&[("a", None)], 2, 3), vec![vec![None]; 2]);
+        let both = [("b", Some(Chances::Each(vec![0.3]))), rows[0].clone()];
+        assert!(draw(&both, 100, 3).iter().zip(&all).all(|(two, one)| two[1] == one[0]));
         let difference = |low, high| Spread { mean: 0.1, low, high }.holds_zero();
         assert!(difference(-0.1, 0.3) && difference(0.0, 0.3) && !difference(0.01, 0.3));
     }

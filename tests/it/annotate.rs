@@ -207,12 +207,12 @@ fn a_decision_counts_at_once_without_reading_a_file_again() {
     };
     let mut journal = Journal::open(&setup.journals.join("anna.jsonl"), "anna").unwrap().journal;
     let entry = journal.append(act).unwrap();
-    setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
+    setup.replace_human(&entry.key(), journal.history().decisions_on(&entry.key()));
     let figures = answered().figures(0).unwrap();
     assert_eq!((figures.judged, figures.supporting), (1, vec![1, 1]));
     // The decision is written into the judgments of the open query.
     let mut judgments = first.judgments;
-    judgments.decided(
+    judgments.set_human(
         ranked.at,
         0,
         setup.labelled(&query.question.perspectives[0], &ranked.passage.id).human,
@@ -224,7 +224,7 @@ fn a_decision_counts_at_once_without_reading_a_file_again() {
     let again = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
     assert!(again.has_human());
     let entry = journal.undo().unwrap().unwrap();
-    setup.decided(&entry.key(), journal.history().decisions_on(&entry.key()));
+    setup.replace_human(&entry.key(), journal.history().decisions_on(&entry.key()));
     assert_eq!(answered().figures(0).unwrap().judged, 0);
 }
 

@@ -177,7 +177,7 @@ fn a_field_of_too_many_values_and_a_corpus_without_fields_are_reported() {
         let files = ["--corpus", corpus, "--questions", &questions, "--lanes", "bm25", "--attribute", field];
         workspace.run(&[&["eval", "bias"], &files[..]].concat())
     };
-    eval(&many, "n").bad(&["the field `n` is no category", "more than 50"]);
+    eval(&many, "n").bad(&["the field `n` is not a category", "more than 50"]);
     eval(&bare, "n").bad(&["no passage of this corpus has metadata"]);
     workspace.run(&["eval", "berds", "--attribute", "n"]).bad(&["--attribute is for eval bias"]);
 }

@@ -493,7 +493,7 @@ mod covering {
     use parallax::measure::PerspectiveCount;
     use parallax::measure::coverage::{mrecall, prec};
     use parallax::measure::expected::{Compared, trials};
-    use parallax::measure::intervals::{covering, needed_widening};
+    use parallax::measure::intervals::{Bounds, Trial};
     use parallax::work::Stop;
     use serde_json::{Value, json};
 
@@ -522,6 +522,40 @@ mod covering {
             });
         }
         all
+    }
+
+    /// The share of the intervals that hold the gold mean after widening both ends, and their mean width within 0 to 1.
+    fn covering(trials: &[Trial], by: f64) -> Option<(f64, f64)> {
+        let n = trials.len() as f64;
+        // The tolerance lets the interval count that needs exactly this much.
+        let covered = trials.iter().filter(|trial| trial.missed_by() <= by + 1e-12).count();
+        let width = |trial: &Trial| {
+            let Bounds { low, high } = trial.interval;
+            (high + by).min(1.0) - (low - by).max(0.0)
+        };
+        (n > 0.0).then(|| (covered as f64 / n, trials.iter().map(width).sum::<f64>() / n))
+    }
+
+    /// The least widening with which at least this share of the intervals holds the gold mean.
+    fn needed_widening(trials: &[Trial], share: f64) -> Option<f64> {
+        let mut missed: Vec<f64> = trials.iter().map(Trial::missed_by).collect();
+        missed.sort_unstable_by(f64::total_cmp);
+        let place = (missed.len() as f64 * share).ceil() as usize;
+        missed.get(place.max(1) - 1).copied()
+    }
+
+    #[test]
+    fn a_widening_fitted_on_some_intervals_covers_as_many_of_them_as_asked() {
+        let trial = |low: f64, high: f64| Trial { interval: Bounds { low, high }, truth: 0.5 };
+        let trials = [trial(0.4, 0.6), trial(0.55, 0.7), trial(0.1, 0.2), trial(0.3, 0.44), trial(0.45, 0.5)];
+        let (share, width) = covering(&trials, 0.0).unwrap();
+        assert!((share - 0.4).abs() < 1e-12 && (width - 0.128).abs() < 1e-12, "{share} {width}");
+        let by = needed_widening(&trials, 0.8).unwrap();
+        assert!((by - 0.06).abs() < 1e-12, "{by}");
+        assert_eq!(covering(&trials, by).unwrap().0, 0.8);
+        assert_eq!(covering(&trials, needed_widening(&trials, 1.0).unwrap()).unwrap().0, 1.0);
+        assert_eq!(covering(&trials[..1], 5.0).unwrap(), (1.0, 1.0), "only the width within 0 to 1 counts");
+        assert_eq!((covering(&[], 0.0), needed_widening(&[], 0.9)), (None, None));
     }
 
     /// Prints share and width for both measures, without and with widening. Returns the widening that each needs.

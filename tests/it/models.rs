@@ -147,7 +147,7 @@ mod stopping {
         let question = setup.questions[0].clone();
         let bm25: Recipe = "bm25".parse().unwrap();
         let ranking =
-            rank(&setup, &bm25, LaneQuery::plainly(&question), &mut Lists::default(), &Stop::never())
+            rank(&setup, &bm25, LaneQuery::neutral(&question), &mut Lists::default(), &Stop::never())
                 .unwrap();
         let query = Query { question, lanes: vec![bm25], k: 20, source: LabelSource::Model };
         let passages = ranking.len().min(20);
@@ -176,7 +176,7 @@ mod stopping {
             ["bm25", "minilm", "hybrid", "bm25+csqe", "minilm+perspectives", "minilm+pap@2", "bm25+xquad"];
         for lane in lanes {
             let recipe: Recipe = lane.parse().unwrap();
-            let asked = LaneQuery::plainly(&setup.questions[0]);
+            let asked = LaneQuery::neutral(&setup.questions[0]);
             let stopped: Result<_, LaneError> = rank(&setup, &recipe, asked, &mut Lists::default(), &past);
             assert!(stopped.is_err_and(|error| error.is_stop()), "{lane}");
         }

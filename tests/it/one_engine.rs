@@ -76,7 +76,7 @@ impl Explorer {
         let start = Start { opening, ..crate::stage::start() };
         let (send, messages) = mpsc::channel();
         let send: SendReply = Arc::new(move |reply| drop(send.send(reply)));
-        let engine = Engine::start(start.opening.clone(), &send);
+        let engine = Engine::start(start.opening.clone(), &send).unwrap();
         let opened = messages.iter().find(|reply| matches!(reply, Reply::Opened(_))).unwrap();
         Explorer { engine, messages, opened, start }
     }

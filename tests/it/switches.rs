@@ -16,7 +16,7 @@ static SAMPLE: LazyLock<(TempDir, Setup)> = LazyLock::new(|| {
 
 fn ranked(recipe: &str, question: &Question) -> Ranking {
     let recipe: Recipe = recipe.parse().unwrap();
-    rank(&SAMPLE.1, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never()).unwrap()
+    rank(&SAMPLE.1, &recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never()).unwrap()
 }
 
 fn order(ranking: &Ranking) -> Vec<u32> {
@@ -135,12 +135,12 @@ fn a_missing_perspective_fails_the_lane_and_is_named() {
     let question = &SAMPLE.1.questions[0];
     let recipe: Recipe = "minilm+pap@7".parse().unwrap();
     let failed =
-        rank(&SAMPLE.1, &recipe, LaneQuery::plainly(question), &mut Lists::default(), &Stop::never());
+        rank(&SAMPLE.1, &recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never());
     let error = failed.unwrap_err().to_string();
     assert!(error.contains("number 7") && error.contains("2 statements"), "{error}");
     let bare = Question { text: "Who pays for zoos?".into(), ..Question::default() };
     let recipe: Recipe = "bm25+xquad".parse().unwrap();
-    let failed = rank(&SAMPLE.1, &recipe, LaneQuery::plainly(&bare), &mut Lists::default(), &Stop::never());
+    let failed = rank(&SAMPLE.1, &recipe, LaneQuery::neutral(&bare), &mut Lists::default(), &Stop::never());
     assert!(failed.unwrap_err().to_string().contains("needs the question's perspectives"));
 }
 

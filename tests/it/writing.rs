@@ -46,7 +46,7 @@ fn setup(folder: &tempfile::TempDir, server: Option<&Server>) -> Setup {
 
 fn ranked(setup: &Setup, recipe: &str, stop: &Stop) -> Result<Ranking, LaneError> {
     let (recipe, question): (Recipe, _) = (recipe.parse().unwrap(), question());
-    rank(setup, &recipe, LaneQuery::plainly(&question), &mut Lists::default(), stop)
+    rank(setup, &recipe, LaneQuery::neutral(&question), &mut Lists::default(), stop)
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
         let question =
             Question { perspectives: vec![statement.clone()], text: statement, ..Question::default() };
         let (recipe, mut lists): (Recipe, _) = ("bm25+keqe".parse().unwrap(), Lists::default());
-        let list = rank(&setup, &recipe, LaneQuery::plainly(&question), &mut lists, &Stop::never()).unwrap();
+        let list = rank(&setup, &recipe, LaneQuery::neutral(&question), &mut lists, &Stop::never()).unwrap();
         list.trace.expansion().unwrap().clone()
     };
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/llm/qwen3.gguf");

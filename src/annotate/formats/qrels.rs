@@ -34,12 +34,12 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
         let Some(question) = reading.material.question(name) else {
             let reason = format!(
                 "no question of the set is `{name}`; its {} labels are left out",
-                qrels.judgements(name).count()
+                qrels.judgments(name).count()
             );
             imported.unmatched.push(Unmatched { at: format!("question {name}"), reason });
             continue;
         };
-        for (passage, perspective, grade) in qrels.judgements(name) {
+        for (passage, perspective, grade) in qrels.judgments(name) {
             let decision = question
                 .perspectives
                 .get(perspective)

@@ -14,7 +14,7 @@ use crate::cli::job::{Meter, interrupted, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
-use crate::engine::{Lists, Query, Recipe, Setup, ranked};
+use crate::engine::{Lists, Query, Recipe, Setup, rank_lanes};
 use crate::question::Question;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop};
@@ -163,7 +163,7 @@ fn pool(
     let (lists, source) = (Lists::default(), LabelSource::default());
     let query = Query { question: question.clone(), lanes: recipes.to_vec(), k: depth, source };
     let mut rankings = Vec::new();
-    for (recipe, lane) in recipes.iter().zip(ranked(setup, query, lists, stop)) {
+    for (recipe, lane) in recipes.iter().zip(rank_lanes(setup, query, lists, stop)) {
         match lane.ranking {
             Ok(list) => rankings.push((recipe.to_string(), list)),
             Err(error) if error.is_stop() => return Ok(Vec::new()),

@@ -57,7 +57,7 @@ impl Lanes {
 
     /// A warning about the values, which depends on the sources of the judgments; `None` if there is none.
     fn caution(&self, shares: Shares) -> anyhow::Result<Option<String>> {
-        let by_model = self.setup.warned(self.source, shares, &self.setup.questions)?;
+        let by_model = self.setup.model_warning(self.source, shares, &self.setup.questions)?;
         let fitted = self.setup.fitted().map(Fitted::described);
         let notes: Vec<String> = by_model.into_iter().chain(fitted).chain(self.setup.usage()).collect();
         Ok((!notes.is_empty()).then(|| notes.join(" · ")))
@@ -214,7 +214,7 @@ impl LaneNotes {
             self.add(lane, text, question);
         }
         sycophancy.note.iter().for_each(|note| self.add(recipe.to_string(), note.clone(), question));
-        if sycophancy.unlike() {
+        if sycophancy.expanded_differently() {
             self.add(recipe.to_string(), UNLIKE.to_owned(), question);
         }
     }

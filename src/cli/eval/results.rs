@@ -11,7 +11,7 @@ use crate::measure::intervals::Bias as Widening;
 use crate::measure::score::Column;
 use crate::measure::score::SupportEvidence;
 use crate::measure::support::Measured;
-use crate::measure::uncertainty::{REPLICATES, Replicates, Spread, drawn};
+use crate::measure::uncertainty::{REPLICATES, Replicates, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::report::means::Values;
 use crate::report::table::{Cell, Row};
@@ -178,7 +178,7 @@ impl EvalResults {
         }
         // The question's value becomes the mean under the model's probabilities: exact for the interval columns, estimated from
         // draws for the deeper curves.
-        let draws = drawn(&passages, CURVE_DRAWS, RESAMPLING_SEED);
+        let draws = draw(&passages, CURVE_DRAWS, RESAMPLING_SEED);
         for (top, row) in tops.iter().zip(&mut self.rows) {
             for (i, (column, values)) in self.columns.iter().zip(&mut row.values).enumerate() {
                 if !column.doubted() {
@@ -232,7 +232,7 @@ impl EvalResults {
             for ((cell, column), means) in cells.iter_mut().zip(columns.clone()).zip(&means) {
                 let Some(cell) = cell else { continue };
                 cell.judged = share(row.judged[column]).filter(|own| Some(*own) != judged);
-                cell.widened = widening.of(&self.columns[column].to_string());
+                cell.widened = self.columns[column].widening(widening);
                 cell.doubt =
                     means.clone().and_then(|mut means| Some(Spread::of(&mut means)?.widened(cell.widened)));
                 cell.difference = difference(column);

@@ -1,4 +1,6 @@
-//! A recipe and what searches in it, with the names at the heads of columns.
+//! A recipe and what searches in it, with the names shown at the heads of columns.
+//!
+//! Every method of [`Base`] lists all variants, so that the compiler asks for each of them when a lane is added.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use crate::project::Variant;
 use crate::remote::{By, Remote};
 use crate::retrieve::bm25::Bm25;
 
-/// How a lane is made.
+/// How a lane makes its list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
     /// What searches.
@@ -29,23 +31,23 @@ pub enum Base {
     MiniLm,
     /// Vectors of a custom encoder.
     Custom(Arc<Named>),
-    /// Both, fused by reciprocal rank.
+    /// BM25 and MiniLM, fused by reciprocal rank.
     Hybrid,
-    /// An engine on another machine, by its terms or by vectors of the built-in encoder.
+    /// An engine on another machine, which compares terms or vectors of the built-in encoder.
     Remote(Arc<Remote>),
-    /// Nothing: a finished run is read.
+    /// Nothing searches: a finished run is read.
     Run(RunFile),
 }
 
 impl From<Base> for Recipe {
-    /// With nothing switched on.
+    /// The recipe with nothing switched on.
     fn from(base: Base) -> Self {
         Recipe { base, switches: Switches::default() }
     }
 }
 
 impl Base {
-    /// Its name alone.
+    /// The name, without constants and switches.
     pub fn name(&self) -> String {
         match self {
             Base::Bm25(_) => "BM25".into(),
@@ -61,7 +63,7 @@ impl Base {
     pub fn model(&self) -> Option<&Arc<Named>> {
         match self {
             Base::Custom(named) => Some(named),
-            _ => None,
+            Base::Bm25(_) | Base::MiniLm | Base::Hybrid | Base::Remote(_) | Base::Run(_) => None,
         }
     }
 
@@ -74,45 +76,82 @@ impl Base {
         }
     }
 
-    /// The engine elsewhere that it asks, if it asks one.
+    /// Whether it encodes the query here, to rank by vectors alone or together with terms.
+    pub fn encodes_query(&self) -> bool {
+        match self {
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
+            Base::Remote(remote) => remote.by == By::Vectors,
+            Base::Bm25(_) | Base::Run(_) => false,
+        }
+    }
+
+    /// Whether it searches the corpus's vectors.
+    pub fn reads_vectors(&self) -> bool {
+        match self {
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
+            Base::Bm25(_) | Base::Remote(_) | Base::Run(_) => false,
+        }
+    }
+
+    /// Whether it searches the corpus's term index.
+    pub fn reads_terms(&self) -> bool {
+        match self {
+            Base::Bm25(_) | Base::Hybrid => true,
+            Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_) => false,
+        }
+    }
+
+    /// The engine on another machine that it asks.
     pub fn remote(&self) -> Option<&Remote> {
         match self {
             Base::Remote(remote) => Some(remote),
-            _ => None,
+            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Run(_) => None,
         }
     }
 
-    /// Whether it can search for what this kind of expansion gives: weighted terms are those of the index here.
-    pub fn takes(&self, kind: Kind) -> bool {
-        kind != Kind::Rm3 || !(self.is_dense() || self.remote().is_some())
+    /// The first reason why these switches cannot be used, as a sentence; `None` if they can.
+    pub fn refuses(&self, switches: &Switches) -> Option<&'static str> {
+        let project = switches.project.as_ref().and_then(|project| self.refuses_projection(project.variant));
+        project.or_else(|| self.refuses_expansion(switches.expand?))
     }
 
-    /// Whether it can score by this variant: a server compares one vector with those it holds, and cannot project these.
-    pub fn scores_by(&self, variant: Variant) -> bool {
-        self.remote().is_none() || !matches!(variant, Variant::CastPlus | Variant::PapPlus)
-    }
-
-    /// Why its query cannot be projected, if so.
-    pub fn unprojected(&self) -> Option<&'static str> {
+    /// Why its query cannot be projected by this variant; `None` if it can.
+    pub fn refuses_projection(&self, variant: Variant) -> Option<&'static str> {
         match self {
             Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
             Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
-            Base::Remote(remote) if remote.by == By::Terms => {
-                Some("a projection turns vectors, and this lane compares terms; try @by=vectors")
-            }
-            Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
+            Base::Remote(remote) => match (remote.by, variant) {
+                (By::Terms, _) => {
+                    Some("a projection turns vectors, and this lane compares terms; try @by=vectors")
+                }
+                (By::Vectors, Variant::CastPlus | Variant::PapPlus) => {
+                    Some("a server compares one vector with those it holds and cannot project them; try pap")
+                }
+                (By::Vectors, _) => None,
+            },
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid => None,
         }
     }
 
-    /// Why its query cannot be expanded, if so.
-    pub fn unexpanded(&self) -> Option<&'static str> {
-        matches!(self, Base::Run(_))
-            .then_some("a finished run has no query to expand; MMR and diversifiers re-rank it")
+    /// Why its query cannot be expanded in this way; `None` if it can.
+    pub fn refuses_expansion(&self, kind: Kind) -> Option<&'static str> {
+        match (self, kind) {
+            (Base::Run(_), _) => {
+                Some("a finished run has no query to expand; MMR and diversifiers re-rank it")
+            }
+            (Base::MiniLm | Base::Custom(_), Kind::Rm3) => {
+                Some("rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane")
+            }
+            (Base::Remote(_), Kind::Rm3) => {
+                Some("rm3 weights stems of the index here, and a server has its own; try the BM25 lane")
+            }
+            (Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_), _) => None,
+        }
     }
 }
 
 impl Recipe {
-    /// The lanes a first run opens.
+    /// The lanes that the program opens at its first start.
     pub fn defaults() -> Vec<Self> {
         [Base::Bm25(Bm25::default()), Base::MiniLm, Base::Hybrid].map(Recipe::from).to_vec()
     }
@@ -128,12 +167,12 @@ impl Recipe {
         format!("{base}{}", self.switches.title())
     }
 
-    /// The retriever alone.
+    /// The recipe without its switches.
     pub fn plain(&self) -> Self {
         self.base.clone().into()
     }
 
-    /// Without what puts its list in another order: the part that two lanes can share.
+    /// The recipe without re-ranking: the part that two lanes can share.
     pub fn retrieval(&self) -> Self {
         Recipe { base: self.base.clone(), switches: Switches { rerank: None, ..self.switches.clone() } }
     }
@@ -143,31 +182,42 @@ impl Recipe {
         self.base.model().map(AsRef::as_ref)
     }
 
-    /// Whether it needs the corpus's vectors. MMR reads them too: they say which passages are alike.
+    /// Whether it needs the corpus's vectors. MMR reads them too, to compare passages.
     pub fn needs_vectors(&self) -> bool {
-        matches!(self.base, Base::MiniLm | Base::Custom(_) | Base::Hybrid)
-            || matches!(self.switches.rerank, Some(Rerank::Mmr(_)))
+        let compares_passages = match self.switches.rerank {
+            Some(Rerank::Mmr(_)) => true,
+            Some(Rerank::Diversify(..)) | None => false,
+        };
+        self.base.reads_vectors() || compares_passages
     }
 
-    /// The run it reads, if it reads one.
+    /// The run that it reads.
     pub fn run(&self) -> Option<&RunFile> {
         match &self.base {
             Base::Run(file) => Some(file),
-            _ => None,
+            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
         }
     }
 
-    /// Whether it waits for a model, the corpus's vectors, a network or a large file, and so must not hold up terms.
+    /// Whether it needs a model, the corpus's vectors, a network or a large file, and so must not delay the lanes that do not.
     pub fn is_slow(&self) -> bool {
-        !matches!(self.base, Base::Bm25(_)) || self.switches != Switches::default()
+        match self.base {
+            Base::Bm25(_) => self.switches != Switches::default(),
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) | Base::Run(_) => true,
+        }
     }
 
-    /// One of its scores, with the decimals that it is worth showing with.
+    /// Whether it waits for a server: the engine that it asks, or the language model (if there is one) that writes its expansion.
+    pub fn waits_for_server(&self, has_chat: bool) -> bool {
+        self.base.remote().is_some() || (has_chat && self.switches.asks_chat())
+    }
+
+    /// Writes one of its scores with as many decimals as are worth showing.
     pub fn score(&self, score: f32) -> String {
         let decimals = match (&self.base, self.switches.expand) {
             // Some systems score in thousands.
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
-            (_, Some(crate::expand::Kind::Perspectives)) => 4,
+            (_, Some(Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
             (Base::Remote(remote), _) if remote.by == By::Terms => 2,
             (Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_), _) => 3,
@@ -177,26 +227,26 @@ impl Recipe {
     }
 }
 
-/// A run file and the order it is read in.
+/// A run file and the order in which it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunFile {
-    /// Where it lies, as the user named it.
+    /// The file, as the user named it.
     pub path: PathBuf,
     /// How its passages are ordered.
     pub order: RunOrder,
 }
 
 impl RunFile {
-    /// What every such recipe begins with.
+    /// The beginning of every recipe that reads a run.
     pub(super) const PREFIX: &str = "run:";
 
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     pub fn stem(&self) -> String {
         self.path.file_stem().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 }
 
-/// Every lane's name; runs of equal names have their folders before them.
+/// The name of every lane. Runs with equal names get their folder in front.
 pub fn titles<'a>(recipes: impl IntoIterator<Item = &'a Recipe>) -> Vec<String> {
     let recipes: Vec<&Recipe> = recipes.into_iter().collect();
     let title = |recipe: &&Recipe| {
@@ -213,8 +263,7 @@ pub fn titles<'a>(recipes: impl IntoIterator<Item = &'a Recipe>) -> Vec<String> 
     recipes.iter().map(title).collect()
 }
 
-/// One of several titles in at most `most` characters. Where it is longer, what it has in common with the others goes first:
-/// its beginning is kept short, and it goes on where it differs.
+/// Shortens one of several titles to at most `most` characters: its beginning, then the part that differs from the other titles.
 pub fn fit_apart(titles: &[String], which: usize, most: usize) -> String {
     let Some(title) = titles.get(which) else { return String::new() };
     let own: Vec<char> = title.chars().collect();
@@ -224,7 +273,7 @@ pub fn fit_apart(titles: &[String], which: usize, most: usize) -> String {
     if own.len() <= most || shared + 2 < most || most < 8 {
         return title.clone();
     }
-    // From the beginning of the word in which they differ, else of the difference.
+    // Go on from the start of the word that differs, or from the first character that differs.
     let word = own[..shared].iter().rposition(|c| " /".contains(*c)).map_or(0, |at| at + 1);
     let head = most / 3;
     let from = if shared - word + 2 < most - head && word > head { word } else { shared };

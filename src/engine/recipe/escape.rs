@@ -1,23 +1,24 @@
-//! Texts inside of a recipe.
+//! Percent-encodes texts inside a recipe. Written by hand because decoding must be strict: general decoders let a `%` without two
+//! hexadecimal digits pass, and a recipe with one is wrong.
 
-/// A typed text as a recipe writes it: `%` and two hexadecimal digits for every byte that is not a letter, a digit or one of
-/// `-_.~`, so that a copied recipe needs no quotes.
+/// Encodes a typed text for a recipe: every byte that is not a letter, a digit or one of `-_.~` becomes `%` and two hexadecimal
+/// digits, so that a copied recipe needs no quotes.
 pub fn escaped(text: &str) -> String {
     escaped_but(text, b"-_.~")
 }
 
-/// The same with other bytes left as they are.
-pub(super) fn escaped_but(text: &str, also: &[u8]) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || also.contains(&byte);
+/// Encodes every byte that is not a letter, a digit or one of `kept`.
+pub(super) fn escaped_but(text: &str, kept: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || kept.contains(&byte);
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-/// What [`escaped`] wrote, without blanks around it.
+/// Decodes what [`escaped`] wrote and trims blanks. `None` if a `%` has no two digits or the bytes are not UTF-8.
 pub(super) fn unescaped(text: &str) -> Option<String> {
     unescaped_whole(text).map(|text| text.trim().to_owned())
 }
 
-/// What [`escaped`] wrote, to the last blank.
+/// Decodes like [`unescaped`] and keeps blanks.
 pub(super) fn unescaped_whole(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -1,7 +1,8 @@
-//! One line that says how a lane is made: `bm25@k1=1.2,b=.75`, `minilm+mmr@.75`, `hybrid+csqe+pap-plus@2+xquad@.5`.
+//! Recipes: one line says how a lane makes its list, such as `bm25@k1=1.2,b=.75`, `minilm+mmr@.75` or
+//! `hybrid+csqe+pap-plus@2+xquad@.5`.
 //!
-//! A retriever with its constants, an engine on another machine (`milvus:URL/COLLECTION`), or a finished run (`run:PATH`), then
-//! switches in any order. They run in the order expansion, projection, merging, re-ranking.
+//! A recipe is a retriever with its constants, an engine on another machine (`milvus:URL/COLLECTION`) or a finished run
+//! (`run:PATH`), then switches in any order. They run in this order: expansion, projection, merging, re-ranking.
 
 mod base;
 mod escape;

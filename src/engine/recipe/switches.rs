@@ -1,4 +1,4 @@
-//! What can be switched on in a lane.
+//! The switches of a lane.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use crate::expand::Kind;
 use crate::measure::share;
 use crate::project::Variant;
 
-/// What is switched on; nothing by default.
+/// The switches that are on; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Switches {
     /// Words or vectors added to the query.
     pub expand: Option<Kind>,
-    /// The query seen from one perspective.
+    /// The query projected toward one perspective.
     pub project: Option<Project>,
-    /// The list put in another order. MMR and a diversifier shut each other out.
+    /// Re-ranking. MMR and a diversifier exclude each other.
     pub rerank: Option<Rerank>,
 }
 
-/// One of the four keys.
+/// One of the four switches; each has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
     /// Re-ranking by MMR.
@@ -31,40 +31,40 @@ pub enum Switch {
     Diversify,
 }
 
-/// What puts a list in another order.
+/// How a list is re-ranked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rerank {
-    /// By likeness.
+    /// By relevance and similarity to passages above.
     Mmr(Mmr),
-    /// By verdicts of the model.
+    /// By verdicts of the model, with the method's λ.
     Diversify(Diversify, f32),
 }
 
 /// MMR's options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmr {
-    /// 1 asks for relevance alone, 0 for difference alone.
+    /// 1 counts relevance alone, 0 difference alone.
     pub lambda: f32,
     /// What scores are divided by.
     pub norm: Norm,
 }
 
-/// What a retriever's scores are divided by before MMR weighs them.
+/// The number that a retriever's scores are divided by before MMR weighs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Norm {
-    /// The greatest of the question, as the authors' code does.
+    /// The greatest score of the question, as in the authors' code.
     #[default]
     Question,
-    /// The greatest over the question set, as the paper words it.
+    /// The greatest score over the question set, as in the paper.
     Dataset,
 }
 
 /// A diversifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diversify {
-    /// Covers what is not covered yet.
+    /// xQuAD: prefers perspectives that are not covered yet.
     Xquad,
-    /// Gives every perspective its share of the list.
+    /// PM-2: gives every perspective its share of the list.
     Pm2,
 }
 
@@ -73,26 +73,26 @@ pub enum Diversify {
 pub struct Project {
     /// How passages are scored.
     pub variant: Variant,
-    /// From which perspective.
+    /// The perspective.
     pub toward: Toward,
 }
 
-/// The perspective a query is seen from.
+/// The perspective that a query is projected toward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toward {
-    /// One of the question's, from 0.
+    /// One of the question's statements, from 0.
     Perspective(usize),
     /// A text typed by the user.
     Text(String),
 }
 
 impl Switches {
-    /// MMR's λ the first time it is switched on.
+    /// The default λ of MMR.
     pub const LAMBDA: f32 = 0.75;
-    /// A diversifier's λ the first time it is switched on: coverage counts as much as relevance.
+    /// The default λ of a diversifier: coverage counts as much as relevance.
     pub const BALANCE: f32 = 0.5;
 
-    /// Whether one of the four is on.
+    /// Whether the switch is on.
     pub fn is_on(&self, switch: Switch) -> bool {
         match switch {
             Switch::Mmr => matches!(self.rerank, Some(Rerank::Mmr(_))),
@@ -102,12 +102,15 @@ impl Switches {
         }
     }
 
-    /// Whether a language model is asked, where there is one.
-    pub fn writes(&self) -> bool {
-        matches!(self.expand, Some(Kind::Perspectives | Kind::Keqe | Kind::Csqe))
+    /// Whether the expansion asks a language model, if there is one.
+    pub fn asks_chat(&self) -> bool {
+        match self.expand {
+            Some(Kind::Perspectives | Kind::Keqe | Kind::Csqe) => true,
+            Some(Kind::Rm3) | None => false,
+        }
     }
 
-    /// Fills in what is off from `others`.
+    /// Takes the switches that are off here from `others`.
     pub fn or(self, others: &Switches) -> Self {
         Switches {
             expand: self.expand.or(others.expand),
@@ -116,7 +119,7 @@ impl Switches {
         }
     }
 
-    /// As short words after the retriever's name.
+    /// The short words that follow the retriever's name in a title.
     pub(super) fn title(&self) -> String {
         let mut title = String::new();
         if let Some(kind) = self.expand {

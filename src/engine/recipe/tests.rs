@@ -39,7 +39,8 @@ fn a_typed_perspective_may_hold_anything_and_needs_no_quotes() {
 fn a_wrong_recipe_says_what_was_expected() {
     for (text, hint) in [
         ("", "bm25"),
-        ("bm52", "bm25"),
+        ("bm52", "there is no lane `bm52`; did you mean `bm25`?"),
+        ("lexical", "expected the name of a lane (bm25, "),
         ("bm25@k2=1", "k1=NUMBER"),
         ("bm25@b=1.5", "0 to 1"),
         ("bm25@k1=nan", "k1=NUMBER"),
@@ -56,13 +57,13 @@ fn a_wrong_recipe_says_what_was_expected() {
         ("minilm+pap@=%zz", "from 1"),
         ("minilm+none", "a switch"),
         ("minilm+", "a switch"),
-        ("bm25+pap@1", "lane of vectors"),
-        ("minilm+rm3", "lane of terms"),
+        ("bm25+pap@1", "`bm25+pap@1`: a projection turns vectors"),
+        ("minilm+rm3", "an encoder cannot read weights"),
         ("run:", "the path of a run"),
         ("run:a%zz", "the path of a run"),
         ("run:a@x", "ties=trec-eval"),
         ("run:a+rm3", "no query to expand"),
-        ("run:a+pap@1", "no query to expand or project"),
+        ("run:a+pap@1", "no query to project"),
     ] {
         let error = text.parse::<Recipe>().unwrap_err().to_string();
         assert!(error.contains(hint), "{text}: {error}");
@@ -92,9 +93,9 @@ fn an_engine_elsewhere_is_a_lane_with_the_switches_that_it_can_serve() {
     }
     for (recipe, expected) in [
         ("+pap@1", "compares terms"),
-        ("@by=vectors+pap-plus@1", "another projection"),
-        ("@by=vectors+rm3", "stems and weights"),
-        ("+rm3", "stems and weights"),
+        ("@by=vectors+pap-plus@1", "try pap"),
+        ("@by=vectors+rm3", "a server has its own"),
+        ("+rm3", "a server has its own"),
         ("@k1=1", "by=vectors"),
     ] {
         let error = format!("{place}{recipe}").parse::<Recipe>().unwrap_err().to_string();

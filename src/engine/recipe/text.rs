@@ -1,4 +1,4 @@
-//! Recipes as they are written and read.
+//! Reads and writes recipes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,23 +9,24 @@ use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
 use super::switches::{Diversify, Mmr, Norm, Project, Rerank, Switches, Toward};
 use crate::encode::{Named, Source, registry};
 use crate::expand::Kind;
+use crate::input;
 use crate::measure::trec::RunOrder;
 use crate::project::Variant;
 use crate::remote::{Place, Remote};
 use crate::retrieve::bm25::Bm25;
 
-/// Why a recipe cannot be followed.
+/// Why a recipe is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lane `{recipe}`: expected {expected}")]
+#[error("the lane `{recipe}`: {problem}")]
 pub struct RecipeError {
     recipe: String,
-    expected: String,
+    problem: String,
 }
 
 impl RecipeError {
-    /// What was expected, without the lane.
-    pub fn expected(&self) -> &str {
-        &self.expected
+    /// The problem, without the lane: `expected …`, or why the lane cannot use a switch.
+    pub fn problem(&self) -> &str {
+        &self.problem
     }
 }
 
@@ -33,29 +34,36 @@ impl FromStr for Recipe {
     type Err = RecipeError;
 
     fn from_str(text: &str) -> Result<Self, RecipeError> {
-        let wrong = |expected: String| RecipeError { recipe: text.to_owned(), expected };
+        let error = |problem: String| RecipeError { recipe: text.to_owned(), problem };
+        let wrong = |expected: String| error(format!("expected {expected}"));
         let mut parts = text.trim().split('+');
         let first = parts.next().unwrap_or_default();
         let base = base(first).map_err(|expected| match Place::kind_of(first.trim()) {
-            // An address that cannot be read holds a password more often than not, so it is not repeated.
-            Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), expected },
+            // A wrong address often holds a password, so the message does not repeat it.
+            Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), ..wrong(expected) },
             None => wrong(expected),
         })?;
         let mut switches = Switches::default();
         for part in parts {
             switches = switch(switches, part).map_err(wrong)?;
         }
-        fits(&base, &switches).map_err(wrong)?;
-        Ok(Recipe { base, switches })
+        match base.refuses(&switches) {
+            Some(reason) => Err(error(reason.to_owned())),
+            None => Ok(Recipe { base, switches }),
+        }
     }
 }
 
+/// Reads a retriever with its options, an address or a run.
+///
+/// # Errors
+/// What was expected. So in all functions below.
 fn base(text: &str) -> Result<Base, String> {
     if let Some(run) = text.trim().strip_prefix(RunFile::PREFIX) {
         return run_file(run).map(Base::Run);
     }
     if Place::kind_of(text.trim()).is_some() {
-        // Any other @ is the address's.
+        // Any other @ belongs to the address.
         let at = text.rfind("@by=").unwrap_or(text.len());
         let (place, options) = (&text[..at], text[at..].trim().trim_start_matches('@'));
         let place = unescaped(place).ok_or("two hexadecimal digits after every %")?;
@@ -68,16 +76,24 @@ fn base(text: &str) -> Result<Base, String> {
         ("minilm", "") => Ok(Base::MiniLm),
         ("hybrid", "") => Ok(Base::Hybrid),
         ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
-        (_, options) => {
-            let beside = |why: String| match why.starts_with("hf:") {
-                true => format!(
-                    "bm25, bm25@k1=1.2,b=.75, minilm, hybrid, milvus:URL/COLLECTION, os:URL/INDEX or run:PATH, then switches such as +mmr@.75; or {why}"
-                ),
-                false => why,
-            };
-            custom(name, options).map(|named| Base::Custom(Arc::new(named))).map_err(beside)
-        }
+        (lower, _) if !lower.contains(':') && registry::model(lower).is_none() => Err(unknown(name)),
+        (_, options) => custom(name, options).map(|named| Base::Custom(Arc::new(named))),
     }
+}
+
+/// What is expected in place of a name that no lane has.
+fn unknown(name: &str) -> String {
+    let models = registry::MODELS.iter().map(|entry| entry.name);
+    let names: Vec<&str> = ["bm25", "minilm", "hybrid"].into_iter().chain(models).collect();
+    let hint = match input::nearest(name, names.iter().copied()) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    format!(
+        "the name of a lane ({}), hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, os:URL/INDEX or run:PATH, then switches such as \
+         +mmr@.75; there is no lane `{name}`{hint}",
+        names.join(", ")
+    )
 }
 
 fn constants(options: &str) -> Result<Bm25, String> {
@@ -93,7 +109,7 @@ fn constants(options: &str) -> Result<Bm25, String> {
     Ok(constants)
 }
 
-/// Reads one switch into those read before.
+/// Adds one switch to those read before.
 fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
     let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
     let name = name.to_ascii_lowercase();
@@ -140,7 +156,7 @@ fn mmr(options: &str) -> Result<Mmr, String> {
     Ok(Mmr { lambda: weight(lambda, Switches::LAMBDA)?, norm })
 }
 
-/// λ, from 0 to 1.
+/// Reads λ, from 0 to 1.
 fn weight(text: &str, default: f32) -> Result<f32, String> {
     match text.trim() {
         "" => Ok(default),
@@ -166,37 +182,12 @@ fn toward(text: &str) -> Result<Toward, String> {
     }
 }
 
-/// A switch must have something to work on.
-fn fits(base: &Base, switches: &Switches) -> Result<(), String> {
-    match base {
-        Base::Run(_) if switches.expand.is_some() || switches.project.is_some() => {
-            Err("mmr, xquad or pm2 on a finished run, which has no query to expand or project".into())
-        }
-        Base::Bm25(_) if switches.project.is_some() => {
-            Err("a projection on a lane of vectors, such as minilm; BM25 has terms only".into())
-        }
-        Base::Remote(remote) if switches.project.is_some() && !base.is_dense() => {
-            Err(format!("a projection on a lane of vectors; {} compares terms, try @by=vectors", remote.title()))
-        }
-        base if switches.project.as_ref().is_some_and(|project| !base.scores_by(project.variant)) => {
-            Err("another projection, such as pap: a server compares one vector with those it holds, and cannot project these".into())
-        }
-        Base::Remote(_) if switches.expand == Some(Kind::Rm3) => {
-            Err("rm3 on a lane of the index here, such as bm25; the server has stems and weights of its own".into())
-        }
-        base if base.is_dense() && switches.expand == Some(Kind::Rm3) => {
-            Err("rm3 on a lane of terms, such as bm25; an encoder reads no weighted terms".into())
-        }
-        _ => Ok(()),
-    }
-}
-
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.base {
             Base::Bm25(Bm25 { k1, b }) => write!(f, "bm25@k1={k1},b={b}")?,
             Base::MiniLm => f.write_str("minilm")?,
-            Base::Custom(named) => f.write_str(&written(named))?,
+            Base::Custom(named) => f.write_str(&encoder_text(named))?,
             Base::Hybrid => f.write_str("hybrid")?,
             Base::Remote(remote) => f.write_str(&escaped_but(&remote.to_string(), b"-_.~/:[]@="))?,
             Base::Run(file) => write!(f, "{file}")?,
@@ -205,8 +196,8 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// As a recipe writes it.
-fn written(named: &Named) -> String {
+/// Writes an encoder with its options.
+fn encoder_text(named: &Named) -> String {
     let source = match &named.source {
         Source::Folder(path) => format!("path:{}", escaped_but(path, b"-_.~/:")),
         source => source.to_string(),
@@ -218,10 +209,7 @@ fn written(named: &Named) -> String {
     if options.is_empty() { source } else { format!("{source}@{}", options.join(",")) }
 }
 
-/// Reads the name and the options after its `@`.
-///
-/// # Errors
-/// What was expected.
+/// Reads an encoder's name and the options after its `@`.
 fn custom(name: &str, options: &str) -> Result<Named, String> {
     let name = if name.starts_with("path:") {
         unescaped(name).ok_or("two hexadecimal digits after every %")?
@@ -246,7 +234,7 @@ fn custom(name: &str, options: &str) -> Result<Named, String> {
     Ok(named)
 }
 
-/// Reads what stands after `run:`.
+/// Reads what follows `run:`.
 fn run_file(text: &str) -> Result<RunFile, String> {
     let (path, order) = match text.split_once('@') {
         None => (text, RunOrder::AsGiven),
@@ -258,7 +246,7 @@ fn run_file(text: &str) -> Result<RunFile, String> {
         }
     };
     let path = unescaped(path).filter(|path| !path.is_empty());
-    let path = path.ok_or("the path of a run after run:, in which % and two digits stand for a byte")?;
+    let path = path.ok_or("the path of a run after run:, with special characters as % and two digits")?;
     Ok(RunFile { path: path.into(), order })
 }
 

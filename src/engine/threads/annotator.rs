@@ -1,4 +1,4 @@
-//! The thread that keeps an annotator's journal: every act is on the disk before it is reported.
+//! The thread that writes an annotator's journal. Every act is on disk before it is reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -16,14 +16,14 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
         let Some(setup) = shared.setup.get() else { continue };
         let done = match (order, &mut open) {
             (Labelling::Open(items, questions), _) => {
-                // The lock of the journal before is given back first.
+                // Release the lock of the open journal first.
                 drop(open.take());
-                open = laid(annotation(setup, items, questions, Journal::open), send);
+                open = report(annotation(setup, items, questions, Journal::open), send);
                 continue;
             }
             (Labelling::Show(items, questions), _) => {
                 drop(open.take());
-                open = laid(annotation(setup, items, questions, Journal::show), send);
+                open = report(annotation(setup, items, questions, Journal::show), send);
                 continue;
             }
             (_, None) => continue,
@@ -39,8 +39,8 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
     }
 }
 
-/// Reports the annotation, and gives the journal that labels are written to.
-fn laid(
+/// Reports the annotation, and returns the journal for labels.
+fn report(
     annotation: Result<(Journal, AnnotationState), String>,
     send: &SendReply,
 ) -> Option<(Journal, Vec<Question>)> {
@@ -52,14 +52,14 @@ fn laid(
     open
 }
 
-/// Opens the journal, and finds out what is to be labelled.
+/// Opens the journal, and collects what is to be labelled.
 fn annotation(
     setup: &Setup,
     items: Vec<Item>,
     questions: Vec<Question>,
     open: impl FnOnce(&Path, &str) -> Result<Opened, JournalError>,
 ) -> Result<(Journal, AnnotationState), String> {
-    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let text = |error: &dyn std::fmt::Display| error.to_string();
     let by = setup.annotator.clone();
     let mut annotation = AnnotationState { by: by.clone(), items, questions, ..AnnotationState::default() };
     let named = setup.named_journal.clone();
@@ -67,7 +67,7 @@ fn annotation(
         .unwrap_or_else(|| Project::GUIDELINES.to_owned());
     annotation.journal = match &named {
         Some(folder) if Project::is_in(folder) => {
-            let (project, items) = Project::open(folder).map_err(|error| said(&error))?;
+            let (project, items) = Project::open(folder).map_err(|error| text(&error))?;
             if !project.annotators.is_empty() && !project.annotators.contains(&by) {
                 let names = project.annotators.join(", ");
                 return Err(format!(
@@ -86,22 +86,22 @@ fn annotation(
         Some(file) if !file.is_dir() => file.clone(),
         named => Project::journal(named.as_deref().unwrap_or(&setup.journals), &by),
     };
-    let opened = open(&annotation.journal, &by).map_err(|error| said(&error))?;
+    let opened = open(&annotation.journal, &by).map_err(|error| text(&error))?;
     annotation.notes.extend(opened.read.damage(&annotation.journal));
     annotation.read_only = opened.journal.read_only().map(ToString::to_string);
     annotation.history = opened.journal.history().clone();
     let others = annotation.journal.parent().map(Project::journals).and_then(Result::ok).unwrap_or_default();
     let others: Vec<PathBuf> = others.into_iter().filter(|path| *path != annotation.journal).collect();
-    let (others, notes) = journals(&others).map_err(|error| said(&error))?;
+    let (others, notes) = journals(&others).map_err(|error| text(&error))?;
     annotation.others = others.decisions().into_iter().filter(|decision| decision.by != by).collect();
     annotation.notes.extend(notes);
     Ok((opened.journal, annotation))
 }
 
-/// Lets what was written down count everywhere.
+/// Makes a written entry count in all later judgments.
 fn count(setup: &Setup, journal: &Journal, questions: &[Question], entry: Entry) -> Written {
     let key = entry.key();
-    setup.decided(&key, journal.history().decisions_on(&key));
+    setup.replace_human(&key, journal.history().decisions_on(&key));
     let question = questions.iter().find(|question| question.text == entry.question);
     let statements = question.map(|question| question.perspectives.clone());
     let statements = statements.unwrap_or_else(|| entry.view.answers.keys().cloned().collect());

@@ -1,5 +1,6 @@
-//! The threads of one corpus, and what is ordered of them.
+//! Starts and stops the threads of one corpus, and passes orders to them.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +15,7 @@ use crate::engine::query::{Depth, Query};
 use crate::engine::run::Run;
 use crate::work::Stop;
 
-/// What a thread does for as long as the engine lives.
+/// The work of a thread while the engine lives.
 type Task = Box<dyn FnOnce(&Shared, &SendReply) + Send>;
 
 /// The engine of one corpus.
@@ -26,8 +27,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens what the user named and starts the threads; all replies go through `send`.
-    pub fn start(opening: Opening, send: &SendReply) -> Self {
+    /// Starts the threads and opens what the user named. All replies go through `send`.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(opening: Opening, send: &SendReply) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             setup: OnceLock::new(),
             terms: Slot::default(),
@@ -41,24 +45,29 @@ impl Engine {
             ended: Arc::default(),
             embedding: AtomicBool::new(false),
         });
-        let mut threads = Vec::new();
-        let mut start = |name: &str, task: Task| {
-            let (shared, send) = (Arc::clone(&shared), Arc::clone(send));
-            // Without threads there is no program: the system's refusal is shown by the panic hook.
-            let thread = thread::Builder::new().name(name.into()).spawn(move || task(&shared, &send));
-            threads.push(
-                thread.unwrap_or_else(|error| panic!("the system gives no thread for {name}: {error}")),
-            );
-        };
-        start("terms", Box::new(move |shared, send| work::terms(shared, &opening, send)));
-        start("models", Box::new(work::models));
-        start("embedder", Box::new(work::embedder));
-        start("reader", Box::new(work::reader));
-        start("batch_worker", Box::new(work::batch_worker));
         let (labels, orders) = mpsc::channel();
-        start("annotator", Box::new(move |shared, send| annotator::annotator(shared, &orders, send)));
-        let annotator = threads.pop();
-        Engine { shared, labels: Some(labels), annotator, threads }
+        let threads = Vec::new();
+        let mut engine = Engine { shared, labels: Some(labels), annotator: None, threads };
+        let start = |engine: &Engine, name: &str, task: Task| {
+            let (shared, send) = (Arc::clone(&engine.shared), Arc::clone(send));
+            thread::Builder::new().name(name.into()).spawn(move || task(&shared, &send))
+        };
+        let annotate: Task = Box::new(move |shared, send| annotator::annotator(shared, &orders, send));
+        // If a thread is refused, dropping the engine ends those before it.
+        engine.annotator = Some(start(&engine, "annotator", annotate)?);
+        let open: Task = Box::new(move |shared, send| work::terms(shared, &opening, send));
+        let tasks: [(&str, Task); 5] = [
+            ("terms", open),
+            ("models", Box::new(work::models)),
+            ("embedder", Box::new(work::embedder)),
+            ("reader", Box::new(work::reader)),
+            ("batch_worker", Box::new(work::batch_worker)),
+        ];
+        for (name, task) in tasks {
+            let thread = start(&engine, name, task)?;
+            engine.threads.push(thread);
+        }
+        Ok(engine)
     }
 
     /// Runs a query in place of any earlier one.
@@ -68,7 +77,7 @@ impl Engine {
         self.shared.terms.put(Order { turn, run, reach });
     }
 
-    /// Finds out what is wanted of a passage, in place of any earlier study.
+    /// Studies a passage in place of any earlier one.
     pub fn study(&self, study: Study) {
         self.shared.reading.store(study.number, Ordering::Relaxed);
         let stop = Stop::when_past(&self.shared.reading, study.number);
@@ -82,7 +91,7 @@ impl Engine {
         self.shared.batches.put((number, batch, stop));
     }
 
-    /// Has something done with the annotator's journal, after all that was asked of it before.
+    /// Queues an order for the annotator's journal.
     pub fn label(&self, order: Labelling) {
         if let Some(labels) = &self.labels {
             // The thread lives as long as the engine.
@@ -90,12 +99,12 @@ impl Engine {
         }
     }
 
-    /// Gives up every batch but this one.
+    /// Stops every batch but this one.
     pub fn stop_batch(&self, number: u64) {
         self.shared.batching.store(number, Ordering::Relaxed);
     }
 
-    /// Waits until what was ordered of labels is written down; no more is taken after it.
+    /// Waits until all queued labels are written. Takes no more orders after that.
     pub fn write_down(&mut self) {
         self.labels = None;
         if let Some(annotator) = self.annotator.take() {
@@ -106,7 +115,7 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Ends the threads; each stops within one passage, and what was embedded is kept.
+    /// Ends the threads. Each stops within one passage; vectors embedded so far are kept.
     fn drop(&mut self) {
         let shared = &self.shared;
         shared.now.store(u64::MAX, Ordering::Relaxed);

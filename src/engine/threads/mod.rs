@@ -1,18 +1,18 @@
-//! The threads that run queries, and how a run is stopped.
+//! The threads that run the explorer's queries.
 //!
 //! | thread | does |
 //! | --- | --- |
-//! | `terms` | opens the corpus, then the term lanes of the newest plan |
-//! | `models` | the other lanes, then the verdicts, rank by rank |
-//! | `writer` | beside `models`: the lanes that wait for a language model |
+//! | `terms` | opens the corpus, then ranks the lanes of the newest query that need no vectors |
+//! | `models` | ranks the other lanes, then judges, rank by rank |
+//! | `server_lanes` | runs beside `models`: ranks the lanes that wait for a server |
 //! | `embedder` | embeds a corpus that has no vectors yet |
-//! | `reader` | finds why the open passage stands where it does, and the sentence that its verdict rests on |
-//! | `annotator` | writes labels by hand into their journal, one after another |
-//! | `batch_worker` | what needs many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set, lists read passage by passage; and counts the metadata |
-//! | `model-N` | one a core: embeds passages and judges pairs, for `embedder` and `models` |
+//! | `reader` | explains the rank of the open passage, and finds the sentence that its verdict rests on |
+//! | `annotator` | writes labels by hand to their journal |
+//! | `batch_worker` | makes many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set; reads lists passage by passage; counts metadata |
+//! | `model-N` | one per core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
-//! Every order has a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies of a
-//! turn that is past. Orders do not queue, the newest pending one wins; but those to the `annotator`, of which none may be lost.
+//! Every order has a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies to an earlier
+//! turn. A new order replaces one that has not begun. Only the orders to the `annotator` queue, because none may be lost.
 
 mod annotator;
 mod engine;

@@ -1,4 +1,4 @@
-//! What is asked of the threads, and what they share.
+//! The orders to the threads, and the state that threads share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -19,102 +19,102 @@ use crate::question::Question;
 use crate::read::Context;
 use crate::work::Stop;
 
-/// Counts the runs that were started.
+/// The number of a run; later runs have greater numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn(pub u64);
 
 /// How far a query is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Term lanes only: what every pause in typing gets.
+    /// The lanes that need no vectors, at a short pause in typing.
     Terms,
     /// All lanes, and their verdicts.
     All,
 }
 
-/// What is wanted to be known of the passage that is open.
+/// An order to explain the passage that is open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
-    /// Replies carry it.
+    /// The number of the study, which its replies repeat.
     pub number: u64,
-    /// Where the passage lies.
+    /// The passage's number in the corpus.
     pub at: PassageIx,
     /// The passage.
     pub passage: Arc<Passage>,
-    /// Its evidence is wanted for these perspectives, with their statements.
+    /// The statements to find evidence for, with their indices.
     pub statements: Vec<(usize, String)>,
-    /// And why it stands where it does in this list, which was made like this for this text.
+    /// The list in which to explain its rank, with its recipe and the text that was searched for.
     pub list: Option<(Ranking, Recipe, String)>,
 }
 
-/// Something that needs many lists, asked for now and then.
+/// An order that takes long, because it needs many lists, models or a network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Batch {
-    /// One lane in several forms.
+    /// Measure one lane in several forms.
     Sweep(Sweep),
-    /// Every lane asked neutrally and as either side.
+    /// Ask every lane with the question's own words and with either statement.
     Sycophancy(Query),
-    /// Every question of the set put to every lane.
+    /// Run every question of the set on every lane.
     Compare(Query),
-    /// What the model says of passages that are to be labelled, and of which questions they are.
+    /// Judge passages that are to be labelled; their questions come with them.
     Score(Vec<Item>, Vec<Question>),
-    /// A list read by whatever reads.
+    /// Let the reader read a list.
     Read(ReadList),
-    /// The detectors that can be chosen.
+    /// List the detectors that can be chosen.
     Detectors,
     /// Fetch a detector.
     Fetch(&'static NamedDetector),
-    /// The metadata fields of the corpus, and, if said so, every question of the set put to every lane.
+    /// Count the metadata fields of the corpus and, if true, run every question of the set on every lane.
     Bias(Query, bool),
 }
 
-/// A list to be read.
+/// A list for the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadList {
     /// The question.
     pub question: String,
-    /// Its two statements, where a stance is asked for: there are no gold answers to measure by.
+    /// The two statements, if the reader is to choose a side because there are no gold answers.
     pub sides: Option<[String; 2]>,
     /// The passages in their order.
     pub passages: Vec<Context>,
-    /// How they are to be read.
+    /// How they are read.
     pub want: Want,
 }
 
 /// How a list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// At every depth beyond this one.
+    /// The first k passages, for every k above this one.
     EachK(usize),
-    /// Without each passage.
+    /// The whole list without one passage, for each passage.
     Without,
-    /// In shuffled orders.
+    /// The whole list in shuffled orders.
     Reordered,
 }
 
-/// What is asked of the annotator's journal. Orders queue: none is lost to a later one.
+/// An order to the annotator's journal. These orders queue, so that none is lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Labelling {
-    /// Open it, for these passages of these questions, unless a project says which.
+    /// Open the journal for these passages of these questions, unless a project names others.
     Open(Vec<Item>, Vec<Question>),
-    /// The same, only to be looked at: nothing is locked, made or written.
+    /// Open it read-only: nothing is locked, created or written.
     Show(Vec<Item>, Vec<Question>),
-    /// Write an act down.
+    /// Write an act.
     Write(Act),
-    /// Restore what stood before the last act.
+    /// Undo the last act.
     Undo,
-    /// Do again what was undone last.
+    /// Redo the last act that was undone.
     Redo,
 }
 
-/// A run on its way through the threads.
+/// A run that goes from thread to thread.
 pub(super) struct Order {
     pub(super) turn: Turn,
     pub(super) run: Run,
     pub(super) reach: Reach,
 }
 
-/// What the threads share.
+/// The state that threads share.
 pub(super) struct Shared {
     pub(super) setup: OnceLock<Arc<Setup>>,
     pub(super) terms: Slot<Order>,
@@ -136,7 +136,7 @@ enum State<T> {
     Closed,
 }
 
-/// Holds at most one order.
+/// A slot for at most one order.
 pub(super) struct Slot<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -149,7 +149,7 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Replaces whatever lies there. A closed slot takes nothing.
+    /// Replaces the order in the slot. A closed slot takes none.
     pub fn put(&self, order: T) {
         let mut state = self.lock();
         if !matches!(*state, State::Closed) {
@@ -158,7 +158,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Waits for an order; none once the slot is closed.
+    /// Waits for an order; `None` once the slot is closed.
     pub fn take(&self) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! What the engine reports.
+//! The replies of the engine.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::read::Answer;
 use crate::read::incremental::Reordered;
 use crate::work::{Job, Progress};
 
-/// What the screen must know of an open corpus.
+/// An open corpus, described for the screen.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// Its name.
@@ -31,34 +31,34 @@ pub struct Opened {
     pub passages: usize,
     /// The question set.
     pub questions: Vec<Question>,
-    /// Whether labels came with it.
+    /// Whether it has gold labels.
     pub labelled: bool,
-    /// Whether some were made by hand.
+    /// Whether it has labels by hand.
     pub by_hand: bool,
-    /// What answers from passages, if anything does: its name, and whether its answers were recorded.
+    /// The name of the reader, if there is one, and whether its answers were recorded.
     pub reader: Option<(String, bool)>,
-    /// How what the detector reads becomes decisions.
+    /// The rule that turns the detector's readings into decisions.
     pub rule: Arc<Rule>,
-    /// What is to be said beside verdicts of the detector, if anything: that it is experimental, or which one it is.
+    /// The note shown with verdicts: `experimental`, or the detector's name if it is not the built-in one.
     pub detector: Option<String>,
     /// A notice, such as a cache that cannot be written.
     pub notice: Option<String>,
 }
 
-/// What the engine reports.
+/// A reply of the engine.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The corpus is open.
     Opened(Box<Opened>),
     /// The corpus could not be opened.
     OpenFailed(String),
-    /// A long job went on.
+    /// The progress of a long job.
     Progress(Progress),
-    /// The corpus has its vectors now, or will not get them.
+    /// The corpus was embedded, or could not be.
     Embedded(Result<(), String>),
-    /// A lane's list.
+    /// A lane has its list.
     LaneReady {
-        /// Of which run.
+        /// The run.
         turn: Turn,
         /// Which lane, from 0.
         lane: usize,
@@ -69,185 +69,185 @@ pub enum Reply {
     },
     /// A lane has no list.
     LaneFailed {
-        /// Of which run.
+        /// The run.
         turn: Turn,
         /// Which lane, from 0.
         lane: usize,
         /// Why, to be shown in its column.
         reason: String,
-        /// It will have one when this job has ended.
+        /// The job after which the lane can be ranked, if there is one.
         waits: Option<Job>,
     },
     /// A pair was judged.
     Verdict {
-        /// Of which run.
+        /// The run.
         turn: Turn,
-        /// What is known of it now.
+        /// The labels and verdicts on the pair.
         judged: Judged,
     },
-    /// A note about the verdicts: why there are none, or not all, or what a server was asked for them.
+    /// A note about the verdicts: why some are missing, or what a server was asked for them.
     AboutVerdicts {
-        /// Of which run.
+        /// The run.
         turn: Turn,
-        /// In words.
+        /// The note.
         text: String,
     },
     /// The run has ended.
     Settled {
-        /// Of which run.
+        /// The run.
         turn: Turn,
     },
-    /// Why the open passage stands where it does in its lane.
+    /// The rank of the open passage was explained.
     Explained {
-        /// Of which study.
+        /// The study.
         study: u64,
-        /// In a lane made like this.
+        /// The recipe of the lane.
         recipe: Recipe,
         /// The passage.
         at: PassageIx,
         /// The explanations, or why there are none.
         explanations: Result<Vec<Explanation>, String>,
     },
-    /// A sweep went on.
+    /// One more question of a sweep was measured.
     Swept {
-        /// Which.
+        /// The batch.
         number: u64,
         /// The figures of every form so far.
         tallies: Result<Vec<Tally>, String>,
-        /// There is no more to come.
+        /// Whether this is the last reply.
         ended: bool,
     },
     /// A lane was asked in all wordings.
     Sycophancy {
-        /// Of which batch.
+        /// The batch.
         number: u64,
         /// Which lane, from 0.
         lane: usize,
         /// Its answers, or why there are none.
         sycophancy: Result<Arc<Sycophancy>, String>,
     },
-    /// A question of the set was put to every lane.
+    /// A question of the set was run on every lane.
     Compared {
-        /// Of which batch.
+        /// The batch.
         number: u64,
         /// Which question, from 0.
         question: usize,
-        /// What came of it.
+        /// The outcome.
         compared: Result<Compared, String>,
     },
-    /// Something was read from a list.
+    /// The reader has read a part of a list.
     ReadEvent {
-        /// Of which batch.
+        /// The batch.
         number: u64,
-        /// What.
+        /// The step.
         event: ReadEvent,
     },
-    /// What lies before the annotator, or why nothing can be labelled.
+    /// The journal is open, or why nothing can be labelled.
     AnnotationState(Result<Box<AnnotationState>, String>),
-    /// An act is on the disk, or why it is not; none where there was nothing to undo or to do again.
+    /// An act was written to disk, or why not; `None` if there was nothing to undo or redo.
     Labelled(Result<Option<Box<Written>>, String>),
-    /// What the model says of a passage that is to be labelled.
+    /// The model judged a passage that is to be labelled.
     Scored {
-        /// Of which batch.
+        /// The batch.
         number: u64,
         /// Which passage, from 0.
         item: usize,
-        /// The probability of each statement of its question, where the model gave one.
+        /// The probability of each statement of its question; `None` if the model gave none.
         probabilities: Vec<Option<f32>>,
-        /// The passage takes a side, unclear which.
+        /// Whether the passage takes a side, unclear which.
         unclear: bool,
     },
-    /// A detector was found or fetched.
+    /// Detectors were listed or fetched.
     Detectors {
-        /// Of which batch.
+        /// The batch.
         number: u64,
-        /// What.
+        /// The step.
         event: DetectorEvent,
     },
     /// The metadata fields of the corpus have been counted.
     Fields(Arc<Fields>),
     /// The evidence in the passage that is open.
     Evidence {
-        /// Of which study.
+        /// The study.
         study: u64,
         /// The passage.
         at: PassageIx,
-        /// The perspective, from 0.
+        /// The statement, from 0.
         perspective: usize,
-        /// The bytes of its text, if the verdict rests on one sentence.
+        /// The byte range of the sentence that the verdict rests on, if it rests on one.
         sentence: Option<Range<usize>>,
     },
 }
 
-/// Where replies go. It must not block.
+/// Receives replies. It must not block.
 pub type SendReply = Arc<dyn Fn(Reply) + Send + Sync>;
 
-/// What came of reading.
+/// A step of reading a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadEvent {
-    /// The answer from the first so many.
+    /// The answer from the first k passages.
     Answer(usize, Answer),
-    /// How the reader shared its attention out among the passages.
+    /// The share of the reader's attention that each passage gets.
     Attention(Vec<f64>),
     /// The answer without the passage at this place, from 0.
     Without(usize, Answer),
-    /// How the answer stood the shuffles.
+    /// The answers in shuffled orders.
     Reordered(Reordered),
-    /// There is no more, with the reason if it was ended early.
+    /// Reading has ended, with the reason if it ended early.
     Ended(Option<String>),
 }
 
-/// Everything that lies before an annotator.
+/// The journal, questions and passages of an annotator.
 #[derive(Clone, Debug, Default)]
 pub struct AnnotationState {
-    /// Under which name labels are written.
+    /// The name under which labels are written.
     pub by: String,
     /// The journal.
     pub journal: PathBuf,
-    /// Why nothing can be written, if that is so.
+    /// Why nothing can be written; `None` if labels can be.
     pub read_only: Option<String>,
-    /// The questions with their perspectives.
+    /// The questions with their statements.
     pub questions: Vec<Question>,
     /// The passages to be labelled.
     pub items: Vec<Item>,
     /// The lanes that found them.
     pub lanes: Vec<String>,
-    /// In which order they come at first.
+    /// The order in which they are shown at first.
     pub order: Order,
-    /// Of the random order.
+    /// The seed of the random order.
     pub seed: u64,
-    /// Lane, rank and the model's verdict are hidden at first.
+    /// Whether lane, rank and the model's verdict are hidden at first.
     pub blind: bool,
-    /// What counts as support, in the words of whoever began the project.
+    /// What counts as support, in the project's words.
     pub guidelines: String,
-    /// What this annotator wrote down so far.
+    /// The labels of this annotator so far.
     pub history: History,
-    /// What others hold.
+    /// The labels of other annotators.
     pub others: Vec<Decision>,
-    /// What was passed over in the journals.
+    /// Notes about journal lines that do not count.
     pub notes: Vec<String>,
-    /// Of a project whose questions were drawn: what their labels stand for.
+    /// For a project whose questions are a random sample: the sample.
     pub drawn: Option<Drawn>,
 }
 
-/// What the labels of drawn questions stand for.
+/// The sample of questions that a project labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// How many questions they were drawn from.
+    /// The number of questions that the sample was drawn from.
     pub of: usize,
-    /// How many passages of every lane the project holds.
+    /// The number of passages of every lane that the project holds.
     pub depth: usize,
     /// The passages that others label.
     pub others: Vec<Item>,
 }
 
-/// What was written down, and what it changes.
+/// A written label and its effect.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The entry, which is on the disk.
+    /// The entry, which is on disk.
     pub entry: Entry,
-    /// Where the passage lies, if this corpus holds it.
+    /// The passage's number, if this corpus holds it.
     pub at: Option<PassageIx>,
-    /// Statements of the question, and what labels by hand now say of the passage for each.
+    /// The statements of the question, each with the label by hand that now counts.
     pub labels: Vec<(String, Option<bool>)>,
 }

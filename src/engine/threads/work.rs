@@ -1,4 +1,4 @@
-//! What each thread does with its orders. Replies to a screen that is gone are dropped.
+//! The work of each thread on its orders. Replies to a screen that has ended are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ use crate::read::ReadError;
 use crate::read::incremental::{each_k, reordered, without};
 use crate::work::{Job, Stop, on_all};
 
-/// Opens the corpus, then ranks the term lanes of one order after another.
+/// Opens the corpus, then ranks, for each order, the lanes that need no vectors.
 pub(super) fn terms(shared: &Shared, opening: &Opening, send: &SendReply) {
     let ended = Stop::when_past(&shared.ended, 0);
     let progress = |progress| send(Reply::Progress(progress));
@@ -57,7 +57,7 @@ pub(super) fn terms(shared: &Shared, opening: &Opening, send: &SendReply) {
     }
 }
 
-/// What the screen must know of the corpus. The rule is part of it, so that it is known before the first verdict.
+/// Describes the open corpus for the screen. The rule is part of it, so that the screen has it before the first verdict.
 fn about(setup: &Setup) -> Result<Opened, SetupError> {
     let notices: Vec<&str> = setup.verdicts.unsaved.iter().chain(&setup.notes).map(String::as_str).collect();
     Ok(Opened {
@@ -73,7 +73,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
     })
 }
 
-/// Ranks the other lanes of one run after another, and judges what all lanes found.
+/// Ranks the other lanes of each run, and judges the passages of all lanes.
 pub(super) fn models(shared: &Shared, send: &SendReply) {
     while let Some(Order { turn, mut run, .. }) = shared.models.take() {
         let Some(setup) = shared.setup.get() else { return };
@@ -84,20 +84,22 @@ pub(super) fn models(shared: &Shared, send: &SendReply) {
                 send(Reply::AboutVerdicts { turn, text: error.to_string() });
             }
         };
-        // Lanes that wait for a language model or an engine elsewhere are ranked beside the others and their verdicts.
-        let waits = |recipe: &Recipe| {
-            recipe.base.remote().is_some() || (setup.chat.is_some() && recipe.switches.writes())
-        };
+        // Lanes that wait for a server are ranked on a thread of their own, so that the others and their verdicts do not wait.
+        let waits = |recipe: &Recipe| recipe.waits_for_server(setup.chat.is_some());
         if run.query().lanes.iter().any(waits) {
-            let mut beside = run.clone();
-            thread::scope(|scope| {
-                let writer = thread::Builder::new().name("writer".into());
-                let writing = writer.spawn_scoped(scope, || beside.rank(setup, &waits, &stop, &on_event));
+            let mut server_run = run.clone();
+            let spawned = thread::scope(|scope| {
+                let thread = thread::Builder::new().name("server_lanes".into());
+                let thread = thread.spawn_scoped(scope, || server_run.rank(setup, &waits, &stop, &on_event));
                 run.rank(setup, &|recipe| !waits(recipe), &stop, &on_event);
                 judge(&mut run);
-                drop(writing);
+                thread.is_ok()
             });
-            run.adopt(beside);
+            if !spawned {
+                // The system gave no thread: rank here.
+                server_run.rank(setup, &waits, &stop, &on_event);
+            }
+            run.adopt(server_run);
         } else {
             run.rank(setup, &|_| true, &stop, &on_event);
         }
@@ -108,7 +110,7 @@ pub(super) fn models(shared: &Shared, send: &SendReply) {
     }
 }
 
-/// Turns events into replies. A lane whose passages have no vectors has them made.
+/// Turns events into replies. If a lane's passages have no vectors, orders them from the embedder.
 fn on_event<'a>(
     shared: &'a Shared,
     turn: Turn,
@@ -132,7 +134,7 @@ fn on_event<'a>(
     }
 }
 
-/// Embeds the corpus when a lane asks for it.
+/// Embeds the corpus when a lane needs it.
 pub(super) fn embedder(shared: &Shared, send: &SendReply) {
     let ended = Stop::when_past(&shared.ended, 0);
     while let Some(model) = shared.embed.take() {
@@ -142,7 +144,7 @@ pub(super) fn embedder(shared: &Shared, send: &SendReply) {
         if ended.is_set() {
             return;
         }
-        // After a failure the next question may try again: room may have been made.
+        // After a failure the next question may try again: the disk may have room by then.
         shared.embedding.store(false, Ordering::Relaxed);
         send(Reply::Embedded(done.map_err(|error| error.to_string())));
     }
@@ -160,8 +162,8 @@ pub(super) fn reader(shared: &Shared, send: &SendReply) {
             let Ok(detector) = setup.detector() else { break };
             let sentence = match evidence(detector.as_ref(), &passage, &statement, &stop) {
                 Err(DetectError::Stopped(_)) => break,
-                // No evidence is shown where none was found, for whatever other reason.
-                found => found.unwrap_or_default(),
+                // After any other error no evidence is shown.
+                sentence => sentence.unwrap_or_default(),
             };
             send(Reply::Evidence { study: number, at, perspective, sentence });
         }
@@ -187,7 +189,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
         if let Some(recipe) = missing.next()
             && !shared.embedding.swap(true, Ordering::Relaxed)
         {
-            // Lanes without vectors fail for now; the screen asks again when the corpus has been embedded.
+            // Lanes without vectors fail now; the screen asks again once the corpus is embedded.
             shared.embed.put(recipe.model().cloned());
         }
         match batch {
@@ -218,7 +220,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),
             Batch::Bias(plan, set) => {
                 let counted = setup.fields(&|progress| send(Reply::Progress(progress)), &stop);
-                // Given up: whoever asks again counts again.
+                // It was stopped: the next order counts again.
                 let Ok(fields) = counted else { continue };
                 send(Reply::Fields(fields));
                 if set {
@@ -240,10 +242,10 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
     }
 }
 
-/// In how many shuffled orders a list is read, and drawn by which seed.
+/// The number of shuffled orders in which a list is read, and their seed.
 const SHUFFLES: (usize, u64) = (10, 0);
 
-/// Reads a list; every answer is reported as it comes.
+/// Reads a list, and reports every answer.
 fn read(setup: &Setup, number: u64, list: &ReadList, stop: &Stop, send: &SendReply) {
     let reply = |event| send(Reply::ReadEvent { number, event });
     let Some(reader) = setup.reader.as_deref() else {
@@ -270,9 +272,9 @@ fn read(setup: &Setup, number: u64, list: &ReadList, stop: &Stop, send: &SendRep
     reply(ReadEvent::Ended(done.err().filter(|error| !error.is_stop()).map(|error| error.to_string())));
 }
 
-/// What the model says of passages that are to be labelled, one after another.
+/// Judges passages that are to be labelled.
 fn score(setup: &Setup, number: u64, items: &[Item], questions: &[Question], stop: &Stop, send: &SendReply) {
-    /// Each passage by itself.
+    /// The number of the passage in judgments that hold this passage only.
     const HERE: PassageIx = PassageIx(0);
     let (Ok(detector), Ok(rule)) = (setup.detector(), setup.rule()) else { return };
     on_all(setup.judging(), items.len(), stop, |i| {
@@ -282,7 +284,7 @@ fn score(setup: &Setup, number: u64, items: &[Item], questions: &[Question], sto
             let (detector, passage) = (detector.as_ref(), &items[i].passage);
             match detector.at_once() {
                 None => setup.verdicts.read(detector, passage, statement, stop).ok(),
-                // Nobody asked for these, and they would cost.
+                // The user did not ask for these verdicts, and they would cost.
                 Some(_) => setup.verdicts.cached(detector, passage, statement),
             }
         };
@@ -298,14 +300,14 @@ fn score(setup: &Setup, number: u64, items: &[Item], questions: &[Question], sto
     });
 }
 
-/// Puts the question set to all lanes, question after question.
+/// Runs every question of the set on all lanes.
 fn over_set(setup: &Setup, plan: &Query, number: u64, stop: &Stop, send: &SendReply) {
-    for (question, asked) in setup.questions.iter().enumerate() {
-        let compared = compare(setup, asked, plan, stop);
+    for (number_in_set, question) in setup.questions.iter().enumerate() {
+        let compared = compare(setup, question, plan, stop);
         if stop.is_set() {
             break;
         }
         let compared = compared.map_err(|error| error.to_string());
-        send(Reply::Compared { number, question, compared });
+        send(Reply::Compared { number, question: number_in_set, compared });
     }
 }

@@ -1,16 +1,15 @@
-//! TREC files: runs and judgements, in and out.
+//! Reads and writes TREC files: runs and judgments.
 //!
-//! Readers take a name for messages and any [`std::io::BufRead`], so decompression and `-` belong to
-//! whoever opens the file. A file is read whole or not at all: every bad line is counted, the first
-//! [`SHOWN`] are reported, and nothing is imported by halves.
+//! Readers take a name for messages and any [`std::io::BufRead`], so the caller opens and decompresses files. If a file has bad lines,
+//! nothing of it is used: all bad lines are counted, and the first [`SHOWN`] are reported.
 //!
-//! | file | owns |
+//! | file | holds |
 //! | --- | --- |
 //! | `mod` | lines, and errors as `FILE:LINE: expected …, found …` |
 //! | [`run`] | a run in memory, its order, and `qid Q0 docid rank score tag` |
 //! | [`rank_llm`] | the JSON runs of rank_llm and BERDS |
 //! | [`qrels`] | graded qrels (TREC, BEIR, PIR), and judgments per perspective |
-//! | [`mod@write`] | runs and both kinds of qrels, out |
+//! | [`mod@write`] | writes runs and both kinds of qrels |
 //!
 //! May use: input, and the support sets of `measure`.
 
@@ -33,12 +32,12 @@ pub use rank_llm::{RunPassage, is_text_id, read_json_run, read_rank_llm, text_id
 pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run, read_run_top};
 pub use write::{write_diversity_qrels, write_qrels, write_run};
 
-/// How many bad lines are listed; the rest are counted.
+/// The number of bad lines that are listed; the rest are counted.
 pub const SHOWN: usize = 20;
 
-/// Longest piece of a file quoted in a message, in characters.
+/// The most characters of a file that a message quotes.
 const QUOTED: usize = 60;
-/// Bytes that a line may have.
+/// The most bytes of a line.
 const LONGEST: usize = 64 << 20;
 
 /// One bad line.
@@ -46,11 +45,11 @@ const LONGEST: usize = 64 << 20;
 pub struct LineError {
     /// The file as the user named it.
     pub file: String,
-    /// From 1.
+    /// The line's number, from 1.
     pub line: usize,
-    /// What should have stood there.
+    /// What was expected.
     pub expected: String,
-    /// What stood there.
+    /// What was found.
     pub found: String,
 }
 
@@ -66,7 +65,7 @@ impl Display for LineError {
 pub struct LineErrors {
     /// The first [`SHOWN`], in file order.
     pub first: Vec<LineError>,
-    /// How many there are in all.
+    /// The number of all bad lines.
     pub total: usize,
 }
 
@@ -86,16 +85,16 @@ impl Display for LineErrors {
 /// Why a file was not read.
 #[derive(Debug, Error)]
 pub enum TrecError {
-    /// The bytes could not be had.
+    /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
-        /// As the user named it.
+        /// The file as the user named it.
         file: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The bytes were not what the format asks for.
+    /// The file has bad lines.
     #[error("{0}")]
     Lines(LineErrors),
 }
@@ -124,7 +123,7 @@ impl Problems {
         }
     }
 
-    /// A second line for what an earlier one had settled.
+    /// Reports a line that repeats an earlier one.
     pub fn report_repeated(&mut self, line: usize, what: &str, id: &str, first: usize) {
         let found = format!("{} again (first on line {first})", quoted(id));
         self.report(line, format!("one line for each {what}"), found);
@@ -138,7 +137,7 @@ impl Problems {
     }
 }
 
-/// A piece of a file as a message shows it: in backticks, short, with control characters made visible.
+/// Quotes a piece of a file for a message: in backticks, short, with control characters made visible.
 fn quoted(text: &str) -> String {
     let mut shown = String::from("`");
     for (index, character) in text.chars().enumerate() {
@@ -156,9 +155,9 @@ fn quoted(text: &str) -> String {
     shown
 }
 
-/// Gives every line that is not blank to `take`, with its number, without its line ending.
+/// Calls `take` with the number and text of every line that is not blank, without its line ending.
 ///
-/// A line that is not UTF-8 is reported and passed over. A byte-order mark at the start is dropped.
+/// A line that is not UTF-8 is reported and skipped. A byte-order mark at the start is dropped.
 fn each_line(
     mut reader: impl BufRead,
     problems: &mut Problems,
@@ -167,7 +166,7 @@ fn each_line(
     let mut bytes = Vec::new();
     for number in 1.. {
         bytes.clear();
-        // A line without end is no line of a table: what follows it is not read.
+        // A line this long means that the file is not a table: stop reading.
         let read = Read::by_ref(&mut reader)
             .take(LONGEST as u64 + 1)
             .read_until(b'\n', &mut bytes)

@@ -1,7 +1,7 @@
-//! Judgments: graded ones of (question, passage) pairs as TREC, BEIR and PIR write them, and ones per perspective.
+//! Judgments: grades of (question, passage) pairs as TREC, BEIR and PIR write them, and grades per perspective.
 //!
-//! A file per perspective has the perspective in its second column, from 1. The number of perspectives is *not* read from there: a side without
-//! a judged passage would vanish from the denominators. Take it from the question.
+//! A file per perspective has the perspective in its second column, from 1. Take the number of perspectives from the question and *not*
+//! from this file: a side without a judged passage would be missing in the denominators.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -18,27 +18,27 @@ pub struct Qrels {
 }
 
 impl Qrels {
-    /// Questions with their judgements, ordered by id.
+    /// Questions with their judgments, ordered by id.
     pub fn questions(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, i32>)> {
         self.questions.iter().map(|(id, judged)| (id.as_str(), judged))
     }
 
-    /// The judgements of one question.
+    /// The judgments of one question.
     pub fn question(&self, id: &str) -> Option<&BTreeMap<String, i32>> {
         self.questions.get(id)
     }
 
-    /// How many questions have a judgement.
+    /// The number of questions with a judgment.
     pub fn len(&self) -> usize {
         self.questions.len()
     }
 
-    /// Whether none has.
+    /// Whether there are no judgments.
     pub fn is_empty(&self) -> bool {
         self.questions.is_empty()
     }
 
-    /// Sets one grade, and gives back the one it replaces.
+    /// Sets one grade, and returns the one it replaces.
     pub fn insert(&mut self, question: &str, passage: &str, grade: i32) -> Option<i32> {
         self.questions.entry(question.to_owned()).or_default().insert(passage.to_owned(), grade)
     }
@@ -47,9 +47,8 @@ impl Qrels {
 /// Reads `qid iter docid rel`; the second column is ignored.
 ///
 /// # Errors
-/// Lines without four columns, grades that are not whole numbers, and a pair judged twice, which is what
-/// a file per perspective looks like here: that one is for
-/// [`read_diversity_qrels`].
+/// Lines without four columns, grades that are not whole numbers, and a pair judged twice. A file per perspective has such pairs; read it
+/// with [`read_diversity_qrels`].
 pub fn read_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecError> {
     let mut problems = Problems::of(file);
     let mut building = QrelsBuilder::default();
@@ -69,7 +68,7 @@ pub fn read_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecError> 
     problems.finish(building.qrels)
 }
 
-/// The columns BEIR names in its header.
+/// The columns that BEIR names in its header.
 const BEIR_COLUMNS: [&str; 3] = ["query-id", "corpus-id", "score"];
 
 /// Reads BEIR's `qrels/*.tsv`, whose header names the columns `query-id`, `corpus-id` and `score`.
@@ -90,7 +89,7 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
             }
             return;
         };
-        // Without a header no column is known; one error is enough.
+        // Without a header the columns are unknown; one error is enough.
         let Some(places) = known else { return };
         let columns: Vec<&str> = line.split('\t').collect();
         let [Some(question), Some(passage), Some(grade)] = places.map(|place| columns.get(place).copied())
@@ -113,10 +112,10 @@ pub fn read_beir_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecEr
     problems.finish(building.qrels)
 }
 
-/// Reads PIR's judgements: a JSON object a line with `query-id`, `corpus-id` and `score`.
+/// Reads PIR's judgments: one JSON object per line, with `query-id`, `corpus-id` and `score`.
 ///
 /// # Errors
-/// Lines that are no such objects, and a pair judged twice.
+/// Lines that are not such objects, and a pair judged twice.
 pub fn read_jsonl_qrels(file: &str, reader: impl BufRead) -> Result<Qrels, TrecError> {
     #[derive(serde::Deserialize)]
     struct Line {
@@ -177,12 +176,12 @@ impl QrelsBuilder {
     }
 }
 
-/// What it means that a label file says nothing about a passage.
+/// The meaning of a passage that a label file does not mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// The file is `complete`: it supports nothing.
+    /// The file is `complete`: the passage supports nothing.
     SupportsNothing,
-    /// The file holds `positives`: nobody knows.
+    /// The file holds `positives`: the passage is not judged.
     Unjudged,
 }
 
@@ -196,13 +195,13 @@ pub struct DiversityQrels {
 }
 
 impl DiversityQrels {
-    /// Ids of the questions that have a judgement, in order.
+    /// The ids of the questions with a judgment, in order.
     pub fn questions(&self) -> impl Iterator<Item = &str> {
         self.questions.keys().map(String::as_str)
     }
 
-    /// Every judgement of one question: passage, perspective from 0, grade; in order.
-    pub fn judgements(&self, question: &str) -> impl Iterator<Item = (&str, usize, i32)> {
+    /// Every judgment of one question: passage, perspective from 0, grade; in order.
+    pub fn judgments(&self, question: &str) -> impl Iterator<Item = (&str, usize, i32)> {
         self.questions.get(question).into_iter().flatten().flat_map(|(passage, grades)| {
             grades.iter().map(|(&perspective, &grade)| (passage.as_str(), perspective, grade))
         })
@@ -210,7 +209,7 @@ impl DiversityQrels {
 
     /// The highest perspective judged, from 0: a lower bound of m, never m itself.
     pub fn highest_perspective(&self, question: &str) -> Option<usize> {
-        self.judgements(question).map(|(_, perspective, _)| perspective).max()
+        self.judgments(question).map(|(_, perspective, _)| perspective).max()
     }
 
     /// Every judged passage with the perspectives it supports at a grade of at least `rel`; in order.
@@ -247,7 +246,7 @@ impl DiversityQrels {
             .collect()
     }
 
-    /// Judgements for `NAME.qrels`: a passage's highest grade over the perspectives.
+    /// The judgments for `NAME.qrels`: each passage with its highest grade over the perspectives.
     pub fn any_perspective(&self) -> Qrels {
         let mut any = Qrels::default();
         for (question, passages) in &self.questions {
@@ -260,10 +259,10 @@ impl DiversityQrels {
         any
     }
 
-    /// Sets one grade, the perspective counted from 0, and gives back the one it replaces.
+    /// Sets one grade, with the perspective counted from 0, and returns the one it replaces.
     ///
     /// # Errors
-    /// For a perspective no [`SupportSet`] can hold.
+    /// No [`SupportSet`] can hold the perspective.
     pub fn insert(
         &mut self,
         question: &str,
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn judgements_as_json_lines_say_the_same() {
+    fn judgments_as_json_lines_say_the_same() {
         let jsonl = |text: &str| read_jsonl_qrels("q.jsonl", text.as_bytes());
         let line = "{\"query-id\": \"1\", \"corpus-id\": 7, \"score\": 2}\n";
         assert_eq!(jsonl(line).unwrap(), trec("1 0 7 2").unwrap());

@@ -1,5 +1,5 @@
-//! Runs in JSON: `[{query, candidates|hits}]` of rank_llm and `[{question, perspectives, ctxs}]` of BERDS, or one such object a
-//! line. The caller receives the passages' texts; the run keeps none.
+//! Reads runs in JSON: `[{query, candidates|hits}]` of rank_llm and `[{question, perspectives, ctxs}]` of BERDS, or one such object per
+//! line. The caller receives the passages' texts; the run does not keep them.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use super::run::{RankedPassage, Run, RunBuilder, RunOrder, finite, folded};
 use super::{Problems, TrecError, quoted};
 
-/// A passage as a run carries it.
+/// A passage in a run file.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPassage<'a> {
-    /// Where it stood, from 1.
+    /// The number of its line, from 1.
     pub line: usize,
-    /// Its id, or what [`text_id`] makes of its text.
+    /// Its id, or the [`text_id`] of its text.
     pub id: &'a str,
     /// Its title; may be empty.
     pub title: &'a str,
@@ -24,7 +24,7 @@ pub struct RunPassage<'a> {
     pub text: &'a str,
 }
 
-/// What stands for the id of a passage that has none: a hash of its text, whatever its case and spacing.
+/// Makes an id for a passage that has none: a hash of its text, ignoring case and spacing.
 pub fn text_id(text: &str) -> String {
     format!("{TEXT}{}", &blake3::hash(folded(text).as_bytes()).to_hex()[..32])
 }
@@ -45,10 +45,10 @@ pub fn read_rank_llm(file: &str, reader: impl BufRead, order: RunOrder) -> Resul
     read_json_run(file, reader, order, usize::MAX, &mut |_| {})
 }
 
-/// [`read_rank_llm`], keeping each question's first `depth` passages only, and calling `each` with every text.
+/// [`read_rank_llm`], but keeps only each question's first `depth` passages, and calls `each` with every text.
 ///
 /// # Errors
-/// As [`read_rank_llm`].
+/// As for [`read_rank_llm`].
 pub fn read_json_run(
     file: &str,
     mut reader: impl BufRead,
@@ -80,7 +80,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// The questions, each still unread, so that one bad object does not hide the next.
+    /// Splits the text into questions without parsing them, so that one bad object does not hide the next.
     fn objects(&mut self, text: &'a str) -> Vec<&'a RawValue> {
         let read = if text.trim_start().starts_with('[') {
             serde_json::from_str(text)
@@ -109,7 +109,7 @@ impl<'a> Reading<'a> {
         };
         let mut id = qid.or(question.qid).as_ref().map(Id::text);
         if question.berds && id.is_none() {
-            // BERDS knows its questions by their words.
+            // BERDS identifies questions by their words.
             id = Some(text.clone());
         }
         for raw in question.hits {
@@ -148,7 +148,7 @@ impl<'a> Reading<'a> {
         }
         match id {
             Some(id) => {
-                // Also for a question without hits: it was asked, and found nothing.
+                // A question without hits is added too: its list is empty.
                 let place = self.building.place_of(&id);
                 self.building.describe(place, &text, question.perspectives, question.supports);
             }
@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
         serde_json::from_str(raw.get())
             .map_err(|error| {
                 let line = self.text.line_of(raw);
-                // serde_json counts lines within the piece it was given.
+                // serde_json counts lines from the start of this piece, so leave its line out.
                 let found = error.to_string();
                 let found = found.split(" at line ").next().unwrap_or(&found).to_owned();
                 self.problems.report(line, expected, found);
@@ -169,7 +169,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Finds the line of a piece borrowed from a text.
+/// A text that can find the line of a piece borrowed from it.
 struct Located<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -220,7 +220,7 @@ struct Question<'a> {
     hits: Vec<&'a RawValue>,
     perspectives: Vec<String>,
     supports: Option<usize>,
-    /// It has BERDS's names.
+    /// Whether it has the field names of BERDS.
     berds: bool,
 }
 
@@ -283,7 +283,7 @@ impl<'de> Deserialize<'de> for Score {
     }
 }
 
-/// rank_llm's newer files hold the passage as its index had it.
+/// The passage in newer files of rank_llm, with the fields of its index.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Doc<'a> {

@@ -1,4 +1,4 @@
-//! A run in memory, and the TREC run file `qid Q0 docid rank score tag`.
+//! Runs, and the TREC run file `qid Q0 docid rank score tag`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -13,22 +13,22 @@ pub struct RankedPassage {
     pub id: String,
     /// The score as written; finite.
     pub score: f64,
-    /// The rank as written, where the file has one.
+    /// The rank as written, if the file has one.
     pub rank: Option<i64>,
-    /// The line it stood on, from 1; 0 if it comes from no file.
+    /// The number of its line, from 1; 0 if it does not come from a file.
     pub line: usize,
 }
 
 /// One question's ranking.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankedQuestion {
-    /// The question's id; its text where the file names none (BERDS).
+    /// The question's id; its text if the file has no ids (BERDS).
     pub id: String,
-    /// Its text, where the file has it (rank_llm, BERDS).
+    /// Its text, if the file has it (rank_llm, BERDS).
     pub text: Option<String>,
-    /// Its perspectives, where the file has them (BERDS).
+    /// Its perspectives, if the file has them (BERDS).
     pub perspectives: Vec<String>,
-    /// Which of them supports, where the file says so.
+    /// The index of the supporting perspective, if the file names it.
     pub supports: Option<usize>,
     /// Best first.
     pub passages: Vec<RankedPassage>,
@@ -41,22 +41,21 @@ impl RankedQuestion {
     }
 }
 
-/// Which order a run's passages are taken in.
+/// The order of a run's passages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RunOrder {
-    /// The file's own order, whatever the scores say. Where the rank column contradicts the order of the
-    /// lines, the rank column is the run's word.
+    /// The file's own order, whatever the scores are. If the rank column and the order of the lines differ, the rank column counts.
     #[default]
     AsGiven,
-    /// As trec_eval re-sorts every run (`--ties trec-eval`): score descending as a 32-bit float, then id
-    /// descending in byte order.
+    /// The order into which trec_eval sorts every run (`--ties trec-eval`): by score as a 32-bit float, descending, then by id in byte
+    /// order, descending.
     TrecEval,
 }
 
 /// A retrieval run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// The last column of its first line; empty for JSON files, which have none.
+    /// The tag, from the last column of the first line; empty for JSON files.
     pub tag: String,
     /// Whether the file holds texts of passages.
     pub texts: bool,
@@ -76,14 +75,14 @@ impl Run {
         self.places.get(id).map(|&place| &self.questions[place])
     }
 
-    /// The place of a question among [`Run::questions`]: by its id, else by its words, whatever their case and spacing.
+    /// Finds the place of a question among [`Run::questions`]: by its id, else by its words, ignoring case and spacing.
     pub fn place(&self, id: Option<&str>, text: &str) -> Option<usize> {
         let by_id = id.and_then(|id| self.places.get(id));
         by_id.or_else(|| self.by_text.get(&folded(text))).copied()
     }
 
-    /// Learns the questions' words, the first of equal ones.
-    pub(super) fn learn_texts(&mut self) {
+    /// Indexes the questions by their words; of equal ones, the first.
+    pub(super) fn index_texts(&mut self) {
         for (place, question) in self.questions.iter().enumerate() {
             if let Some(text) = &question.text {
                 self.by_text.entry(folded(text)).or_insert(place);
@@ -92,7 +91,7 @@ impl Run {
     }
 }
 
-/// A text without regard to case and spacing.
+/// Normalises case and spacing.
 pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
@@ -106,11 +105,11 @@ pub fn read_run(file: &str, reader: impl BufRead, order: RunOrder) -> Result<Run
     read_run_top(file, reader, order, usize::MAX)
 }
 
-/// [`read_run`], keeping each question's first `depth` passages only. What is never kept is held no longer than a while, so
-/// that a passage repeated below them may go unnoticed.
+/// [`read_run`], but keeps only each question's first `depth` passages. The others are dropped early, so that a passage that is repeated
+/// among them may not be reported.
 ///
 /// # Errors
-/// As [`read_run`].
+/// As for [`read_run`].
 pub fn read_run_top(
     file: &str,
     reader: impl BufRead,
@@ -152,7 +151,7 @@ pub(super) fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|score: &f64| score.is_finite())
 }
 
-/// A run being read, with what is needed only until its order is settled.
+/// Builds a run line by line.
 pub(super) struct RunBuilder {
     run: Run,
     order: RunOrder,
@@ -162,12 +161,12 @@ pub(super) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// A run of which the first `depth` passages of each question are kept.
+    /// Starts a run that keeps the first `depth` passages of each question.
     pub fn new(order: RunOrder, depth: usize) -> Self {
         RunBuilder { run: Run::default(), order, depth, seen: Vec::new() }
     }
 
-    /// The first tag names the run.
+    /// Takes the first tag for the run.
     pub fn tag(&mut self, tag: &str) {
         if self.run.tag.is_empty() {
             self.run.tag = tag.to_owned();
@@ -179,7 +178,7 @@ impl RunBuilder {
         self.run.texts = true;
     }
 
-    /// The place of a question, made at its first mention.
+    /// The place of a question, which is added if it is new.
     pub fn place_of(&mut self, question: &str) -> usize {
         if let Some(&place) = self.run.places.get(question) {
             return place;
@@ -191,7 +190,7 @@ impl RunBuilder {
         place
     }
 
-    /// What the file says of the question itself.
+    /// Sets a question's text and perspectives.
     pub fn describe(&mut self, place: usize, text: &str, perspectives: Vec<String>, supports: Option<usize>) {
         let question = &mut self.run.questions[place];
         (question.text, question.perspectives) = (Some(text.to_owned()), perspectives);
@@ -218,7 +217,7 @@ impl RunBuilder {
         match self.order {
             RunOrder::AsGiven => follow_ranks(passages),
             RunOrder::TrecEval => passages.sort_by(|one, other| {
-                // Scores are finite, so they always compare; `total_cmp` would part 0 from −0.
+                // Scores are finite, so they always compare; `total_cmp` would distinguish 0 from −0.
                 (other.score as f32)
                     .partial_cmp(&(one.score as f32))
                     .unwrap_or(Ordering::Equal)
@@ -230,17 +229,17 @@ impl RunBuilder {
         }
     }
 
-    /// The run, in order.
+    /// Sorts and returns the run.
     pub fn finish(mut self) -> Run {
         for place in 0..self.run.questions.len() {
             self.settle(place);
         }
-        self.run.learn_texts();
+        self.run.index_texts();
         self.run
     }
 }
 
-/// Stable, so that a column of equal ranks (some tools write only 0) leaves the lines as they are.
+/// Sorts by rank. The sort is stable, so a column of equal ranks (some tools write only 0) keeps the order of the lines.
 fn follow_ranks(passages: &mut [RankedPassage]) {
     if passages.iter().all(|passage| passage.rank.is_some()) {
         passages.sort_by_key(|passage| passage.rank);

@@ -1,7 +1,6 @@
-//! Runs and qrels, out.
+//! Writes runs and qrels, so that every tool reads them in the same way.
 //!
-//! What is written here reads the same in every tool: scores fall strictly, and perspectives never share
-//! one qrels file, because two tools keep only the last line of a (question, passage) pair.
+//! Scores fall strictly. Perspectives have their own qrels file, because two tools keep only the last line of a (question, passage) pair.
 
 use std::io::{self, Write};
 
@@ -10,13 +9,11 @@ use super::run::RankedPassage;
 
 /// Writes rankings as `qid Q0 docid rank score tag`, ranks from 1.
 ///
-/// The order given is kept; a score that does not fall is lowered to the next 32-bit float below the one
-/// before it, since trec_eval reads 32 bits and would re-sort ties its own way. Rankings whose ties were
-/// broken by passage id therefore keep that order.
+/// The order stays as it is: a score that does not fall is lowered to the next 32-bit float below the one before it, because trec_eval
+/// reads 32 bits and would sort ties in its own way.
 ///
 /// # Errors
-/// When the writer fails; for an id or tag that is empty or holds white space, which would shift the
-/// columns; and for a score that 32 bits cannot hold.
+/// The writer fails; an id or tag is empty or has white space, which would shift the columns; or 32 bits cannot hold a score.
 pub fn write_run<'a>(
     out: &mut impl Write,
     tag: &str,
@@ -44,7 +41,7 @@ pub fn write_run<'a>(
 /// Writes `NAME.qrels`: `qid 0 docid grade`.
 ///
 /// # Errors
-/// As [`write_run`].
+/// As for [`write_run`].
 pub fn write_qrels(out: &mut impl Write, qrels: &Qrels) -> io::Result<()> {
     for (question, judged) in qrels.questions() {
         let question = column(question)?;
@@ -58,11 +55,11 @@ pub fn write_qrels(out: &mut impl Write, qrels: &Qrels) -> io::Result<()> {
 /// Writes `NAME.div.qrels`: `qid perspective docid grade`, the perspective counted from 1.
 ///
 /// # Errors
-/// As [`write_run`].
+/// As for [`write_run`].
 pub fn write_diversity_qrels(out: &mut impl Write, qrels: &DiversityQrels) -> io::Result<()> {
     for question in qrels.questions() {
         let name = column(question)?;
-        for (passage, perspective, grade) in qrels.judgements(question) {
+        for (passage, perspective, grade) in qrels.judgments(question) {
             let (number, passage) = (perspective + 1, column(passage)?);
             writeln!(out, "{name} {number} {passage} {grade}")?;
         }

@@ -1,6 +1,7 @@
 //! The interface without a terminal: a key script in, a frame out; or a session in, a film out. The clock is virtual: pauses end as
 //! soon as the script waits.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -30,6 +31,9 @@ pub enum PlayError {
     /// The drawing failed.
     #[error("the frame could not be drawn: {0}")]
     Draw(String),
+    /// The engine's threads could not be started.
+    #[error("the system gives no thread: {0}")]
+    Threads(#[from] io::Error),
 }
 
 /// Hands an effect to the engine. Effects for the shell itself do nothing here.
@@ -85,7 +89,7 @@ pub fn film(
     mut show: impl FnMut(&Dump, Duration),
 ) -> Result<(), PlayError> {
     let theme = start.theme();
-    let mut player = Player::begin(start, session.head.size);
+    let mut player = Player::begin(start, session.head.size)?;
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
     Replay::filmed(session).onto(&mut player.app);
@@ -120,7 +124,7 @@ pub fn film(
 /// See [`PlayError`].
 pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
     let theme = start.theme();
-    let mut player = Player::begin(start, size);
+    let mut player = Player::begin(start, size)?;
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
     for step in script.iter().chain([&Step::Wait]) {
@@ -156,11 +160,11 @@ pub fn frame(app: &App, theme: Theme) -> Result<Dump, PlayError> {
 }
 
 impl Player {
-    fn begin(start: Start, size: Size) -> Self {
+    fn begin(start: Start, size: Size) -> io::Result<Self> {
         let (send, messages) = mpsc::channel();
-        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()));
+        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()))?;
         let (app, opening) = (App::new(&start, size), start.opening);
-        Player { app, engine, opening, send, messages, quiet: Vec::new(), ended: false }
+        Ok(Player { app, engine, opening, send, messages, quiet: Vec::new(), ended: false })
     }
 
     fn take(&mut self, msg: Msg) {
@@ -172,7 +176,10 @@ impl Player {
                 Effect::Quit => self.ended = true,
                 Effect::UseDetector { choice, llm } => {
                     self.opening = with_detector(&self.opening, choice, llm);
-                    self.engine = Engine::start(self.opening.clone(), &reply_sender(self.send.clone()));
+                    match Engine::start(self.opening.clone(), &reply_sender(self.send.clone())) {
+                        Ok(engine) => self.engine = engine,
+                        Err(error) => self.quiet.push(Msg::Engine(Reply::OpenFailed(error.to_string()))),
+                    }
                 }
                 effect => execute(&self.engine, effect),
             }

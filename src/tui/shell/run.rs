@@ -69,7 +69,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     });
     // The theme has already decided about colours, NO_COLOR included.
     force_color_output(true);
-    let mut shell = Shell::new(start, replay, size_of(&terminal)?, send);
+    let mut shell = Shell::new(start, replay, size_of(&terminal)?, send)?;
     loop {
         terminal.draw(|frame| draw(&shell.app, shell.theme, frame))?;
         shell.save_query();
@@ -140,17 +140,17 @@ struct Pause {
 }
 
 impl Shell {
-    fn new(start: Start, replay: Option<Replay>, size: Size, send: Sender<Msg>) -> Self {
+    fn new(start: Start, replay: Option<Replay>, size: Size, send: Sender<Msg>) -> io::Result<Self> {
         let failed = send.clone();
         let history = start.history.as_ref().map(|history| {
             history.writer(move |error| drop(failed.send(Msg::Saved(Err(error.to_string())))))
         });
-        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()));
+        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()))?;
         let mut app = App::new(&start, size);
         if let Some(replay) = replay {
             replay.onto(&mut app);
         }
-        Shell {
+        Ok(Shell {
             theme: start.theme(),
             mouse: start.config.mouse,
             engine,
@@ -164,7 +164,7 @@ impl Shell {
             before: Instant::now(),
             start,
             app,
-        }
+        })
     }
 
     /// Waits for a message, the end of a pause or the next act of a replay, then takes whatever else is there.
@@ -262,7 +262,7 @@ impl Shell {
             }
             Effect::UseDetector { choice, llm } => {
                 self.start.opening = play::with_detector(&self.start.opening, choice, llm);
-                self.engine = Engine::start(self.start.opening.clone(), &reply_sender(self.send.clone()));
+                self.engine = Engine::start(self.start.opening.clone(), &reply_sender(self.send.clone()))?;
             }
             effect => execute(&self.engine, effect),
         }

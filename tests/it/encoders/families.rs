@@ -92,7 +92,7 @@ fn lanes_of_custom_encoders_rank_by_their_own_vectors_and_similarity() {
         supports: Some(0),
         ..Question::default()
     };
-    let asked = LaneQuery::plainly(&question);
+    let asked = LaneQuery::neutral(&question);
     let ranked =
         |recipe: &Recipe| rank(&setup, recipe, asked, &mut Lists::default(), &Stop::never()).unwrap();
     for recipe in &lanes {

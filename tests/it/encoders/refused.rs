@@ -95,7 +95,7 @@ fn a_lane_without_its_model_reports_it_and_fetches_nothing() {
     let setup = opened(data.path(), &[]);
     let question = Question { text: "zoos".into(), ..Question::default() };
     let lane: Recipe = "contriever".parse().unwrap();
-    let error = rank(&setup, &lane, LaneQuery::plainly(&question), &mut Lists::default(), &Stop::never())
+    let error = rank(&setup, &lane, LaneQuery::neutral(&question), &mut Lists::default(), &Stop::never())
         .unwrap_err();
     assert!(error.to_string().contains("parallax models get contriever"), "{error}");
     assert!(!data.path().join("models").exists());
@@ -120,7 +120,7 @@ fn a_recipe_of_a_custom_encoder_is_read_back_and_a_wrong_one_is_refused_with_wha
         ("path:x%zz", "hexadecimal"),
         ("contriever@family=bert", "contriever"),
         ("contriever@window=5", "query=TEXT"),
-        ("contriever+rm3", "lane of terms"),
+        ("contriever+rm3", "an encoder cannot read weights"),
     ] {
         let error = text.parse::<Recipe>().unwrap_err().to_string();
         assert!(error.contains(hint), "{text}: {error}");

@@ -291,7 +291,7 @@ fn switches_apply_to_lanes_without_their_own_and_wrong_ones_are_reported() {
         (&["--pap", "papp"], "dual-sum"),
         (&["--pap", "pap", "--toward", "0"], "from 1"),
         (&["--diversify", "best"], "xquad"),
-        (&["--lane", "bm25+pap@1"], "lane of vectors"),
+        (&["--lane", "bm25+pap@1"], "a projection turns vectors"),
         (&["--llm", "http://127.0.0.1:1/v1"], "llm-model"),
         (
             &["--llm", "gguf:none.gguf"],

@@ -104,7 +104,7 @@ fn an_unreachable_server_fails_only_its_lane() {
     workspace.run(&["corpus", "push", "args", "--corpus", &corpus]).bad(&["os:URL/INDEX"]);
     workspace.run(&["search", QUESTION, "--lane", &format!("{place}+rm3")]).bad(&["rm3"]);
     let projected = format!("{place}@by=vectors+pap-plus@1");
-    workspace.run(&["search", QUESTION, "--lane", &projected]).bad(&["another projection, such as pap"]);
+    workspace.run(&["search", QUESTION, "--lane", &projected]).bad(&["cannot project them; try pap"]);
 }
 
 #[test]

@@ -93,6 +93,17 @@ fn typing_continues_while_the_corpus_is_opened() {
 }
 
 #[test]
+fn a_question_of_the_set_keeps_the_text_of_the_set_however_it_is_typed() {
+    let mut app = asked(140, 40);
+    press(&mut app, &format!("/<C-u>{}<Enter>", QUESTION.to_lowercase()));
+    assert_eq!((app.query().question, app.by), (stage::question(), By::Given));
+    assert_ne!(app.line.value(), QUESTION);
+    app.judgments.set_human(PassageIx(0), 0, Some(true));
+    press(&mut app, "+");
+    assert!(app.judgments.pair(PassageIx(0), 0).is_some_and(|pair| pair.human.is_some()));
+}
+
+#[test]
 fn another_depth_uses_the_question_in_the_line_and_not_the_earlier_one() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>Should cats be banned?<Esc>");

@@ -390,7 +390,7 @@ fn update_judgments(app: &mut App, written: &Written) {
     let Some(at) = written.at else { return };
     for (i, statement) in app.question.perspectives.iter().enumerate() {
         if let Some((_, human)) = written.labels.iter().find(|(of, _)| of == statement) {
-            app.judgments.decided(at, i, *human);
+            app.judgments.set_human(at, i, *human);
         }
     }
 }

@@ -8,7 +8,7 @@ use tui_input::backend::crossterm::EventHandler;
 
 use crate::detect::foreign_question;
 use crate::engine::{Judgments, Reach, Turn};
-use crate::question::{By, Question, statements};
+use crate::question::{By, Question, resolve};
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::Action;
 use crate::tui::message::Effect;
@@ -141,26 +141,22 @@ fn leave(app: &mut App) {
     app.completions.clear();
 }
 
-/// Makes the line the question. A question of the set has its own statements; for others, they are derived by rule.
+/// Makes the line the question, unless it is the question already.
 pub fn read_line(app: &mut App) {
-    let text = app.line.value().trim().to_owned();
-    if app.question.text == text && !app.question.text.is_empty() {
+    let Some((question, by)) = question_in_line(app) else { return };
+    if question.text == app.question.text && !question.text.is_empty() {
         return;
     }
-    let Corpus::Open(opened) = &app.corpus else { return };
-    let given = std::mem::take(&mut app.given);
-    let in_set = opened.questions.iter().find(|question| question.text.eq_ignore_ascii_case(&text));
-    let (question, by) = if !given.is_empty() && !text.is_empty() {
-        let supports = (given.len() == 2).then_some(0);
-        (Question { text, perspectives: given, supports, ..Question::default() }, By::User)
-    } else if let Some(in_set) = in_set {
-        (Question { text, ..in_set.clone() }, By::Given)
-    } else {
-        let derived = statements(&text);
-        let (perspectives, supports) = (derived.perspectives, derived.supports);
-        (Question { text, perspectives, supports, ..Question::default() }, derived.by)
-    };
+    app.given.clear();
     ask_instead(app, question, by);
+}
+
+/// The question in the line; `None` until the corpus is open.
+fn question_in_line(app: &App) -> Option<(Question, By)> {
+    let Corpus::Open(opened) = &app.corpus else { return None };
+    let text = app.line.value().trim();
+    let given = if text.is_empty() { &[][..] } else { &app.given };
+    Some(resolve(text, given, &opened.questions))
 }
 
 /// Replaces the question or its statements, and forgets the judgments of the old one.
@@ -191,7 +187,7 @@ pub fn go_on(app: &mut App) -> Vec<Effect> {
     if app.question.text.is_empty() || !matches!(app.corpus, Corpus::Open(_)) {
         return Vec::new();
     }
-    if app.line.value().trim() != app.question.text {
+    if question_in_line(app).is_some_and(|(question, _)| question.text != app.question.text) {
         // The line was edited but not asked.
         return again(app);
     }

@@ -143,16 +143,13 @@ fn with_switch(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<R
             }
         }
         Switch::Expand => {
-            if let Some(reason) = recipe.base.unexpanded().filter(|_| on) {
-                return Err(reason.into());
-            }
-            let takes = recipe.base.takes(options.expand);
+            let takes = recipe.base.refuses_expansion(options.expand).is_none();
             switches.expand = on.then_some(if takes { options.expand } else { Kind::Perspectives });
         }
         Switch::Project => {
             switches.project = on.then(|| {
                 let mut project = options.project.clone();
-                if !recipe.base.scores_by(project.variant) {
+                if recipe.base.refuses_projection(project.variant).is_some() {
                     project.variant = Variant::Pap;
                 }
                 if let Toward::Perspective(i) = &mut project.toward {
@@ -160,13 +157,13 @@ fn with_switch(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<R
                 }
                 project
             });
-            if let Some(reason) = recipe.base.unprojected().filter(|_| on) {
-                return Err(reason.into());
-            }
-            if on && perspectives == 0 {
-                return Err(format!("a projection needs a perspective: press {key} to type one"));
-            }
         }
+    }
+    if let Some(reason) = changed.base.refuses(&changed.switches) {
+        return Err(reason.into());
+    }
+    if switch == Switch::Project && on && perspectives == 0 {
+        return Err(format!("a projection needs a perspective: press {key} to type one"));
     }
     Ok(changed)
 }

@@ -140,7 +140,7 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             let name = app.short_title(app.lane, usize::from(pane.width).saturating_sub(4));
             block = block.title_bottom(span(format!(" {name} "), Meaning::Title, theme));
         } else if let Some(Ok(sycophancy)) = answer {
-            let new = format!(" {} of {} new ", sycophancy.came(usize::from(i), app.k), app.k);
+            let new = format!(" {} of {} new ", sycophancy.count_new(usize::from(i), app.k), app.k);
             block =
                 block.title_bottom(Line::from(span(new, Meaning::Muted, theme)).alignment(Alignment::Right));
         }
@@ -156,7 +156,7 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
                     let text = format!("expanded: {text}");
                     lines.extend(paragraph(&text, " ", width, Meaning::Muted, theme));
                 }
-                if i == 0 && sycophancy.unlike() {
+                if i == 0 && sycophancy.expanded_differently() {
                     lines.extend(paragraph(UNLIKE, " ", width, Meaning::Warn, theme));
                 }
                 lines.extend(
@@ -222,7 +222,8 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let block =
         Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
     let answer = |i: usize| app.sycophancy_screen.lanes.get(i)?.as_ref()?.as_ref().ok();
-    let unlike = (0..app.lanes.len()).filter(|i| answer(*i).is_some_and(|sycophancy| sycophancy.unlike()));
+    let unlike = (0..app.lanes.len())
+        .filter(|i| answer(*i).is_some_and(|sycophancy| sycophancy.expanded_differently()));
     let unlike: Vec<String> = unlike.map(|i| app.short_title(i, NAME - 2)).collect();
     let block = if unlike.is_empty() {
         block

@@ -11,6 +11,7 @@ use crate::corpus::PassageIx;
 use crate::engine::recipe::{Mmr, Project, Rerank, Switch, Toward};
 use crate::engine::{List, Projected, Recipe, Step, Tally};
 use crate::expand::{Added, AddedFrom, Expansion, Queries};
+use crate::project::Variant;
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
@@ -222,7 +223,7 @@ fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         (LaneState::Ready, Switch::Project) => match lane.ranking.trace.projected() {
             Some(projected) => geometry_lines(app, theme, lane, projected, width),
             None => muted_lines(
-                lane.recipe.base.unprojected().unwrap_or("The query is not projected."),
+                lane.recipe.base.refuses_projection(Variant::Pap).unwrap_or("The query is not projected."),
                 width,
                 theme,
             ),

@@ -115,7 +115,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             return measure(app);
         }
         Action::TypePerspective => {
-            let reason = app.lanes.get(app.lane).and_then(|lane| lane.recipe.base.unprojected());
+            let reason =
+                app.lanes.get(app.lane).and_then(|lane| lane.recipe.base.refuses_projection(Variant::Pap));
             if let Some(reason) = reason {
                 app.notice = Some(reason.into());
                 return Vec::new();
@@ -210,9 +211,8 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
             }
             forms
         }
-        Switch::Expand if recipe.base.unexpanded().is_some() => vec![recipe.clone()],
         Switch::Expand => {
-            let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.takes(*kind));
+            let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.refuses_expansion(*kind).is_none());
             let forms = kinds.map(|kind| with(recipe, |switches| switches.expand = Some(kind)));
             std::iter::once(with(recipe, |switches| switches.expand = None)).chain(forms).collect()
         }
@@ -232,8 +232,10 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
     let off = with(recipe, |switches| switches.project = None);
     let (variant, toward) = match &recipe.switches.project {
         Some(Project { variant, toward }) => (*variant, toward.clone()),
-        None if recipe.base.unprojected().is_some() || perspectives == 0 => return vec![off],
-        None if !recipe.base.scores_by(Variant::PapPlus) => {
+        None if recipe.base.refuses_projection(Variant::Pap).is_some() || perspectives == 0 => {
+            return vec![off];
+        }
+        None if recipe.base.refuses_projection(Variant::PapPlus).is_some() => {
             (Variant::Pap, Toward::Perspective(perspectives.min(2) - 1))
         }
         None => (Variant::PapPlus, Toward::Perspective(perspectives.min(2) - 1)),
@@ -244,7 +246,7 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
     let mut forms = vec![off];
     let variants = Variant::ALL
         .into_iter()
-        .filter(|variant| *variant != Variant::None && recipe.base.scores_by(*variant));
+        .filter(|variant| *variant != Variant::None && recipe.base.refuses_projection(*variant).is_none());
     forms.extend(variants.map(|variant| form(variant, toward.clone())));
     let others = (0..perspectives).map(Toward::Perspective).filter(|other| *other != toward);
     forms.extend(others.map(|other| form(variant, other)));
