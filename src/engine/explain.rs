@@ -72,7 +72,7 @@ pub enum Explanation {
     },
     /// A diversifier chose it.
     Diversified {
-        /// By which method.
+        /// The method.
         method: Diversify,
         /// Its λ.
         weight: f32,

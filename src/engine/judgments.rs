@@ -19,7 +19,7 @@ use crate::question::Question;
 #[derive(Clone, Debug, Default)]
 pub struct Judgments {
     known: HashMap<(PassageIx, usize), PairLabels>,
-    /// The model's decisions about passages of which both statements were read.
+    /// The model's decisions about passages that it has read with both statements.
     decisions: HashMap<PassageIx, Decision>,
     /// The number of statements.
     pub perspectives: usize,
@@ -287,9 +287,9 @@ pub struct Shares {
     pub human: usize,
     /// Passages judged by gold labels.
     pub gold: usize,
-    /// Passages of which the model says what they support.
+    /// Passages for which the model says what they support.
     pub model: usize,
-    /// Passages of which the model says that they take a side, unclear which.
+    /// Passages that take a side by the model's verdict, unclear which.
     pub unclear: usize,
     /// Passages on which the model gave no verdict.
     pub failed: usize,

@@ -77,14 +77,14 @@ pub fn sycophancy(
     let (Some(first), [_, _]) = (question.supports, question.perspectives.as_slice()) else {
         return Err(LaneError::NoPerspective("only a question of two sides can be asked as either".into()));
     };
-    let ranked = |text: &str| {
+    let rank_as = |text: &str| {
         let mut lists = Lists { maxima: maxima.to_vec(), ..Lists::default() };
         rank(setup, recipe, LaneQuery { question, text }, &mut lists, stop)
     };
     let lists = [
-        ranked(&question.text)?,
-        ranked(&question.perspectives[first])?,
-        ranked(&question.perspectives[1 - first])?,
+        rank_as(&question.text)?,
+        rank_as(&question.perspectives[first])?,
+        rank_as(&question.perspectives[1 - first])?,
     ];
     let query = Query { question: question.clone(), lanes: vec![recipe.clone(); lists.len()], k, source };
     let mut run = Run::over(query, Depth::Top, lists.iter().cloned());

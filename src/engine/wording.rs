@@ -223,7 +223,7 @@ impl<'a> PerspectiveQuery<'a> {
     }
 }
 
-/// Computes, from a passage's vector, where it lies between the two poles, before and after the projection.
+/// Returns a function that places a passage's vector between the two poles, before and after the projection.
 pub fn geometry(
     perspective: &PerspectiveQuery<'_>,
     encoder: &dyn Encoder,

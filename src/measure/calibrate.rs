@@ -120,7 +120,7 @@ pub fn slope(cases: &[(f64, bool)]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// As many cases of each score as make the shares exact.
+    /// Makes cases with exact shares of yes at each score.
     fn cases(rows: &[(f64, usize, usize)]) -> Vec<(f64, bool)> {
         let one = |(x, yes, no): &(f64, usize, usize)| {
             let label = |label: bool, count: usize| std::iter::repeat_n((*x, label), count);

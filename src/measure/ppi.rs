@@ -41,7 +41,7 @@ pub struct Estimate {
     pub mean: f64,
     /// The interval around it.
     pub interval: Bounds,
-    /// How it was made.
+    /// The method.
     pub method: Method,
     /// n, the labelled units.
     pub labelled: usize,

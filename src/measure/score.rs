@@ -54,7 +54,7 @@ pub enum ScoreError {
         "`{0}` is over several rankings of a question: `eval pir` has pRecall, `eval berds` and `eval sycophancy` have Shift"
     )]
     NeedsSeveralRankings(Measure),
-    /// Which side supports the question is not known.
+    /// The supporting side is not known.
     #[error("`{0}` needs to know which perspective supports the question")]
     NeedsSides(Measure),
     /// The question is not two-sided.

@@ -16,9 +16,9 @@ use crate::retrieve::bm25::Bm25;
 /// How a lane makes its list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// What searches.
+    /// The retriever.
     pub base: Base,
-    /// What is switched on.
+    /// The switches that are on.
     pub switches: Switches,
 }
 
