@@ -1,4 +1,4 @@
-//! What the rules promise.
+//! The rules on examples, by kind of question.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -379,7 +379,7 @@ fn any_mixture_of_words_gives_two_sentences_or_none() {
 }
 
 #[test]
-fn a_hundred_thousand_characters_take_no_time() {
+fn a_hundred_thousand_characters_take_linear_time() {
     let start = Instant::now();
     for piece in [
         "a",
@@ -401,7 +401,7 @@ fn a_hundred_thousand_characters_take_no_time() {
         let _ = opposite(&text);
         let _ = statements(&format!("Should {text} be banned?"));
     }
-    assert!(start.elapsed() < Duration::from_secs(20), "took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "took {:?}", start.elapsed());
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn invalid_models_are_refused_with_what_to_do() {
             json!("distilbert"),
             &["config.json", "classifiers of these types can be read: bert, roberta"],
         ),
-        ("bert", "model_type", json!("t5"), &["config.json", "deberta-v2 can be read"]),
+        ("bert", "model_type", json!("t5"), &["config.json", "can be read: bert", "deberta-v2"]),
         ("bert", "hidden_size", json!(64), &["model.safetensors"]),
         ("bert", "max_position_embeddings", json!(3), &["model.safetensors", "[3, 32]"]),
         ("deberta-v3", "conv_kernel_size", json!(3), &["conv_kernel_size", "convolution"]),

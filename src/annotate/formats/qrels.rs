@@ -71,7 +71,7 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     let (mut tied, mut unknown, mut outvoted, mut stale) = (0, 0, 0, 0);
     for item in items(decisions, None) {
         let about = item.about;
-        // Qrels name a passage only by its id, so labels of another text cannot be told apart.
+        // Qrels name a passage only by its id, so labels of another text cannot be distinguished.
         if material.passage(about).is_none_or(|passage| passage.id != about.passage) {
             stale += 1;
             continue;

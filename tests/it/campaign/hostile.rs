@@ -283,7 +283,7 @@ mod models {
             (weights, Vec::new(), "header too small"),
             (config, number("num_hidden_layers", 1_000_000_000), size),
             (config, number("hidden_size", 1 << 62), size),
-            (config, number("num_attention_heads", 0), "cannot be shared by 0 heads"),
+            (config, number("num_attention_heads", 0), "cannot be divided among 0 heads"),
             (config, number("max_position_embeddings", u64::MAX), size),
             (config, deep.clone().into_bytes(), "recursion limit"),
             (tokenizer, pattern(grows), "error building NFA"),
