@@ -316,6 +316,19 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_name_differs_in_at_most_half_of_its_characters_in_any_case() {
+        let names = ["theme", "glyphs", "mouse", "動物園"];
+        assert_eq!(nearest("Thme", names), Some("theme"));
+        assert_eq!(nearest("muose", names), Some("mouse"));
+        // One of three characters, though three of nine bytes.
+        assert_eq!(nearest("動物", names), Some("動物園"));
+        assert_eq!(nearest("物物物", names), None);
+        assert_eq!(nearest("colours", names), None);
+        assert_eq!(nearest(&"theme".repeat(1_000_000), names), None);
+        assert_eq!(nearest("aa", ["ab", "ac"]), Some("ab"));
+    }
+
+    #[test]
     fn separators_and_line_breaks_between_quotes_belong_to_the_field() {
         assert_eq!(fields("1,\"a, \"\"b\"\"\nc\",", ',').unwrap(), ["1", "a, \"b\"\nc", ""]);
         assert_eq!(

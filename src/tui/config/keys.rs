@@ -1,11 +1,11 @@
-//! The table `[keys]`: a preset, keys of an action on all screens or on one, and conflicts between keys.
+//! Reads the table `[keys]` (a preset, and keys of an action on all screens or on one) and reports conflicts between keys.
 
 use std::collections::HashMap;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Collector, in_order, near, shown};
+use super::{Collector, in_order, shown, suggest};
 use crate::tui::keymap::{Action, Context, Keymap, Preset, TABLE, written};
 
 /// Keys that are not characters, to recognise other spellings of them.
@@ -26,14 +26,14 @@ const NAMED: [&str; 14] = [
     "<PageDown>",
 ];
 
-/// Keys of the file with their byte in the text.
+/// Keys of the file, each with the byte at which it begins.
 type KeysAt = Vec<(String, usize)>;
 
-/// The keys of the file so far, by line of the key table.
+/// The keys read from the file so far, by the index of their line in the key table.
 #[derive(Default)]
 struct Rebound(HashMap<usize, KeysAt>);
 
-/// Reads the table. Entries with problems leave the keys as they were.
+/// Reads the table. An entry with a problem changes no keys.
 pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Keymap {
     let Some(table) = problems.table(value, "preset = \"vim\"") else { return Keymap::default() };
     let mut keymap = Keymap::default();
@@ -48,13 +48,13 @@ pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -
     for (name, value) in actions.into_iter().filter(|(name, _)| name.get_ref() != "preset") {
         rebound.take(name, value, None, problems);
     }
-    // Keys for one place override keys for all.
+    // Keys for one place override keys for all places.
     for (name, value) in places {
         match TABLE.iter().map(|line| line.context).find(|place| place.key() == name.get_ref().as_ref()) {
             Some(place) => rebound.take_place(place, value.get_ref().as_table(), problems),
             None => {
-                let near = near(name.get_ref(), &place_names());
-                problems.add(name.span(), format!("there is no place `{}`; {near}", name.get_ref()));
+                let hint = suggest(name.get_ref(), &place_names());
+                problems.add(name.span(), format!("there is no place `{}`; {hint}", name.get_ref()));
             }
         }
     }
@@ -88,24 +88,24 @@ impl Rebound {
         place: Option<Context>,
         problems: &mut Collector<'_>,
     ) {
-        let there = |context| place.is_none_or(|place| place == context);
+        let applies = |context| place.is_none_or(|place| place == context);
         let lines: Vec<usize> = (0..TABLE.len())
-            .filter(|i| there(TABLE[*i].context) && TABLE[*i].action.name() == name.get_ref().as_ref())
+            .filter(|i| applies(TABLE[*i].context) && TABLE[*i].action.name() == name.get_ref().as_ref())
             .collect();
         let Some(first) = lines.first() else {
             let mut names: Vec<String> =
-                TABLE.iter().filter(|line| there(line.context)).map(|line| line.action.name()).collect();
+                TABLE.iter().filter(|line| applies(line.context)).map(|line| line.action.name()).collect();
             names.sort();
             names.dedup();
-            let there = place.map_or_else(String::new, |place| format!(" in {}", place.key()));
-            let near = near(name.get_ref(), &names);
+            let within = place.map_or_else(String::new, |place| format!(" in {}", place.key()));
+            let hint = suggest(name.get_ref(), &names);
             return problems
-                .add(name.span(), format!("there is no action `{}`{there}; {near}", name.get_ref()));
+                .add(name.span(), format!("there is no action `{}`{within}; {hint}", name.get_ref()));
         };
         let Some(keys) = keys(value, problems) else { return };
         let most = TABLE[*first].keys.len();
         if TABLE[*first].action.at(1) != TABLE[*first].action && keys.len() > most {
-            let what = format!("expected at most {most} keys, one a number, found {}", keys.len());
+            let what = format!("expected at most {most} keys, one per number, found {}", keys.len());
             return problems.add(value.span(), what);
         }
         let mut taken = false;
@@ -126,7 +126,7 @@ impl Rebound {
         }
     }
 
-    /// Lets the new key that opens a screen close it too, unless the file has keys for closing it.
+    /// Makes the new key that opens a screen close it too, unless the file has keys for closing it.
     fn close(&self, keymap: &mut Keymap) {
         for (opener, keys_at) in &self.0 {
             let Some(place) = TABLE[*opener].action.opens() else { continue };
@@ -147,7 +147,7 @@ impl Rebound {
         }
     }
 
-    /// Reports every key with two meanings in one place, once for all places.
+    /// Reports every key that has two meanings in a place. One pair of meanings is reported once, with all its places.
     fn clashes(&self, keymap: &Keymap, problems: &mut Collector<'_>) {
         let mut places: Vec<(usize, String, Vec<&str>)> = Vec::new();
         for clash in keymap.clashes() {
@@ -182,13 +182,13 @@ impl Rebound {
     }
 }
 
-/// Whether a key can be bound in a text field: printable and editing keys cannot.
+/// Whether a key can be bound in a text field. Keys that type or edit text cannot.
 fn works_in_text(key: &str) -> bool {
     let types = ["<Space>", "<lt>", "<BS>", "<Del>", "<Left>", "<Right>", "<Home>", "<End>"];
     key.starts_with('<') && !types.contains(&key)
 }
 
-/// One key or a list of keys; `None` after a problem.
+/// Reads one key or a list of keys; `None` after a problem.
 fn keys(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Option<KeysAt> {
     let all: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
         DeValue::Array(all) if !all.is_empty() => all.iter().collect(),
@@ -206,22 +206,22 @@ fn keys(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Option<Ke
         };
         match written(text) {
             Some(key) if found.iter().any(|(other, _)| *other == key) => {
-                problems.add(one.span(), format!("`{key}` stands twice in this list"));
+                problems.add(one.span(), format!("`{key}` is twice in this list"));
             }
             Some(key) => found.push((key, one.span().start)),
             None => {
-                let meant = meant(text).map_or_else(
+                let hint = meant(text).map_or_else(
                     || "write x, <C-x>, <F2>, <Enter>, <Space> or <lt>".into(),
                     |key| format!("did you mean \"{key}\"?"),
                 );
-                problems.add(one.span(), format!("expected one key, found {text:?}; {meant}"));
+                problems.add(one.span(), format!("expected one key, found {text:?}; {hint}"));
             }
         }
     }
     (found.len() == all.len()).then_some(found)
 }
 
-/// The key meant by another spelling: `ctrl-x`, `^X`, `enter`, `page down`.
+/// Returns the key that another spelling means: `ctrl-x`, `^X`, `enter`, `page down`.
 fn meant(text: &str) -> Option<String> {
     let plain: String =
         text.trim_matches(['<', '>']).to_lowercase().chars().filter(|c| !" _".contains(*c)).collect();

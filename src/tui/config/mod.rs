@@ -1,10 +1,10 @@
 //! The user's settings from one TOML file: theme, glyphs, mouse, layout and keys. A flag overrides the environment, which overrides the
 //! file, which overrides the defaults.
 //!
-//! Every problem of a file is reported at once, with its line and column, what was expected and the nearest name. That is why the
+//! All problems of a file are reported together, each with its line and column, what was expected and the nearest name. That is why the
 //! reader walks the parsed table itself: serde's `deny_unknown_fields` stops at the first error.
 //!
-//! May use: keymap, theme, script; knows nothing of screens.
+//! May use: keymap, theme, script; does not use screens.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::input::nearest;
 use crate::report::safe;
 
 mod keys;
@@ -24,9 +25,9 @@ pub use settings::{Config, Layout, Mouse, Source, read, watch};
 #[cfg(test)]
 mod tests;
 
-/// Problems reported of one file; with more it is not a configuration.
+/// The most problems that are reported of one file; a file with more is hardly a configuration.
 const MOST: usize = 100;
-/// Characters of one message.
+/// The most characters of one message.
 const LONGEST: usize = 1_000;
 
 /// One problem.
@@ -39,35 +40,35 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// About the whole file.
+    /// A problem of the whole file.
     pub fn of_file(what: String) -> Self {
         Problem { at: None, what }
     }
 
-    /// At a byte of a text.
+    /// A problem at a byte of a text.
     pub fn at(text: &str, byte: usize, what: String) -> Self {
         Problem { at: Some(place(text, byte)), what }
     }
 }
 
-/// Line and column of a byte, from 1; columns are characters.
+/// Returns line and column of a byte, from 1; columns count characters.
 pub fn place(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// All problems of a file, in its order.
+/// All problems of a file, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
     /// The file.
     pub file: PathBuf,
-    /// At least one.
+    /// The problems; at least one.
     pub all: Vec<Problem>,
 }
 
 impl Problems {
-    /// A line each: `FILE:LINE:COLUMN: …`.
+    /// Returns one line per problem: `FILE:LINE:COLUMN: …`.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.all.iter().map(|problem| match problem.at {
             Some((line, column)) => format!("{}:{line}:{column}: {}", self.file.display(), problem.what),
@@ -75,11 +76,10 @@ impl Problems {
         })
     }
 
-    /// The first, in one line with the file's name alone.
+    /// Returns the first problem in one line, with the file's name instead of its path, and the number of further ones.
     pub fn short(&self) -> String {
         let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned();
-        let mut short = Problems { file: name.into(), all: self.all.iter().take(1).cloned().collect() };
-        short.all.truncate(1);
+        let short = Problems { file: name.into(), all: self.all.iter().take(1).cloned().collect() };
         let more = self.all.len() - short.all.len();
         let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
         format!("{}{more}", short.lines().collect::<String>())
@@ -97,7 +97,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A table's entries in the order of the file.
+/// Returns a table's entries in the order of the file.
 fn in_order<'a, 'i>(
     table: &'a DeTable<'i>,
 ) -> Vec<(&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)> {
@@ -106,15 +106,12 @@ fn in_order<'a, 'i>(
     all
 }
 
-/// `did you mean …?`, or a list of the names.
-fn near(text: &str, names: &[impl AsRef<str>]) -> String {
-    let nearest = names.iter().map(AsRef::as_ref).min_by_key(|name| strsim::levenshtein(text, name));
-    match nearest {
-        Some(name) if strsim::levenshtein(text, name) <= name.len() / 2 => format!("did you mean `{name}`?"),
-        _ => {
-            let all: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-            format!("there are {}", all.join(", "))
-        }
+/// Returns `did you mean …?` with the nearest of the names, or lists them all if none is near.
+fn suggest(text: &str, names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match nearest(text, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("expected one of {}", names.join(", ")),
     }
 }
 
@@ -138,17 +135,17 @@ impl<'t> Collector<'t> {
         self.found.push((at.start, what));
     }
 
-    /// Adds that another value was expected.
+    /// Adds the problem that another value was expected.
     pub fn expected(&mut self, what: &str, value: &Spanned<DeValue<'_>>) {
         self.add(value.span(), format!("expected {what}, found {}", shown(value.get_ref())));
     }
 
-    /// The line of a byte.
+    /// Returns the line of a byte.
     pub fn line(&self, at: usize) -> usize {
         place(self.text, at).0
     }
 
-    /// The table in a value; `example` is one of its settings.
+    /// Returns the table in a value; `example` is one of its settings.
     pub fn table<'a, 'i>(
         &mut self,
         value: &'a Spanned<DeValue<'i>>,
@@ -161,7 +158,7 @@ impl<'t> Collector<'t> {
         table
     }
 
-    /// The meaning of a text that must be one of these names.
+    /// Returns the meaning of a text that must be one of these names.
     pub fn one_of<T: Copy>(&mut self, value: &Spanned<DeValue<'_>>, all: Vec<(&str, T)>) -> Option<T> {
         let text = value.get_ref().as_str();
         let found = text.and_then(|text| all.iter().find(|(name, _)| *name == text));
@@ -172,7 +169,7 @@ impl<'t> Collector<'t> {
         found.map(|(_, meaning)| *meaning)
     }
 
-    /// A number in this range.
+    /// Returns a number in this range.
     pub fn number(&mut self, value: &Spanned<DeValue<'_>>, within: Range<u16>) -> Option<u16> {
         let number = value.get_ref().as_integer();
         let number = number.and_then(|number| u16::from_str_radix(number.as_str(), number.radix()).ok());
@@ -183,8 +180,8 @@ impl<'t> Collector<'t> {
         number
     }
 
-    /// All problems in the order of the file. The first `syntax` ones are about TOML itself; they are dropped where a later one at the
-    /// same place says more.
+    /// Returns all problems in the order of the file. The first `syntax` ones are about TOML itself; one is dropped if a later problem
+    /// at the same place says more.
     pub fn in_order(mut self, syntax: usize) -> Vec<Problem> {
         let settings = self.found.split_off(syntax);
         let places: HashSet<usize> = settings.iter().map(|(at, _)| *at).collect();
@@ -196,7 +193,7 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// A value as messages quote it.
+/// Formats a value as messages quote it.
 fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("{:?}", text.chars().take(60).collect::<String>()),

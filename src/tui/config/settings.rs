@@ -1,8 +1,7 @@
-//! Every setting: read from a file's text, and shown as the file that would make it; and the file itself, read again on a thread of its own
-//! whenever it has changed.
+//! Reads the settings from a file's text, writes them as such a file, and watches the file for changes on a thread of its own.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,14 +11,15 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Collector, Problem, Problems, in_order, keys, near};
+use super::{Collector, Problem, Problems, in_order, keys, suggest};
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::{Bound, Context, Keymap};
 use crate::tui::theme::Look;
 
-/// All settings.
+/// The names of the settings outside tables, and of the tables.
 const SETTINGS: [&str; 5] = ["theme", "glyphs", "mouse", "layout", "keys"];
-const ROOM: [&str; 2] = ["lane-width", "passage-rows"];
+/// The names of the settings in `[layout]`.
+const SIZES: [&str; 2] = ["lane-width", "passage-rows"];
 
 /// The settings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,9 +49,9 @@ pub enum Mouse {
 /// Sizes of lanes and passages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns that a lane needs beside others; narrower lanes become tabs.
+    /// The fewest columns of a lane that is shown next to others; narrower lanes become tabs.
     pub lane_width: u16,
-    /// Most rows of a passage in a list.
+    /// The most rows of a passage in a list.
     pub passage_rows: u16,
 }
 
@@ -61,7 +61,7 @@ impl Default for Layout {
     }
 }
 
-/// Reads a text. Returns the settings that could be read, and all problems.
+/// Reads a configuration. Returns the settings that could be read, and all problems.
 pub fn read(text: &str) -> (Config, Vec<Problem>) {
     let mut problems = Collector::of(text);
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -87,7 +87,7 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
             "layout" => config.layout = layout(value, &mut problems),
             "keys" => config.keys = Arc::new(keys::read(value, &mut problems)),
             unknown => {
-                let what = format!("there is no setting `{unknown}`; {}", near(unknown, &SETTINGS));
+                let what = format!("there is no setting `{unknown}`; {}", suggest(unknown, &SETTINGS));
                 problems.add(name.span(), what);
             }
         }
@@ -105,7 +105,8 @@ fn layout(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Layout 
                 layout.passage_rows = problems.number(value, 1..11).unwrap_or(layout.passage_rows)
             }
             unknown => {
-                let what = format!("there is no setting `{unknown}` in [layout]; {}", near(unknown, &ROOM));
+                let what =
+                    format!("there is no setting `{unknown}` in [layout]; {}", suggest(unknown, &SIZES));
                 problems.add(name.span(), what);
             }
         }
@@ -113,7 +114,7 @@ fn layout(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Layout 
     layout
 }
 
-/// A whole configuration file. Reading it gives the same settings.
+/// Writes a whole configuration file. Reading it gives the same settings.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plain, layout) = (Config::default(), self.layout);
@@ -152,7 +153,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// A value with its explanation, and with the default if it differs.
+/// Returns a value with its explanation, and with the default if it differs.
 fn line(value: String, default: String, about: &str) -> String {
     let differs = if value == default { String::new() } else { format!("; the default is {default}") };
     format!("{value}  # {about}{differs}")
@@ -163,7 +164,7 @@ fn key_line(bound: &Bound) -> String {
     line(list(&bound.keys), list(&usual), bound.line.help)
 }
 
-/// One key or a list of keys. No key is a control character, so two escapes are enough.
+/// Writes one key or a list of keys. No key is a control character, so two escapes are enough.
 fn list(keys: &[String]) -> String {
     let quote = |key: &String| format!("\"{}\"", key.replace('\\', r"\\").replace('"', "\\\""));
     let quoted: Vec<String> = keys.iter().map(quote).collect();
@@ -173,15 +174,15 @@ fn list(keys: &[String]) -> String {
     }
 }
 
-/// A configuration is a page or two; a longer file is something else.
+/// The most bytes of a configuration, which is a page or two; a longer file is something else.
 pub(super) const LONGEST: u64 = 1 << 20;
 
 /// The source of a configuration, and what overrides it.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// The file; `None` where the system has no folder for it.
+    /// The file; `None` if the system has no folder for it.
     pub path: Option<PathBuf>,
-    /// Whether the user named the file. It must exist then.
+    /// Whether the user named the file. Then it must exist.
     pub named: bool,
     /// A theme from a flag or the environment.
     pub look: Option<Look>,
@@ -190,10 +191,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads the file. A file that nobody named may be absent.
+    /// Reads the file. A file that the user did not name may be absent.
     ///
     /// # Errors
-    /// The file cannot be read or has problems. Nothing of it is used then.
+    /// The file cannot be read or has problems. Then none of its settings are used.
     pub fn load(&self) -> Result<Config, Problems> {
         let mut config = match &self.path {
             Some(path) if self.named || path.exists() => self.file(path)?,
@@ -219,14 +220,14 @@ impl Source {
         if all.is_empty() { Ok(config) } else { Err(Problems { file: path.into(), all }) }
     }
 
-    /// Differs when the file has changed.
+    /// Returns a value that differs once the file has changed.
     fn stamp(&self) -> Option<(u64, Option<SystemTime>)> {
         let about = fs::metadata(self.path.as_ref()?).ok()?;
         Some((about.len(), about.modified().ok()))
     }
 }
 
-/// Why a configuration file was not read.
+/// The reason why a configuration file was not read.
 #[derive(Debug, thiserror::Error)]
 enum FileError {
     #[error("expected a file, found a folder; name the file in it")]
@@ -236,7 +237,7 @@ enum FileError {
     #[error("expected a configuration of at most 1 MB; this is something else")]
     TooLong,
     #[error(transparent)]
-    Io(std::io::Error),
+    Io(io::Error),
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
@@ -244,7 +245,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
         return Err(FileError::Folder);
     }
     let file = File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => FileError::Missing,
+        io::ErrorKind::NotFound => FileError::Missing,
         _ => FileError::Io(error),
     })?;
     let mut bytes = Vec::new();
@@ -255,16 +256,16 @@ fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// The last configuration that was reported.
+/// Decides which configurations are worth a report.
 struct Reported {
-    /// The last one without problems.
+    /// The last configuration without problems.
     last: Config,
-    /// Whether one with problems came after it.
+    /// Whether a configuration with problems came after it.
     wrong: bool,
 }
 
 impl Reported {
-    /// Whether to report what was read: it differs, or has or had problems.
+    /// Whether to report what was read: it differs from the last configuration, has problems, or had problems before.
     fn is_news(&mut self, read: &Result<Config, Problems>) -> bool {
         let was = std::mem::replace(&mut self.wrong, read.is_err());
         match read {
@@ -277,17 +278,20 @@ impl Reported {
 /// The longest delay before a change is noticed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Passes every changed configuration to `report`, and the problems of a changed file, until `report` returns false.
+/// Starts a thread that passes every changed configuration, or the problems of a changed file, to `report`, until `report` returns false.
 ///
-/// Polls the size and time of the file: change notifications differ from system to system and are silent on network disks. Ignores
-/// anything but a regular file: a pipe can be read only once.
+/// The thread polls the size and time of the file: change notifications differ from system to system and do not come from network disks.
+/// It ignores anything but a regular file: a pipe can be read only once.
+///
+/// # Errors
+/// The system gives no thread.
 pub fn watch(
     source: Source,
     last: Config,
     report: impl Fn(Result<Config, Problems>) -> bool + Send + 'static,
-) {
-    let Some(path) = source.path.clone() else { return };
-    thread::spawn(move || {
+) -> io::Result<()> {
+    let Some(path) = source.path.clone() else { return Ok(()) };
+    let watching = move || {
         let mut reported = Reported { last, wrong: false };
         let mut seen = None;
         loop {
@@ -301,7 +305,8 @@ pub fn watch(
             }
             thread::sleep(PAUSE);
         }
-    });
+    };
+    thread::Builder::new().name("config".into()).spawn(watching).map(drop)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::report::marks::Glyphs;
 use crate::tui::keymap::{Action, Bound, Context, Preset, TABLE};
 use crate::tui::theme::Look;
 
-/// The problems of a text, a line each.
+/// Returns the problems of a text, one line each.
 fn wrong(text: &str) -> Vec<String> {
     let problems = Problems { file: "config.toml".into(), all: read(text).1 };
     problems.lines().collect()
@@ -77,9 +77,9 @@ fn every_problem_is_reported_with_its_place_in_order() {
             "config.toml:4:9: expected true or false, found \"yes\"",
             "config.toml:7:14: expected a number from 20 to 200, found 5",
             "config.toml:8:16: expected a number from 1 to 10, found -1",
-            "config.toml:9:1: there is no setting `rows` in [layout]; there are lane-width, passage-rows",
+            "config.toml:9:1: there is no setting `rows` in [layout]; expected one of lane-width, passage-rows",
             "config.toml:11:10: expected one of \"default\", \"vim\", found \"emacs\"",
-            "config.toml:12:2: there is no setting `colours`; there are theme, glyphs, mouse, layout, keys",
+            "config.toml:12:2: there is no setting `colours`; expected one of theme, glyphs, mouse, layout, keys",
         ]
     );
 }
@@ -157,10 +157,10 @@ fn an_unknown_action_place_or_key_is_reported_with_the_nearest() {
             "config.toml:6:11: expected a key such as \"<C-x>\", or a list of keys, found a list",
             "config.toml:7:14: expected a key such as \"<C-x>\", or a list of keys, found 3",
             "config.toml:8:14: expected a key such as \"<C-x>\", found 4",
-            "config.toml:8:17: `z` stands twice in this list",
+            "config.toml:8:17: `z` is twice in this list",
             "config.toml:8:22: expected one key, found \"f2\"; did you mean \"<F2>\"?",
             "config.toml:9:7: there is no place `lane`; did you mean `lanes`?",
-            "config.toml:12:1: there is no action `qit` in reading; there are back, down, first, help, last, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, record, save-frame, up",
+            "config.toml:12:1: there is no action `qit` in reading; expected one of back, down, first, help, last, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, record, save-frame, up",
         ]
     );
 }
@@ -197,7 +197,7 @@ fn a_numbered_action_has_at_most_one_key_per_number() {
     let config = good("[keys]\nprobe = ['<F1>', '<F2>', '<F3>']\n");
     assert_eq!(keys(&config, Context::Answer, Action::Probe(0)).len(), 3);
     let seven = "[keys]\nprobe = ['<F1>','<F2>','<F3>','<F4>','<F5>','<F6>','<F7>']\n";
-    assert_eq!(wrong(seven), ["config.toml:2:9: expected at most 6 keys, one a number, found 7"]);
+    assert_eq!(wrong(seven), ["config.toml:2:9: expected at most 6 keys, one per number, found 7"]);
 }
 
 #[test]
