@@ -1,4 +1,4 @@
-//! Why a passage has its rank, in plain lines, and the steps of a list as JSON: the trace of `search --format json`.
+//! Explains a passage's rank in plain lines, and writes the steps of a list as JSON for `search --format json`.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use crate::expand::{Added, AddedFrom, Expansion, Queries};
 use crate::measure::trec::RunOrder;
 use crate::question::Question;
 
-/// How many terms are shown; the rest is summed up.
+/// How many terms are shown; the shares of the others are added up.
 const TERMS: usize = 8;
 
-/// One or two lines for each reason.
+/// Returns one or more lines for each reason.
 pub fn lines(explanations: &[Explanation], list: &List, question: &Question, glyphs: Glyphs) -> Vec<String> {
     let title = |at: PassageIx| {
         let found = list.iter().find(|ranked| ranked.at == at).map(|ranked| &ranked.passage);
@@ -105,15 +105,15 @@ fn line(
     }
 }
 
-/// Every step, as far as it concerns the first `k` passages.
+/// Returns every step as JSON, limited to the first `k` passages.
 pub fn json(ranking: &Ranking, k: usize) -> Vec<Value> {
-    ranking.trace.steps.iter().map(|step| one(step, ranking, k)).collect()
+    ranking.trace.steps.iter().map(|step| step_json(step, ranking, k)).collect()
 }
 
-fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
+fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
     let top = || ranking.iter().take(k);
     match step {
-        Step::Expand(expansion) => expanded(expansion),
+        Step::Expand(expansion) => expansion_json(expansion),
         Step::Project(projected) => json!({
             "step": "project",
             "variant": projected.asked.name(),
@@ -138,13 +138,13 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
         }),
         Step::Retrieve { by, queries, pool } => json!({
             "step": "retrieve",
-            "by": engine(by),
-            "queries": queries.iter().map(wording).collect::<Vec<_>>(),
+            "by": recipe_text(by),
+            "queries": queries.iter().map(wording_json).collect::<Vec<_>>(),
             "pool": pool,
         }),
         Step::Given { run, tag, question, stood } => json!({
             "step": "run",
-            "by": engine(&Base::Run(run.clone())),
+            "by": recipe_text(&Base::Run(run.clone())),
             "tag": tag,
             "question": question,
             "pool": stood.len(),
@@ -172,7 +172,7 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
         Step::Mmr { options, picks, pool } => json!({
             "step": "mmr",
             "lambda": options.lambda,
-            "similarity": likeness(ranking),
+            "similarity": similarity_encoder(ranking),
             "pool": pool.len(),
             "picks": top().zip(picks).map(|(ranked, pick)| json!({
                 "id": ranked.passage.id,
@@ -202,16 +202,24 @@ fn one(step: &Step, ranking: &Ranking, k: usize) -> Value {
     }
 }
 
-/// The encoder whose vectors MMR compares: the lane's own, else the built-in one.
-fn likeness(ranking: &Ranking) -> String {
+/// Returns the encoder whose vectors MMR compares: the lane's own, or the built-in one.
+fn similarity_encoder(ranking: &Ranking) -> String {
     let own = ranking.trace.steps.iter().find_map(|step| match step {
-        Step::Retrieve { by: by @ Base::Custom(_), .. } => Some(engine(by)),
+        Step::Retrieve { by, .. } => has_own_encoder(by).then(|| recipe_text(by)),
         _ => None,
     });
-    own.unwrap_or_else(|| engine(&Base::MiniLm))
+    own.unwrap_or_else(|| recipe_text(&Base::MiniLm))
 }
 
-fn engine(by: &Base) -> String {
+/// Whether MMR compares the lane's passages by an encoder other than the built-in one.
+fn has_own_encoder(by: &Base) -> bool {
+    match by {
+        Base::Custom(_) => true,
+        Base::Bm25(_) | Base::MiniLm | Base::Hybrid | Base::Remote(_) | Base::Run(_) => false,
+    }
+}
+
+fn recipe_text(by: &Base) -> String {
     Recipe::from(by.clone()).to_string()
 }
 
@@ -219,7 +227,7 @@ fn id(at: PassageIx, ranking: &Ranking) -> Option<String> {
     ranking.iter().find(|ranked| ranked.at == at).map(|ranked| ranked.passage.id.clone())
 }
 
-fn wording(query: &Wording) -> Value {
+fn wording_json(query: &Wording) -> Value {
     match query {
         Wording::Text(text) => json!(text),
         Wording::Mean(texts) => json!({"mean": texts}),
@@ -227,7 +235,7 @@ fn wording(query: &Wording) -> Value {
     }
 }
 
-fn expanded(expansion: &Expansion) -> Value {
+fn expansion_json(expansion: &Expansion) -> Value {
     let queries = match &expansion.queries {
         Queries::Each(texts) => json!({"each": texts}),
         Queries::Joined { terms, vectors } => json!({"terms": terms, "mean": vectors}),
@@ -238,14 +246,14 @@ fn expanded(expansion: &Expansion) -> Value {
         "kind": expansion.kind.to_string(),
         "form": expansion.form.to_string(),
         "text": expansion.describe(),
-        "added": expansion.added.iter().map(added).collect::<Vec<_>>(),
+        "added": expansion.added.iter().map(added_json).collect::<Vec<_>>(),
         "queries": queries,
         "notes": expansion.notes,
         "tokens": expansion.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
     })
 }
 
-fn added(added: &Added) -> Value {
+fn added_json(added: &Added) -> Value {
     let source = match &added.source {
         AddedFrom::Given => json!("question set"),
         AddedFrom::Statement(i) => json!({"statement": i + 1}),

@@ -1,5 +1,5 @@
-//! From values question by question to a table: a row a lane (means, intervals, the test against the plain lane, the macro-average of
-//! several question sets), or with `--per-question` a row a question and lane, in the order of the set or the worst first.
+//! Makes tables from values by question. One has a row per lane: means, intervals, the test against the plain lane, the macro-average of
+//! several question sets. The other, of `--per-question`, has a row per question and lane, in the order of the set or the worst first.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,13 @@ use crate::measure::significance::{
 use crate::measure::uncertainty::Spread;
 use crate::report::table::{Cell, Row, Table};
 
-/// One lane's values of one measure, one a question; `None` if the question cannot be measured by it.
+/// The values of one lane and measure, one per question; `None` if the question has no value of this measure.
 pub type Values = Vec<Option<f64>>;
 
-/// A row a lane: its figures, the questions that failed, the share of passages judged, and the values question by question.
+/// Makes one row per lane: its figures, the questions that failed, the share of passages judged, and the values by question.
+///
+/// `values` holds every lane's measures; `versus` the row that each lane is compared with, if any; `judged` the counts of judged passages
+/// and of all.
 pub fn rows(
     names: impl IntoIterator<Item = String>,
     values: Vec<Vec<Values>>,
@@ -33,7 +36,7 @@ pub fn rows(
     Ok(all.map(row).collect())
 }
 
-/// Means and intervals of every lane (rows) and measure (columns), each lane compared with the row in `versus`, if any.
+/// Returns means and intervals of every lane (rows) and measure (columns), each lane compared with the row in `versus`, if any.
 pub fn cells(
     lanes: &[Vec<Values>],
     versus: &[Option<usize>],
@@ -72,7 +75,7 @@ pub fn cells(
     Ok(rows)
 }
 
-/// The average of the tables, with the tables below it; a single table is returned as it is.
+/// Returns the average of the tables, with the tables below it. A single table is returned unchanged.
 ///
 /// # Errors
 /// A value is not a number.
@@ -92,7 +95,7 @@ fn of_set(mut table: Table, name: &str) -> Table {
     table
 }
 
-/// Tables of the same lanes and columns, set by set.
+/// Averages tables of different sets with the same lanes and columns.
 fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
     let Some(first) = sets.first() else { return Ok(Table::default()) };
     let mut rows = Vec::new();
@@ -136,7 +139,7 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
     })
 }
 
-/// One lane's mean over the sets' means; none where a set has none.
+/// Returns the mean of the sets' means for one lane and column; `None` if a set has none.
 fn cell(rows: &[&Row], column: usize) -> Result<Option<Cell>, SignificanceError> {
     let cells: Option<Vec<&Cell>> =
         rows.iter().map(|row| row.cells.get(column).and_then(Option::as_ref)).collect();
@@ -172,7 +175,7 @@ fn cell(rows: &[&Row], column: usize) -> Result<Option<Cell>, SignificanceError>
     }))
 }
 
-/// A question under a lane.
+/// The values of one question and lane.
 struct Line<'a> {
     table: &'a Table,
     row: &'a Row,
@@ -187,18 +190,18 @@ impl Line<'_> {
     }
 }
 
-/// Why a table has no rows by question.
+/// The reason why a table has no rows by question.
 #[derive(Debug, thiserror::Error)]
 pub enum PerQuestionError {
     /// No column has the name.
-    #[error("--per-question: no measure `{measure}` here; there are {known}")]
+    #[error("--per-question: no measure `{measure}` here; expected one of {known}")]
     NoMeasure {
-        /// The name.
+        /// The name that was given.
         measure: String,
-        /// The columns there are.
+        /// The names of the columns.
         known: String,
     },
-    /// The suite measures no single question.
+    /// The suite has no values by question.
     #[error("eval {0} has no values by question")]
     NoValues(&'static str),
 }
@@ -210,12 +213,12 @@ pub struct PerQuestion<'a> {
 }
 
 impl<'a> PerQuestion<'a> {
-    /// The rows, in order of the measure named if one is.
+    /// Collects the rows. If a measure is named, its lowest values come first.
     ///
     /// # Errors
-    /// The suite has no values by question, or there is no such measure.
+    /// The suite has no values by question, or no such measure.
     pub fn of(table: &'a Table, measure: &str) -> Result<Self, PerQuestionError> {
-        // With several sets, those that are averaged have the questions.
+        // With several sets, the questions are in the tables that were averaged.
         let tables: Vec<&Table> = if table.set.is_some() {
             table.further.iter().filter(|own| own.suite == table.suite).collect()
         } else {
@@ -223,10 +226,11 @@ impl<'a> PerQuestion<'a> {
         };
         let by = match measure {
             "" => None,
-            measure => match table.columns.iter().position(|name| name.eq_ignore_ascii_case(measure)) {
+            measure => match table.columns.iter().position(|head| head.name.eq_ignore_ascii_case(measure)) {
                 Some(column) => Some(column),
                 None => {
-                    let (measure, known) = (measure.to_owned(), table.columns.join(", "));
+                    let names: Vec<&str> = table.columns.iter().map(|head| head.name.as_str()).collect();
+                    let (measure, known) = (measure.to_owned(), names.join(", "));
                     return Err(PerQuestionError::NoMeasure { measure, known });
                 }
             },
@@ -256,17 +260,17 @@ impl<'a> PerQuestion<'a> {
         Ok(PerQuestion { table, lines })
     }
 
-    /// One object.
+    /// Writes one JSON object.
     pub fn json(&self) -> Value {
         json(self.table, &self.lines)
     }
 
-    /// A table with a header.
+    /// Writes TSV with a header.
     pub fn tsv(&self) -> String {
         texts(self.table, &self.lines).iter().map(|row| row.join("\t") + "\n").collect()
     }
 
-    /// For people.
+    /// Writes aligned text.
     pub fn text(&self) -> String {
         aligned(&texts(self.table, &self.lines))
     }
@@ -275,7 +279,7 @@ impl<'a> PerQuestion<'a> {
 fn texts(table: &Table, lines: &[Line]) -> Vec<Vec<String>> {
     let mut heads: Vec<String> = table.set.iter().map(|_| "set".to_owned()).collect();
     heads.extend(["question", "lane"].map(String::from));
-    heads.extend(table.columns.iter().cloned());
+    heads.extend(table.columns.iter().map(|head| head.name.clone()));
     heads.extend(["failed", "label_source"].map(String::from));
     let row = |line: &Line| {
         let mut texts: Vec<String> = line.table.set.iter().map(|set| safe::line(set)).collect();
@@ -288,7 +292,7 @@ fn texts(table: &Table, lines: &[Line]) -> Vec<Vec<String>> {
     std::iter::once(heads).chain(lines.iter().map(row)).collect()
 }
 
-/// Aligned columns, with a dash for an empty cell.
+/// Aligns columns, with a dash in an empty cell.
 fn aligned(rows: &[Vec<String>]) -> String {
     let wide = |text: &String| text.chars().count().max(1);
     let columns = rows.first().map_or(0, Vec::len);
@@ -308,7 +312,7 @@ fn json(table: &Table, lines: &[Line]) -> Value {
     let line = |line: &Line| {
         let values = table.columns.iter().enumerate();
         let measures: Map<String, Value> =
-            values.map(|(column, name)| (name.clone(), json!(line.value(column)))).collect();
+            values.map(|(column, head)| (head.name.clone(), json!(line.value(column)))).collect();
         json!({
             "set": line.table.set,
             "question": line.question,
@@ -393,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_a_question_and_lane_stands_in_the_order_of_the_set_or_the_worst_first() {
+    fn rows_by_question_and_lane_are_in_the_order_of_the_set_or_the_worst_first() {
         let tsv = PerQuestion::of(&table(), "").unwrap().tsv();
         assert_eq!(tsv.lines().nth(2), Some("q2\tbm25\t0.0000\tno server\t"));
         assert_eq!(tsv.lines().count(), 7);

@@ -1,4 +1,4 @@
-//! A table's plots, alone or with the table on one HTML page without external resources.
+//! Draws a table's plots, alone or with the table on one HTML page without external resources.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::safe::escape;
 use super::table::Cell;
 use crate::report::lists::{SaveError, make_folder, put};
 use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, intervals, png, stacks};
-use crate::report::table::{Row, Table};
+use crate::report::table::{Head, Row, Table};
 
 /// The suite of the tables of `eval berds` over k.
 pub const BERDS_OVER_K: &str = "berds-over-k";
-/// The suite of the table of `eval reader` with a row a measure and a column a depth.
+/// The suite of the table of `eval reader` with one row per measure and one column per depth.
 pub const READER_OVER_K: &str = "reader-over-k";
 
-/// The page.
+/// Returns the page of a table.
 pub fn html(table: &Table) -> String {
     let (title, text) = about(table.suite);
     let command = std::env::args().collect::<Vec<_>>().join(" ");
@@ -64,7 +64,7 @@ fn about(suite: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The table and all below it.
+/// Collects the table and all tables below it.
 fn below<'a>(table: &'a Table, all: &mut Vec<&'a Table>) {
     all.push(table);
     for table in &table.further {
@@ -72,13 +72,13 @@ fn below<'a>(table: &'a Table, all: &mut Vec<&'a Table>) {
     }
 }
 
-/// Both measures over k: a line a lane, a plot a table.
+/// Plots the measures over k: one plot per table, one line per lane.
 fn over_k(table: &Table) -> Vec<(String, String)> {
     let own = table.further.iter().filter(|below| below.suite == BERDS_OVER_K && below.set == table.set);
     let plot = |below: &Table| {
-        let (name, _) = below.columns.first()?.split_once('@')?;
+        let (name, _) = below.columns.first()?.name.split_once('@')?;
         let depths: Vec<Option<f64>> =
-            below.columns.iter().map(|column| column.split_once('@')?.1.parse().ok()).collect();
+            below.columns.iter().map(|head| head.name.split_once('@')?.1.parse().ok()).collect();
         let line = |row: &Row| {
             let points = depths.iter().zip(&row.cells);
             let points = points.filter_map(|(depth, cell)| Some(((*depth)?, cell.as_ref()?.mean))).collect();
@@ -90,7 +90,7 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
     own.filter_map(plot).collect()
 }
 
-/// A line a measure, of a table whose columns are depths.
+/// Returns one line per measure of a table whose columns are depths.
 fn measures(table: &Table) -> Vec<Series> {
     let line = |row: &Row| {
         let points = row.cells.iter().enumerate();
@@ -100,9 +100,9 @@ fn measures(table: &Table) -> Vec<Series> {
     table.rows.iter().map(line).collect()
 }
 
-/// Every plot of a table with the name of its file.
+/// Returns every plot of a table, each with the name of its file.
 fn plots(table: &Table) -> Vec<(String, String)> {
-    let column = |name: &str| table.columns.iter().position(|known| known.starts_with(name));
+    let column = |name: &str| table.columns.iter().position(|head| head.name.starts_with(name));
     let mean = |row: &Row, column: usize| row.cells[column].as_ref().map(|cell| cell.mean);
     let mut plots = Vec::new();
     let sides = ["only-1@", "only-2@", "both@", "neither@"].map(column);
@@ -115,7 +115,8 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     }
     let wordings = ["neutral", "as-1", "as-2"].map(|wording| {
         ["p@", "n@"].map(|name| {
-            table.columns.iter().position(|known| known.starts_with(name) && known.ends_with(wording))
+            let is_asked = |head: &Head| head.name.starts_with(name) && head.name.ends_with(wording);
+            table.columns.iter().position(is_asked)
         })
     });
     if let [[Some(a), Some(b)], [Some(c), Some(d)], [Some(e), Some(f)]] = wordings {
@@ -130,18 +131,13 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         };
         plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
     }
-    for (i, name) in table.columns.iter().enumerate() {
-        let shown =
-            ["MRecall@", "Prec@", "Cover", "covered@", "shift@", "nDCG", "avg", "Lean@", "rKL@", "AWRF@"];
-        if !shown.iter().any(|shown| name.starts_with(shown)) {
-            continue;
-        }
+    for (i, head) in table.columns.iter().enumerate().filter(|(_, head)| head.plotted) {
         let rows = table.rows.iter().filter_map(|row| {
             let cell = row.cells[i].as_ref()?;
             let (low, high) = cell.interval.unwrap_or((cell.mean, cell.mean));
             Some((row.lane.clone(), cell.mean, low, high))
         });
-        plots.push((name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
+        plots.push((head.name.replace('@', "-at-"), intervals(&rows.collect::<Vec<_>>())));
     }
     let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
     plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
@@ -153,19 +149,22 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     plots
 }
 
-/// Every value of a table of shares: the corpus's in the first row, then a lane each.
+/// Returns one group per value of a table of shares. The corpus's shares are in the first row, then one row per lane.
 fn groups(table: &Table) -> Vec<Group> {
     let Some((corpus, lanes)) = table.rows.split_first() else { return Vec::new() };
     let mean = |row: &Row, at: usize| row.cells.get(at)?.as_ref().map(|cell| cell.mean);
-    let group = |(at, name): (usize, &String)| {
+    let group = |(at, head): (usize, &Head)| {
         let top = lanes.iter().filter_map(|row| Some((row.lane.clone(), mean(row, at)?))).collect();
         // A value without a share of the corpus is left out.
-        Some(Group { name: name.clone(), corpus: mean(corpus, at)?, top })
+        Some(Group { name: head.name.clone(), corpus: mean(corpus, at)?, top })
     };
     table.columns.iter().enumerate().filter_map(group).collect()
 }
 
-/// Writes every plot as `SUITE-NAME.svg` and `.png`, each beside its place first.
+/// Writes every plot as `SUITE-NAME.svg` and `.png`. Each file is replaced as a whole.
+///
+/// # Errors
+/// The folder cannot be made, a file cannot be written, or a plot cannot be drawn.
 pub fn write_plots(table: &Table, folder: &Path) -> Result<(), SaveError> {
     make_folder(folder)?;
     for (name, plot) in plots(table) {
@@ -193,7 +192,7 @@ pub struct Section<'a> {
     pub plots: Vec<String>,
 }
 
-/// The page; `command` makes it again.
+/// Returns the page; `command` is the command that makes it again.
 pub fn page(title: &str, command: &str, sections: &[Section]) -> String {
     let mut body = String::new();
     if sections.len() > 2 {
@@ -219,7 +218,7 @@ pub fn page(title: &str, command: &str, sections: &[Section]) -> String {
     let (title, command_text) = (escape(title), escape(command));
     let (style, script) = (include_str!("html.css"), include_str!("html.js"));
     let provenance = lines(&format!("{:#}", provenance(command, sections)));
-    // The policy stops anything that a text might smuggle in from loading resources.
+    // The policy keeps markup in a text from loading resources.
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
@@ -248,12 +247,12 @@ fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.iter().map(|paragraph| paragraph.trim_end().to_owned()).collect()
 }
 
-/// Each line made safe; line breaks stay.
+/// Escapes every line; line breaks stay.
 fn lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// The command and the provenance of the tables; tables with the same provenance are grouped.
+/// Returns the command and the provenance of the tables, grouped by provenance.
 fn provenance(command: &str, sections: &[Section]) -> Value {
     let mut sources: Vec<(Vec<&str>, &Value)> = Vec::new();
     for table in sections.iter().flat_map(|section| &section.tables) {
@@ -273,13 +272,13 @@ fn table(out: &mut String, table: &Table) {
     let depth = table.k.map_or_else(String::new, |k| format!(", k = {k}"));
     let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}{depth}</caption>", escape(&table.name()));
     out.push_str("<thead><tr><th scope=\"col\">lane</th>");
-    for head in table.columns.iter().map(String::as_str).chain(judged.then_some("judged")) {
+    for head in table.columns.iter().map(|head| head.name.as_str()).chain(judged.then_some("judged")) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
         let _ = write!(out, "<tr><th scope=\"row\">{}{}</th>", escape(&row.lane), failed(row));
-        // If a row has too few cells, the share judged must stay in its column.
+        // Even if a row has too few cells, the share judged belongs in its own column.
         for i in 0..table.columns.len() {
             cell(out, row.cells.get(i).and_then(Option::as_ref));
         }
@@ -306,7 +305,7 @@ fn failed(row: &Row) -> String {
     format!(" <small>({} failed)</small>", row.failed.len())
 }
 
-/// A value with its star, and below it its interval and n; `data-v` is what the script sorts by.
+/// Writes a value with its star, and below it its interval and n. The script sorts by `data-v`.
 fn cell(out: &mut String, cell: Option<&Cell>) {
     let Some(Cell { mean, interval, n, p, doubt, .. }) = cell.filter(|cell| cell.mean.is_finite()) else {
         out.push_str("<td>–</td>");
@@ -335,6 +334,8 @@ fn cell(out: &mut String, cell: Option<&Cell>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Measure;
+    use crate::measure::score::Column;
     use crate::report::plot;
     use crate::report::safe::assert_balanced;
 
@@ -387,7 +388,22 @@ mod tests {
     }
 
     #[test]
-    fn the_remarks_of_the_table_stand_below_it() {
+    fn every_measure_by_name_has_a_plot_and_the_sides_share_one() {
+        let names =
+            ["Shift@5", "alpha_nDCG@5", "P@5", "R@100", "AP", "RR@10", "ERR_IA@5", "StRecall@5", "P_IA@5"];
+        let measures = names.map(|name| Head::from(name.parse::<Measure>().unwrap()));
+        let sides = Column::at(5, &[]).unwrap().into_iter().map(Head::from);
+        let columns: Vec<Head> = sides.chain(measures).collect();
+        let cell = Some(Cell { mean: 0.5, n: 2, ..Cell::default() });
+        let row = Row { lane: "bm25".into(), cells: vec![cell; columns.len()], ..Row::default() };
+        let table = Table { columns, rows: vec![row], ..Table::default() };
+        let plotted: Vec<String> = plots(&table).into_iter().map(|(name, _)| name).collect();
+        let expected = ["sides", "MRecall@5", "Prec@5", "Prec@1"].into_iter().chain(names);
+        assert_eq!(plotted, expected.map(|name| name.replace('@', "-at-")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_remarks_of_the_table_are_below_it() {
         let html = of(&table());
         for remark in ["217 questions · labels: gold", "counted as 0 (first q1: timed out)", "Only two-sided"]
         {
@@ -449,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_a_dash_and_short_rows_keep_their_columns() {
+    fn a_value_that_is_not_a_number_is_a_dash_and_short_rows_keep_their_columns() {
         let mut table = table();
         table.rows[0].cells = vec![Some(Cell { mean: f64::NAN, ..Cell::default() })];
         table.rows[1].judged = Some(0.5);

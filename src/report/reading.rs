@@ -1,4 +1,4 @@
-//! From the answers of a reader to tables: EM against AcEM over k, types, probes, stability.
+//! Makes tables from the answers of a reader: EM against AcEM over k, types of passages, probes, stability.
 
 use serde_json::json;
 
@@ -9,34 +9,37 @@ use crate::read::pattern::Probe;
 use crate::read::{Answer, Effect, Pattern, Reader};
 use crate::report::means::{Values, cells};
 use crate::report::page::READER_OVER_K;
-use crate::report::table::{Row, Table};
+use crate::report::table::{Head, Row, Table};
 
 /// The answers to one question.
 #[derive(Default)]
 pub struct ReadCase {
     /// The answers from the first 1 … k.
     pub answers: Vec<Answer>,
-    /// Right or wrong at every depth.
+    /// Whether the answer is right at every depth.
     pub pattern: Pattern,
-    /// The same, judged by the model.
+    /// The same as a language model judges it, and what the judging changed.
     pub judged: Option<(Pattern, Judge)>,
-    /// Every probe's answer from its first 1 … k: right or wrong, and how many it keeps; none where no such answer was recorded.
+    /// For every probe, how many passages it keeps, and whether the answer from its first 1 … k is right; `None` if that answer was not
+    /// recorded.
     pub probes: Vec<(usize, Vec<Option<bool>>)>,
-    /// Whether the answer differs once 1 … n passages are added, for both sources.
+    /// Whether the answer changes when 1 … n passages are added: retrieved ones, then random ones.
     pub unstable: [Option<Vec<bool>>; 2],
 }
 
-/// The row of what the passages allow any reader.
+/// The name of the row that shows what the passages allow any reader.
 pub const HELD: &str = "a passage holds it";
 
-/// What a model's judgement added.
+/// What the judging by a model changed.
 #[derive(Clone, Copy, Default)]
 pub struct Judge {
+    /// Answers that joined a gold list.
     pub added: usize,
+    /// Replies that were neither Yes nor No.
     pub discarded: usize,
 }
 
-/// Makes the table of a suite's rows, whose values are one a question.
+/// Makes the table of a suite. Each row has one list of values per column, with one value per question.
 fn rows(
     suite: &'static str,
     columns: Vec<String>,
@@ -50,7 +53,7 @@ fn rows(
         |((lane, cells), values)| Row { lane, cells, values, failed: failed.to_vec(), ..Row::default() };
     Ok(Table {
         suite,
-        columns,
+        columns: columns.into_iter().map(Head::from).collect(),
         rows: names.into_iter().zip(cells).zip(values).map(row).collect(),
         questions,
         label_source: "gold answers".into(),
@@ -58,11 +61,11 @@ fn rows(
     })
 }
 
-fn is(yes: bool) -> Option<f64> {
+fn one_if(yes: bool) -> Option<f64> {
     Some(f64::from(u8::from(yes)))
 }
 
-/// All tables; without a reader, only what the passages allow.
+/// Makes all tables. Without a reader, they only show what the passages allow.
 pub fn table(
     cases: &[Case],
     read: &[ReadCase],
@@ -73,7 +76,8 @@ pub fn table(
 ) -> Result<Table, SignificanceError> {
     let first = |case: &Case| (0..case.passages.len().min(k)).find(|at| case.holds_gold(*at));
     let first: Vec<Option<usize>> = cases.iter().map(first).collect();
-    let held = |k: usize| first.iter().map(|first| is(first.is_some_and(|at| at < k))).collect::<Values>();
+    let held =
+        |k: usize| first.iter().map(|first| one_if(first.is_some_and(|at| at < k))).collect::<Values>();
     let each = |value: &dyn Fn(&ReadCase) -> Option<f64>| read.iter().map(value).collect::<Values>();
     let judged = |read: &ReadCase, value: fn(&Pattern, usize) -> bool, k: usize| {
         read.judged.as_ref().map_or_else(|| value(&read.pattern, k), |(pattern, _)| value(pattern, k))
@@ -85,12 +89,12 @@ pub fn table(
             let gap = |read: &ReadCase| {
                 Some(f64::from(u8::from(read.pattern.accumulated_em(k) && !read.pattern.em(k))))
             };
-            measures.push(("EM", each(&|read| is(read.pattern.em(k)))));
-            measures.push(("AcEM", each(&|read| is(read.pattern.accumulated_em(k)))));
+            measures.push(("EM", each(&|read| one_if(read.pattern.em(k)))));
+            measures.push(("AcEM", each(&|read| one_if(read.pattern.accumulated_em(k)))));
             measures.push(("Gap", each(&gap)));
             if by_model {
-                measures.push(("SeEM", each(&|read| is(judged(read, Pattern::em, k)))));
-                measures.push(("SeAcEM", each(&|read| is(judged(read, Pattern::accumulated_em, k)))));
+                measures.push(("SeEM", each(&|read| one_if(judged(read, Pattern::em, k)))));
+                measures.push(("SeAcEM", each(&|read| one_if(judged(read, Pattern::accumulated_em, k)))));
             }
         }
         measures.push(("Held", held(k)));
@@ -137,7 +141,7 @@ fn codes() -> Vec<String> {
     Effect::ALL.iter().map(|effect| effect.code().to_owned()).collect()
 }
 
-/// How many passages of each type a question has, and the counts of all.
+/// Returns how many passages of each type every question has, and the counts over all questions in words.
 fn types(read: &[ReadCase]) -> (Vec<Values>, String) {
     let count =
         |read: &ReadCase, effect: Effect| read.pattern.effects().iter().filter(|own| **own == effect).count();
@@ -146,17 +150,17 @@ fn types(read: &[ReadCase]) -> (Vec<Values>, String) {
     let counts = Effect::ALL.map(|effect| format!("{} {}", effect.code(), all(effect)));
     (
         values.to_vec(),
-        format!("passages by type: {}; the table of types has them a question", counts.join(", ")),
+        format!("passages by type: {}; the table of types has them per question", counts.join(", ")),
     )
 }
 
-/// Which answers are right when only the kept passages are read, at every size.
+/// Makes the table of answers that are right if only the passages kept by a probe are read, at every size.
 fn probes(read: &[ReadCase], k: usize, questions: usize) -> Result<Table, SignificanceError> {
     let row = |(at, probe): (usize, Probe)| {
         let of = |read: &ReadCase| read.probes.get(at).cloned();
         let kept = read.iter().map(|read| Some(of(read)?.0 as f64)).collect::<Values>();
         let right = (0..k).map(|size| {
-            let right = |read: &ReadCase| is((*of(read)?.1.get(size)?)?);
+            let right = |read: &ReadCase| one_if((*of(read)?.1.get(size)?)?);
             read.iter().map(right).collect::<Values>()
         });
         (probe.to_string(), std::iter::once(kept).chain(right).collect())
@@ -172,11 +176,12 @@ fn probes(read: &[ReadCase], k: usize, questions: usize) -> Result<Table, Signif
     Ok(table)
 }
 
-/// SER@1 … SER@4 over the questions that are right from the gold passage alone.
+/// Makes the table of SER@1 … SER@4, over the questions that are right from the gold passage alone.
 fn stability(read: &[ReadCase], questions: usize) -> Result<Table, SignificanceError> {
     let row = |from: usize| {
         let at = |n: usize| {
-            let one = |read: &ReadCase| read.unstable[from].as_ref()?.get(n).and_then(|differs| is(*differs));
+            let one =
+                |read: &ReadCase| read.unstable[from].as_ref()?.get(n).and_then(|differs| one_if(*differs));
             read.iter().map(one).collect::<Values>()
         };
         (0..MOST).map(at).collect::<Vec<Values>>()
@@ -186,12 +191,12 @@ fn stability(read: &[ReadCase], questions: usize) -> Result<Table, SignificanceE
     let mut table = rows("reader-stability", heads, lines, &[], questions)?;
     let right = read.iter().filter(|read| read.unstable.iter().any(Option::is_some)).count();
     table.notes = vec![format!(
-        "over the {right} questions right from the gold passage alone: how often 1 … {MOST} added passages without a gold answer change the answer; – where none can be added or no such answer was recorded"
+        "over the {right} questions right from the gold passage alone: how often 1 … {MOST} added passages without a gold answer change the answer; – if none can be added or no such answer was recorded"
     )];
     Ok(table)
 }
 
-/// Notes about the answers.
+/// Returns notes about the answers.
 fn caveats(read: &[ReadCase], reader: &dyn Reader) -> Vec<String> {
     let answers = || read.iter().flat_map(|read| &read.answers);
     let (empty, refused, cut) = (

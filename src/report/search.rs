@@ -1,4 +1,4 @@
-//! The result of `parallax search`, as text, JSON and TSV.
+//! Writes the result of `parallax search` as text, JSON and TSV.
 
 use std::fmt::Write;
 
@@ -16,17 +16,17 @@ use crate::measure::uncertainty::Spread;
 pub struct SearchResult<'a> {
     /// The lanes and their judgments.
     pub outcome: Outcome,
-    /// The plain form of each lane that has switches on.
+    /// For each lane, its plain form if it has switches on.
     pub plain: Vec<Option<Plain>>,
-    /// The measures asked for by name, for each lane.
+    /// For each lane, the measures that were asked for by name.
     pub named: Vec<Named>,
-    /// The corpus's name, size and content.
+    /// The corpus's name, its number of passages and the fingerprint of its content.
     pub corpus: (&'a str, usize, &'a str),
-    /// Name and hash of the detector.
+    /// The key of the detector: its name and hash.
     pub detector: &'a str,
-    /// How many labels by hand its threshold was fitted on, if it was.
+    /// The number of labels by hand that the detector's threshold was fitted on; `None` if it was not fitted.
     pub fitted_on: Option<usize>,
-    /// Warnings about the figures.
+    /// A warning about the figures, printed before them.
     pub caution: Option<String>,
 }
 
@@ -39,13 +39,13 @@ impl SearchResult<'_> {
         self.outcome.query.lanes.iter().zip(&self.outcome.lanes)
     }
 
-    /// The lanes without a list, and why.
+    /// Returns the lanes without a list, each with the reason.
     pub fn failed(&self) -> impl Iterator<Item = (&Recipe, &LaneError)> {
         self.lanes().filter_map(|(recipe, lane)| Some((recipe, &**lane.ranking.as_ref().err()?)))
     }
 
-    /// Each measure with the detector's uncertainty: the chance or mean, the middle 95 %, and for MRecall the range from no
-    /// unclear passage helping to the best that they could be.
+    /// Returns each measure with the detector's uncertainty: its mean and the middle 95 %. MRecall also has a range: from no unclear passage
+    /// supporting a statement that is still missing, to all of them doing so.
     fn doubt(&self, lane: usize) -> Option<Value> {
         let doubt = self.outcome.doubt(lane)?;
         let value = |spread: Spread| json!({"mean": spread.mean, "low": spread.low, "high": spread.high});
@@ -59,7 +59,7 @@ impl SearchResult<'_> {
         Some(Value::Object(all))
     }
 
-    /// The intervals of the differences from the plain lane, where a model judged: neither is better where one holds 0.
+    /// Returns the intervals of the differences from the plain lane, if a model judged. Neither lane is better if the interval holds 0.
     fn gap(plain: &Plain) -> Option<Value> {
         let change = plain.change?;
         let (gap, k) = (change.gap?, change.k);
@@ -72,7 +72,7 @@ impl SearchResult<'_> {
         Some(Value::Object(all))
     }
 
-    /// For people.
+    /// Writes it as text.
     pub fn text(&self, glyphs: Glyphs) -> String {
         let question = &self.outcome.query.question;
         let mut out = format!("{}\n", safe::line(&question.text));
@@ -136,16 +136,15 @@ impl SearchResult<'_> {
                 let _ = writeln!(
                     out,
                     "    {}",
-                    line(&figures, doubt.as_ref(), judgments, &self.outcome.query, glyphs)
+                    figures_line(&figures, doubt.as_ref(), judgments, &self.outcome.query, glyphs)
                 );
             }
-            None => out.push_str(
-                "    no measures: the question has no perspectives (give them with --perspective)\n",
-            ),
+            None => out
+                .push_str("    no measures: the question has no statements (give them with --perspective)\n"),
         }
     }
 
-    /// For programs; the format is stable.
+    /// Writes it as JSON. The format is stable.
     pub fn json(&self) -> Value {
         let question = &self.outcome.query.question;
         let query = &self.outcome.query;
@@ -196,7 +195,7 @@ impl SearchResult<'_> {
         })
     }
 
-    /// Each measure of a lane minus that of its plain form.
+    /// Returns the difference of each measure from that of the lane's plain form.
     fn delta(&self, lane: usize, plain: &Plain) -> Option<serde_json::Map<String, Value>> {
         let mut all = plain.change?.by_name();
         for ((name, value), (_, plain)) in self.named[lane].iter().zip(&plain.named) {
@@ -241,8 +240,8 @@ impl SearchResult<'_> {
         .collect()
     }
 
-    /// For spreadsheets: a line a passage, the supported perspectives by number from 1, `?` for an unjudged passage; then what the
-    /// passage does with two opposite statements: first, second, both, neither or unclear.
+    /// Writes it as TSV, one line per passage. `supports` has the numbers of the supported statements from 1, or `?` if the passage is not
+    /// judged. `outcome` has the decision on two opposite statements: first, second, both, neither or unclear.
     pub fn tsv(&self) -> String {
         let mut out = String::from("question\tlane\trank\tid\tscore\tsupports\toutcome\n");
         for (recipe, lane) in self.lanes() {
@@ -275,7 +274,7 @@ fn milliseconds(lane: &Lane) -> f64 {
     lane.took.as_secs_f64() * 1e3
 }
 
-/// `{"rank": 3}`, or `{"below": 23}` where none of the first 23 supports the perspective.
+/// Returns `{"rank": 3}`, or `{"below": 23}` if none of the first 23 passages supports the statement.
 fn first_rank(first: &FirstRank) -> Value {
     match first {
         FirstRank::At(rank) => json!({"rank": rank}),
@@ -283,7 +282,7 @@ fn first_rank(first: &FirstRank) -> Value {
     }
 }
 
-/// A decision as programs read it: no side where it is unclear.
+/// Returns a decision as JSON. The side is null if it is unclear.
 pub fn decision(decision: &Decision) -> Value {
     let side = match decision.outcome {
         Side::Side(side) => json!(side),
@@ -294,14 +293,14 @@ pub fn decision(decision: &Decision) -> Value {
     json!({"side": side, "engaged": decision.engaged, "p": decision.p})
 }
 
-/// `.46 (.00–1.0)`
-fn between(spread: Spread, short: fn(f64) -> String) -> String {
+/// Formats a mean with its interval: `.46 (.00–1.0)`.
+fn spread_text(spread: Spread, short: fn(f64) -> String) -> String {
     let [mean, low, high] = [spread.mean, spread.low, spread.high].map(|x| short(x).trim().to_owned());
     format!("{mean} ({low}–{high})")
 }
 
-/// The figures of a lane in one line, as the screen shows them: mean and interval where a model judged.
-fn line(
+/// Writes the figures of a lane in one line, as the screen does: mean and interval if a model judged.
+fn figures_line(
     figures: &Figures,
     doubt: Option<&Doubt>,
     judgments: &Judgments,
@@ -314,13 +313,13 @@ fn line(
         "MRecall@{k} {} · {}/{} sides",
         doubt.map_or_else(
             || figures.shown(|| format!("{:.0}", figures.mrecall)),
-            |doubt| between(doubt.mrecall, share)
+            |doubt| spread_text(doubt.mrecall, share)
         ),
         figures.covered.len(),
         judgments.perspectives
     );
     let prec = || figures.shown(|| share(figures.prec));
-    let _ = write!(out, " · Prec@{k} {} ·", doubt.map_or_else(prec, |doubt| between(doubt.prec, share)));
+    let _ = write!(out, " · Prec@{k} {} ·", doubt.map_or_else(prec, |doubt| spread_text(doubt.prec, share)));
     for (i, count) in figures.supporting.iter().enumerate() {
         let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));
     }
@@ -329,11 +328,12 @@ fn line(
         let _ = write!(out, " {}{}", Mark::Unclear.glyph(glyphs), figures.unclear);
     }
     if let Some(Doubt { range: (low, high), .. }) = doubt.filter(|doubt| doubt.range.0 < doubt.range.1) {
-        let _ = write!(out, " · MRecall {low:.0} to {high:.0} by what the unclear support");
+        let _ =
+            write!(out, " · MRecall {low:.0} to {high:.0}, depending on what the unclear passages support");
     }
     if let Some(sides) = figures.sides {
         let lean = || figures.shown(|| signed(sides.lean()).trim().to_owned());
-        let mean = doubt.and_then(|doubt| doubt.lean).map(|lean| between(lean, signed));
+        let mean = doubt.and_then(|doubt| doubt.lean).map(|lean| spread_text(lean, signed));
         let _ = write!(out, " · lean {}", mean.unwrap_or_else(lean));
     }
     let _ = write!(out, " · first rank");

@@ -1,4 +1,4 @@
-//! Figures of several lanes over a question set, as a table: for people, Markdown, LaTeX, TSV and JSON.
+//! Figures of several lanes over a question set as a table, written as text, Markdown, LaTeX, TSV and JSON.
 
 use std::fmt::Write;
 
@@ -6,16 +6,65 @@ use serde_json::{Value, json};
 
 use super::marks::share;
 use super::safe;
+use crate::measure::Measure;
+use crate::measure::score::Column;
 use crate::measure::uncertainty::Spread;
+
+/// The name of a column, and whether it has a plot of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The name.
+    pub name: String,
+    /// Whether the column is plotted by itself. A column that shares a plot with others, or belongs only in the table, is not.
+    pub plotted: bool,
+}
+
+impl Head {
+    /// A column with a plot of its own.
+    pub fn plotted(name: impl Into<String>) -> Self {
+        Head { name: name.into(), plotted: true }
+    }
+}
+
+/// A column without a plot of its own.
+impl From<String> for Head {
+    fn from(name: String) -> Self {
+        Head { name, plotted: false }
+    }
+}
+
+/// A column without a plot of its own.
+impl From<&str> for Head {
+    fn from(name: &str) -> Self {
+        Head::from(name.to_owned())
+    }
+}
+
+/// Every measure has a plot of its own.
+impl From<Measure> for Head {
+    fn from(measure: Measure) -> Self {
+        Head::plotted(measure.to_string())
+    }
+}
+
+impl From<Column> for Head {
+    fn from(column: Column) -> Self {
+        match column {
+            Column::Named(measure) => Head::from(measure),
+            // The shares of covered sides are stacked in one plot.
+            Column::Covers(..) => Head::from(column.to_string()),
+        }
+    }
+}
 
 /// A measure of one lane over all questions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// The mean.
     pub mean: f64,
-    /// Its 95 % interval, where it has one.
+    /// The 95 % interval of the mean, if there is one.
     pub interval: Option<(f64, f64)>,
-    /// Questions it is a mean of.
+    /// The number of questions that the mean is over.
     pub n: usize,
     /// The p-value of the difference from the lane's plain form, corrected for the number of lanes compared; `None` if it is not
     /// compared.
@@ -24,63 +73,63 @@ pub struct Cell {
     pub doubt: Option<Spread>,
     /// The difference from the lane's plain form with questions and verdicts drawn, if the model's verdicts counted.
     pub difference: Option<Spread>,
-    /// Share of the passages it looks at that have a label, if that differs from the row's.
+    /// The share of labelled passages among those that the measure looks at, if it differs from the row's.
     pub judged: Option<f64>,
-    /// How much [`Cell::doubt`] is widened at both ends, for the bias of the model's means.
+    /// How far both ends of [`Cell::doubt`] were moved outwards, for the bias of the model's means.
     pub widened: f64,
-    /// It is a number of things, printed without decimals.
+    /// Whether it is a count, which is printed without decimals.
     pub count: bool,
 }
 
 /// A lane's figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Its recipe, or the run's name.
+    /// The lane's recipe, or the run's name.
     pub lane: String,
-    /// One a column; `None` if there is nothing to measure.
+    /// One cell per column; `None` if there is nothing to measure.
     pub cells: Vec<Option<Cell>>,
-    /// Questions without a list, with the reason. They count as 0.
+    /// The questions without a list, each with the reason. They count as 0.
     pub failed: Vec<(String, String)>,
-    /// Share of the first k passages that have a label.
+    /// The share of the first k passages that have a label.
     pub judged: Option<f64>,
-    /// A measure's value for each question, as [`Table::question_ids`] names them; empty where there are no values by question.
+    /// The values of each measure, one per question in the order of [`Table::question_ids`]; empty if there are none by question.
     pub values: Vec<Vec<Option<f64>>>,
-    /// A measure's mean in every replicate behind its interval.
+    /// The mean of each measure in every replicate that its interval comes from.
     pub replicates: Vec<Option<Vec<f64>>>,
 }
 
 /// The figures of all lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What was measured.
+    /// The suite that was measured.
     pub suite: &'static str,
-    /// The question set's name, where there are several.
+    /// The question set's name, if there are several sets.
     pub set: Option<String>,
     /// The questions' ids.
     pub question_ids: Vec<String>,
-    /// The measures by name.
-    pub columns: Vec<String>,
+    /// The heads of the columns: mostly measures.
+    pub columns: Vec<Head>,
     /// The lanes.
     pub rows: Vec<Row>,
-    /// How many questions.
+    /// The number of questions.
     pub questions: usize,
-    /// How many passages count, where all measures share that.
+    /// How many passages count, if that is the same for all measures.
     pub k: Option<usize>,
     /// Which labels counted.
     pub label_source: String,
     /// A warning about the figures, printed first.
     pub caution: Option<String>,
-    /// Notes for the reader, one a line.
+    /// Notes for the reader, one per line.
     pub notes: Vec<String>,
-    /// Versions, models, corpus.
+    /// Versions, models and corpus.
     pub provenance: Value,
-    /// Whether people see a row a measure instead of a row a lane: for many measures of few lanes.
+    /// Whether the printed table has one row per measure instead of one row per lane: for many measures of few lanes.
     pub turned: bool,
-    /// Tables of other columns that are printed below this one.
+    /// Tables with other columns, printed below this one.
     pub further: Vec<Table>,
 }
 
-/// A figure that is no share, with its decimals.
+/// Formats a figure: four decimals between −1 and 1, else two.
 fn figure(value: f64) -> String {
     // No sign before a zero.
     let value = value + 0.0;
@@ -89,7 +138,7 @@ fn figure(value: f64) -> String {
 
 impl Cell {
     fn star(&self) -> &'static str {
-        // No lane is called better or worse where the model's doubt leaves room for the opposite.
+        // No lane is called better or worse if the model's doubt allows the opposite.
         let undecided = self.difference.is_some_and(|difference| difference.holds_zero());
         if !undecided && self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
     }
@@ -99,23 +148,23 @@ impl Cell {
             return format!("{:.0}", self.mean);
         }
         let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
-        let between = |low, high| format!("{}–{}", short(low), short(high));
+        let range = |low, high| format!("{}–{}", short(low), short(high));
         let interval =
-            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", between(low, high)));
+            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", range(low, high)));
         let doubt =
-            self.doubt.map_or_else(String::new, |doubt| format!(" [{}]", between(doubt.low, doubt.high)));
+            self.doubt.map_or_else(String::new, |doubt| format!(" [{}]", range(doubt.low, doubt.high)));
         format!("{}{}{interval}{doubt}", figure(self.mean), self.star())
     }
 }
 
 impl Table {
-    /// The suite, with the question set where there are several.
+    /// Returns the suite's name, with the question set's if there are several.
     pub fn name(&self) -> String {
         let set = self.set.as_ref().map(|set| format!("/{}", safe::line(set)));
         format!("{}{}", self.suite, set.unwrap_or_default())
     }
 
-    /// Every row as texts, the lane first.
+    /// Returns every row as texts, the lane first.
     fn texts(&self) -> Vec<Vec<String>> {
         let one = |row: &Row| {
             let cells = row.cells.iter().map(|cell| cell.as_ref().map_or_else(|| "–".into(), Cell::text));
@@ -131,12 +180,12 @@ impl Table {
 
     fn heads(&self) -> Vec<String> {
         let mut heads = vec!["lane".to_owned()];
-        heads.extend(self.columns.iter().cloned());
+        heads.extend(self.columns.iter().map(|head| head.name.clone()));
         heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
         heads
     }
 
-    /// Head and rows, as people read them.
+    /// Returns heads and rows as they are printed, turned if the table asks for it.
     fn printed(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let (heads, rows) = (self.heads(), self.texts());
         if !self.turned {
@@ -146,7 +195,7 @@ impl Table {
         (column(0), (1..heads.len()).map(column).collect())
     }
 
-    /// The notes below the table.
+    /// Returns the notes below the table.
     pub(super) fn remarks(&self) -> Vec<String> {
         let cells = || self.rows.iter().flat_map(|row| row.cells.iter().flatten());
         let set = self.set.as_ref().map_or_else(String::new, |set| format!("{set}: "));
@@ -184,7 +233,7 @@ impl Table {
         remarks.iter().map(|remark| safe::line(remark)).collect()
     }
 
-    /// For people.
+    /// Writes it as aligned text.
     pub fn text(&self) -> String {
         let (heads, rows) = self.printed();
         let width = |column: usize| {
@@ -208,12 +257,12 @@ impl Table {
         self.with_further(out, Table::text)
     }
 
-    /// All tables, with a blank line between them.
+    /// Appends the tables below, with a blank line between tables.
     fn with_further(&self, out: String, print: impl Fn(&Table) -> String) -> String {
         self.further.iter().fold(out, |out, table| out + "\n" + &print(table))
     }
 
-    /// GitHub's tables.
+    /// Writes it as Markdown, with GitHub's tables.
     pub fn markdown(&self) -> String {
         let (heads, rows) = self.printed();
         let mut out = format!("| {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len() - 1));
@@ -226,7 +275,7 @@ impl Table {
         self.with_further(out, Table::markdown)
     }
 
-    /// A booktabs table.
+    /// Writes it as LaTeX, with booktabs.
     pub fn latex(&self) -> String {
         let escape = |text: &str| {
             let mut out = String::new();
@@ -257,7 +306,7 @@ impl Table {
         self.with_further(out, Table::latex)
     }
 
-    /// A line a lane and measure.
+    /// Writes it as TSV, one line per lane and measure.
     pub fn tsv(&self) -> String {
         let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\n";
         heads.to_owned() + &self.tab_lines()
@@ -267,7 +316,7 @@ impl Table {
         let mut out = String::new();
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
-            for (measure, cell) in self.columns.iter().zip(&row.cells) {
+            for (Head { name: measure, .. }, cell) in self.columns.iter().zip(&row.cells) {
                 let Some(Cell { mean, interval, n, p, doubt, judged, .. }) = cell else { continue };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
                 let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
@@ -285,10 +334,10 @@ impl Table {
         out
     }
 
-    /// For programs; the format is stable.
+    /// Writes it as JSON. The format is stable.
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
-            let measures = self.columns.iter().zip(&row.cells).filter_map(|(name, cell)| {
+            let measures = self.columns.iter().zip(&row.cells).filter_map(|(Head { name, .. }, cell)| {
                 let Cell { mean, interval, n, p, doubt, judged, difference, .. } = cell.as_ref()?;
                 let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
                 let judged = judged.or(row.judged);
@@ -370,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn no_lane_is_called_better_where_the_interval_of_the_difference_holds_0() {
+    fn no_lane_is_called_better_if_the_interval_of_the_difference_holds_0() {
         let mut table = table();
         let spread = |low| Some(Spread { mean: 0.1, low, high: 0.3 });
         let cell = |table: &mut Table, low| {
@@ -394,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn tsv_has_a_line_a_lane_and_measure_and_json_names_what_failed() {
+    fn tsv_has_one_line_per_lane_and_measure_and_json_names_what_failed() {
         assert_eq!(table().tsv().lines().count(), 4);
         let json = table().json();
         assert_eq!(json["failed_questions"], json!(["q1"]));

@@ -224,11 +224,12 @@ impl Threshold {
     pub fn failure(&self, table: &Table) -> anyhow::Result<Option<String>> {
         let tables = || std::iter::once(table).chain(&table.further);
         let found = tables().find_map(|table| {
-            let column = table.columns.iter().position(|name| name.eq_ignore_ascii_case(&self.measure));
+            let column = table.columns.iter().position(|head| head.name.eq_ignore_ascii_case(&self.measure));
             Some((table, column?))
         });
         let Some((table, column)) = found else {
-            let columns: Vec<&str> = tables().flat_map(|table| &table.columns).map(String::as_str).collect();
+            let heads = tables().flat_map(|table| &table.columns);
+            let columns: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
             bail!("--fail-under: there is no measure `{}`, only {}", self.measure, columns.join(", "));
         };
         let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();

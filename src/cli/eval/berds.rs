@@ -21,7 +21,7 @@ use crate::report::lists::Found;
 use crate::report::marks::share;
 use crate::report::means::{Values, cells, rows};
 use crate::report::page::BERDS_OVER_K;
-use crate::report::table::{Cell, Row, Table};
+use crate::report::table::{Cell, Head, Row, Table};
 
 /// The depth of the curves, if it needs no more verdicts.
 const CURVE: usize = 20;
@@ -117,7 +117,7 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let means = means(&results.values(over.clone()));
         further.push(Table {
             suite: BERDS_OVER_K,
-            columns: stops.iter().map(ToString::to_string).collect(),
+            columns: stops.iter().copied().map(Head::from).collect(),
             rows: results.rows(names, means, over, &[], Widening::default()),
             k: None,
             caution: None,
@@ -125,7 +125,7 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         });
     }
     let rows = results.rows(names(), cells, own, &versus, widening);
-    let columns = columns.iter().map(ToString::to_string).collect();
+    let columns = columns.into_iter().map(Head::from).collect();
     Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
 
@@ -185,7 +185,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     versus.push(None);
     let rows = rows(names(), values, &versus, failed, judged)?;
     Ok(Some(Table {
-        columns: vec!["Cover".into(), "covered@100".into()],
+        columns: ["Cover", "covered@100"].map(Head::plotted).to_vec(),
         rows,
         notes: ["Cover: mean over the questions that reach it, as many as covered@100 says".to_owned()]
             .into_iter()
@@ -266,10 +266,10 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
     lanes.show(total, total);
     let mut columns = Vec::new();
     for wording in WORDINGS {
-        columns.extend(["p", "n", "lean"].map(|name| format!("{name}@{k} {wording}")));
+        columns.extend(["p", "n", "lean"].map(|name| Head::from(format!("{name}@{k} {wording}"))));
     }
-    columns.push(format!("shift@{k}"));
-    columns.extend(WORDINGS.map(|wording| format!("Δ@{k} {wording}")));
+    columns.push(Head::plotted(format!("shift@{k}")));
+    columns.extend(WORDINGS.map(|wording| Head::from(format!("Δ@{k} {wording}"))));
     Ok(Some(Table {
         columns,
         rows,

@@ -10,7 +10,7 @@ use crate::measure::pir::grouped_interval;
 use crate::measure::pir::{crossed, distance, pooled, standings};
 use crate::measure::significance::{DRAWS, Interval};
 use crate::report::means::{Values, rows};
-use crate::report::table::{Cell, Row, Table};
+use crate::report::table::{Cell, Head, Row, Table};
 
 /// The name of the corpus's row.
 const CORPUS: &str = "corpus";
@@ -72,7 +72,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         notes.push(fields_note(&fields));
     }
     let table = Table {
-        columns: ["Lean", "rKL", "AWRF"].map(|name| format!("{name}@{k}")).to_vec(),
+        columns: ["Lean", "rKL", "AWRF"].map(|name| Head::plotted(format!("{name}@{k}"))).to_vec(),
         rows,
         notes,
         ..lanes.table("bias", questions, k, judged_by)?
@@ -107,8 +107,8 @@ struct Attribute<'a> {
 
 impl Attribute<'_> {
     /// The name of a value's column.
-    fn column(&self, value: &str) -> String {
-        format!("{}={value}@{}", self.field.name, self.k)
+    fn column(&self, value: &str) -> Head {
+        format!("{}={value}@{}", self.field.name, self.k).into()
     }
 
     /// The number of passages that one lane retrieved, by question and value.
@@ -142,7 +142,7 @@ impl Attribute<'_> {
             self.outcomes.len(),
             note("log2 of the share among the first k over the share of the corpus: 1 is twice as often, -1 half as often, – never"),
         );
-        shares.columns.push(format!("distance@{k}"));
+        shares.columns.push(format!("distance@{k}").into());
         (shares.turned, over.turned) = (true, true);
         let passages: usize = corpus.iter().sum();
         let alone = |part: usize| {
@@ -203,7 +203,7 @@ impl Attribute<'_> {
             }
         }
         table.columns = columns.iter().map(|value| self.column(&self.field.values[*value].0)).collect();
-        table.columns.push(format!("others@{}", self.k));
+        table.columns.push(format!("others@{}", self.k).into());
         Ok((!columns.is_empty()).then_some(table))
     }
 }

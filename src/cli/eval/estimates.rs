@@ -10,7 +10,7 @@ use crate::annotate::sample::{Gap, Share, labelled_prefix};
 use crate::measure::ppi::{
     Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
 };
-use crate::report::table::{Cell, Row, Table};
+use crate::report::table::{Cell, Head, Row, Table};
 
 /// The suite of these tables.
 const SUITE: &str = "corrected";
@@ -138,7 +138,8 @@ impl Bench<'_> {
                 no_width.join(", ")
             ));
         }
-        let columns = [&figure.name, "labels alone", "model alone", "λ", "n", "N", "width"];
+        let further = ["labels alone", "model alone", "λ", "n", "N", "width"].map(Head::from);
+        let columns = std::iter::once(Head::plotted(figure.name.as_str())).chain(further).collect();
         let mut table = self.lanes.table(SUITE, self.questions.iter().copied(), k, self.shares.get())?;
         table.label_source = "by hand on drawn questions, correcting the model".into();
         if let Some(provenance) = table.provenance.as_object_mut() {
@@ -149,7 +150,7 @@ impl Bench<'_> {
                 json!({"seed": seed, "drawn": drawn, "of": self.sample.of, "target": target}),
             );
         }
-        Ok(Some(Table { columns: columns.map(str::to_owned).to_vec(), rows: printed, notes, ..table }))
+        Ok(Some(Table { columns, rows: printed, notes, ..table }))
     }
 
     /// The notes of every table.

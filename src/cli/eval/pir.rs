@@ -18,7 +18,7 @@ use crate::measure::significance::DRAWS;
 use crate::project::Variant;
 use crate::question::pir::{NO_SIDE, Row as QueryOf, Task, read};
 use crate::report::means::{Values, cells};
-use crate::report::table::{Cell, Row, Table};
+use crate::report::table::{Cell, Head, Row, Table};
 use crate::retrieve::bm25::Bm25;
 
 /// Returns the tables, or `None` if the user interrupted.
@@ -73,7 +73,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     });
     Ok(Some(Table {
         suite: "pir",
-        columns: names.chain(["avg".to_owned()]).collect(),
+        columns: names.map(Head::from).chain([Head::plotted("avg")]).collect(),
         rows: rows.collect(),
         questions: scored[0].iter().map(Vec::len).sum(),
         k: Some(k),
@@ -236,7 +236,7 @@ fn side_table(task: &Task, ranked: &Ranked, sides: &[&str], k: usize) -> anyhow:
     );
     Ok(Table {
         suite: "pir-bias",
-        columns: sides.iter().map(|side| format!("{}/{side}@{k}", task.name)).collect(),
+        columns: sides.iter().map(|side| Head::from(format!("{}/{side}@{k}", task.name))).collect(),
         rows,
         questions: roots.len(),
         k: Some(k),

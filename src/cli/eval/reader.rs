@@ -22,7 +22,7 @@ use crate::read::prompted::widen_gold;
 use crate::read::{Answer, ReadError, Reader, reader};
 use crate::report::means::{Values, rows};
 use crate::report::reading::{self, Judge, ReadCase};
-use crate::report::table::Table;
+use crate::report::table::{Head, Table};
 use crate::work::{Job, Progress, Stop};
 
 /// Returns the table, or `None` if the user interrupted.
@@ -231,7 +231,7 @@ fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut columns: Vec<String> = STANCES.iter().map(|(_, name)| format!("{name}@{k}")).collect();
     columns.extend(["turned", "turns", "removed"].map(|name| format!("{name}@{k}")));
     Ok(Some(Table {
-        columns,
+        columns: columns.into_iter().map(Head::from).collect(),
         rows,
         notes: [
             "the stance of the first k: passages weigh 1/log2(rank + 1), one for both sides half on either, one that is not judged for both statements none; balanced within a fifth of the whole"

@@ -21,7 +21,7 @@ use crate::measure::score::{Evidence, score};
 use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_jsonl_qrels, read_qrels};
 use crate::question::{self, Question};
 use crate::report::means::{Values, cells};
-use crate::report::table::{Row, Table};
+use crate::report::table::{Head, Row, Table};
 use crate::work::on_all;
 
 /// One lane's ranked ids by question.
@@ -60,7 +60,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         });
     Ok(Some(Table {
         suite: "trec",
-        columns: measures.iter().map(ToString::to_string).collect(),
+        columns: measures.iter().copied().map(Head::from).collect(),
         rows: rows.collect(),
         question_ids: qrels.questions().map(|(id, _)| id.to_owned()).collect(),
         questions: qrels.len(),
