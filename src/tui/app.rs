@@ -1,4 +1,4 @@
-//! The state of the explorer, and what it starts with. Plain data: everything that changes it is in `update` and in the screens.
+//! The state of the explorer, and what it starts with. This is plain data: the code that changes it is in `update` and in the screens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,38 +37,38 @@ use crate::report::marks::{Glyphs, Mark};
 use crate::report::safe;
 use crate::work::{Job, Progress};
 
-/// Whether there is something to search in.
+/// The corpus, as far as it is open.
 #[derive(Clone, Debug)]
 pub enum Corpus {
-    /// Being opened.
+    /// It is being opened.
     Opening,
-    /// Open.
+    /// It is open.
     Open(Box<Opened>),
-    /// Could not be opened.
+    /// It could not be opened, for this reason.
     Failed(String),
 }
 
-/// What a lane has to show.
+/// The state of a lane's list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LaneState {
     /// No question was asked yet.
     Idle,
-    /// Its list is on the way.
+    /// The list has not arrived yet.
     Waiting,
-    /// Its list has arrived.
+    /// The list has arrived.
     Ready,
-    /// It has no list, for this reason. With a job, it is asked again when the job ends.
+    /// There is no list, for this reason. With a job, the lane is asked again when the job ends.
     Failed(String, Option<Job>),
 }
 
 /// One retriever's column.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// How it is made.
+    /// The recipe of its list.
     pub recipe: Recipe,
-    /// Whether its list has arrived.
+    /// The state of its list.
     pub state: LaneState,
-    /// Its last list; dimmed while a new one is on the way.
+    /// Its last list; drawn dimmed until a new one arrives.
     pub ranking: Ranking,
     /// How long the list took.
     pub took: Duration,
@@ -78,14 +78,14 @@ pub struct Lane {
     pub top: usize,
     /// The lane before its last change.
     pub before: Option<Box<Before>>,
-    /// Its share of the width, in units where an undragged lane has [`Lane::WIDTH`].
+    /// Its share of the width. A lane whose border was not dragged has [`Lane::WIDTH`].
     pub width: u32,
     /// The figures of the list.
     pub figures: LaneFigures,
 }
 
 impl Lane {
-    /// The share of a lane whose border was not dragged.
+    /// The width of a lane whose border was not dragged.
     pub const WIDTH: u32 = 1_000;
 
     /// A lane before the first question.
@@ -104,7 +104,7 @@ impl Lane {
     }
 }
 
-/// A lane before its last change: rank moves compare with it, and `x` swaps it back.
+/// A lane before its last change. Moves in rank are counted from it, and `x` swaps it with the present one.
 #[derive(Clone, Debug)]
 pub struct Before {
     /// Its recipe.
@@ -125,27 +125,27 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether title or text contain every word, ignoring case.
-    pub fn lets(&self, ranked: &Ranked) -> bool {
+    /// Whether the title or the text contains every word, ignoring case.
+    pub fn passes(&self, ranked: &Ranked) -> bool {
         let mut words = self.line.value().split_whitespace().map(str::to_lowercase).peekable();
         if words.peek().is_none() {
             return true;
         }
-        let held = [&ranked.passage.title, &ranked.passage.text].map(|text| text.to_lowercase());
-        words.all(|word| held.iter().any(|text| text.contains(&word)))
+        let texts = [&ranked.passage.title, &ranked.passage.text].map(|text| text.to_lowercase());
+        words.all(|word| texts.iter().any(|text| text.contains(&word)))
     }
 }
 
 /// The options last used with each switch.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// MMR's.
+    /// The options of MMR.
     pub mmr: Mmr,
-    /// Expansion's.
+    /// The kind of expansion.
     pub expand: Kind,
-    /// Projection's.
+    /// The options of projection.
     pub project: Project,
-    /// The diversifier's.
+    /// The diversifier and its λ.
     pub diversify: (Diversify, f32),
 }
 
@@ -160,12 +160,12 @@ impl Default for Options {
     }
 }
 
-/// Everything.
+/// The state of the explorer.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// Columns and rows.
+    /// Columns and rows of the terminal.
     pub size: Size,
-    /// What fills the screen.
+    /// The screen that is shown.
     pub screen: Screen,
     /// Whether the cursor is in the question line.
     pub typing: bool,
@@ -173,9 +173,9 @@ pub struct App {
     pub line: Input,
     /// Questions of the set that match the line.
     pub completions: Vec<String>,
-    /// The one that is marked.
+    /// The index of the marked completion.
     pub completion: Option<usize>,
-    /// Earlier questions, and the one that the line shows.
+    /// The earlier questions, and which of them the line shows.
     pub history: History,
     /// The words that a passage must contain to be shown.
     pub filter: Filter,
@@ -189,67 +189,67 @@ pub struct App {
     pub by: By,
     /// The language of the question, if it is not English: no statements can be derived from it.
     pub foreign: Option<&'static str>,
-    /// Counts edits and toggles.
+    /// The number of the present query; every change of the question or of a lane counts it up.
     pub turn: Turn,
-    /// What is searched.
+    /// The corpus that is searched.
     pub corpus: Corpus,
     /// The lanes, left to right.
     pub lanes: Vec<Lane>,
-    /// The lane with the cursor.
+    /// The index of the lane with the cursor.
     pub lane: usize,
-    /// How many passages count.
+    /// The number of passages that count in the measures.
     pub k: usize,
     /// The judgments of the present question.
     pub judgments: Judgments,
-    /// Whose judgments the first k of all lanes have.
+    /// Who judged the first k passages of all lanes.
     pub judged_by: Shares,
     /// Long jobs in progress, each with a description.
     pub jobs: Vec<(Progress, String)>,
     /// Whether the present turn is complete.
     pub settled: bool,
-    /// A notice for the user.
+    /// The notice at the bottom of the screen.
     pub notice: Option<String>,
-    /// The passage that is open.
+    /// The state of the open passage.
     pub reading: Reading,
-    /// Number of the last study of a passage.
+    /// The number of the last study of a passage.
     pub studies: u64,
     /// The statements being edited.
     pub editing: Editing,
     /// The lane being tuned.
     pub tuning: Tuning,
-    /// The lanes asked in three wordings.
+    /// The state of the screen that asks the question in three wordings.
     pub sycophancy_screen: SycophancyScreen,
-    /// The lanes over the question set.
+    /// The comparison of the lanes over the question set.
     pub comparing: Comparing,
-    /// Which way they lean.
+    /// The state of the screen about bias.
     pub biasing: BiasState,
     /// The reader's lists and answers.
     pub answering: Answering,
-    /// The detectors that can be chosen.
+    /// The state of the screen that chooses a detector.
     pub choosing: Choosing,
-    /// The one that judges.
+    /// The detector that judges.
     pub detector: Choice,
-    /// The language model that judges or could: its server and name.
+    /// The language model that judges, or that can be chosen to: its server and its name.
     pub llm: Option<(String, String)>,
-    /// Number of the last batch.
+    /// The number of the last batch.
     pub batches: u64,
     /// The options last used with each switch.
     pub options: Options,
-    /// Passages being labelled by hand.
+    /// The state of labelling by hand.
     pub labelling: Labelling,
-    /// A session that is being played.
+    /// The session that is being played.
     pub replay: Option<Replay>,
     /// The file of the recording in progress.
     pub recording: Option<String>,
-    /// The palette, while it is open.
+    /// The list of actions to choose from, while it is open.
     pub palette: Option<Palette>,
     /// The screen that help was called from.
     pub help_from: Screen,
-    /// First line of the help that is shown.
+    /// The first line of the help that is visible.
     pub help_scroll: usize,
-    /// What marks are drawn with.
+    /// The characters that marks are drawn with.
     pub glyphs: Glyphs,
-    /// Widths and heights from the configuration.
+    /// The sizes from the configuration.
     pub layout: Layout,
     /// The keys.
     pub keys: Arc<Keymap>,
@@ -319,38 +319,38 @@ impl App {
         }
     }
 
-    /// The key of an action in a context, as shown to people.
+    /// Returns the key of an action in a context, as it is drawn.
     pub fn key(&self, context: Context, action: Action) -> String {
         self.keys.shown(context, action, self.glyphs == Glyphs::Ascii)
     }
 
-    /// A new batch number; it replaces all earlier batches.
+    /// Returns a new batch number. The batch with it replaces all earlier ones.
     pub fn next_batch(&mut self) -> u64 {
         self.batches += 1;
         self.batches
     }
 
-    /// The names of all lanes, safe to draw.
+    /// Returns the names of all lanes, safe to draw.
     pub fn titles(&self) -> Vec<String> {
         let titles = recipe::titles(self.lanes.iter().map(|lane| &lane.recipe));
         titles.iter().map(|title| safe::line(title)).collect()
     }
 
-    /// A lane's name in at most `width` columns, distinct from the others.
+    /// Returns a lane's name in at most `width` columns, distinct from the others.
     pub fn short_title(&self, lane: usize, width: usize) -> String {
         fit(&recipe::fit_apart(&self.titles(), lane, width), width)
     }
 
-    /// The query for the engine.
+    /// Returns the query for the engine.
     pub fn query(&self) -> Query {
         let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();
         Query { question: self.question.clone(), lanes, k: self.k, source: self.judgments.source }
     }
 
-    /// The marked passage of the lane with the cursor.
+    /// Returns the marked passage of the lane with the cursor, if the filter lets it through.
     pub fn selected(&self) -> Option<&Ranked> {
         let lane = self.lanes.get(self.lane)?;
-        lane.ranking.get(lane.selected).filter(|ranked| self.filter.lets(ranked))
+        lane.ranking.get(lane.selected).filter(|ranked| self.filter.passes(ranked))
     }
 
     /// Whether a filter is being typed or is set.
@@ -358,24 +358,24 @@ impl App {
         self.screen == Screen::LANES && (self.filter.typing || !self.filter.line.value().trim().is_empty())
     }
 
-    /// The places of a lane's passages that pass the filter, from 0, best first.
+    /// Returns the places of a lane's passages that pass the filter, from 0, best first.
     pub fn shown(&self, lane: &Lane) -> Vec<usize> {
         let passages = lane.ranking.iter().enumerate();
-        passages.filter(|(_, ranked)| self.filter.lets(ranked)).map(|(place, _)| place).collect()
+        passages.filter(|(_, ranked)| self.filter.passes(ranked)).map(|(place, _)| place).collect()
     }
 
-    /// A passage's rank in a lane, from 1.
+    /// Returns a passage's rank in a lane, from 1.
     pub fn rank_in(&self, lane: &Lane, at: PassageIx) -> Option<usize> {
         lane.ranking.rank_of(at)
     }
 
-    /// The figures of a lane, if the question has statements and the lane a list.
+    /// Returns the figures of a lane, if the question has statements and the lane has a list.
     pub fn figures(&self, lane: &Lane) -> Option<Figures> {
         (lane.state == LaneState::Ready)
             .then(|| Figures::of(&lane.ranking, &self.judgments, &self.question, self.k))?
     }
 
-    /// The outcome of the present lists; a lane without a list counts as failed.
+    /// Returns the outcome of the present lists. A lane without a list counts as failed.
     pub fn compared(&self) -> Compared {
         let lists =
             self.lanes.iter().map(|lane| (lane.state == LaneState::Ready).then_some(&lane.ranking[..]));
@@ -383,7 +383,7 @@ impl App {
         Compared::of(&self.question, self.k, &lists, &self.judgments)
     }
 
-    /// The mark of a passage.
+    /// Returns the mark of a passage.
     pub fn mark(&self, at: PassageIx) -> Mark {
         if self.judgments.perspectives == 0 {
             return Mark::Pending;
@@ -391,19 +391,19 @@ impl App {
         Mark::of_passage(&self.judgments, at, &self.question)
     }
 
-    /// The perspectives that a passage supports, by the labels that count.
+    /// Returns the statements that a passage supports, by number from 0, according to the judgments that count.
     pub fn supported(&self, at: PassageIx) -> Vec<usize> {
         let supports =
             |i: &usize| self.judgments.verdict(at, *i).is_some_and(|verdict| verdict.supports == Some(true));
         (0..self.judgments.perspectives).filter(supports).collect()
     }
 
-    /// The passage that is open.
+    /// Returns the open passage.
     pub fn open_passage(&self) -> Option<(PassageIx, Arc<Passage>)> {
         self.selected().map(|ranked| (ranked.at, Arc::clone(&ranked.passage)))
     }
 
-    /// The progress of a job in progress.
+    /// Returns the progress of a job, if it is running.
     pub fn job(&self, job: Job) -> Option<Progress> {
         self.jobs.iter().map(|(progress, _)| *progress).find(|progress| progress.job == job)
     }
@@ -419,19 +419,19 @@ impl App {
 /// What the interface starts with.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// What to open.
+    /// The files and models to open.
     pub opening: Opening,
     /// The recipes of the lanes, left to right.
     pub lanes: Vec<Recipe>,
     /// The number of passages that count in the measures.
     pub k: usize,
-    /// Where judgments come from.
+    /// The source of the judgments.
     pub source: LabelSource,
     /// The first question; may be empty.
     pub question: String,
     /// The statements of the question, if the user named them.
     pub perspectives: Vec<String>,
-    /// The queries of earlier runs; `None` where nothing is saved.
+    /// The queries of earlier runs; `None` if queries are not saved.
     pub history: Option<QueryHistory>,
     /// The settings.
     pub config: Config,
@@ -442,7 +442,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// The colours to draw with.
+    /// Returns the colours to draw with.
     pub fn theme(&self) -> Theme {
         Theme { look: self.config.look, depth: self.depth }
     }

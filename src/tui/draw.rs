@@ -1,4 +1,4 @@
-//! The frame, drawn from the state. Nothing here changes or works out anything.
+//! Draws the frame from the state, without changing it or working anything out.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use super::session::record;
 use super::theme::Theme;
 use super::widgets::{footer, header, text};
 
-/// Draws everything.
+/// Draws a whole frame.
 pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     let area = frame.area();
     let panes = arrange(area, app);

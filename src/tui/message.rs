@@ -1,4 +1,4 @@
-//! What happens to the explorer ([`Msg`]), and what the shell carries out for it ([`Effect`]).
+//! The messages to the explorer ([`Msg`]), and the effects that the shell carries out for it ([`Effect`]).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::engine::Query;
 use crate::engine::{Batch, Labelling, Reach, Reply, Study, Turn};
 use crate::work::Progress;
 
-/// Something happened.
+/// A message: something that happened.
 #[derive(Clone, Debug)]
 pub enum Msg {
     /// A key was pressed.
@@ -20,18 +20,18 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// Text was pasted.
     Pasted(String),
-    /// The terminal has another size.
+    /// The terminal changed its size.
     Resized(Size),
-    /// Nothing was typed for a while.
+    /// Nothing was typed for some time.
     QuietPeriodEnded {
-        /// Since this turn began.
+        /// The turn that began with the last change.
         turn: Turn,
-        /// What that pause is long enough for.
+        /// How much of the query may be run after a pause of this length.
         reach: Reach,
     },
     /// A long job made progress.
     Progressed {
-        /// How far.
+        /// The job, and how far it is.
         progress: Progress,
         /// A description with a rate.
         text: String,
@@ -42,7 +42,7 @@ pub enum Msg {
     Configured(Result<Config, Problems>),
     /// Time passed, during a replay.
     Passed(Duration),
-    /// What became of a recording.
+    /// A recording began, ended or failed.
     Recorded(Recording),
     /// The frame was saved under this name, or could not be saved for this reason.
     Saved(Result<String, String>),
@@ -50,63 +50,63 @@ pub enum Msg {
     Terminated,
 }
 
-/// What became of a recording.
+/// The state of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recording {
-    /// It started in this file; these options are not part of it.
+    /// It began, in the file of this name. These options are not part of it.
     Began(String, Vec<&'static str>),
-    /// It ended; this is its file.
+    /// It ended. This is the name of its file.
     Ended(String),
     /// It stopped for this reason.
     Failed(String),
 }
 
-/// What the shell carries out for the explorer.
+/// An effect that the shell carries out for the explorer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send [`Msg::QuietPeriodEnded`] after this time.
     WaitQuiet {
-        /// With this turn.
+        /// The turn of that message.
         turn: Turn,
-        /// And this reach.
+        /// The reach of that message.
         reach: Reach,
-        /// After this long.
+        /// How long to wait.
         pause: Duration,
     },
-    /// Carry out a plan.
+    /// Run a query.
     Start {
-        /// As this turn.
+        /// Its turn.
         turn: Turn,
-        /// The plan.
+        /// The query.
         plan: Query,
-        /// How far.
+        /// How much of it to run.
         reach: Reach,
     },
-    /// Look for the evidence in the open passage, and explain its rank.
+    /// Find the evidence in the open passage, and explain its rank.
     Study(Study),
-    /// Carry out a batch.
+    /// Run the batch of this number.
     Batch(u64, Batch),
     /// Read or write the annotator's journal.
     Label(Labelling),
-    /// Open the corpus anew with another detector and, for a language model, its server and name.
+    /// Open the corpus again with another detector.
     UseDetector {
         /// The detector.
         choice: Choice,
-        /// The server and the model's name there.
+        /// For a language model, its server and its name there.
         llm: Option<(String, String)>,
     },
     /// Cancel every batch before this one.
     StopBatch(u64),
-    /// Save the frame as a picture in the current folder, and report its name.
+    /// Save the frame as a picture in the current folder, and report the name of the file.
     SaveFrame,
     /// Start recording into a file in the current folder.
     Record,
     /// Stop recording.
     StopRecording,
-    /// Put a text on the clipboard.
+    /// Copy a text to the clipboard.
     Copy(String),
-    /// Give the terminal back and sleep until `fg`.
+    /// Restore the terminal and stop the process until `fg`.
     Suspend,
-    /// End.
+    /// End the program.
     Quit,
 }

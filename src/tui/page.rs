@@ -1,4 +1,4 @@
-//! What the explorer asks of a screen. Every method but the first four has a default, so a screen says only what is its own.
+//! The interface between the explorer and a screen. Every method but the first four has a default.
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
@@ -11,85 +11,85 @@ use super::message::Effect;
 use super::theme::Theme;
 use crate::engine::Reply;
 
-/// A screen: its keys, its part in engine replies, and its drawing. Its state is a field of [`App`].
+/// A screen: its keys, the engine replies that it takes, and its drawing. Its state is a field of [`App`].
 pub trait Page: Sync {
-    /// Its name.
+    /// Returns its name.
     fn screen(&self) -> Screen;
 
-    /// Where its keys are looked up now: a text field has a context of its own.
+    /// Returns the context in which its keys are looked up now. A text field has a context of its own.
     fn context(&self, app: &App) -> Context;
 
     /// Carries out an action.
     fn act(&self, app: &mut App, action: Action) -> Vec<Effect>;
 
-    /// Draws it. Everything that is costly was worked out by [`Page::refresh`].
+    /// Draws it. Whatever is costly was worked out by [`Page::refresh`].
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>);
 
-    /// Whether it has a question of its own, and takes the place of the question line and the statements.
+    /// Whether it has a question of its own and therefore covers the question line and the statements.
     fn fills_the_top(&self) -> bool {
         false
     }
 
-    /// The action that opens it from the lanes.
+    /// Returns the action that opens it from the lanes.
     fn opened_by(&self) -> Option<Action> {
         None
     }
 
-    /// Opens it, or gives the reason why not as a notice.
+    /// Opens it, or sets a notice that says why it cannot be opened.
     fn open(&self, _app: &mut App) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// A key without an action edits the line being typed.
+    /// Edits the line being typed, with a key that has no action.
     fn edit(&self, _app: &mut App, _key: KeyEvent) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// The line that is being typed, which pasted text goes into.
+    /// Returns the line that is being typed. Pasted text goes into it.
     fn line<'a>(&self, _app: &'a mut App) -> Option<&'a mut Input> {
         None
     }
 
-    /// Text was pasted into [`Page::line`].
+    /// Called after text was pasted into [`Page::line`].
     fn pasted(&self, _app: &mut App) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// The mouse did something; the action that this means, if any.
+    /// Returns the action that a mouse event means, if any.
     fn point(&self, _app: &mut App, _mouse: MouseEvent) -> Option<Action> {
         None
     }
 
-    /// Takes a reply of the engine that is meant for it, shown or not; gives back any other.
+    /// Takes an engine reply if it is meant for this screen, whether or not it is shown; returns any other reply.
     fn reply(&self, _app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
         Err(Box::new(reply))
     }
 
-    /// A list or a judgment changed while it is shown.
+    /// Called if a list or a judgment changes while the screen is shown.
     fn changed(&self, _app: &mut App) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// The passages have their vectors: asks again for what needed them.
+    /// Called when the passages have their vectors. Asks again for whatever needed them.
     fn embedded(&self, _app: &mut App) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// Keeps a key for later instead of acting on it, while something must be finished first.
+    /// Keeps a key for later if something must be finished before it. Returns whether it did.
     fn hold(&self, _app: &mut App, _key: KeyEvent) -> bool {
         false
     }
 
-    /// The next key of those it kept, once it can be acted on.
+    /// Returns the next kept key, once it can be acted on.
     fn release(&self, _app: &mut App) -> Option<KeyEvent> {
         None
     }
 
-    /// Whether everything that it asked for has arrived.
+    /// Whether everything that the screen asked for has arrived.
     fn settled(&self, _app: &App) -> bool {
         true
     }
 
-    /// Works out what is drawn, if what it depends on has changed. Called after every message while it is shown.
+    /// Works out what is drawn if it depends on something that changed. Called after every message while the screen is shown.
     fn refresh(&self, _app: &mut App) {}
 }

@@ -1,4 +1,4 @@
-//! The screens, a line each, and what is asked of whichever fills the terminal.
+//! The list of screens, and questions about the one that is shown.
 
 use super::app::{App, Corpus, LaneState};
 use super::keymap::{Context, Screen};
@@ -19,22 +19,22 @@ use super::screens::tune::update::Tune;
 pub static PAGES: [&dyn Page; 11] =
     [&Lanes, &Open, &Statements, &Tune, &AsEitherSide, &Compare, &Bias, &Reader, &Labels, &Detectors, &Help];
 
-/// The screen of that name; the lanes where there is none.
+/// Returns the screen of that name, or the lanes if there is none.
 pub fn page(screen: Screen) -> &'static dyn Page {
     PAGES.into_iter().find(|page| page.screen() == screen).unwrap_or(PAGES[0])
 }
 
-/// Where keys go now.
+/// Returns the context in which keys are looked up now.
 pub fn context(app: &App) -> Context {
     if app.palette.is_some() { Context::Palette } else { page(app.screen).context(app) }
 }
 
-/// Whether everything has arrived: `<Wait>` in a script or a session waits for this.
+/// Whether everything that was asked for has arrived. `<Wait>` in a script or a session waits for this.
 pub fn settled(app: &App) -> bool {
     let opening = matches!(app.corpus, Corpus::Opening);
-    // A lane that waits for a job is asked again when it ends.
+    // A lane that waits for a job is asked again when the job ends.
     let waits = app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))));
-    let going = opening || waits || !app.settled || !app.jobs.is_empty();
+    let busy = opening || waits || !app.settled || !app.jobs.is_empty();
     let mut evidence = app.reading.requested.iter().flat_map(|(at, all)| all.iter().map(move |i| (*at, *i)));
-    !going && evidence.all(|pair| app.reading.evidence.contains_key(&pair)) && page(app.screen).settled(app)
+    !busy && evidence.all(|pair| app.reading.evidence.contains_key(&pair)) && page(app.screen).settled(app)
 }

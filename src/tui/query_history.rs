@@ -1,5 +1,5 @@
-//! The questions of earlier runs of the explorer, and their lanes. Only a real terminal saves them, so frames made from key scripts
-//! do not depend on earlier runs.
+//! The questions of earlier runs of the explorer, with their lanes. They are saved only by the explorer in a real terminal, so frames made
+//! from key scripts do not depend on earlier runs.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use crate::engine::Recipe;
 use crate::input::{excerpt, tame};
 use crate::storage::{FileLock, Journal, Lines, replace};
 
-/// Only the end of a longer file is read. A file four times as long is shortened to it.
+/// How many bytes at the end of the file are read. A file more than four times as long is shortened to them.
 const RECALLED: u64 = 256 << 10;
 
 /// A query as it was run.
@@ -75,10 +75,10 @@ pub struct QueryHistory {
 }
 
 impl QueryHistory {
-    /// Reads the file; without a file the history is empty. What cannot be read is left out and named in
+    /// Reads the file; without a file the history is empty. A line that cannot be read is left out and reported in
     /// [`problem`](Self::problem).
     pub fn read(path: PathBuf, corpus: String) -> Self {
-        // A long file that cannot be shortened, in a read-only folder, can still be read.
+        // A long file that cannot be shortened, for example in a read-only folder, can still be read.
         let shortened = shorten(&path);
         let mut history = QueryHistory { path, corpus, queries: Vec::new(), problem: None };
         let path = &history.path;
@@ -107,8 +107,8 @@ impl QueryHistory {
         history
     }
 
-    /// The last question on the open corpus, with its lanes. Lanes of run files are left out: their paths only hold in the folder
-    /// where they were named.
+    /// Returns the last question on the open corpus, with its lanes. Lanes of run files are left out: their paths may be relative to another
+    /// folder.
     pub fn last(&self) -> Option<(String, Vec<Recipe>)> {
         let query = self.queries.iter().rev().find(|query| query.corpus == self.corpus)?;
         let lanes = query.lanes.iter().filter_map(|lane| lane.parse::<Recipe>().ok());
@@ -116,11 +116,14 @@ impl QueryHistory {
         (!lanes.is_empty()).then(|| (query.question.clone(), lanes))
     }
 
-    /// Starts a thread that appends queries to the file. `failed` is called once, with the first error; the thread then ends.
-    pub fn writer(&self, failed: impl Fn(HistoryError) + Send + 'static) -> HistoryWriter {
+    /// Starts a thread that appends queries to the file. `failed` is called once, with the first error; then the thread ends.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn writer(&self, failed: impl Fn(HistoryError) + Send + 'static) -> io::Result<HistoryWriter> {
         let (send, receive) = mpsc::channel::<PastQuery>();
         let (path, mut last) = (self.path.clone(), self.queries.last().cloned());
-        let thread = thread::spawn(move || {
+        let writing = move || {
             for query in receive {
                 if last.as_ref() == Some(&query) {
                     continue;
@@ -130,8 +133,9 @@ impl QueryHistory {
                 }
                 last = Some(query);
             }
-        });
-        HistoryWriter { send: Some(send), thread: Some(thread) }
+        };
+        let thread = thread::Builder::new().name("history".into()).spawn(writing)?;
+        Ok(HistoryWriter { send: Some(send), thread: Some(thread) })
     }
 }
 
@@ -170,13 +174,13 @@ fn shorten(path: &Path) -> io::Result<()> {
     if long() { replace(path, &end_of(path)?) } else { Ok(()) }
 }
 
-/// Waits until no other explorer writes. The lock is a file of its own: an explorer waiting for a lock on the history itself would
+/// Waits until no other explorer writes. The lock is a separate file: an explorer that waited for a lock on the history itself would
 /// append to a file that has been replaced.
 fn lock(path: &Path) -> io::Result<FileLock> {
     FileLock::acquire(&path.with_extension("lock"))
 }
 
-/// The last lines of a file.
+/// Reads the last lines of a file.
 fn end_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let from = file.metadata()?.len().saturating_sub(RECALLED);
@@ -198,10 +202,10 @@ fn append(path: &Path, query: &PastQuery) -> io::Result<()> {
     Journal::at(path).append([serde_json::to_vec(query)?]).map(drop)
 }
 
-/// The earlier questions, as the question line recalls them.
+/// The earlier questions that the question line recalls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Each once, the newest last.
+    /// Every question once, the newest last.
     questions: Vec<String>,
     /// The index of the question in the line, and the text that was in the line before.
     recalled: Option<(usize, String)>,
@@ -224,7 +228,7 @@ impl History {
         self.recalled = None;
     }
 
-    /// The question before the recalled one, or the newest one. `line` is the text to return to.
+    /// Recalls the question before the recalled one, or the newest one. `line` is the text to return to.
     pub fn older(&mut self, line: &str) -> Option<String> {
         let at = self.recalled.as_ref().map_or(self.questions.len(), |(at, _)| *at).checked_sub(1)?;
         // Skips the question that is in the line already.
@@ -234,7 +238,7 @@ impl History {
         Some(self.questions[at].clone())
     }
 
-    /// The question after the recalled one, or the text that was in the line before; `None` if no question is recalled.
+    /// Recalls the question after the recalled one, or the text that was in the line before; `None` if no question is recalled.
     pub fn newer(&mut self) -> Option<String> {
         let (at, draft) = self.recalled.take()?;
         match self.questions.get(at + 1) {
@@ -316,7 +320,7 @@ mod tests {
     #[test]
     fn dropping_the_writer_waits_until_every_query_is_saved() {
         let (_folder, path) = place();
-        let writer = read(&path).writer(|error| panic!("{error}"));
+        let writer = read(&path).writer(|error| panic!("{error}")).unwrap();
         writer.save(query("one?"));
         drop(writer);
         assert_eq!(read(&path).queries, [query("one?")]);
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_query_is_reported_and_the_others_are_read() {
+    fn a_line_that_is_not_a_query_is_reported_and_the_others_are_read() {
         let (_folder, path) = place();
         std::fs::write(&path, "nonsense\n").unwrap();
         append(&path, &query("one?")).unwrap();
@@ -389,8 +393,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "").unwrap();
         let (send, errors) = mpsc::channel();
-        let writer =
-            read(&folder.path().join("file/asked.jsonl")).writer(move |error| send.send(error).unwrap());
+        let history = read(&folder.path().join("file/asked.jsonl"));
+        let writer = history.writer(move |error| send.send(error).unwrap()).unwrap();
         writer.save(query("one?"));
         assert!(errors.recv().unwrap().to_string().starts_with("questions are not saved: "));
     }

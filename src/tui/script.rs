@@ -1,4 +1,4 @@
-//! Key scripts, in Vim's notation: `zoos<Enter>j<C-Left><Resize:80x24><Click:3,7><Wait>`. The mouse also has `<Drag:3,7>`,
+//! Reads and writes key scripts in Vim's notation: `zoos<Enter>j<C-Left><Resize:80x24><Click:3,7><Wait>`. The mouse also has `<Drag:3,7>`,
 //! `<Release:3,7>`, `<WheelUp:3,7>` and `<WheelDown:3,7>`. Sessions and configurations use the same notation.
 
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub struct Size {
     pub height: u16,
 }
 
-/// A text is not a [`Size`].
+/// The text is not a [`Size`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected columns and rows such as 140x40, found `{0}`")]
 pub struct SizeError(String);
@@ -47,7 +47,7 @@ pub enum Step {
     Wait,
 }
 
-/// A script that cannot be read.
+/// The script cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the keys, at `{at}`: expected a key such as <Enter>, <C-c>, <lt>, <Resize:80x24>, <Click:x,y> or <Wait>"
@@ -56,7 +56,7 @@ pub struct ScriptError {
     at: String,
 }
 
-/// Mouse events and their names in a script.
+/// The names of mouse events in a script.
 const MOUSE: [(&str, MouseEventKind); 5] = [
     ("Click", MouseEventKind::Down(MouseButton::Left)),
     ("Drag", MouseEventKind::Drag(MouseButton::Left)),
@@ -65,7 +65,7 @@ const MOUSE: [(&str, MouseEventKind); 5] = [
     ("WheelDown", MouseEventKind::ScrollDown),
 ];
 
-/// A mouse event as a script; `None` for events that a script cannot hold.
+/// Writes a mouse event as a script; `None` for events that a script cannot hold.
 pub fn mouse(mouse: &MouseEvent) -> Option<String> {
     let (name, _) = MOUSE.iter().find(|(_, kind)| *kind == mouse.kind)?;
     Some(format!("<{name}:{},{}>", mouse.column, mouse.row))
@@ -82,7 +82,7 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
         if first == '<' {
             let wrong = || ScriptError { at: rest.chars().take(20).collect() };
             let (name, after) = bracketed(&rest[1..]).ok_or_else(wrong)?;
-            steps.push(named(name).ok_or_else(wrong)?);
+            steps.push(step_of(name).ok_or_else(wrong)?);
             rest = after;
         } else {
             steps.push(Step::Key(KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE)));
@@ -92,11 +92,11 @@ pub fn parse(script: &str) -> Result<Vec<Step>, ScriptError> {
     Ok(steps)
 }
 
-/// The prefixes of modifiers, in the order they are written.
+/// The prefixes of modifiers, in the order in which they are written.
 const HELD: [(&str, KeyModifiers); 3] =
     [("A-", KeyModifiers::ALT), ("C-", KeyModifiers::CONTROL), ("S-", KeyModifiers::SHIFT)];
 
-/// A key with its modifiers as a script; `None` for keys that a script cannot hold.
+/// Writes a key with its modifiers as a script; `None` for keys that a script cannot hold.
 pub fn key(key: &KeyEvent) -> Option<String> {
     let plain = keymap::name(&KeyEvent::new(key.code, KeyModifiers::NONE))?;
     let held = match key.code {
@@ -113,7 +113,7 @@ pub fn key(key: &KeyEvent) -> Option<String> {
     Some(format!("<{names}{inner}>"))
 }
 
-/// The text before the closing `>` and the text after it. `C->>` closes at the second one.
+/// Splits a text at the closing `>`. `C->>` closes at the second one.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let first = text.find('>')?;
     let closes = if modifiers_of(&text[..=first]).1 == ">" && text[first + 1..].starts_with('>') {
@@ -124,7 +124,7 @@ fn bracketed(text: &str) -> Option<(&str, &str)> {
     Some((&text[..closes], &text[closes + 1..]))
 }
 
-/// The modifiers of a name, and the rest of it.
+/// Returns the modifiers of a name, and the rest of it.
 fn modifiers_of(mut name: &str) -> (KeyModifiers, &str) {
     let mut held = KeyModifiers::NONE;
     for (prefix, one) in HELD {
@@ -135,7 +135,8 @@ fn modifiers_of(mut name: &str) -> (KeyModifiers, &str) {
     (held, name)
 }
 
-fn named(name: &str) -> Option<Step> {
+/// Returns the step that a name between brackets stands for.
+fn step_of(name: &str) -> Option<Step> {
     let (held, rest) = modifiers_of(name);
     let mut letters = rest.chars();
     if let (false, Some(letter), None) = (held.is_empty(), letters.next(), letters.next()) {

@@ -1,5 +1,6 @@
-//! What every message does to the state, and the effects it has. No input or output, no clock, no locks.
+//! Applies every message to the state and returns its effects. Does no I/O, reads no clock and takes no lock.
 
+use std::mem;
 use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
@@ -21,19 +22,31 @@ use crate::work::{Job, Progress};
 pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
     let effects = match msg {
         Msg::Key(key) if app.replay.is_some() => record::press(app, key, handle),
-        Msg::Mouse(_) | Msg::Pasted(_) if app.replay.is_some() => Vec::new(),
+        Msg::Mouse(_) | Msg::Pasted(_) if app.replay.is_some() => return Vec::new(),
         Msg::Passed(time) => record::pass(app, time, handle),
-        Msg::Recorded(what) => {
-            record::recorded(app, what);
-            Vec::new()
-        }
-        msg => handle(app, msg),
+        msg => return handle(app, msg),
     };
+    // A replay changes more than its acts do: the notice, and at its end the keys and the layout.
     refresh(app);
     effects
 }
 
-/// Works out everything that is drawn and depends on something that changed.
+/// Applies one of several messages that are drawn together, with the same result as [`update`].
+///
+/// Verdicts arrive in hundreds, and each changes the figures of every lane. After a verdict, `stale` is set instead of working out what is
+/// drawn. The next message of another kind does that first; before drawing, the caller calls [`refresh`] if `stale` is set.
+pub fn update_in_burst(app: &mut App, msg: Msg, stale: &mut bool) -> Vec<Effect> {
+    if matches!(msg, Msg::Engine(Reply::Verdict { .. })) {
+        *stale = true;
+        return change(app, msg);
+    }
+    if mem::take(stale) {
+        refresh(app);
+    }
+    update(app, msg)
+}
+
+/// Works out whatever is drawn and depends on something that changed.
 pub fn refresh(app: &mut App) {
     figures::refresh(app);
     let page = page(app.screen);
@@ -42,7 +55,7 @@ pub fn refresh(app: &mut App) {
     palette::refresh(app, below);
 }
 
-/// Applies a message that comes from a person or from a replay.
+/// Applies a message from outside or an act of a replay, and works out what is drawn.
 fn handle(app: &mut App, msg: Msg) -> Vec<Effect> {
     let effects = change(app, msg);
     refresh(app);
@@ -61,12 +74,12 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
         }
         Msg::QuietPeriodEnded { turn, reach } => question::quiet(app, turn, reach),
         Msg::Progressed { progress, text } => {
-            progressed(app, progress, text);
+            take_progress(app, progress, text);
             Vec::new()
         }
-        Msg::Engine(reply) => take(app, reply),
+        Msg::Engine(reply) => take_reply(app, reply),
         Msg::Configured(read) => {
-            configured(app, read);
+            take_config(app, read);
             Vec::new()
         }
         Msg::Saved(saved) => {
@@ -77,12 +90,16 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Terminated => vec![Effect::Quit],
-        Msg::Passed(_) | Msg::Recorded(_) => Vec::new(),
+        Msg::Recorded(recording) => {
+            record::report(app, recording);
+            Vec::new()
+        }
+        Msg::Passed(_) => Vec::new(),
     }
 }
 
-/// Takes a changed configuration. A wrong one is reported and the old one stays.
-fn configured(app: &mut App, read: Result<Config, Problems>) {
+/// Takes a changed configuration. One with problems is reported, and the old one stays.
+fn take_config(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
             app.glyphs = config.glyphs;
@@ -160,7 +177,7 @@ fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
 /// Inserts pasted text, as one safe line, at the cursor of the line being typed.
 fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     let here = context(app);
-    // Only the part that can fit is looked at, however long the text.
+    // Only as much of the text is used as can fit.
     let text = safe::line(&text.trim().chars().take(question::LONGEST + 1).collect::<String>());
     let line = match &mut app.palette {
         Some(palette) => Some(&mut palette.line),
@@ -182,8 +199,8 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes one reply.
-fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
+/// Takes a reply of the engine.
+fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
     if turn(&reply).is_some_and(|turn| turn != app.turn) {
         return Vec::new();
     }
@@ -194,7 +211,7 @@ fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.judgments.decide_by(Arc::clone(&opened.rule));
             app.corpus = Corpus::Open(opened);
             if !app.line.value().trim().is_empty() {
-                // You can go on typing while lanes start.
+                // The user can go on typing while the lanes start.
                 return if app.typing { question::changed(app) } else { question::ask(app) };
             }
             question::complete(app);
@@ -204,8 +221,8 @@ fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
             (app.settled, app.typing) = (true, false);
             app.corpus = Corpus::Failed(reason);
         }
-        // The shell, which has a clock, describes it with a rate.
-        Reply::Progress(progress) => progressed(app, progress, progress.job.name().to_owned()),
+        // A shell with a clock sends `Msg::Progressed` instead, with a rate.
+        Reply::Progress(progress) => take_progress(app, progress, progress.job.name().to_owned()),
         Reply::Embedded(done) => {
             // Embedding is the only job once a corpus is open.
             app.jobs.clear();
@@ -246,6 +263,7 @@ fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Returns the turn that a reply belongs to, if it belongs to one.
 fn turn(reply: &Reply) -> Option<Turn> {
     match reply {
         Reply::LaneReady { turn, .. }
@@ -257,13 +275,13 @@ fn turn(reply: &Reply) -> Option<Turn> {
     }
 }
 
-/// A long job made progress.
-fn progressed(app: &mut App, progress: Progress, text: String) {
-    // A late report of a count that was cancelled.
+/// Takes the progress of a long job.
+fn take_progress(app: &mut App, progress: Progress, text: String) {
+    // The count was cancelled, and this report is late.
     if progress.job == Job::Counting && (app.screen != Screen::BIAS || app.biasing.fields.is_some()) {
         return;
     }
-    // Jobs follow one another while a corpus opens; only embedding runs beside them.
+    // Jobs follow one another while a corpus opens; only embedding runs at the same time as another job.
     app.jobs.retain(|(known, _)| known.job != progress.job && known.job == Job::Embedding);
     app.jobs.push((progress, text));
 }
@@ -272,7 +290,7 @@ fn waits(state: &LaneState) -> bool {
     matches!(state, LaneState::Failed(_, Some(_)))
 }
 
-/// The corpus has its vectors: asks the lanes again that waited for them.
+/// Asks the lanes again that waited for the corpus's vectors.
 fn wake(app: &mut App) -> Vec<Effect> {
     let mut effects = page(app.screen).embedded(app);
     if app.lanes.iter().any(|lane| waits(&lane.state)) {
@@ -281,7 +299,7 @@ fn wake(app: &mut App) -> Vec<Effect> {
     effects
 }
 
-/// Offers a reply to every screen, then presses the keys that the screen held back until this reply.
+/// Passes a reply to the screen that takes it, then presses the keys that the screen held back until this reply.
 fn offer(app: &mut App, mut reply: Reply) -> Vec<Effect> {
     for page in PAGES {
         match page.reply(app, reply) {

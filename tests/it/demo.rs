@@ -201,10 +201,10 @@ fn new_keys_or_a_new_layout_end_a_recording_with_a_notice() {
 fn options_that_a_recording_cannot_contain_are_named() {
     let mut start = stage::start();
     let app = asked(100, 30);
-    assert!(session::unrecorded(&start, &app).is_empty());
+    assert!(session::unrecorded_options(&start, &app).is_empty());
     start.opening.llm = Some(("http://localhost:1/v1".into(), "m".into()));
     start.opening.reader = Some("reader".into());
-    assert_eq!(session::unrecorded(&start, &app), ["--llm", "--reader"]);
+    assert_eq!(session::unrecorded_options(&start, &app), ["--llm", "--reader"]);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
@@ -94,6 +96,53 @@ fn png(buffer: &Buffer, scale: f32) -> Result<Vec<u8>, ExportError> {
         }
         PictureError::Drawing(reason) => ExportError::Picture(reason),
     })
+}
+
+/// A thread that saves frames as `parallax-N.svg`, each under the first free name. Dropping it waits until all of them are on the disk.
+pub struct FrameWriter {
+    send: Option<Sender<Dump>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FrameWriter {
+    /// Starts the thread. `saved` gets the name of every saved file, or the reason why it could not be saved.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(
+        folder: PathBuf,
+        saved: impl Fn(Result<String, ExportError>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (send, frames) = mpsc::channel();
+        let writing = move || frames.iter().for_each(|frame| saved(write_numbered(&folder, &frame)));
+        let thread = thread::Builder::new().name("frames".into()).spawn(writing)?;
+        Ok(FrameWriter { send: Some(send), thread: Some(thread) })
+    }
+
+    /// Saves a frame after all earlier ones.
+    pub fn save(&self, frame: Dump) {
+        if let Some(send) = &self.send {
+            // The thread ends only when the sender is dropped.
+            let _ = send.send(frame);
+        }
+    }
+}
+
+impl Drop for FrameWriter {
+    fn drop(&mut self) {
+        self.send = None;
+        if let Some(thread) = self.thread.take() {
+            // The panic hook has reported a thread that panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Saves a frame under the first free `parallax-N.svg` and returns that name.
+fn write_numbered(folder: &Path, frame: &Dump) -> Result<String, ExportError> {
+    let mut names = (1u32..).map(|n| format!("parallax-{n}.svg"));
+    let name = names.find(|name| !folder.join(name).exists()).unwrap_or_default();
+    write(&folder.join(&name), frame).map(|()| name)
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
@@ -259,6 +308,20 @@ mod tests {
             assert!(String::from_utf8_lossy(&bytes).starts_with(start), "{name}");
         }
         assert_eq!(names(folder.path()), ["a.PNG", "a.html", "a.svg", "a.txt"]);
+    }
+
+    #[test]
+    fn every_saved_frame_has_a_name_of_its_own_and_is_on_the_disk_when_the_writer_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("parallax-2.svg"), "mine").unwrap();
+        let (send, saved) = mpsc::channel();
+        let writer = FrameWriter::start(folder.path().into(), move |name| send.send(name).unwrap()).unwrap();
+        writer.save(frame());
+        writer.save(frame());
+        drop(writer);
+        let reported: Vec<String> = saved.iter().map(Result::unwrap).collect();
+        assert_eq!(reported, ["parallax-1.svg", "parallax-3.svg"]);
+        assert_eq!(names(folder.path()), ["parallax-1.svg", "parallax-2.svg", "parallax-3.svg"]);
     }
 
     #[test]

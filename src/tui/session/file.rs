@@ -1,4 +1,4 @@
-//! The format of a session file and its reader. The reader reports every wrong line; a file with a wrong line is not played.
+//! The format of a session file, and its reader. The reader reports every bad line; a file with a bad line is not played.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use crate::tui::theme::Look;
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
 
-/// The longest pause in milliseconds, so that a typing error is not an endless wait.
+/// The longest pause in milliseconds, so that a typing error does not become an endless wait.
 pub(super) const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
-/// Most acts of a session: a key a second for more than a day. They are all in memory.
+/// The most acts of a session, about one key per second for a day. All acts are held in memory.
 const ACTS: usize = 100_000;
 
-/// Most bytes of a session.
+/// The most bytes of a session.
 const BYTES: usize = 8 << 20;
 
-/// What a session opens. Missing fields have their defaults; a missing theme is the viewer's own.
+/// The first line of a session: what to open. A missing field has its default; a missing theme is the viewer's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Head {
@@ -73,7 +73,7 @@ pub struct Head {
     pub config: Option<String>,
 }
 
-/// One act.
+/// One act of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// A step of a key script.
@@ -84,12 +84,12 @@ pub enum Act {
     Say(String),
 }
 
-/// A recording: what to open, and what the user did.
+/// A recorded session: what to open, and what the user did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
-    /// What to open.
+    /// The first line: what to open.
     pub head: Head,
-    /// Every act with the pause before it.
+    /// The acts, each with the pause before it.
     pub acts: Vec<(Duration, Act)>,
 }
 
@@ -120,37 +120,37 @@ mod in_words {
     }
 }
 
-/// Allowed widths of a lane; 1000 is normal.
+/// The allowed widths of a lane; 1000 is normal.
 const WIDTHS: RangeInclusive<u32> = 1..=10_000;
 
-/// Reads a file.
+/// Reads a session from a file.
 ///
 /// # Errors
-/// The file cannot be read, or a line is wrong.
+/// The file cannot be read, or a line is bad.
 pub fn read(path: &Path) -> Result<Session, InputError> {
-    of(Lines::open(path)?, path)
+    read_lines(Lines::open(path)?, path)
 }
 
-/// The built-in tour.
+/// Reads the built-in tour.
 ///
 /// # Errors
-/// None in a build whose tests pass.
+/// A line is bad, which cannot happen in a build whose tests pass.
 pub fn tour() -> Result<Session, InputError> {
     let name = Path::new("tour.session.jsonl");
-    of(Lines::builtin(name, TOUR), name)
+    read_lines(Lines::builtin(name, TOUR), name)
 }
 
-fn of(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
+fn read_lines(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
     let (mut first, mut acts, mut bytes) = (None, Vec::new(), 0);
     while let Some(line) = lines.next_line()? {
         bytes += line.text.len();
         let full = bytes > BYTES;
-        let wrong = match &first {
+        let read = match &first {
             _ if full => Err(too_long()),
-            None => head(line.text).map(|read| first = Some(read)),
-            Some(_) => act(line.text, &mut acts),
+            None => parse_head(line.text).map(|head| first = Some(head)),
+            Some(_) => parse_acts(line.text, &mut acts),
         };
-        if let Err(Expected(expected)) = wrong {
+        if let Err(Expected(expected)) = read {
             // A parser quotes what it found, at any length.
             lines.bad(tame(&expected));
             // Without the first line, or beyond the limits, the rest is not read.
@@ -165,8 +165,8 @@ fn of(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
     Ok(Session { head, acts })
 }
 
-/// The first line.
-fn head(text: &str) -> Result<Head, Expected> {
+/// Parses the first line.
+fn parse_head(text: &str) -> Result<Head, Expected> {
     let a_head = "a session's first line, such as {\"parallax-session\":1,\"size\":\"140x40\",…}";
     let value: Value = serde_json::from_str(text).map_err(|_| a_head.to_owned())?;
     match value.get("parallax-session").and_then(Value::as_u64) {
@@ -213,8 +213,8 @@ fn too_long() -> Expected {
     ))
 }
 
-/// Any other line. Appends its acts, up to one more than a session may have.
-fn act(text: &str, acts: &mut Vec<(Duration, Act)>) -> Result<(), Expected> {
+/// Parses any other line. Appends its acts, up to one more than a session may have.
+fn parse_acts(text: &str, acts: &mut Vec<(Duration, Act)>) -> Result<(), Expected> {
     let an_act = "an act, such as {\"after\":250,\"keys\":\"m\"}, with \"keys\", \"pasted\" or \"say\"";
     let line: Line = serde_json::from_str(text).map_err(|error| format!("{an_act} ({error})"))?;
     if line.after > LONGEST {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_line_is_reported_with_its_number_and_what_was_expected() {
+    fn every_bad_line_is_reported_with_its_number_and_what_was_expected() {
         let lines = [
             HEAD,
             r#"{"after":50,"keys":"<Entr>"}"#,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_first_line_is_reported_and_nothing_after_it_is_read() {
+    fn a_bad_first_line_is_reported_and_nothing_after_it_is_read() {
         let wrong = |from: &str, to: &str| reading(&format!("{}\n{{}}", HEAD.replace(from, to))).unwrap_err();
         for (from, to, expected) in [
             ("parallax-session", "session", "a session's first line"),

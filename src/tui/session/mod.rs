@@ -1,4 +1,4 @@
-//! Sessions: recordings of what a user did in the explorer, with the pause before each act. Knows neither a clock nor a terminal.
+//! Sessions: recordings of what a user did in the explorer, with the pause before each act. Uses neither a clock nor a terminal.
 //!
 //! A session is a file with one JSON object per line. The first line says what to open. Every other line is one act after a pause: keys
 //! as in scripts, pasted text, or a caption to show.
@@ -14,7 +14,7 @@
 //!
 //! May use: script, config, theme; the recorder also the state of the interface.
 //!
-//! This file holds a session being played: which act comes next, and when. The caller passes the time in.
+//! This file plays a session: it decides which act comes next, and when. The caller passes the time in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ mod file;
 pub mod record;
 
 pub use file::{Act, Head, Session, read, tour};
-pub use record::{Recorder, unrecorded};
+pub use record::{Recorder, unrecorded_options};
 
 /// The slowest and the fastest pace; 1 is the pace of the recording.
 const PACES: (f64, f64) = (0.125, 64.0);
@@ -37,25 +37,25 @@ const PACES: (f64, f64) = (0.125, 64.0);
 #[derive(Clone, Debug)]
 pub struct Replay {
     acts: Arc<[(Duration, Act)]>,
-    /// The number of acts done.
+    /// The number of finished acts.
     pub done: usize,
     /// The part of the next pause that has passed.
     waited: Duration,
-    /// The current caption; empty for none.
+    /// The current caption; empty if there is none.
     pub caption: String,
-    /// All captions, so that the screen has room for the longest from the beginning.
+    /// All captions, so that the screen can reserve room for the longest one from the beginning.
     pub captions: Arc<[String]>,
     /// Whether the replay is paused.
     pub paused: bool,
     /// The pace: 2 is twice as fast as the recording.
     pub pace: f64,
-    /// Whether it becomes a film: nobody presses keys, and frames can have any size.
+    /// Whether it becomes a film: then no keys are pressed, and frames can have any size.
     pub filmed: bool,
     /// The terminal size of the recording.
     pub size: Size,
-    /// The keys of the session; during the replay, the user's own keys, to be restored at its end.
+    /// The keys of the session. During the replay, the user's own keys, which are restored at its end.
     pub keys: Arc<Keymap>,
-    /// The layout, likewise.
+    /// The layout of the session. During the replay, the user's own layout.
     pub layout: Layout,
     /// The widths of the lanes if a border was dragged.
     pub widths: Vec<u32>,
@@ -90,7 +90,7 @@ impl Replay {
         Replay { filmed: true, ..Replay::begin(session, 1.0) }
     }
 
-    /// The number of acts.
+    /// Returns the number of acts.
     pub fn count(&self) -> usize {
         self.acts.len()
     }
@@ -101,17 +101,17 @@ impl Replay {
         self.pace = pace.clamp(PACES.0, PACES.1);
     }
 
-    /// Lets time pass.
+    /// Adds the time that has passed.
     pub fn pass(&mut self, time: Duration) {
         if !self.paused {
             self.waited = self.waited.saturating_add(time.mul_f64(self.pace));
         }
     }
 
-    /// The time until the next act; `None` while paused or waiting for results.
+    /// Returns the time until the next act; `None` while the replay is paused or waits for results.
     pub fn left(&self, settled: bool) -> Option<Duration> {
         let left = self.acts.get(self.done).map_or(Duration::ZERO, |(after, _)| {
-            // Rounded up to a millisecond: a timer that ends slightly early would be set again and again.
+            // Rounded up to a millisecond: a timer that ended slightly early would be set again and again.
             let left = after.saturating_sub(self.waited).div_f64(self.pace);
             if left.is_zero() { left } else { left + Duration::from_millis(1) }
         });
@@ -124,7 +124,7 @@ impl Replay {
         matches!(self.acts.get(self.done), Some((_, Act::Step(Step::Wait))))
     }
 
-    /// The next act if it is due.
+    /// Returns the next act if it is due.
     pub fn due(&mut self, settled: bool) -> Option<Act> {
         let (after, act) = self.acts.get(self.done)?;
         if self.waited < *after || (self.at_a_wait() && !settled) {
@@ -136,7 +136,7 @@ impl Replay {
         Some(act.clone())
     }
 
-    /// Makes the next act due.
+    /// Makes the next act due now.
     pub fn skip(&mut self) {
         if let Some((after, _)) = self.acts.get(self.done) {
             self.waited = self.waited.max(*after);

@@ -1,8 +1,8 @@
-//! Recording a session, and the control of a replay.
+//! Records a session, and controls a replay.
 //!
 //! Every act is written before the next one happens, so a kill loses nothing. During a replay, the session's acts drive the explorer and
-//! your keys control the replay. A replay leaves no labels, pictures or recordings, and nothing on the clipboard; the engine's caches in the
-//! data folder are filled as always.
+//! the user's keys control the replay. A replay leaves no labels, pictures or recordings, and nothing on the clipboard; the engine fills its
+//! caches in the data folder as always.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::tui::script::Step;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, span, wrap};
 
-/// File names to try.
+/// How many file names are tried.
 const TRIED: u32 = 10_000;
 
 /// A session being recorded.
@@ -46,7 +46,7 @@ pub struct Recorder {
     last: Instant,
     /// Whether all results had arrived at the last look.
     settled: bool,
-    /// The keys and the layout in the first line.
+    /// The keys and the layout that the first line holds.
     initial: (Arc<Keymap>, Layout),
 }
 
@@ -56,7 +56,7 @@ impl Recorder {
     /// # Errors
     /// No file can be created in the folder.
     pub fn begin(folder: &Path, start: &Start, app: &App, now: Instant) -> io::Result<Recorder> {
-        let (name, journal) = free(folder)?;
+        let (name, journal) = create_free(folder)?;
         let initial = (app.keys.clone(), app.layout);
         let mut recorder = Recorder { name, journal, last: now, settled: true, initial };
         recorder.journal.append([serde_json::to_vec(&Head::of(start, app))?])?;
@@ -70,17 +70,17 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written.
     pub fn look(&mut self, app: &App, now: Instant) -> io::Result<()> {
-        let was = std::mem::replace(&mut self.settled, settled(app));
+        let was = mem::replace(&mut self.settled, settled(app));
         if self.settled && !was {
             return self.act(now, Entry { keys: Some("<Wait>".into()), ..Entry::default() });
         }
         Ok(())
     }
 
-    /// Records what the user did. Of other messages, only a new configuration matters.
+    /// Records what the user did. Of the other messages, only a new configuration matters.
     ///
     /// # Errors
-    /// The file cannot be written, or keys or layout changed: a replay would use those of the first line.
+    /// The file cannot be written, or keys or layout have changed: a replay would use those of the first line.
     pub fn take(&mut self, msg: &Msg, now: Instant) -> io::Result<()> {
         let keys = match msg {
             Msg::Key(key) => script::key(key),
@@ -119,20 +119,21 @@ impl Recorder {
 }
 
 /// Creates the first free `parallax-N.session.jsonl`.
-fn free(folder: &Path) -> io::Result<(String, Journal)> {
+fn create_free(folder: &Path) -> io::Result<(String, Journal)> {
     for n in 1..TRIED {
         let name = format!("parallax-{n}.session.jsonl");
         match Journal::create_new(folder.join(&name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Waiting for the disk at every key would make the keys slow.
+            // Not synced: waiting for the disk at every key would make the keys slow.
             created => return created.map(|journal| (name, journal.unsynced())),
         }
     }
     Err(io::Error::other("there are thousands of sessions in this folder; move some elsewhere"))
 }
 
-/// The options that a session cannot contain and that must be named again to play it: they depend on the machine or cost money.
-pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
+/// Returns the options in use that a session cannot contain, because they depend on the machine or cost money. To play the session, they
+/// must be given again.
+pub fn unrecorded_options(start: &Start, app: &App) -> Vec<&'static str> {
     let opening = &start.opening;
     let remote = app.lanes.iter().any(|lane| lane.recipe.base.remote().is_some());
     let all = [
@@ -148,7 +149,7 @@ pub fn unrecorded(start: &Start, app: &App) -> Vec<&'static str> {
     all.into_iter().filter(|(_, named)| *named).map(|(option, _)| option).collect()
 }
 
-/// Keys that lead from the beginning of a session to the current field, filter, marks and cursor.
+/// Returns the keys that lead from the beginning of a session to the current field, filter, marks and cursor.
 fn keys_to_here(app: &App) -> String {
     let key = |context, action| {
         let mut here = app.keys.of_place(context);
@@ -192,7 +193,7 @@ fn keys_to_here(app: &App) -> String {
 }
 
 impl Head {
-    /// The first line of a session that begins now.
+    /// Makes the first line of a session that begins now.
     fn of(start: &Start, app: &App) -> Head {
         let opening = &start.opening;
         let initial = Config { keys: app.keys.clone(), layout: app.layout, ..Config::default() };
@@ -218,7 +219,7 @@ impl Head {
     }
 }
 
-/// The statements if the user wrote them, the supporting one first.
+/// Returns the statements if the user wrote them, the supporting one first.
 fn own_statements(app: &App) -> Vec<String> {
     let mut all = app.question.perspectives.clone();
     match app.by {
@@ -229,7 +230,7 @@ fn own_statements(app: &App) -> Vec<String> {
     all
 }
 
-/// The most acts before the next frame, so that your keys take effect in a session without pauses.
+/// The most acts before the next frame, so that the user's keys take effect even in a session without pauses.
 const BURST: usize = 256;
 
 impl Replay {
@@ -252,7 +253,7 @@ impl Replay {
 /// Applies a message to the state.
 type Handle = fn(&mut App, Msg) -> Vec<Effect>;
 
-/// Time has passed: performs the acts that are due, at most `BURST` of them.
+/// Performs the acts that are due after some time has passed, at most `BURST` of them.
 pub fn pass(app: &mut App, time: Duration, handle: Handle) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(replay) = &mut app.replay {
@@ -297,7 +298,7 @@ fn perform(app: &mut App, act: Act, handle: Handle) -> Vec<Effect> {
                 replay.size = size;
                 replay.filmed
             });
-            // Your terminal keeps its own size.
+            // The user's terminal keeps its own size.
             if !filmed {
                 return Vec::new();
             }
@@ -307,7 +308,7 @@ fn perform(app: &mut App, act: Act, handle: Handle) -> Vec<Effect> {
     // The act is tried on a copy, and dropped if it would leave something behind.
     let mut tried = app.clone();
     let effects = handle(&mut tried, msg);
-    match effects.iter().find_map(left_out) {
+    match effects.iter().find_map(omission) {
         Some(what) => {
             app.notice = Some(format!("left out of the replay: {what}"));
             Vec::new()
@@ -319,8 +320,8 @@ fn perform(app: &mut App, act: Act, handle: Handle) -> Vec<Effect> {
     }
 }
 
-/// Why an effect does not happen in a replay: it would leave something behind, or end the program.
-fn left_out(effect: &Effect) -> Option<&'static str> {
+/// Names an effect that a replay leaves out, because it would leave something behind or end the program.
+fn omission(effect: &Effect) -> Option<&'static str> {
     match effect {
         Effect::Label(Labelling::Write(_) | Labelling::Undo | Labelling::Redo) => Some("a label by hand"),
         Effect::SaveFrame => Some("saving a picture"),
@@ -331,12 +332,12 @@ fn left_out(effect: &Effect) -> Option<&'static str> {
     }
 }
 
-/// A key that you press during a replay.
+/// Handles a key that the user presses during a replay.
 pub fn press(app: &mut App, key: KeyEvent, handle: Handle) -> Vec<Effect> {
     let Some(replay) = &mut app.replay else { return Vec::new() };
     match key.code {
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return vec![Effect::Quit],
-        // The replay pauses while the program sleeps.
+        // The replay pauses while the process is stopped.
         KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
             replay.paused = true;
             return vec![Effect::Suspend];
@@ -349,13 +350,13 @@ pub fn press(app: &mut App, key: KeyEvent, handle: Handle) -> Vec<Effect> {
             replay.paused = false;
             replay.skip();
         }
-        // Any other key pauses, so that you can look around.
+        // Any other key pauses, so that the user can look around.
         _ => replay.paused = true,
     }
     pass(app, Duration::ZERO, handle)
 }
 
-/// Ends the replay and gives you back your keys.
+/// Ends the replay and restores the user's keys.
 fn end(app: &mut App, how: &str) {
     let Some(mut replay) = app.replay.take() else { return };
     replay.exchange(app);
@@ -376,11 +377,11 @@ pub fn record(app: &mut App) -> Vec<Effect> {
     vec![Effect::Record]
 }
 
-/// What became of a recording.
-pub fn recorded(app: &mut App, what: Recording) {
-    let (recording, notice) = match what {
+/// Reports that a recording began, ended or failed.
+pub fn report(app: &mut App, recording: Recording) {
+    let (recording, notice) = match recording {
         Recording::Began(name, apart) => {
-            // The options come first: a small terminal has no room for both sentences.
+            // With options to name, the sentence about the key is left out: a small terminal has no room for both.
             let notice = match apart.join(", ") {
                 all if all.is_empty() => format!("Recording in {name}; the same key ends it."),
                 all => format!("Recording in {name}; to play it, name again: {all}"),
@@ -409,7 +410,7 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines.into_iter().map(line).collect::<Vec<_>>()), area);
 }
 
-/// The keys that control the replay.
+/// Returns the line with the keys that control the replay.
 pub fn keys(replay: &Replay, app: &App, theme: Theme, width: usize) -> Line<'static> {
     let ascii = app.glyphs == Glyphs::Ascii;
     let how = match replay {

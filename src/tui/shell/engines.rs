@@ -26,9 +26,12 @@ pub struct Engines {
 
 impl Engines {
     /// Starts the first engine.
-    pub fn start(opening: Opening, send: Sender<Msg>) -> Self {
-        let (current, passes) = launch(opening, &send);
-        Engines { current, passes, send, ending: Vec::new() }
+    ///
+    /// # Errors
+    /// The system gives no threads.
+    pub fn start(opening: Opening, send: Sender<Msg>) -> io::Result<Self> {
+        let (current, passes) = launch(opening, &send)?;
+        Ok(Engines { current, passes, send, ending: Vec::new() })
     }
 
     /// Returns the current engine.
@@ -41,8 +44,8 @@ impl Engines {
     /// # Errors
     /// The system gives no thread. Then the old engine has ended before this returns.
     pub fn replace(&mut self, opening: Opening) -> io::Result<()> {
+        let (next, passes) = launch(opening, &self.send)?;
         self.passes.store(false, Ordering::Relaxed);
-        let (next, passes) = launch(opening, &self.send);
         let old = mem::replace(&mut self.current, next);
         self.passes = passes;
         self.ending.retain(|thread| !thread.is_finished());
@@ -60,7 +63,7 @@ impl Drop for Engines {
     }
 }
 
-fn launch(opening: Opening, send: &Sender<Msg>) -> (Engine, Arc<AtomicBool>) {
+fn launch(opening: Opening, send: &Sender<Msg>) -> io::Result<(Engine, Arc<AtomicBool>)> {
     let passes = Arc::new(AtomicBool::new(true));
     let (reply, pass) = (reply_sender(send.clone()), Arc::clone(&passes));
     let engine = Engine::start(
@@ -70,8 +73,8 @@ fn launch(opening: Opening, send: &Sender<Msg>) -> (Engine, Arc<AtomicBool>) {
                 reply(one);
             }
         }) as _),
-    );
-    (engine, passes)
+    )?;
+    Ok((engine, passes))
 }
 
 #[cfg(test)]

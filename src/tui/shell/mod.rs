@@ -1,7 +1,7 @@
-//! The shell around the interface: with a terminal ([`run()`](run::run)) or without one ([`play()`](play::play)).
+//! The shell runs the interface with a terminal ([`run()`](run::run)) or without one ([`play()`](play::play)).
 //!
-//! The shell owns the terminal, the channels, the clock and the engine; it executes the effects that `update` returns. This file takes the
-//! terminal at the start and gives it back on every way out. May use everything in `tui`, and `engine`.
+//! The shell owns the terminal, the channels, the clock and the engine; it executes the effects that `update` returns. This file takes
+//! over the terminal at the start and restores it however the program ends. May use everything in `tui`, and `engine`.
 
 use std::io::Stdout;
 use std::{io, panic, process, thread};
@@ -18,17 +18,18 @@ use super::config::Mouse;
 use crate::encode::graph::is_graph_thread;
 use crate::work::is_catching;
 
+mod engines;
 pub mod play;
 pub mod run;
 
 /// The exit code of a Rust program whose main thread panicked.
 const PANICKED: i32 = 101;
 
-/// Gives the terminal back when dropped.
+/// Restores the terminal when dropped.
 pub struct Guard;
 
 impl Guard {
-    /// Takes the terminal. From here on a panic gives it back before its message is printed.
+    /// Takes over the terminal. From here on a panic restores it before the panic's message is printed.
     ///
     /// # Errors
     /// The terminal cannot be set up.
@@ -41,7 +42,7 @@ impl Guard {
             }
             restore();
             hook(panic);
-            // Without one of its threads the program would go on, blind and on a screen that is no longer its own.
+            // The terminal is restored already, and without one of its threads the program cannot go on.
             if thread::current().id() != main {
                 process::exit(PANICKED);
             }
@@ -58,7 +59,7 @@ impl Drop for Guard {
     }
 }
 
-/// Takes the screen.
+/// Switches the terminal to the explorer's screen.
 ///
 /// # Errors
 /// The terminal cannot be set up.
@@ -79,7 +80,7 @@ pub fn capture_mouse(mouse: Mouse) -> io::Result<()> {
     }
 }
 
-/// Gives everything back. A step that fails does not stop the others.
+/// Restores the terminal. A step that fails does not stop the others.
 pub fn restore() {
     let _ = execute!(
         io::stdout(),

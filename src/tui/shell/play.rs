@@ -1,4 +1,4 @@
-//! The interface without a terminal: a key script in, a frame out; or a session in, a film out. The clock is virtual: pauses end as
+//! Runs the interface without a terminal: makes a frame from a key script, or a film from a session. The clock is virtual: pauses end as
 //! soon as the script waits.
 
 use std::io;
@@ -22,7 +22,7 @@ use crate::tui::session::{Replay, Session};
 use crate::tui::theme::Theme;
 use crate::tui::update::{refresh, update};
 
-/// A script or session that gave no frame.
+/// The reason why a script or session gave no frame.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// The lanes and verdicts did not arrive in time.
@@ -36,7 +36,7 @@ pub enum PlayError {
     Threads(#[from] io::Error),
 }
 
-/// Hands an effect to the engine. Effects for the shell itself do nothing here.
+/// Passes an effect to the engine. Effects for the shell itself do nothing here.
 pub fn execute(engine: &Engine, effect: Effect) {
     match effect {
         Effect::Start { turn, plan, reach } => engine.start_run(turn, plan, reach),
@@ -55,12 +55,12 @@ pub fn execute(engine: &Engine, effect: Effect) {
     }
 }
 
-/// Sends the engine's replies to the interface; after the interface has ended, nowhere.
+/// Returns a function that sends the engine's replies to the interface. Once the interface has ended, replies are dropped.
 pub fn reply_sender(send: Sender<Msg>) -> Arc<dyn Fn(Reply) + Send + Sync> {
     Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
 }
 
-/// The options of an engine with another detector. A threshold belongs to the detector that it was fitted for.
+/// Returns the options of an engine with another detector. The threshold is left out: it was fitted for the old detector.
 pub fn with_detector(opening: &Opening, choice: Choice, llm: Option<(String, String)>) -> Opening {
     let llm = llm.or_else(|| opening.llm.clone());
     Opening { detector: choice, llm, threshold: None, ..opening.clone() }
@@ -72,13 +72,13 @@ struct Player {
     opening: Opening,
     send: Sender<Msg>,
     messages: Receiver<Msg>,
-    /// Ends of pauses, delivered when the script waits.
+    /// The ends of pauses, delivered when the script waits.
     quiet: Vec<Msg>,
     ended: bool,
 }
 
-/// Plays a session and passes every new frame to `show`, with how long it lasts. All times come from the session, however long the
-/// work takes here.
+/// Plays a session and passes every new frame to `show`, with its duration. All times come from the session, however long the work takes
+/// here.
 ///
 /// # Errors
 /// See [`PlayError`].
@@ -152,7 +152,7 @@ pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Re
 pub fn frame(app: &App, theme: Theme) -> Result<Dump, PlayError> {
     let backend = TestBackend::new(app.size.width, app.size.height);
     let mut terminal = Terminal::new(backend).map_err(|error| PlayError::Draw(error.to_string()))?;
-    // The state may have been changed by hand since its last message.
+    // Callers, such as tests, may have changed the state since its last message.
     let mut app = app.clone();
     refresh(&mut app);
     terminal.draw(|frame| draw(&app, theme, frame)).map_err(|error| PlayError::Draw(error.to_string()))?;

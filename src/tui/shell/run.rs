@@ -1,6 +1,7 @@
 //! The interface in a real terminal: events in, effects out, a frame after every burst of messages.
 
 use std::io::{self, Stdout};
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,34 +18,35 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 
 use super::Guard;
-use super::play::{self, PlayError, execute, reply_sender};
-use crate::engine::{Engine, Labelling, Reach, Reply, Turn};
+use super::engines::Engines;
+use super::play::{self, execute};
+use crate::engine::{Labelling, Reach, Reply, Turn};
 use crate::report::Rates;
 use crate::tui::app::App;
 use crate::tui::app::Start;
 use crate::tui::config::{Mouse, watch};
 use crate::tui::draw::draw;
-use crate::tui::export;
+use crate::tui::export::FrameWriter;
 use crate::tui::keymap::Screen;
 use crate::tui::message::{Effect, Msg, Recording};
 use crate::tui::pages::settled;
 use crate::tui::query_history::{HistoryWriter, PastQuery};
 use crate::tui::script::Size;
-use crate::tui::session::{Recorder, Replay, Session, unrecorded};
+use crate::tui::session::{Recorder, Replay, Session, unrecorded_options};
 use crate::tui::shell;
 use crate::tui::theme::Theme;
-use crate::tui::update::update;
+use crate::tui::update::{refresh, update, update_in_burst};
 
-/// Messages handled before the next frame: a burst of keys or verdicts is drawn once.
+/// The most messages handled before the next frame, so that a burst of keys or verdicts is drawn once.
 const BURST: usize = 256;
 
-/// SIGHUP: what a terminal that is gone means, whether the system sends the signal or not.
+/// The number of SIGHUP. A terminal that is gone counts as this signal, whether the system sends it or not.
 const HANG_UP: i32 = 1;
 
 /// How the interface ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The user left.
+    /// The user quit.
     Quit,
     /// This signal asked the program to end. The program's exit code should be 128 plus its number.
     Signal(i32),
@@ -54,23 +56,26 @@ pub enum Ended {
 /// twice as fast as it was recorded).
 ///
 /// # Errors
-/// The terminal cannot be set up or drawn to.
+/// The terminal cannot be set up or drawn to, or the system gives no thread.
 pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> {
     let (send, messages) = mpsc::channel();
     // Before the terminal is taken: a long session takes a while to prepare.
     let replay = session.map(|(session, pace)| Replay::begin(session, pace));
     let (guard, mut terminal) = Guard::take(start.config.mouse)?;
     let signal = Arc::new(AtomicI32::new(0));
-    listen(send.clone(), Arc::clone(&signal));
+    listen(send.clone(), Arc::clone(&signal))?;
     listen_to_signals(send.clone(), Arc::clone(&signal))?;
     let configured = send.clone();
     watch(start.config_from.clone(), start.config.clone(), move |read| {
         configured.send(Msg::Configured(read)).is_ok()
-    });
+    })?;
     // The theme has already decided about colours, NO_COLOR included.
     force_color_output(true);
     let mut shell = Shell::new(start, replay, size_of(&terminal)?, send)?;
     loop {
+        if mem::take(&mut shell.stale) {
+            refresh(&mut shell.app);
+        }
         terminal.draw(|frame| draw(&shell.app, shell.theme, frame))?;
         shell.save_query();
         if shell.record_settled().is_err() {
@@ -80,17 +85,17 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
             if shell.handle(msg, &mut terminal)?.is_continue() {
                 continue;
             }
-            // Dropping `terminal` shows the cursor. That comes first: after Ctrl-S it could block in a terminal that was given back.
+            // Dropping `terminal` shows the cursor. It goes first: in a restored terminal, the write could block after Ctrl-S.
             drop(terminal);
             drop(guard);
             let ended = match signal.load(Ordering::Relaxed) {
                 0 => Ended::Quit,
                 signal => Ended::Signal(signal),
             };
-            let engine = shell.save_all();
+            let engines = shell.save_all();
             // Everything is saved. From here on a signal ends the program at once.
             drop(messages);
-            drop(engine);
+            drop(engines);
             return Ok(ended);
         }
     }
@@ -103,13 +108,13 @@ fn size_of(terminal: &Screenful) -> io::Result<Size> {
     Ok(Size { width: area.width, height: area.height })
 }
 
-/// Why a frame was not saved.
+/// Why no frame was handed over to be saved.
 #[derive(Debug, thiserror::Error)]
 enum SaveError {
     #[error(transparent)]
-    Draw(#[from] PlayError),
-    #[error(transparent)]
-    Export(#[from] export::ExportError),
+    Draw(#[from] play::PlayError),
+    #[error("no thread to save the frame: {0}")]
+    Thread(#[from] io::Error),
 }
 
 /// The state of the interface and everything that acts on its effects.
@@ -118,10 +123,12 @@ struct Shell {
     app: App,
     theme: Theme,
     mouse: Mouse,
-    engine: Engine,
-    /// Where an engine's replies go.
+    engines: Engines,
+    /// Where the other threads send what happened.
     send: Sender<Msg>,
     history: Option<HistoryWriter>,
+    /// Started with the first frame that is saved.
+    frames: Option<FrameWriter>,
     /// The turn whose query was saved last.
     saved: Turn,
     recorder: Option<Recorder>,
@@ -130,9 +137,11 @@ struct Shell {
     pauses: Vec<Pause>,
     /// When the last burst was taken.
     before: Instant,
+    /// Whether verdicts have arrived since what is drawn was worked out.
+    stale: bool,
 }
 
-/// A pause in typing; when it ends, the plan of its turn is run this far.
+/// A pause in typing. When it ends, the plan of its turn is run as far as `reach`.
 struct Pause {
     ends: Instant,
     turn: Turn,
@@ -145,7 +154,8 @@ impl Shell {
         let history = start.history.as_ref().map(|history| {
             history.writer(move |error| drop(failed.send(Msg::Saved(Err(error.to_string())))))
         });
-        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()))?;
+        let history = history.transpose()?;
+        let engines = Engines::start(start.opening.clone(), send.clone())?;
         let mut app = App::new(&start, size);
         if let Some(replay) = replay {
             replay.onto(&mut app);
@@ -153,21 +163,23 @@ impl Shell {
         Ok(Shell {
             theme: start.theme(),
             mouse: start.config.mouse,
-            engine,
+            engines,
             send,
             history,
+            frames: None,
             saved: app.turn,
             recorder: None,
             rates: Rates::default(),
             clock: LabelClock::default(),
             pauses: Vec::new(),
             before: Instant::now(),
+            stale: false,
             start,
             app,
         })
     }
 
-    /// Waits for a message, the end of a pause or the next act of a replay, then takes whatever else is there.
+    /// Waits for a message, the end of a pause or the next act of a replay. Returns it with all other messages that have arrived.
     fn next(&mut self, messages: &Receiver<Msg>) -> Vec<Msg> {
         let now = Instant::now();
         let pause = self.pauses.iter().map(|pause| pause.ends.saturating_duration_since(now)).min();
@@ -188,18 +200,19 @@ impl Shell {
         all
     }
 
-    /// Updates the state and executes the effects. Breaks when the interface is to end.
+    /// Updates the state and executes the effects. Returns `Break` if the interface is to end.
     fn handle(&mut self, msg: Msg, terminal: &mut Screenful) -> io::Result<ControlFlow<()>> {
-        let msg = self.completed(msg, terminal)?;
+        let msg = self.complete(msg, terminal)?;
         let (at, done) = (Instant::now(), self.recorder.is_some().then(|| msg.clone()));
-        let effects = update(&mut self.app, msg);
+        let effects = update_in_burst(&mut self.app, msg, &mut self.stale);
         for effect in self.clock.time(&self.app, effects) {
             if effect == Effect::Quit {
                 return Ok(ControlFlow::Break(()));
             }
             self.execute(effect, terminal)?;
         }
-        // Checked after the effects: the key that begins or ends a recording is no part of it.
+        // Checked after the effects: the key that begins or ends a recording is not part of it. The append is not synced, so it does not
+        // wait for the disk and may stay on this thread, where it is done before the next key takes effect.
         if let (Some(recorder), Some(done)) = (&mut self.recorder, done)
             && let Err(error) = recorder.take(&done, at)
         {
@@ -208,8 +221,8 @@ impl Shell {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Adds what only the shell knows to a message: rates, the terminal's size, the theme.
-    fn completed(&mut self, msg: Msg, terminal: &Screenful) -> io::Result<Msg> {
+    /// Adds to a message what only the shell has: rates and the terminal's size. Takes over a changed theme and mouse setting.
+    fn complete(&mut self, msg: Msg, terminal: &Screenful) -> io::Result<Msg> {
         Ok(match msg {
             Msg::Engine(Reply::Progress(progress)) => {
                 Msg::Progressed { progress, text: self.rates.text(progress, Instant::now()) }
@@ -236,14 +249,15 @@ impl Shell {
                 crossterm::execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
             }
             Effect::SaveFrame => {
-                let saved = self.save_frame().map_err(|error| error.to_string());
-                update(&mut self.app, Msg::Saved(saved));
+                if let Err(reason) = self.save_frame() {
+                    update(&mut self.app, Msg::Saved(Err(reason.to_string())));
+                }
             }
             Effect::Record => {
                 let recording = match Recorder::begin(Path::new(""), &self.start, &self.app, Instant::now()) {
                     Ok(began) => {
                         let name = self.recorder.insert(began).name.clone();
-                        Recording::Began(name, unrecorded(&self.start, &self.app))
+                        Recording::Began(name, unrecorded_options(&self.start, &self.app))
                     }
                     Err(error) => Recording::Failed(error.to_string()),
                 };
@@ -256,29 +270,37 @@ impl Shell {
             }
             Effect::Suspend => {
                 suspend(self.mouse)?;
-                // Draws everything anew. `clear` would ask the terminal for its cursor, and the listening thread would take the reply.
+                // Makes the next frame draw every cell. `clear` would ask the terminal for its cursor, and the listening thread would
+                // take the reply.
                 let area = terminal.size()?;
                 terminal.resize(Rect::new(0, 0, area.width, area.height))?;
             }
             Effect::UseDetector { choice, llm } => {
                 self.start.opening = play::with_detector(&self.start.opening, choice, llm);
-                self.engine = Engine::start(self.start.opening.clone(), &reply_sender(self.send.clone()))?;
+                self.engines.replace(self.start.opening.clone())?;
             }
-            effect => execute(&self.engine, effect),
+            effect => execute(self.engines.current(), effect),
         }
         Ok(())
     }
 
-    /// Saves the frame under the first `parallax-N.svg` that is free.
-    fn save_frame(&self) -> Result<String, SaveError> {
+    /// Draws the frame and hands it to the thread that saves frames, which reports the outcome as a message.
+    fn save_frame(&mut self) -> Result<(), SaveError> {
         let frame = play::frame(&self.app, self.theme)?;
-        let free = |n: &u32| !Path::new(&format!("parallax-{n}.svg")).exists();
-        let name = format!("parallax-{}.svg", (1..).find(free).unwrap_or(1));
-        export::write(Path::new(&name), &frame)?;
-        Ok(name)
+        let writer = match self.frames.take() {
+            Some(writer) => writer,
+            None => {
+                let send = self.send.clone();
+                FrameWriter::start("".into(), move |saved| {
+                    drop(send.send(Msg::Saved(saved.map_err(|error| error.to_string()))));
+                })?
+            }
+        };
+        self.frames.insert(writer).save(frame);
+        Ok(())
     }
 
-    /// Records that all results have arrived since the last frame.
+    /// Records whether all results have arrived since the last frame.
     fn record_settled(&mut self) -> Result<(), ()> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         let looked = recorder.look(&self.app, Instant::now());
@@ -290,7 +312,7 @@ impl Shell {
         update(&mut self.app, Msg::Recorded(Recording::Failed(error.to_string())));
     }
 
-    /// Saves the query, once a turn and not while it is being typed.
+    /// Saves the query once per turn, and not while it is being typed.
     fn save_query(&mut self) {
         let app = &self.app;
         if let (Some(writer), Some(history)) = (&self.history, &self.start.history)
@@ -307,25 +329,26 @@ impl Shell {
         }
     }
 
-    /// Saves the last query and whatever the engine still holds.
-    fn save_all(mut self) -> Engine {
+    /// Waits until the last query, the frames and the labels are saved. Returns the engines, which still have to end.
+    fn save_all(mut self) -> Engines {
         self.save_query();
         drop(self.history);
-        self.engine.write_down();
-        self.engine
+        drop(self.frames);
+        self.engines.current().write_down();
+        self.engines
     }
 }
 
-/// How long the passage to be labelled has been on screen.
+/// Measures how long the passage to be labelled has been on screen.
 #[derive(Default)]
 struct LabelClock {
-    /// Question and passage.
+    /// The question and the passage on screen.
     shown: Option<(String, String)>,
     since: Option<Instant>,
 }
 
 impl LabelClock {
-    /// Adds to every label how long its passage was shown before.
+    /// Adds to every label how long its passage was on screen before.
     fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
         for effect in &mut effects {
             if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since)
@@ -345,8 +368,8 @@ impl LabelClock {
 }
 
 /// Turns the terminal's events into messages, on a thread that ends with the process.
-fn listen(send: Sender<Msg>, signal: Arc<AtomicI32>) {
-    thread::spawn(move || {
+fn listen(send: Sender<Msg>, signal: Arc<AtomicI32>) -> io::Result<()> {
+    let reading = move || {
         loop {
             let msg = match event::read() {
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Msg::Key(key),
@@ -365,17 +388,18 @@ fn listen(send: Sender<Msg>, signal: Arc<AtomicI32>) {
                 return;
             }
         }
-    });
+    };
+    thread::Builder::new().name("terminal".into()).spawn(reading).map(drop)
 }
 
-/// Turns signals into messages, so that a signal to end gives the terminal back like any other end.
+/// Turns signals into messages, so that the terminal is restored after a signal as after any other end.
 ///
-/// SIGWINCH is listened to here too: if the size changes together with a key, crossterm reports the key alone.
+/// SIGWINCH is among them: if the size changes together with a key, crossterm reports the key alone.
 #[cfg(unix)]
 fn listen_to_signals(send: Sender<Msg>, ending: Arc<AtomicI32>) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT, SIGWINCH])?;
-    thread::spawn(move || {
+    let listening = move || {
         for signal in signals.forever() {
             let msg = match signal {
                 SIGCONT | SIGWINCH => Msg::Resized(Size { width: 0, height: 0 }),
@@ -384,13 +408,13 @@ fn listen_to_signals(send: Sender<Msg>, ending: Arc<AtomicI32>) -> io::Result<()
                     Msg::Terminated
                 }
             };
-            // The receiver is gone, so the program is leaving: a second signal ends it even if something still runs.
+            // Without a receiver the program is ending already: a second signal ends it at once.
             if send.send(msg).is_err() && signal_hook::low_level::emulate_default_handler(signal).is_err() {
                 return;
             }
         }
-    });
-    Ok(())
+    };
+    thread::Builder::new().name("signals".into()).spawn(listening).map(drop)
 }
 
 #[cfg(not(unix))]
@@ -398,7 +422,7 @@ fn listen_to_signals(_: Sender<Msg>, _: Arc<AtomicI32>) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back, sleeps, and takes it again on waking.
+/// Restores the terminal, stops the process, and takes the terminal over again when the process goes on.
 #[cfg(unix)]
 fn suspend(mouse: Mouse) -> io::Result<()> {
     shell::restore();

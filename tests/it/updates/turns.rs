@@ -1,5 +1,8 @@
 //! Turns, late replies, lanes that fail, passages that are opened.
 
+use crossterm::event::KeyCode;
+use parallax::tui::update::update_in_burst;
+
 use super::*;
 
 #[test]
@@ -25,6 +28,25 @@ fn a_late_reply_is_dropped() {
     assert!(!app.settled);
     receive(&mut app, Reply::Settled { turn: Turn(2) });
     assert!(app.settled);
+}
+
+#[test]
+fn a_burst_of_verdicts_has_the_figures_of_one_message_after_another() {
+    let (mut each, mut burst) = (asked(140, 40), asked(140, 40));
+    let mut stale = false;
+    for (at, perspective, p) in [(0, 0, 0.1), (1, 1, 0.2), (7, 0, 0.9), (7, 1, 0.1)] {
+        receive(&mut each, verdict(1, at, perspective, p));
+        update_in_burst(&mut burst, Msg::Engine(verdict(1, at, perspective, p)), &mut stale);
+    }
+    assert!(stale);
+    // A message of another kind finds what the verdicts changed worked out.
+    let down = || Msg::Key(KeyCode::Down.into());
+    update(&mut each, down());
+    update_in_burst(&mut burst, down(), &mut stale);
+    assert!(!stale);
+    let figures = |app: &App| app.lanes.iter().map(|lane| format!("{:?}", lane.figures)).collect::<Vec<_>>();
+    assert_eq!(figures(&burst), figures(&each));
+    assert_eq!((burst.judged_by, burst.lanes[0].selected), (each.judged_by, each.lanes[0].selected));
 }
 
 #[test]
