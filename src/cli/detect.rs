@@ -246,7 +246,7 @@ fn judged(
         writeln!(io::stderr(), "parallax: {usage}")?;
     }
     let judged = Judged::of(detector, pairs, &readings);
-    if judged.decided() > 0 && !judged.detector.rule().shows_sides() {
+    if judged.joint_count() > 0 && !judged.detector.rule().shows_sides() {
         writeln!(io::stderr(), "parallax: {}: {NO_SIDE}", judged.detector.rule().about.words())?;
     }
     Ok(judged)

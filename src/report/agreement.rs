@@ -1,4 +1,4 @@
-//! The table of agreement, the queue of disagreements and the fitted threshold, as text, Markdown, TSV and JSON.
+//! Writes the table of agreement, the queue of disagreements and the fitted threshold as text, Markdown, TSV and JSON.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use crate::annotate::agree::{Annotator, Confusion, Item, Pair, Table};
 use crate::annotate::refit::Refit;
 use crate::measure::agreement::Agreement;
 
-/// How many disagreements are shown to people at once.
+/// The most disagreements in text and Markdown.
 const SHOWN: usize = 20;
 
-/// All that is printed.
+/// Everything that is printed.
 pub struct Sheet<'a> {
     /// The figures.
     pub table: &'a Table,
@@ -23,16 +23,16 @@ pub struct Sheet<'a> {
     pub queue: &'a [&'a Item<'a>],
     /// The detector, if it took part.
     pub model: Option<&'a Model>,
-    /// The threshold that was fitted, and the file it is in.
+    /// The fitted threshold, and the file that it is in.
     pub refit: Option<(&'a Refit, &'a str)>,
 }
 
-/// A block of rows under heads; `left` columns are of words, the others of figures.
+/// A block of rows under heads. The first `left` columns hold words, the others figures.
 struct Block {
     heads: Vec<&'static str>,
     left: usize,
     rows: Vec<Vec<String>>,
-    /// The notes below.
+    /// The notes below the rows.
     remarks: Vec<String>,
 }
 
@@ -44,19 +44,19 @@ fn seconds(ms: Option<f64>) -> String {
     ms.map_or_else(|| "–".into(), |ms| format!("{:.1}", ms / 1e3))
 }
 
-fn says(yes: bool) -> &'static str {
+fn yes_or_no(yes: bool) -> &'static str {
     if yes { "yes" } else { "no" }
 }
 
 impl Sheet<'_> {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = vec![self.annotators(), self.pairs()];
-        blocks.extend(self.table.pairs.iter().map(confusion));
+        blocks.extend(self.table.pairs.iter().map(confusion_block));
         if !self.queue.is_empty() {
-            blocks.push(self.disputed());
+            blocks.push(self.disagreements());
         }
         if let Some((refit, place)) = self.refit {
-            let remarks = fitted(refit, place);
+            let remarks = fit_lines(refit, place);
             blocks.push(Block { heads: Vec::new(), left: 0, rows: Vec::new(), remarks });
         }
         blocks
@@ -108,10 +108,14 @@ impl Sheet<'_> {
         Block { heads, left: 2, rows: self.table.pairs.iter().map(row).collect(), remarks }
     }
 
-    fn disputed(&self) -> Block {
+    fn disagreements(&self) -> Block {
         let row = |item: &&Item| {
             let about = item.about;
-            vec![safe::line(&about.passage), self.voices(item).join(" · "), safe::line(&about.perspective)]
+            vec![
+                safe::line(&about.passage),
+                self.labels_by_annotator(item).join(" · "),
+                safe::line(&about.perspective),
+            ]
         };
         let more = self.queue.len().saturating_sub(SHOWN);
         let remark = format!("… and {more} more, which --format tsv and json have");
@@ -123,29 +127,30 @@ impl Sheet<'_> {
         }
     }
 
-    /// The labels of an item by annotator.
-    fn voices(&self, item: &Item<'_>) -> Vec<String> {
-        let people = item.said.iter().map(|(by, one)| format!("{} {}", safe::line(by), says(one.supports)));
+    /// Returns the labels of an item, each with its annotator.
+    fn labels_by_annotator(&self, item: &Item<'_>) -> Vec<String> {
+        let people =
+            item.said.iter().map(|(by, one)| format!("{} {}", safe::line(by), yes_or_no(one.supports)));
         let model = self.model.filter(|_| self.table.alpha_with_model.is_some()).and_then(|model| {
             let (answer, p) = item.model?;
-            let answer = answer.map_or("unclear", says);
+            let answer = answer.map_or("unclear", yes_or_no);
             Some(format!("{} {answer} ({})", model.detector, share(f64::from(p))))
         });
         people.chain(model).collect()
     }
 
-    /// For people.
+    /// Writes aligned text.
     pub fn text(&self) -> String {
         self.blocks().iter().map(Block::text).collect::<Vec<_>>().join("\n")
     }
 
-    /// GitHub's tables.
+    /// Writes Markdown, with GitHub's tables.
     pub fn markdown(&self) -> String {
         self.blocks().iter().map(Block::markdown).collect::<Vec<_>>().join("\n")
     }
 }
 
-fn confusion(pair: &Pair) -> Block {
+fn confusion_block(pair: &Pair) -> Block {
     let row = |name: &str, of: &Confusion| {
         let mut row = vec![safe::line(name)];
         row.extend([of.yes_yes, of.yes_no, of.no_yes, of.no_no].map(|n| n.to_string()));
@@ -161,7 +166,7 @@ fn confusion(pair: &Pair) -> Block {
     }
 }
 
-fn fitted(refit: &Refit, place: &str) -> Vec<String> {
+fn fit_lines(refit: &Refit, place: &str) -> Vec<String> {
     let held_out = match refit.f1_held_out {
         Some(f1) => format!("{f1:.4} on each question by a threshold fitted on the others"),
         None => "no estimate for other questions, as one of them has all that is yes".into(),
@@ -226,7 +231,7 @@ impl Block {
 }
 
 impl Sheet<'_> {
-    /// A line a figure.
+    /// Writes TSV with one line per figure.
     pub fn tsv(&self) -> String {
         let mut out = String::from("annotator\tother\tquestion\tid\tperspective\tmeasure\tvalue\n");
         let mut put = |cells: [&str; 5], measure: &str, value: String| {
@@ -286,7 +291,7 @@ impl Sheet<'_> {
         out
     }
 
-    /// For programs; the shape is kept stable.
+    /// Writes JSON. The format is stable.
     pub fn json(&self) -> Value {
         let counts = |of: &Confusion| json!({"yes_yes": of.yes_yes, "yes_no": of.yes_no, "no_yes": of.no_yes, "no_no": of.no_no});
         let agreement = |of: &Agreement| json!({"value": of.value, "n": of.doubly_labelled});

@@ -1,5 +1,5 @@
-//! How good decisions on two opposite statements are, against labels of both: right sides, what is shown, risk against coverage, and
-//! whether the probabilities are what they say.
+//! Measures decisions on two opposite statements against labels of both: how many sides are right, how many are shown, risk against coverage,
+//! and the calibration of the probabilities.
 
 use serde_json::{Value, json};
 
@@ -7,30 +7,31 @@ use super::marks::share;
 use crate::detect::{Decision, NO_SIDE, Outcome};
 use crate::measure::uncertainty::{Bin, Guess, aurc, calibration_error, reliability, risk_coverage};
 
-/// Bins of a reliability table.
+/// The number of bins of a reliability table.
 const BINS: usize = 10;
 
-/// How good decisions on two opposite statements are, against labels of both.
+/// The figures of decisions on two opposite statements, against labels of both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decisions {
-    /// Documents, and those of them that support exactly one statement.
+    /// The number of documents, and of those that support exactly one statement.
     n: (usize, usize),
-    /// Of these: the share whose likelier side is right.
+    /// The share of the documents for one statement whose likelier side is right.
     right_side: Option<f64>,
-    /// Sides shown, and those of them that are right. One shown on a document for both or neither is wrong.
+    /// The number of sides shown, and of those that are right. A side shown on a document for both or neither is wrong.
     shown: (usize, usize),
-    /// Sides shown on documents that support exactly one.
+    /// The number of sides shown on documents that support exactly one statement.
     covered: usize,
-    /// Of the sides, the surest first: share shown, share wrong.
+    /// Share shown and share wrong as more sides are shown, the surest first.
     curve: Vec<(f64, f64)>,
     aurc: Option<f64>,
-    /// Calibration error and reliability of *takes a side*, and of the side.
+    /// Calibration error and reliability of the probability that a document takes a side.
     engaged: (Option<f64>, Vec<Bin>),
+    /// Calibration error and reliability of the probability of the likelier side.
     side: (Option<f64>, Vec<Bin>),
 }
 
 impl Decisions {
-    /// Of decisions with the labels of both statements; none without any.
+    /// Measures decisions, each with the labels of both statements; `None` if there are none.
     pub fn of(known: &[(Decision, [bool; 2])]) -> Option<Self> {
         let likelier = |decision: &Decision| usize::from(decision.p[1] > decision.p[0]);
         let sureness = |decision: &Decision| {
@@ -68,23 +69,23 @@ impl Decisions {
         })
     }
 
-    /// Share of the sides shown that are right; none where none is shown.
+    /// Returns the share of the shown sides that are right; `None` if no side is shown.
     fn precision(&self) -> Option<f64> {
         (self.shown.0 > 0).then(|| self.shown.1 as f64 / self.shown.0 as f64)
     }
 
-    /// Sides shown among documents that support exactly one.
+    /// Returns the share of the documents for one statement on which a side is shown; `None` if there is no such document.
     fn coverage(&self) -> Option<f64> {
         (self.n.1 > 0).then(|| self.covered as f64 / self.n.1 as f64)
     }
 
-    /// The risk where a tenth, two tenths, … of the sides are shown.
+    /// Returns the risk if a tenth, two tenths, … of the sides are shown.
     fn tenths(&self) -> impl Iterator<Item = (f64, f64)> {
         let at = |tenth: f64| self.curve.iter().find(|(coverage, _)| *coverage >= tenth - 1e-9).copied();
         (1..=10).filter_map(move |i| at(f64::from(i) / 10.0))
     }
 
-    /// For people, a line each.
+    /// Writes the figures as lines of text.
     pub fn text(&self, shows_sides: bool) -> Vec<String> {
         let short = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), share);
         let shown = if shows_sides {
@@ -124,7 +125,7 @@ impl Decisions {
         ]
     }
 
-    /// For programs.
+    /// Writes the figures as JSON.
     pub fn json(&self) -> Value {
         let bins = |bins: &[Bin]| -> Vec<Value> {
             let one = |bin: &Bin| json!({"from": bin.from, "count": bin.count, "mean": bin.mean, "share": bin.share});
@@ -159,15 +160,15 @@ mod tests {
             (decision(0.45, Outcome::Unclear), [true, false]),
             (decision(0.4, Outcome::Unclear), [true, false]),
         ];
-        let found = Decisions::of(&known).unwrap();
-        assert_eq!((found.n, found.shown, found.covered), ((4, 3), (2, 1), 1));
-        assert_eq!((found.precision(), found.coverage()), (Some(0.5), Some(1.0 / 3.0)));
-        assert_eq!(found.right_side, Some(2.0 / 3.0));
+        let figures = Decisions::of(&known).unwrap();
+        assert_eq!((figures.n, figures.shown, figures.covered), ((4, 3), (2, 1), 1));
+        assert_eq!((figures.precision(), figures.coverage()), (Some(0.5), Some(1.0 / 3.0)));
+        assert_eq!(figures.right_side, Some(2.0 / 3.0));
         // The surest is right, the next is wrong, the last is right: (0 + 1/2 + 1/3) / 3.
-        assert!((found.aurc.unwrap() - 5.0 / 18.0).abs() < 1e-12, "{found:?}");
-        let lines = found.text(true);
+        assert!((figures.aurc.unwrap() - 5.0 / 18.0).abs() < 1e-12, "{figures:?}");
+        let lines = figures.text(true);
         assert!(lines[0].contains("2 sides shown, right .50, coverage .33"), "{lines:?}");
-        assert!(found.text(false)[0].ends_with(NO_SIDE));
+        assert!(figures.text(false)[0].ends_with(NO_SIDE));
         assert_eq!(Decisions::of(&[]), None);
     }
 }

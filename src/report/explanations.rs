@@ -24,10 +24,11 @@ pub fn lines(explanations: &[Explanation], list: &List, question: &Question, gly
             },
         )
     };
-    explanations.iter().flat_map(|reason| line(reason, &title, question, glyphs)).collect()
+    explanations.iter().flat_map(|reason| reason_lines(reason, &title, question, glyphs)).collect()
 }
 
-fn line(
+/// Returns the lines of one reason; `title` names another passage.
+fn reason_lines(
     reason: &Explanation,
     title: &dyn Fn(PassageIx) -> String,
     question: &Question,
@@ -219,6 +220,7 @@ fn has_own_encoder(by: &Base) -> bool {
     }
 }
 
+/// Writes the recipe of a lane without switches.
 fn recipe_text(by: &Base) -> String {
     Recipe::from(by.clone()).to_string()
 }

@@ -1,7 +1,7 @@
-//! `--write FOLDER`: the lists and labels behind a table, in the formats of other tools.
+//! Writes the lists and labels behind a table in the formats of other tools, for `--write FOLDER`.
 //!
-//! One TREC run and one BERDS JSONL a lane, and two qrels files: `labels.qrels` says whether a passage supports any perspective,
-//! `labels.div.qrels` which (the iteration is the perspective's number). They hold the passages of the lists that have a label.
+//! Every lane has one TREC run and one BERDS JSONL. Two qrels files have the labelled passages of the lists: `labels.qrels` says whether a
+//! passage supports any statement, `labels.div.qrels` which ones (the iteration is the statement's number).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::engine::{Outcome, Recipe};
 use crate::measure::trec::{RankedPassage, write_run};
 use crate::storage::replace;
 
-/// A file that could not be saved.
+/// The reason why a file could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The folder cannot be made.
@@ -34,7 +34,7 @@ pub enum SaveError {
         /// The reason.
         source: io::Error,
     },
-    /// A lane's lists cannot be written as a TREC run.
+    /// The lists of a lane cannot be written as a TREC run.
     #[error("the run of {recipe}")]
     Run {
         /// The lane.
@@ -52,19 +52,19 @@ pub enum SaveError {
     },
 }
 
-/// What was found so far.
+/// The lists and labels collected so far.
 #[derive(Default)]
 pub struct Found {
-    /// A lane's lists, question by question.
+    /// The lists of every lane, question by question.
     runs: Vec<Vec<(String, Vec<RankedPassage>)>>,
-    /// A lane's lists as BERDS writes them.
+    /// The lists of every lane as BERDS writes them.
     results: Vec<Vec<Value>>,
-    /// (question, passage) to the label of every perspective.
+    /// From question and passage to the label of every statement.
     labels: BTreeMap<(String, String), Vec<bool>>,
 }
 
 impl Found {
-    /// Takes one question's lists.
+    /// Adds the lists of one question.
     pub fn take(&mut self, outcome: &Outcome) {
         self.runs.resize_with(outcome.lanes.len(), Vec::new);
         self.results.resize_with(outcome.lanes.len(), Vec::new);
@@ -101,10 +101,10 @@ impl Found {
         }
     }
 
-    /// Writes every file beside its place, then moves it there.
+    /// Writes all files. Each is replaced as a whole.
     ///
     /// # Errors
-    /// A file cannot be written, or an id holds white space, which TREC runs do not allow.
+    /// A file cannot be written, or an id contains white space, which TREC runs do not allow.
     pub fn write(&self, lanes: &[Recipe], folder: &Path) -> Result<(), SaveError> {
         make_folder(folder)?;
         for (recipe, (runs, results)) in lanes.iter().zip(self.runs.iter().zip(&self.results)) {
@@ -136,13 +136,16 @@ pub fn make_folder(folder: &Path) -> Result<(), SaveError> {
     fs::create_dir_all(folder).map_err(|source| SaveError::Folder { path: folder.into(), source })
 }
 
-/// Writes a file atomically.
+/// Writes a file as a whole.
+///
+/// # Errors
+/// The file cannot be written.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SaveError> {
     let path = folder.join(name);
     replace(&path, bytes).map_err(|source| SaveError::File { path, source })
 }
 
-/// A recipe as a file's name and a run's tag.
+/// Turns a recipe into the name of a file and the tag of a run.
 fn file_name(recipe: &str) -> String {
     recipe
         .chars()

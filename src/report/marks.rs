@@ -1,4 +1,4 @@
-//! The mark of a perspective: a glyph and a short label, so that colour never stands alone.
+//! The marks of statements: a glyph and a short label, so that nothing is shown by colour alone.
 
 use crate::corpus::PassageIx;
 use crate::engine::Judgments;
@@ -6,7 +6,7 @@ use crate::measure::SupportSet;
 pub use crate::measure::share;
 use crate::question::Question;
 
-/// Which characters marks are drawn with.
+/// The characters that marks are drawn with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Glyphs {
     /// Geometric shapes.
@@ -16,27 +16,27 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// The mark before a passage.
+/// The mark of a statement, or of a passage by what it supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// Supports the question, or the statement itself.
+    /// Supports the question; or the supporting statement itself.
     Support,
-    /// Opposes it.
+    /// Opposes the question; or the opposing statement itself.
     Oppose,
-    /// One perspective of many, from 0.
+    /// Supports one statement of many, by number from 0; or that statement itself.
     Other(usize),
-    /// Judged, and supports none.
+    /// Judged, and supports no statement.
     None,
-    /// Supports more than one.
+    /// Supports more than one statement.
     Several,
-    /// Takes a side, unclear which.
+    /// Takes a side, but it is unclear which.
     Unclear,
     /// Not judged yet.
     Pending,
 }
 
 impl Mark {
-    /// The mark of a perspective of a question.
+    /// Returns the mark of a statement of a question.
     pub fn of(perspective: usize, question: &Question) -> Self {
         match question.supports {
             Some(supporting) if supporting == perspective => Mark::Support,
@@ -45,7 +45,7 @@ impl Mark {
         }
     }
 
-    /// The mark of a passage that supports `set`.
+    /// Returns the mark of a passage that supports `set`.
     pub fn of_set(set: Option<SupportSet>, question: &Question) -> Self {
         let Some(set) = set else { return Mark::Pending };
         match (set.len(), set.iter().next()) {
@@ -55,12 +55,12 @@ impl Mark {
         }
     }
 
-    /// The mark of a passage, by the judgments that count.
+    /// Returns the mark of a passage, according to the judgments that count.
     pub fn of_passage(judgments: &Judgments, at: PassageIx, question: &Question) -> Self {
         if judgments.is_unclear(at) { Mark::Unclear } else { Mark::of_set(judgments.support(at), question) }
     }
 
-    /// One character for it.
+    /// Returns its character.
     pub fn glyph(self, glyphs: Glyphs) -> char {
         const SHAPES: [char; 5] = ['◆', '●', '■', '★', '□'];
         let shapes = glyphs == Glyphs::Shapes;
@@ -69,7 +69,7 @@ impl Mark {
                 if shapes {
                     '▲'
                 } else {
-                    // Not a sign of numbers, because a number often follows.
+                    // Not `+`, because a number often follows.
                     'Y'
                 }
             }
@@ -118,7 +118,7 @@ impl Mark {
         }
     }
 
-    /// Glyph and label: `▲`, `◆A`, `●B`.
+    /// Returns its character and label: `▲`, `◆A`, `●B`.
     pub fn text(self, glyphs: Glyphs) -> String {
         match self {
             Mark::Other(i) => format!("{}{}", self.glyph(glyphs), letter(i)),
@@ -127,13 +127,13 @@ impl Mark {
     }
 }
 
-/// A, B, … Z, A2, B2, …
+/// Returns the label of a statement: A, B, … Z, A2, B2, …
 fn letter(i: usize) -> String {
     let letter = char::from(b'A' + (i % 26) as u8);
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26 + 1) }
 }
 
-/// A signed share: `+.40`, `-.20`, ` .00`.
+/// Writes a signed share: `+.40`, `-.20`, ` .00`.
 pub fn signed(p: f64) -> String {
     if p > 0.0 {
         format!("+{}", share(p))

@@ -130,7 +130,7 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
         label_source: labels.join(", "),
         caution: first.caution.clone(),
         notes: vec![format!(
-            "mean of the means of {}; – where a set has none; the intervals draw the questions of every set anew",
+            "mean of the means of {}; – if a set has none; the intervals resample the questions of every set",
             names.join(", ")
         )],
         provenance: json!({"sets": sets.iter().map(|set| set.provenance.clone()).collect::<Vec<Value>>()}),

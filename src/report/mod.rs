@@ -1,7 +1,7 @@
-//! What is printed: marks for perspectives, and the results of commands as text, JSON and TSV. It must not compute anything but layout.
+//! Formats what is printed: marks for statements, and the results of commands as text, JSON and TSV. Computes nothing but layout.
 //!
-//! This file holds two small pieces: long jobs in words (how far, how fast, how long still), and an SVG drawing as PNG with a built-in
-//! font, so that it looks the same on every machine. May use: everything below `cli` and `tui` (ARCHITECTURE.md).
+//! This file describes long jobs in words (progress, rate, time left), and draws an SVG as PNG with a built-in font, so that it looks the same
+//! on every machine. May use: everything below `cli` and `tui` (ARCHITECTURE.md).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,12 +25,12 @@ pub mod search;
 pub mod table;
 pub(crate) mod verdicts;
 
-/// Measures the rate of the jobs that are going on.
+/// Measures the rates of running jobs.
 #[derive(Default)]
 pub struct Rates(Vec<(Job, Instant, u64)>);
 
 impl Rates {
-    /// A step of a job in words, with its rate since this process began it.
+    /// Describes the progress of a job, with its rate since this process began it.
     pub fn text(&mut self, progress: Progress, now: Instant) -> String {
         let known =
             self.0.iter().find(|(job, _, first)| *job == progress.job && *first <= progress.done).copied();
@@ -43,7 +43,7 @@ impl Rates {
     }
 }
 
-/// `embedding 12,000/36,000 · 81/s · 4 min 56 s left`
+/// Describes the progress of a job of which `made` steps took `took`: `embedding 12,000/36,000 · 81/s · 4 min 56 s left`.
 pub fn text(progress: Progress, made: u64, took: Duration) -> String {
     let Progress { job, done, total } = progress;
     match job {
@@ -73,7 +73,7 @@ pub fn text(progress: Progress, made: u64, took: Duration) -> String {
     text
 }
 
-/// `36,012`
+/// Writes a number with commas: `36,012`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -86,20 +86,20 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// DejaVu Sans Mono, cut to what frames and plots need.
+/// DejaVu Sans Mono, with only the glyphs that frames and plots need.
 static FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansMono-subset.ttf");
-/// About 270 MB of memory while it is drawn.
+/// The most pixels of a PNG: about 270 MB of memory while it is drawn.
 const MOST_PIXELS: f64 = 67_000_000.0;
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// More pixels than a picture may have, or none.
+    /// The picture would have too many pixels, or none.
     #[error("no PNG of {wide:.0}x{high:.0} pixels")]
     Size {
-        /// Of the picture.
+        /// The width of the picture.
         wide: f32,
-        /// Of the picture.
+        /// The height of the picture.
         high: f32,
     },
     /// It could not be drawn.
@@ -107,10 +107,10 @@ pub enum PictureError {
     Drawing(String),
 }
 
-/// A PNG of the drawing with `scale` pixels to a unit. Whole scales are sharpest.
+/// Draws an SVG as PNG with `scale` pixels per unit. Whole scales are sharpest.
 ///
 /// # Errors
-/// It is no SVG, or would have no pixels or too many.
+/// The drawing is not valid SVG, or the PNG would have no pixels or too many.
 pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let mut fonts = fontdb::Database::new();
     let face = fonts.load_font_source(fontdb::Source::Binary(Arc::new(FONT))).first().copied();
@@ -127,7 +127,7 @@ pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let tree = Tree::from_str(drawing, &options).map_err(|reason| failed(&reason))?;
     let side = |length: f32| (length * scale).ceil();
     let (wide, high) = (side(tree.size().width()), side(tree.size().height()));
-    // Also false for a scale that is no number.
+    // Also false if the scale is not a number.
     let fits = wide >= 1.0 && high >= 1.0 && f64::from(wide) * f64::from(high) <= MOST_PIXELS;
     let pixels = if fits { Pixmap::new(wide as u32, high as u32) } else { None };
     let mut pixels = pixels.ok_or(PictureError::Size { wide, high })?;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_drawing_or_has_too_many_pixels_is_an_error() {
+    fn invalid_svg_and_too_many_pixels_are_errors() {
         assert!(matches!(png("<svg", 1.0), Err(PictureError::Drawing(_))));
         let drawing = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"10\" height=\"10\"/>";
         assert!(png(drawing, 1.0).unwrap().starts_with(b"\x89PNG"));

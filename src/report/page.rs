@@ -31,8 +31,8 @@ fn about(suite: &str) -> (&'static str, &'static str) {
     match suite {
         "berds" => (
             "Perspectives in the first passages",
-            "MRecall asks whether the first k passages cover the question's perspectives, Prec how many of them support any. The stacks say \
-             how often only one side, both or neither was there (Chen and Choi, Tables 3 and 4, Figure 2).",
+            "MRecall: whether the first k passages cover the question's statements. Prec: how many of them support any. The stacks show \
+             how often only one side, both or neither was among them (Chen and Choi, Tables 3 and 4, Figure 2).",
         ),
         "corrected" => (
             "The model's verdicts, corrected by labels",
@@ -40,20 +40,20 @@ fn about(suite: &str) -> (&'static str, &'static str) {
         ),
         "coverage" => (
             "How far to read",
-            "The rank at which every perspective has been met, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
+            "The rank by which every statement is supported, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
         ),
         "bias" => (
             "Which way the lanes lean",
-            "The lean towards one of two sides, how far the order is from an even place for every perspective (rKL, AWRF), and of a field of the \
-             passages, whose stand at the top against their share of the corpus (Zhao et al., Figures 3, 5 and 6).",
+            "The lean towards one of two sides; how unevenly the order treats the statements (rKL, AWRF); and for a field of the passages, the \
+             share of each value at the top against its share of the corpus (Zhao et al., Figures 3, 5 and 6).",
         ),
         "sycophancy" => (
             "Does the answer follow the wording?",
-            "Every lane asked neutrally, as the supporting statement and as the opposing one (Chen and Choi, Figure 3).",
+            "Every lane is asked neutrally, with the supporting statement and with the opposing one (Chen and Choi, Figure 3).",
         ),
         "pir" => (
             "Perspective awareness",
-            "p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
+            "The p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
         ),
         "reader" => (
             "What is read from the first passages",

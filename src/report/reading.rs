@@ -18,7 +18,7 @@ pub struct ReadCase {
     pub answers: Vec<Answer>,
     /// Whether the answer is right at every depth.
     pub pattern: Pattern,
-    /// The same as a language model judges it, and what the judging changed.
+    /// The same according to a language model, and how often that changed anything.
     pub judged: Option<(Pattern, Judge)>,
     /// For every probe, how many passages it keeps, and whether the answer from its first 1 … k is right; `None` if that answer was not
     /// recorded.
@@ -30,7 +30,7 @@ pub struct ReadCase {
 /// The name of the row that shows what the passages allow any reader.
 pub const HELD: &str = "a passage holds it";
 
-/// What the judging by a model changed.
+/// How often a language model changed whether an answer counts.
 #[derive(Clone, Copy, Default)]
 pub struct Judge {
     /// Answers that joined a gold list.
@@ -209,7 +209,7 @@ fn caveats(read: &[ReadCase], reader: &dyn Reader) -> Vec<String> {
         "{all} answers over k: {empty} empty, never right; {refused} refusals, kept as answers"
     )];
     if cut > 0 {
-        notes.push(format!("{cut} readings were cut at {}: what is past that was not read", reader.window()));
+        notes.push(format!("{cut} readings were cut at {}: the rest was not read", reader.window()));
     }
     let judges = || read.iter().filter_map(|read| read.judged.as_ref().map(|(_, judge)| judge));
     let (added, discarded): (usize, usize) =

@@ -1,10 +1,10 @@
-//! Text from outside, made safe for a terminal before its width is measured, and for SVG and HTML.
+//! Makes text from outside safe for a terminal, before its width is measured, and for SVG and HTML.
 //!
 //! Control characters and escape sequences become visible marks, bidirectional controls are dropped, white space becomes one space.
 
 use super::safe;
 
-/// The text as one line that cannot move a cursor, change a colour or turn the reading direction.
+/// Returns the text as one line that cannot move a cursor, change a colour or turn the reading direction.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +32,7 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// The text as one line, escaped for markup.
+/// Returns the text as one line, escaped for markup.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in safe::line(text).chars() {
@@ -42,7 +42,7 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // XML forbids them: one would make the whole picture invalid.
+            // XML forbids these: one of them would make the whole picture invalid.
             '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -50,7 +50,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Whether every element is closed in order and every special character is escaped.
+/// Asserts that every element is closed in order and every special character is escaped.
 #[cfg(test)]
 pub fn assert_balanced(markup: &str) {
     const VOID: [&str; 4] = ["!DOCTYPE", "meta", "br", "hr"];

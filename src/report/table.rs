@@ -205,7 +205,7 @@ impl Table {
         remarks.push(format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source));
         if cells().any(|cell| cell.doubt.is_some()) {
             remarks.push(
-                "means are what the model's probabilities expect; […]: 95 % with the questions and every passage's verdict drawn from them"
+                "means are expected values under the model's probabilities; […]: 95 % with the questions resampled and the verdicts drawn from these"
                     .into(),
             );
         }

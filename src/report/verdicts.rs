@@ -1,7 +1,7 @@
-//! The output of `parallax detect`: the verdicts of one detector on pairs, or of two side by side.
+//! Writes the output of `parallax detect`: the verdicts of one detector on pairs of passage and statement, or those of two side by side.
 //!
-//! With two detectors, disagreements come first, the largest before the others; then agreements; last the pairs without a verdict of one of
-//! them.
+//! With two detectors, disagreements come first, the largest before the others; then agreements; last the pairs that one of them has no
+//! verdict on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,23 @@ use crate::detect::{Decision, DetectError, Detector, Outcome, Reading};
 use crate::measure::agreement::cohen_kappa;
 use crate::measure::agreement::{Report, report};
 
-/// One line of the file.
+/// One line of the file: a passage and a statement.
 pub struct Pair {
+    /// The id of the line.
     pub id: String,
-    /// The question that the statement belongs to, where the file names it.
+    /// The question that the statement belongs to, if the file names it.
     pub question: Option<String>,
+    /// The passage.
     pub passage: Passage,
+    /// The statement.
     pub statement: String,
+    /// Whether the passage supports the statement, if that is labelled.
     pub label: Option<bool>,
 }
 
-/// The lines by number that hold one document with the two statements of one question, in the order of the file.
-pub fn opposite(pairs: &[Pair]) -> Vec<[usize; 2]> {
+/// Finds the pairs of lines that have the same passage and the two statements of one question. Returns their numbers in the order of the
+/// file.
+pub fn opposite_pairs(pairs: &[Pair]) -> Vec<[usize; 2]> {
     let mut rows: HashMap<(Option<&str>, &str, &str), Vec<usize>> = HashMap::new();
     for (i, pair) in pairs.iter().enumerate() {
         let question = pair.question.as_deref().map(str::trim);
@@ -42,19 +47,19 @@ pub fn opposite(pairs: &[Pair]) -> Vec<[usize; 2]> {
     all
 }
 
-/// What a detector says of a line: by its decision on both statements where the file has them, else of the statement by itself.
+/// A detector's verdict on a line. If the file has both statements of the question, it comes from the decision on both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
     /// The probability that the passage supports the statement.
     pub p: f32,
-    /// Whether it does; none where it takes a side and which is unclear.
+    /// Whether it does; `None` if it takes a side but it is unclear which.
     pub supports: Option<bool>,
-    /// The decision, and which of its two statements this is.
+    /// The decision, and which of its two statements (0 or 1) the line has.
     pub decision: Option<(Decision, usize)>,
 }
 
 impl Verdict {
-    /// The decision in a word, as this statement sees it.
+    /// Returns the decision in a word that describes this statement.
     fn word(&self) -> &'static str {
         match self.decision.map(|(decision, place)| (decision.outcome, place)) {
             None => "",
@@ -65,16 +70,18 @@ impl Verdict {
     }
 }
 
-/// What a detector says of all pairs.
+/// The verdicts of a detector on all pairs.
 pub struct Judged {
+    /// The detector.
     pub detector: Arc<dyn Detector>,
+    /// One verdict per pair.
     pub verdicts: Vec<Result<Verdict, DetectError>>,
-    /// The lines that were decided on together.
+    /// The pairs of lines that were decided on together.
     groups: Vec<[usize; 2]>,
 }
 
 impl Judged {
-    /// Decides on what was read of each pair.
+    /// Turns the detector's readings into verdicts.
     pub fn of(
         detector: Arc<dyn Detector>,
         pairs: &[Pair],
@@ -87,7 +94,7 @@ impl Judged {
         };
         let mut verdicts: Vec<Result<Verdict, DetectError>> = readings.iter().map(alone).collect();
         let mut groups = Vec::new();
-        for rows in opposite(pairs) {
+        for rows in opposite_pairs(pairs) {
             let [Ok(first), Ok(second)] = rows.map(|row| readings[row].as_ref()) else { continue };
             let Some(decision) = rule.decide([first, second]) else { continue };
             for (place, row) in rows.into_iter().enumerate() {
@@ -100,14 +107,14 @@ impl Judged {
         Judged { detector, verdicts, groups }
     }
 
-    /// How many pairs of lines were decided on together.
-    pub fn decided(&self) -> usize {
+    /// Returns how many pairs of lines were decided on together.
+    pub fn joint_count(&self) -> usize {
         self.groups.len()
     }
 
-    /// The figures over the pairs that have both a label and a verdict, and the threshold they are at; none where no pair has. Where
-    /// all of them were decided on with their opposite, at the threshold for that, else each by itself.
-    pub fn labelled(&self, pairs: &[Pair]) -> Option<(Report, f32)> {
+    /// Returns the figures over the pairs that have both a label and a verdict, and the threshold that they hold for; `None` if no pair has
+    /// both. The threshold is that of decisions on two statements if all pairs were decided on so, else that of single statements.
+    pub fn report(&self, pairs: &[Pair]) -> Option<(Report, f32)> {
         let rule = self.detector.rule();
         let known =
             || pairs.iter().zip(&self.verdicts).filter_map(|(pair, v)| Some((v.as_ref().ok()?, pair.label?)));
@@ -117,7 +124,7 @@ impl Judged {
         Some((report(&judged, threshold)?, threshold))
     }
 
-    /// How good the decisions are, over the documents with labels for both statements; none without any.
+    /// Measures the decisions on the documents with labels for both statements; `None` if there are none.
     pub fn decisions(&self, pairs: &[Pair]) -> Option<Decisions> {
         let known = self.groups.iter().filter_map(|rows| {
             let (decision, _) = self.verdicts[rows[0]].as_ref().ok()?.decision?;
@@ -127,18 +134,18 @@ impl Judged {
     }
 }
 
-/// The verdicts of both on the pairs.
+/// The verdicts of two detectors on the same pairs.
 pub struct Compared<'a> {
     pairs: &'a [Pair],
     sides: [&'a Judged; 2],
-    /// The pairs by number, disagreements first.
+    /// The numbers of the pairs, disagreements first.
     order: Vec<usize>,
     confusion: Confusion,
     kappa: Option<f64>,
 }
 
 impl<'a> Compared<'a> {
-    /// Compares them.
+    /// Compares two detectors.
     pub fn of(pairs: &'a [Pair], sides: [&'a Judged; 2]) -> Self {
         let both = |i: usize| {
             let said = |side: &Judged| {
@@ -149,8 +156,8 @@ impl<'a> Compared<'a> {
         };
         let mut order: Vec<usize> = (0..pairs.len()).collect();
         let gap = |i: usize| {
-            both(i).map_or(-1.0, |((one, yes), (other, also))| {
-                (one - other).abs() + if yes == also { 0.0 } else { 2.0 }
+            both(i).map_or(-1.0, |((one, one_yes), (other, other_yes))| {
+                (one - other).abs() + if one_yes == other_yes { 0.0 } else { 2.0 }
             })
         };
         order.sort_by(|a, b| gap(*b).total_cmp(&gap(*a)));
@@ -159,7 +166,7 @@ impl<'a> Compared<'a> {
         Compared { pairs, sides, order, confusion: Confusion::of(&said), kappa: cohen_kappa(&said).value }
     }
 
-    /// A row a pair, disagreements first.
+    /// Writes TSV with one row per pair, disagreements first.
     pub fn tsv(&self) -> String {
         let mut text = "id\tp\tp_against\tsupports\tsupports_against\terror\n".to_owned();
         for &i in &self.order {
@@ -175,10 +182,10 @@ impl<'a> Compared<'a> {
         text
     }
 
-    /// The summary, one line each: both detectors against the labels, then against each other.
+    /// Returns the summary in lines: both detectors against the labels, then against each other.
     pub fn figures(&self) -> Vec<String> {
         let own = self.sides.iter().filter_map(|side| {
-            let (report, threshold) = side.labelled(self.pairs)?;
+            let (report, threshold) = side.report(self.pairs)?;
             let key = side.detector.key();
             Some(format!("{key}: {}", report.text(threshold, side.detector.fitted_on())))
         });
@@ -190,7 +197,7 @@ impl<'a> Compared<'a> {
         own.chain(decided).chain([self.text()]).collect()
     }
 
-    /// The figures in a line.
+    /// Returns the agreement of the two in a line.
     fn text(&self) -> String {
         let Confusion { yes_yes, yes_no, no_yes, no_no } = self.confusion;
         let [one, other] = self.sides.map(|side| side.detector.key());
@@ -205,7 +212,7 @@ impl<'a> Compared<'a> {
         )
     }
 
-    /// Everything as one JSON object.
+    /// Writes everything as one JSON object.
     pub fn json(&self) -> Value {
         let Confusion { yes_yes, yes_no, no_yes, no_no } = self.confusion;
         let said = |side: &Judged, i: usize| match &side.verdicts[i] {
@@ -225,7 +232,7 @@ impl<'a> Compared<'a> {
                 "threshold_fitted_on": side.detector.fitted_on(),
                 "experimental": side.detector.experimental(),
                 "usage": side.detector.usage(),
-                "report": side.labelled(self.pairs).map(|(report, _)| report.json()),
+                "report": side.report(self.pairs).map(|(report, _)| report.json()),
                 "decisions": side.decisions(self.pairs).as_ref().map(Decisions::json),
             })
         };
@@ -242,7 +249,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// 1 or 0, and nothing where it is unclear.
+/// Returns 1 or 0, or nothing if it is unclear.
 fn yes(supports: Option<bool>) -> String {
     supports.map_or_else(String::new, |yes| u8::from(yes).to_string())
 }
@@ -251,10 +258,10 @@ fn word(verdict: &Verdict) -> Option<&'static str> {
     verdict.decision.map(|_| verdict.word())
 }
 
-/// A row a pair: its id, the probability, the verdict, and the error where there is none; where lines were decided on together, the
-/// decision as the statement sees it, and the probability that the document takes a side.
+/// Writes TSV with one row per pair: its id, the probability, and the verdict or the error. If lines were decided on together, two more
+/// columns have the decision about this statement, and the probability that the document takes a side.
 pub fn tsv(pairs: &[Pair], judged: &Judged) -> String {
-    let joint = judged.decided() > 0;
+    let joint = judged.joint_count() > 0;
     let mut text = "id\tp\tsupports\terror".to_owned();
     text += if joint { "\tdecision\tengaged\n" } else { "\n" };
     for (pair, verdict) in pairs.iter().zip(&judged.verdicts) {
@@ -273,15 +280,15 @@ pub fn tsv(pairs: &[Pair], judged: &Judged) -> String {
     text
 }
 
-/// The verdicts against the labels, a line each; none where no pair has both.
+/// Returns the figures of the verdicts against the labels in lines; none if no pair has both.
 pub fn figures(pairs: &[Pair], judged: &Judged) -> Vec<String> {
     let detector = &judged.detector;
-    let own = judged.labelled(pairs).map(|(report, threshold)| report.text(threshold, detector.fitted_on()));
+    let own = judged.report(pairs).map(|(report, threshold)| report.text(threshold, detector.fitted_on()));
     let decisions = judged.decisions(pairs).map(|decisions| decisions.text(detector.rule().shows_sides()));
     own.into_iter().chain(decisions.into_iter().flatten()).collect()
 }
 
-/// Everything as one JSON object.
+/// Writes everything as one JSON object.
 pub fn json(pairs: &[Pair], judged: &Judged) -> Value {
     let Judged { detector, verdicts, groups } = judged;
     let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
@@ -310,7 +317,7 @@ pub fn json(pairs: &[Pair], judged: &Judged) -> Value {
         "usage": detector.usage(),
         "pairs": rows.collect::<Vec<_>>(),
         "decisions": decided.collect::<Vec<_>>(),
-        "report": judged.labelled(pairs).map(|(report, _)| report.json()),
+        "report": judged.report(pairs).map(|(report, _)| report.json()),
         "decisions_report": judged.decisions(pairs).as_ref().map(Decisions::json),
         "provenance": provenance,
     })
@@ -362,7 +369,7 @@ mod tests {
             line("q", "f", "yes", Some(false)),
             line("q", "f", "no", Some(false)),
         ];
-        assert_eq!(opposite(&pairs), [[0, 2], [4, 5]]);
+        assert_eq!(opposite_pairs(&pairs), [[0, 2], [4, 5]]);
         let judged =
             judged("one", &pairs, &[Some(0.9), Some(0.6), Some(0.1), Some(0.2), Some(0.8), Some(0.85)]);
         let words: Vec<&str> =
@@ -381,14 +388,14 @@ mod tests {
 
     #[test]
     fn disagreements_come_first_the_widest_apart_before_the_others_and_missing_verdicts_last() {
-        let ids = ["alike", "missing", "near", "wide", "also alike"];
+        let ids = ["alike", "missing", "near", "wide", "nearly alike"];
         let pair = |id: &&str| Pair { id: (*id).into(), ..line(id, id, "", None) };
         let pairs: Vec<Pair> = ids.iter().map(pair).collect();
         let one = judged("one", &pairs, &[Some(0.9), None, Some(0.6), Some(1.0), Some(0.1)]);
         let other = judged("other", &pairs, &[Some(0.8), Some(0.5), Some(0.4), Some(0.0), Some(0.4)]);
         let compared = Compared::of(&pairs, [&one, &other]);
         let order: Vec<&str> = compared.order.iter().map(|i| ids[*i]).collect();
-        assert_eq!(order, ["wide", "near", "also alike", "alike", "missing"]);
+        assert_eq!(order, ["wide", "near", "nearly alike", "alike", "missing"]);
         assert_eq!(compared.confusion, Confusion { yes_yes: 1, yes_no: 2, no_yes: 0, no_no: 1 });
         // Two of four agree; by chance (3·1 + 1·3) of 16 would.
         let kappa = compared.kappa.unwrap();

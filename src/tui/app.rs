@@ -189,7 +189,7 @@ pub struct App {
     pub by: By,
     /// The language of the question, if it is not English: no statements can be derived from it.
     pub foreign: Option<&'static str>,
-    /// The number of the present query; every change of the question or of a lane counts it up.
+    /// The number of the present query; every change of the question or of a lane increases it.
     pub turn: Turn,
     /// The corpus that is searched.
     pub corpus: Corpus,
@@ -229,7 +229,7 @@ pub struct App {
     pub choosing: Choosing,
     /// The detector that judges.
     pub detector: Choice,
-    /// The language model that judges, or that can be chosen to: its server and its name.
+    /// The language model that judges, or can be chosen to judge: its server and its name.
     pub llm: Option<(String, String)>,
     /// The number of the last batch.
     pub batches: u64,

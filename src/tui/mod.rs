@@ -1,8 +1,8 @@
 //! The explorer. A message changes the state and has effects; a frame is drawn from the state.
 //!
-//! [`update`](fn@update::update) does no I/O and reads no clock; it works out everything that is drawn. [`draw`](draw::draw) only draws. [`layout::arrange`] serves both drawing and the mouse. [`run`](fn@run) owns the terminal and performs
-//! effects; [`play`](fn@play) does the same without a terminal. Each screen is a folder of [`screens`], listed in [`pages`] and in
-//! [`keymap`]. Nothing outside this folder uses ratatui or crossterm.
+//! [`update`](fn@update::update) does no I/O and reads no clock; it works out everything that is drawn. [`draw`](draw::draw) only draws.
+//! [`layout::arrange`] serves both drawing and the mouse. [`run`](fn@run) owns the terminal and performs effects; [`play`](fn@play) does
+//! the same without a terminal. Each screen is a folder of [`screens`], listed in [`pages`] and in [`keymap`]. Nothing outside this folder uses ratatui or crossterm.
 //!
 //! May use: everything but `cli`.
 

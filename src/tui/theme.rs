@@ -8,22 +8,22 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::report::marks::Mark;
 use palette::{DARK, LIGHT, Palette, Rgb};
 
-/// What a piece of the screen means.
+/// The meaning of a piece of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A perspective, or the lack of one.
+    /// The mark of a statement, or of a passage that supports none.
     Side(Mark),
-    /// Less important.
+    /// Less important text.
     Muted,
     /// A value of a metadata field, by index.
     Value(usize),
-    /// More frequent than in the corpus.
+    /// A value that is more frequent than in the corpus.
     Over,
-    /// Less frequent than in the corpus.
+    /// A value that is less frequent than in the corpus.
     Under,
     /// A term of the question.
     Match,
-    /// The sentence that carries a verdict for a perspective.
+    /// The sentence that a verdict about a statement rests on.
     Evidence(Mark),
     /// An error, or something unreliable.
     Warn,
@@ -51,12 +51,12 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// A look in true colour.
+    /// Returns a look in true colour.
     pub const fn of(look: Look) -> Self {
         Theme { look, depth: Depth::Millions }
     }
 
-    /// The style of a meaning.
+    /// Returns the style of a meaning.
     pub fn style(self, meaning: Meaning) -> Style {
         let plain = Style::default();
         let hues = self.look.hues();
@@ -79,12 +79,12 @@ impl Theme {
         }
     }
 
-    /// The text colour and the background, if the look has its own.
+    /// Returns the text colour and the background, if the look has its own.
     pub fn ground(self) -> Option<(Color, Color)> {
         self.look.ground(self.depth)
     }
 
-    /// On a look's own background muted text needs a colour: terminals dim for their own background only.
+    /// Returns the style of muted text. On a look's own background it needs a colour: terminals dim for their own background only.
     fn muted(self) -> Style {
         match self.ground().and(self.look.colour(GREY, self.depth)) {
             Some(grey) => Style::default().fg(grey),
@@ -125,7 +125,7 @@ pub enum Look {
 /// How many colours a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Sixteen.
+    /// Sixteen colours.
     Sixteen,
     /// The 256 of xterm.
     Indexed,
@@ -134,7 +134,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads `COLORTERM` and `TERM`. Windows Terminal sets neither and has true colour.
+    /// Works the number out from `COLORTERM` and `TERM`. Windows Terminal sets neither and has true colour.
     pub fn of_terminal(colorterm: Option<&str>, term: Option<&str>, windows_terminal: bool) -> Self {
         let (colorterm, term) = (colorterm.unwrap_or_default(), term.unwrap_or_default());
         if windows_terminal || ["truecolor", "24bit"].contains(&colorterm) || term.ends_with("-direct") {
@@ -147,7 +147,7 @@ impl Depth {
     }
 }
 
-/// A colour of a look: one of the sixteen, and an exact shade if the terminal's own is not wanted.
+/// A colour of a look: one of the sixteen, and an exact shade if the terminal's own shade is not wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hue(Color, Option<Rgb>);
 
@@ -159,7 +159,7 @@ const fn shade(colour: Color, r: u8, g: u8, b: u8) -> Hue {
     Hue(colour, Some(Rgb(r, g, b)))
 }
 
-/// Muted text on a look's own background.
+/// The colour of muted text on a look's own background.
 const GREY: Hue = own(Color::DarkGray);
 
 /// The colours of meanings.
@@ -170,7 +170,7 @@ struct Hues {
     pub over: Hue,
     pub under: Hue,
     pub warn: Hue,
-    /// For perspectives and values of many; their letters and names are always shown too.
+    /// For the statements of a many-sided question and for values. Their letters and names are always shown too.
     pub others: [Hue; 6],
 }
 
@@ -207,7 +207,7 @@ const BLUE_AND_ORANGE: Hues = Hues {
 };
 
 impl Look {
-    /// Its name, in a configuration and for `--theme`.
+    /// Returns its name, as in a configuration and for `--theme`.
     pub fn name(self) -> &'static str {
         match self {
             Look::Terminal => "terminal",
@@ -230,33 +230,33 @@ impl Look {
         }
     }
 
-    /// The colour to show; `None` without colours.
+    /// Returns the colour to draw with; `None` if the look has no colours.
     fn colour(self, Hue(colour, shade): Hue, depth: Depth) -> Option<Color> {
         if self == Look::Mono {
             return None;
         }
         let shade = shade.or_else(|| self.palette().map(|palette| palette.rgb(colour, palette.text)));
-        Some(shade.and_then(|shade| deep(shade, depth)).unwrap_or(colour))
+        Some(shade.and_then(|shade| at_depth(shade, depth)).unwrap_or(colour))
     }
 
-    /// Text and background, if the look has its own and the terminal can show them.
+    /// Returns text colour and background, if the look has its own and the terminal can show them.
     fn ground(self, depth: Depth) -> Option<(Color, Color)> {
         let palette = self.palette()?;
-        deep(palette.text, depth).zip(deep(palette.ground, depth))
+        at_depth(palette.text, depth).zip(at_depth(palette.ground, depth))
     }
 }
 
-/// A shade on a terminal of that depth; `None` with sixteen colours.
-fn deep(shade: Rgb, depth: Depth) -> Option<Color> {
+/// Returns a shade as a terminal of that depth shows it; `None` with sixteen colours.
+fn at_depth(shade: Rgb, depth: Depth) -> Option<Color> {
     match depth {
         Depth::Sixteen => None,
-        Depth::Indexed => Some(Color::Indexed(nearest(shade))),
+        Depth::Indexed => Some(Color::Indexed(nearest_indexed(shade))),
         Depth::Millions => Some(Color::Rgb(shade.0, shade.1, shade.2)),
     }
 }
 
-/// The nearest of xterm's fixed colours: the cube and the greys after the first sixteen.
-fn nearest(shade: Rgb) -> u8 {
+/// Returns the nearest of xterm's fixed colours: the cube and the greys after the first sixteen.
+fn nearest_indexed(shade: Rgb) -> u8 {
     let distance = |i: &u8| {
         let Rgb(r, g, b) = DARK.rgb(Color::Indexed(*i), DARK.text);
         let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
@@ -373,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_256_colours_is_its_own() {
-        assert_eq!(nearest(Rgb(255, 95, 0)), 202);
-        assert_eq!(nearest(Rgb(238, 238, 238)), 255);
+    fn the_nearest_of_256_colours_to_one_of_them_is_itself() {
+        assert_eq!(nearest_indexed(Rgb(255, 95, 0)), 202);
+        assert_eq!(nearest_indexed(Rgb(238, 238, 238)), 255);
     }
 }

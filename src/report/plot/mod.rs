@@ -1,10 +1,9 @@
-//! Plots of evaluation figures as SVG, to stand alone or within a page.
+//! Plots evaluation figures as SVG, as files or within a page.
 //!
-//! The same figures give the same bytes. A figure that is not a number is shown as `–`, and a mark beyond the end of its axis
-//! is drawn at that end, beside its true number. Colours follow the reader's light or dark theme; each mark also has a
-//! shape, a hatch or a label of its own.
+//! The same figures give the same bytes. A figure that is not a number is shown as `–`. A mark beyond the end of its axis is drawn at that end,
+//! next to its true number. Colours follow the reader's light or dark theme; each mark also has a shape, a hatch or a label of its own.
 //!
-//! This file draws lines over k or λ; `rows` and `sides` the other plots, on the `sheet`. May use: report.
+//! This file draws lines over k or λ; `rows` and `sides` draw the other plots. All draw on a `sheet`. May use: report.
 
 use super::marks::share;
 use sheet as axis;
@@ -18,42 +17,46 @@ pub use rows::{Group, bars, intervals};
 pub use sheet::png;
 pub use sides::{Arrow, arrows, stacks};
 
-/// A line.
+/// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// The lane.
+    /// The name of the lane.
     pub name: String,
     /// Its points, joined in this order.
     pub points: Vec<(f64, f64)>,
 }
 
-/// The upper left corner and the width of the plot.
+/// The upper left corner of the plot.
 const CORNER: (f64, f64) = (64.0, 40.0);
+/// The width of the plot.
 const WIDTH: f64 = 520.0;
 /// The least distance between the names of lines.
 const STEP: f64 = 17.0;
-/// The length of the line sample before a name, and the space around it.
+/// The length of the sample of a line before its name.
 const SAMPLE: f64 = 26.0;
+/// The space around the sample.
 const GAP: f64 = 12.0;
 
 impl Series {
+    /// Returns the points that are numbers.
     fn finite(&self) -> impl Iterator<Item = (f64, f64)> {
         self.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite())
     }
 
+    /// Returns the value at the greatest x.
     fn last(&self) -> Option<f64> {
         self.finite().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, y)| y)
     }
 }
 
-/// A figure as in the tables.
+/// Formats a figure as in the tables.
 fn figure(value: f64) -> String {
     if (-1.0..=1.0).contains(&value) { share(value) } else { shorten(&format!("{value:.1}"), 12) }
 }
 
-/// Lines over `x`, named on the right in the order of their ends. Depths over a wide range are on a logarithmic axis.
+/// Draws lines over `x`. Their names are on the right, in the order in which the lines end. Depths over a wide range have a logarithmic axis.
 pub fn curves(series: &[Series], x: &str, y: &str) -> String {
-    let label = format!("Lines of {y} over {x}, one a lane");
+    let label = format!("Lines of {y} over {x}, one per lane");
     let all = || series.iter().flat_map(Series::finite);
     let (Some(range), Some(values)) = (x_range(all()), axis::range(all().map(|(_, y)| y))) else {
         return empty(&label);
@@ -104,14 +107,14 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
     sheet.finish((width, (bottom + 52.0).max(legend)), &label)
 }
 
-/// The colours repeat after seven lines, so further lines are dashed.
-fn curve(i: usize) -> String {
+/// Returns the class of a line. The colours repeat after seven lines, so further lines are dashed.
+fn curve_class(i: usize) -> String {
     if i < 7 { "curve".into() } else { format!("curve d{}", i / 7 % 4) }
 }
 
 fn line(sheet: &mut Sheet, i: usize, points: &[(f64, f64)]) {
     if points.len() > 1 {
-        sheet.polyline(points, &curve(i));
+        sheet.polyline(points, &curve_class(i));
     }
     let every = points.len().div_ceil(20).max(1);
     for (at, &place) in points.iter().enumerate() {
@@ -121,15 +124,15 @@ fn line(sheet: &mut Sheet, i: usize, points: &[(f64, f64)]) {
     }
 }
 
-/// A sample of the line. Returns where its value may start.
+/// Draws a sample of a line. Returns the x at which its value may begin.
 fn sample(sheet: &mut Sheet, i: usize, y: f64) -> f64 {
     let left = CORNER.0 + WIDTH + GAP;
-    sheet.line((left, y), (left + SAMPLE, y), &curve(i));
+    sheet.line((left, y), (left + SAMPLE, y), &curve_class(i));
     sheet.mark(Shape::ALL[i % Shape::ALL.len()], (left + SAMPLE / 2.0, y), 3.8, "dot");
     left + SAMPLE + GAP
 }
 
-/// From the least to the greatest x; wider if they are equal.
+/// Returns the range of x; a wider one if all are equal.
 fn x_range(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     const FAR: f64 = 1e12;
     let (low, high) = points
@@ -138,7 +141,7 @@ fn x_range(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     Some(if high - low < 1e-6 * high.abs().max(1.0) { (low - 0.5, high + 0.5) } else { (low, high) })
 }
 
-/// The measured depths or weights themselves, if they are few.
+/// Returns the ticks of x: the measured depths or weights themselves, if they are few.
 fn x_ticks(
     scale: &Scale,
     range: (f64, f64),
@@ -156,7 +159,7 @@ fn x_ticks(
         axis::ticks(range)
     };
     let widest = ticks.iter().map(|(_, text)| columns(text)).max().unwrap_or(1);
-    axis::spaced(scale, ticks, 12.0 + widest as f64 * COLUMN)
+    axis::thin_out(scale, ticks, 12.0 + widest as f64 * COLUMN)
 }
 
 #[cfg(test)]
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_in_the_order_in_which_the_lines_end_with_their_last_value() {
+    fn names_are_in_the_order_in_which_the_lines_end_with_their_last_value() {
         let svg = curves(
             &[one("low", &[(1.0, 0.1), (5.0, 0.2)]), one("high", &[(1.0, 0.3), (5.0, 0.81)])],
             "k",
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_depths_stand_at_equal_ratios_and_weights_do_not() {
+    fn depths_over_a_wide_range_have_a_logarithmic_axis_and_weights_do_not() {
         let depths = [(1.0, 0.1), (10.0, 0.2), (100.0, 0.3)];
         assert!(curves(&[one("a", &depths)], "k", "y").contains("k (log scale)"));
         let weights = [(0.0, 0.1), (0.5, 0.2), (1.0, 0.3)];
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_values_is_named_all_the_same() {
+    fn a_line_without_values_is_still_named() {
         let svg = curves(&[one("none", &[(1.0, f64::NAN)]), one("some", &[(1.0, 0.5)])], "k", "y");
         assert!(svg.contains("–"), "{svg}");
         assert!(svg.contains(">none</text>"), "{svg}");
@@ -213,7 +216,7 @@ mod every_plot_tests {
         }
     }
 
-    /// One of each plot, with a name and a value in it.
+    /// Draws one of each plot, with a name and a value in it.
     fn all(name: &str, value: f64) -> [String; 5] {
         let name = name.to_owned();
         let both = (value, 0.5);
@@ -227,7 +230,7 @@ mod every_plot_tests {
     }
 
     #[test]
-    fn nothing_to_show_is_said_and_no_error() {
+    fn a_plot_without_data_says_so() {
         let plots = [curves(&[], "k", "y"), stacks(&[]), arrows(&[]), intervals(&[]), bars(&[])];
         for plot in plots {
             assert_balanced(&plot);
@@ -250,7 +253,7 @@ mod every_plot_tests {
     }
 
     #[test]
-    fn what_is_no_number_never_reaches_the_picture() {
+    fn a_value_that_is_not_a_number_never_reaches_the_picture() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE, -0.0]
         {
             for plot in all("lane", value) {

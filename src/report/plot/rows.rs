@@ -1,15 +1,15 @@
-//! Plots with one row a lane: means with intervals, and shares in the top k against shares of the corpus.
+//! Draws plots with one row per lane: means with intervals, and shares in the top k against shares of the corpus.
 
 use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, range, shorten, ticks};
 use crate::report::marks::share;
 
-/// How wide the axis is.
+/// The width of the axis.
 const AXIS: f64 = 440.0;
 
-/// Where the rows stand.
+/// The places of the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// Where the axis starts and ends.
+    /// The x at which the axis starts and ends.
     pub span: (f64, f64),
     top: f64,
     height: f64,
@@ -17,7 +17,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows of the given height below a head of the given height.
+    /// Places rows of the given height below a head of height `top`.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>, top: f64, height: f64) -> Self {
         let (mut count, mut widest) = (0, 4);
         for name in names {
@@ -28,23 +28,24 @@ impl Rows {
         Rows { span: (left, left + AXIS), top, height, count }
     }
 
-    /// The middle of a row.
+    /// Returns the y of the middle of a row.
     pub fn middle(&self, row: usize) -> f64 {
         self.top + (row as f64 + 0.5) * self.height
     }
 
-    /// Where the last row ends.
+    /// Returns the y at which the last row ends.
     pub fn bottom(&self) -> f64 {
         self.top + self.count as f64 * self.height
     }
 
-    /// A name. Every other row is shaded so that it is easy to follow across the sheet.
+    /// Draws the name of a row.
     pub fn name(&self, sheet: &mut Sheet, row: usize, name: &str) {
         let place = (self.span.0 - 14.0, self.middle(row) + 4.0);
         sheet.text(place, "mono end", &shorten(name, NAME));
     }
 
-    /// Shades, vertical lines and their labels; drawn first, so that marks are on top.
+    /// Draws vertical lines and their labels, and shades every other row so that it is easy to follow across the sheet. Comes first, so that
+    /// marks are on top.
     pub fn axis(&self, sheet: &mut Sheet, scale: &Scale, ticks: &[(f64, String)], label: &str, side: &Side) {
         for row in (0..self.count).step_by(2) {
             let y = self.top + row as f64 * self.height;
@@ -59,13 +60,13 @@ impl Rows {
         sheet.text((middle, self.bottom() + 36.0), "mid soft", label);
     }
 
-    /// A row's numbers.
+    /// Draws the numbers of a row.
     pub fn side(&self, sheet: &mut Sheet, row: usize, side: &Side) {
         let cells = side.rows.get(row).map_or(&[][..], Vec::as_slice);
         self.cells(sheet, cells, self.middle(row) + 4.0, ("mono end", side));
     }
 
-    /// The names of the numbers.
+    /// Draws the heads of the columns of numbers.
     pub fn side_heads(&self, sheet: &mut Sheet, side: &Side) {
         self.cells(sheet, &side.heads, self.top - 8.0, ("mono soft end", side));
     }
@@ -80,13 +81,13 @@ impl Rows {
         self.span.1 + side.ends.last().map_or(14.0, |end| end.max(14.0)) + 20.0
     }
 
-    /// The sheet's size.
+    /// Returns the size of the sheet.
     pub fn size(&self, side: &Side) -> (f64, f64) {
         (self.width(side), self.bottom() + 48.0)
     }
 }
 
-/// Columns of numbers beside the axis, each as wide as its widest text.
+/// Columns of numbers to the right of the axis, each as wide as its widest text.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     heads: Vec<String>,
@@ -95,7 +96,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// The column heads, and the texts of each row.
+    /// Lays out column heads and the texts of each row.
     pub fn new(heads: &[&str], rows: Vec<Vec<String>>) -> Self {
         let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
         let mut ends = Vec::new();
@@ -126,7 +127,7 @@ fn mean_text(mean: f64) -> String {
     if (-1.0..=1.0).contains(&mean) { format!("{mean:.4}") } else { mean_or_end(mean) }
 }
 
-/// Each lane's mean, and the low and high end of its 95 % interval.
+/// Draws each lane's mean with its 95 % interval. A row has name, mean, low and high end.
 pub fn intervals(rows: &[(String, f64, f64, f64)]) -> String {
     let label = "Mean of each lane with its 95 % interval";
     let Some(values) = range(rows.iter().flat_map(|&(_, mean, low, high)| [mean, low, high])) else {
@@ -171,7 +172,7 @@ pub struct Group {
     pub name: String,
     /// Its share of the corpus.
     pub corpus: f64,
-    /// Its share in the top k for each lane.
+    /// Its share in the top k of each lane.
     pub top: Vec<(String, f64)>,
 }
 
@@ -188,7 +189,7 @@ fn numbers(top: f64, corpus: f64) -> [String; 2] {
     [number(top), times]
 }
 
-/// Under each value's name, one bar for each lane; a line across them marks the share of the corpus.
+/// Draws one bar per lane under each value's name. A line across the bars marks the share of the corpus.
 pub fn bars(groups: &[Group]) -> String {
     let label = "Share of each value in the top k against its share of the corpus";
     let inside = |x: f64| if x.is_finite() { x.clamp(0.0, 1.0) } else { 0.0 };
@@ -244,7 +245,7 @@ pub fn bars(groups: &[Group]) -> String {
     sheet.finish(layout.size(&side), label)
 }
 
-/// The bar up to the share of the corpus, then the excess or the gap.
+/// Draws the bar up to the share of the corpus, then the excess or the gap.
 fn bar(sheet: &mut Sheet, middle: f64, (from, top, corpus): (f64, f64, f64)) {
     let y = middle - BAR / 2.0;
     sheet.rect((from, y), (top.min(corpus) - from, BAR), "neither");
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_of_numbers_is_as_wide_as_its_widest_and_an_empty_one_takes_no_room() {
+    fn a_column_of_numbers_is_as_wide_as_its_widest_number_and_an_empty_one_takes_no_room() {
         let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
         let side = Side::new(&["a", "", "b"], vec![row([".10", "", "1"]), row(["1.0", "", ""]), Vec::new()]);
         assert_eq!(side.ends, [14.0 + 3.0 * COLUMN, 14.0 + 3.0 * COLUMN, 28.0 + 4.0 * COLUMN]);

@@ -1,4 +1,4 @@
-//! The drawing surface of a plot: elements with escaped texts and rounded places, marks and hatches, and axes.
+//! The drawing surface of a plot: elements with escaped texts and rounded coordinates, marks and hatches, and axes.
 //!
 //! Marks and hatches are paths: fonts differ in how they draw ▲, and SVG patterns need ids that clash when several pictures share a page.
 
@@ -8,31 +8,31 @@ use crate::report;
 use crate::report::PictureError;
 use crate::report::safe::escape;
 
-/// How wide a column of `mono` text is.
+/// The width of a column of `mono` text.
 pub const COLUMN: f64 = 6.75;
 
-/// A name takes at most this many columns.
+/// The most columns of a name.
 pub const NAME: usize = 52;
 
-/// A picture in the making.
+/// A picture that is being drawn.
 #[derive(Debug, Default)]
 pub struct Sheet {
     body: String,
 }
 
 impl Sheet {
-    /// A text whose base line starts, ends or is centred at a place, by its classes.
+    /// Draws a text. Its classes decide whether its baseline starts, ends or is centred at the place.
     pub fn text(&mut self, (x, y): (f64, f64), class: &str, text: &str) {
         let text = escape(text);
         let _ = writeln!(self.body, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
     }
 
-    /// A line.
+    /// Draws a line.
     pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         self.path(&format!("M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}"), class);
     }
 
-    /// Lines from each place to the next.
+    /// Draws lines from each place to the next.
     pub fn polyline(&mut self, places: &[(f64, f64)], class: &str) {
         let mut path = String::new();
         for (i, (x, y)) in places.iter().enumerate() {
@@ -41,12 +41,12 @@ impl Sheet {
         self.path(&path, class);
     }
 
-    /// A path.
+    /// Draws a path.
     pub fn path(&mut self, path: &str, class: &str) {
         let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{path}\"/>");
     }
 
-    /// A rectangle.
+    /// Draws a rectangle.
     pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), class: &str) {
         let _ = writeln!(
             self.body,
@@ -54,22 +54,22 @@ impl Sheet {
         );
     }
 
-    /// A mark centred at a place.
+    /// Draws a mark centred at a place.
     pub fn mark(&mut self, shape: Shape, place: (f64, f64), radius: f64, class: &str) {
         self.path(&shape.path(place, radius), class);
     }
 
-    /// Opens a group, up to [`Sheet::close`], that shows `title` under a pointer.
+    /// Opens a group, up to [`Sheet::close`], that shows `title` when the mouse is over it.
     pub fn open(&mut self, class: &str, title: &str) {
         let _ = writeln!(self.body, "<g class=\"{class}\"><title>{}</title>", escape(title));
     }
 
-    /// See [`Sheet::open`].
+    /// Closes the group of [`Sheet::open`].
     pub fn close(&mut self) {
         self.body.push_str("</g>\n");
     }
 
-    /// The picture; screen readers read out `label`.
+    /// Returns the picture; screen readers read out `label`.
     pub fn finish(self, (width, height): (f64, f64), label: &str) -> String {
         let (label, body, style) = (escape(label), self.body, include_str!("style.css"));
         format!(
@@ -81,22 +81,22 @@ impl Sheet {
     }
 }
 
-/// A picture that says there is nothing to draw.
+/// Returns a picture that says there is nothing to draw.
 pub fn empty(label: &str) -> String {
     let mut sheet = Sheet::default();
     sheet.text((160.0, 34.0), "mid soft", "nothing to show");
     sheet.finish((320.0, 60.0), label)
 }
 
-/// A plot as PNG, in the light colours and the built-in font.
+/// Draws a plot as PNG, in the light colours and the built-in font.
 ///
 /// # Errors
-/// It is too large, for example with thousands of lanes.
+/// The plot is too large, for example with thousands of lanes.
 pub fn png(plot: &str) -> Result<Vec<u8>, PictureError> {
     report::png(&without_theme(plot), 2.0)
 }
 
-/// The plot without the dark theme: each rule keeps its first colour. The built-in font is wide.
+/// Removes the dark theme from a plot: each rule keeps its first colour. Makes the text smaller, because the built-in font is wide.
 fn without_theme(plot: &str) -> String {
     let themed = |line: &&str| !line.starts_with(".plx{--") && !line.starts_with("@media");
     let lines = plot.lines().filter(themed).map(|line| {
@@ -112,13 +112,13 @@ fn without_theme(plot: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// How many columns a text takes, where East Asian characters and emoji take two.
+/// Returns the number of columns of a text. East Asian characters and emoji take two.
 pub fn columns(text: &str) -> usize {
     let wide = |c: char| matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..);
     text.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
 }
 
-/// The text in at most `most` columns. The middle is left out, because recipes differ at their ends.
+/// Shortens a text to at most `most` columns. The middle is left out, because recipes differ at their ends.
 pub fn shorten(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -141,7 +141,7 @@ pub fn shorten(text: &str, most: usize) -> String {
     head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
 }
 
-/// A mark.
+/// The shape of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// ●
@@ -165,7 +165,7 @@ impl Shape {
     pub const ALL: [Shape; 6] =
         [Shape::Circle, Shape::Square, Shape::Up, Shape::Diamond, Shape::Down, Shape::Cross];
 
-    /// Its outline around a place; all have about the same area.
+    /// Returns its outline around a place. All shapes have about the same area.
     pub fn path(self, (x, y): (f64, f64), r: f64) -> String {
         let closed = |corners: &[(f64, f64)]| {
             let mut path = String::new();
@@ -206,7 +206,7 @@ impl Shape {
     }
 }
 
-/// Slanting lines across a rectangle, rising to the right or falling.
+/// Returns slanting lines across a rectangle, rising or falling to the right.
 pub fn hatch((x, y): (f64, f64), (width, height): (f64, f64), rising: bool) -> String {
     const GAP: f64 = 7.0;
     let mut path = String::new();
@@ -223,7 +223,7 @@ pub fn hatch((x, y): (f64, f64), (width, height): (f64, f64), rising: bool) -> S
     path
 }
 
-/// Larger values are drawn here, so that a span never overflows.
+/// Larger values are drawn at this one, so that a range never overflows.
 const FAR: f64 = 1e12;
 
 /// An axis.
@@ -237,17 +237,17 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Values `low`–`high` at the places `from`–`to`.
+    /// Maps values `low`–`high` to places `from`–`to`.
     pub fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         Scale { low, high, from, to, log: false }
     }
 
-    /// A logarithmic axis; both ends must be above 0.
+    /// Maps values to places on a logarithmic axis. Both ends must be above 0.
     pub fn log(values: (f64, f64), places: (f64, f64)) -> Self {
         Scale { log: true, ..Scale::linear(values, places) }
     }
 
-    /// Where a value stands; the nearest end for one outside.
+    /// Returns the place of a value; the nearest end for a value outside the axis.
     pub fn at(&self, value: f64) -> f64 {
         let map = |x: f64| if self.log { x.ln() } else { x };
         let span = map(self.high) - map(self.low);
@@ -257,7 +257,7 @@ impl Scale {
     }
 }
 
-/// A range around all values that are numbers, with round ends, and with 0 if that is near; `None` without numbers.
+/// Returns a range with round ends around all values that are numbers; it includes 0 if that is near. `None` if there are no numbers.
 pub fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.filter(|x| x.is_finite()).map(|x| x.clamp(-FAR, FAR));
     let (low, high) = finite
@@ -271,7 +271,7 @@ pub fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     Some(((low / step).floor() * step, (high / step).ceil() * step))
 }
 
-/// The smallest round step of which about six fit into the range.
+/// Returns the smallest round step of which about six fit into the range.
 fn step(low: f64, high: f64) -> f64 {
     let raw = (high - low) / 6.0;
     let magnitude = 10f64.powf(raw.log10().floor());
@@ -279,7 +279,7 @@ fn step(low: f64, high: f64) -> f64 {
     round * magnitude
 }
 
-/// Round values within the range, with their texts.
+/// Returns round values within the range, with their texts.
 pub fn ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let step = step(low, high);
     let decimals = (-(step * 1.001).log10().floor()).clamp(0.0, 6.0) as usize;
@@ -289,21 +289,21 @@ pub fn ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     (first..=last).take(20).map(tick).map(|x| (x, format!("{x:.decimals$}"))).collect()
 }
 
-/// 1, 2, 5, 10, … within the range.
+/// Returns those of 1, 2, 5, 10, … that are within the range.
 pub fn log_ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let rounds = (0..13).flat_map(|power| [1.0, 2.0, 5.0].map(|x| x * 10f64.powi(power)));
     rounds.filter(|x| (low..=high).contains(x)).map(|x| (x, plain(x))).collect()
 }
 
-/// A value without needless decimals.
+/// Writes a value without needless decimals.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Those of the values named on an axis that stand at least `gap` from the one before.
-pub fn spaced(scale: &Scale, ticks: Vec<(f64, String)>, gap: f64) -> Vec<(f64, String)> {
+/// Keeps the ticks that are at least `gap` away from the last kept one.
+pub fn thin_out(scale: &Scale, ticks: Vec<(f64, String)>, gap: f64) -> Vec<(f64, String)> {
     let mut kept: Vec<(f64, String)> = Vec::new();
     for (value, text) in ticks {
         if kept.last().is_none_or(|(last, _)| (scale.at(value) - scale.at(*last)).abs() >= gap) {
@@ -350,14 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_stand_at_the_nearest_end() {
+    fn values_outside_are_at_the_nearest_end() {
         let scale = Scale::linear((-1.0, 1.0), (100.0, 300.0));
         assert_eq!([scale.at(-9.0), scale.at(0.0), scale.at(9.0)], [100.0, 200.0, 300.0]);
         assert_eq!(Scale::linear((2.0, 2.0), (0.0, 10.0)).at(2.0), 5.0);
     }
 
     #[test]
-    fn a_tenfold_is_equally_far_everywhere_on_a_log_axis() {
+    fn equal_ratios_are_equally_far_apart_on_a_log_axis() {
         let scale = Scale::log((1.0, 100.0), (0.0, 200.0));
         assert_eq!(scale.at(10.0).round(), 100.0);
         assert_eq!(texts(log_ticks((1.0, 100.0))), ["1", "2", "5", "10", "20", "50", "100"]);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_round_holds_all_values_and_0_where_it_is_near() {
+    fn a_range_is_round_and_holds_all_values_and_0_if_it_is_near() {
         assert_eq!(range([0.11, 0.93].into_iter()), Some((0.0, 1.0)));
         assert_eq!(range([f64::NAN].into_iter()), None);
         let (low, high) = range([0.5].into_iter()).unwrap();
@@ -382,6 +382,6 @@ mod tests {
     fn crowded_ticks_are_left_out() {
         let scale = Scale::linear((0.0, 10.0), (0.0, 100.0));
         let all = (0..=10).map(|x| (f64::from(x), plain(f64::from(x)))).collect();
-        assert_eq!(texts(spaced(&scale, all, 25.0)), ["0", "3", "6", "9"]);
+        assert_eq!(texts(thin_out(&scale, all, 25.0)), ["0", "3", "6", "9"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The sides that a lane retrieves: leans under three wordings (BERDS Figure 3), and the sides its top k covers (BERDS Figure 2).
+//! Draws the sides that a lane retrieves: leans under three wordings (BERDS Figure 3), and the sides that its top k covers (BERDS Figure 2).
 
 use super::rows::{Rows, Side};
 use super::sheet::{COLUMN, Scale, Shape, Sheet, columns, empty, hatch, ticks};
@@ -7,18 +7,18 @@ use crate::report::marks::{share, signed};
 /// A lane's shares of supporting and of opposing passages (`p`, `n`) under three wordings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrow {
-    /// The lane.
+    /// The name of the lane.
     pub name: String,
-    /// Asked as the question.
+    /// The shares when asked with the question.
     pub neutral: (f64, f64),
-    /// Asked as the supporting statement.
+    /// The shares when asked with the supporting statement.
     pub as_support: (f64, f64),
-    /// Asked as the opposing statement.
+    /// The shares when asked with the opposing statement.
     pub as_oppose: (f64, f64),
 }
 
 impl Arrow {
-    /// ▲, ● and ▼ from the top of a row, each with its value.
+    /// Returns ▲, ● and ▼ from the top of a row, each with its class and value.
     fn leans(&self) -> [(Shape, &'static str, f64); 3] {
         let lean = |(p, n): (f64, f64)| p - n;
         [
@@ -45,7 +45,7 @@ fn lean_text(value: f64) -> String {
     }
 }
 
-/// One row for each lane on an axis of lean `p − n`, with the leans and the shift beside it.
+/// Draws one row per lane on an axis of lean `p − n`, with the leans and the shift in numbers.
 pub fn arrows(rows: &[Arrow]) -> String {
     let label = "Lean of the top k, asked neutrally, as the supporting and as the opposing statement";
     if rows.is_empty() {
@@ -96,7 +96,7 @@ const GLYPHS: [char; 4] = ['▲', '▼', '◐', '○'];
 const LABELS: [&str; 4] = ["only supporting", "only opposing", "both", "neither"];
 const BAR: f64 = 20.0;
 
-/// Shares of the questions for each lane: only ▲, only ▼, both, neither.
+/// Draws the shares of the questions for each lane: only ▲, only ▼, both, neither.
 pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     let label = "Share of questions whose top k covers only the supporting side, only the opposing side, both or neither";
     if rows.is_empty() {
@@ -104,7 +104,7 @@ pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     }
     let layout = Rows::new(rows.iter().map(|(name, _)| name.as_str()), 44.0, 30.0);
     let scale = Scale::linear((0.0, 1.0), layout.span);
-    let side = Side::new(&[""; 4], rows.iter().map(|(_, shares)| too_small(shares)).collect());
+    let side = Side::new(&[""; 4], rows.iter().map(|(_, shares)| numbers_beside_bar(shares)).collect());
 
     let mut sheet = Sheet::default();
     layout.axis(&mut sheet, &scale, &ticks((0.0, 1.0)), "share of questions", &side);
@@ -146,7 +146,7 @@ fn number(value: f64) -> String {
     if value.is_finite() { share(value.clamp(-9.0, 9.0)) } else { "–".into() }
 }
 
-/// Each part with its start and end; parts without width are left out, and together they never exceed the bar.
+/// Returns the start and end of each part. Parts without width are left out, and together the parts never exceed the bar.
 fn parts(shares: &[f64; 4]) -> Vec<(usize, f64, f64)> {
     let width = |x: f64| if x.is_finite() { x.clamp(0.0, 1.0) } else { 0.0 };
     let whole = shares.iter().map(|&x| width(x)).sum::<f64>().max(1.0);
@@ -162,8 +162,8 @@ fn parts(shares: &[f64; 4]) -> Vec<(usize, f64, f64)> {
     parts
 }
 
-/// The numbers that do not fit into the bar, each at its own place.
-fn too_small(shares: &[f64; 4]) -> Vec<String> {
+/// Returns the numbers that do not fit into the bar, each at its own index; the others are empty.
+fn numbers_beside_bar(shares: &[f64; 4]) -> Vec<String> {
     let parts = parts(shares);
     let shown = |i| parts.iter().any(|&(part, from, to)| part == i && fits(to - from));
     let text = |i: usize| {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lean_beyond_the_axis_stands_at_its_end() {
+    fn a_lean_beyond_the_axis_is_drawn_at_its_end() {
         let end = arrows(&[arrow((1.0, 0.0))]);
         let beyond = arrows(&[arrow((5.0, 0.0))]);
         let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(String::from).collect();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_in_the_bars_and_beside_them_where_they_do_not_fit() {
+    fn numbers_are_in_the_bars_or_beside_them_if_they_do_not_fit() {
         let svg = stacks(&[("bm25".into(), [0.42, 0.03, 0.0, 0.55])]);
         assert!(svg.contains("on-support\"") && svg.contains(">.42</text>"), "{svg}");
         assert!(svg.contains(">▼ .03</text>"), "{svg}");
@@ -244,6 +244,6 @@ mod tests {
     fn shares_outside_their_range_fill_the_bar_and_no_more() {
         let parts = parts(&[3.0, -1.0, f64::NAN, 1.0]);
         assert_eq!(parts, [(0, 0.0, 0.5), (3, 0.5, 1.0)]);
-        assert_eq!(too_small(&[3.0, -1.0, f64::NAN, 0.0]), ["", "▼ -1.0", "◐ –", ""]);
+        assert_eq!(numbers_beside_bar(&[3.0, -1.0, f64::NAN, 0.0]), ["", "▼ -1.0", "◐ –", ""]);
     }
 }

@@ -1,5 +1,5 @@
-//! Frames as an animated SVG without a script. Every distinct row is drawn once; where a row of the screen changes, a style sheet moves
-//! its contents, laid side by side, through the picture.
+//! Writes frames as an animated SVG without a script. Every distinct row is drawn once. The contents of a row of the screen are laid side by
+//! side, and a style sheet moves them so that the right one is in the picture.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,19 +13,19 @@ use crate::tui::theme::palette::Rgb;
 /// The contents of one row of the screen over time.
 #[derive(Default)]
 struct FilmRow {
-    /// The numbers of its contents, each once.
+    /// The numbers of its distinct contents.
     pieces: Vec<usize>,
-    /// Times in seconds, and the piece shown from then on.
+    /// Times in seconds, each with the place in `pieces` of what is shown from then on.
     changes: Vec<(f64, usize)>,
 }
 
-/// An animation that grows frame by frame. It holds every distinct row but no frames, so a long session in a large terminal does not
-/// fill the memory.
+/// An animation that grows frame by frame. It holds distinct rows but no frames, so a long session in a large terminal does not fill the
+/// memory.
 #[derive(Default)]
 pub struct Film {
     /// Every distinct row as markup, with its number.
     drawn: HashMap<String, usize>,
-    strips: Vec<FilmRow>,
+    rows: Vec<FilmRow>,
     columns: u16,
     ground: Option<Rgb>,
     /// The length in seconds.
@@ -41,21 +41,21 @@ impl Film {
         let ground = *self.ground.get_or_insert_with(|| ground(buffer));
         let rows = rows(buffer);
         self.columns = self.columns.max(buffer.area.width);
-        while self.strips.len() < rows.len() {
-            let mut strip = FilmRow::default();
+        while self.rows.len() < rows.len() {
+            let mut row = FilmRow::default();
             // Earlier frames were shorter.
             if self.end > 0.0 {
-                strip.show(0.0, self.number(String::new()));
+                row.show(0.0, self.number(String::new()));
             }
-            self.strips.push(strip);
+            self.rows.push(row);
         }
-        for i in 0..self.strips.len() {
+        for i in 0..self.rows.len() {
             let mut picture = Picture::on(ground);
             if let Some(row) = rows.get(i) {
                 picture.row(row, 0.0);
             }
             let row = self.number(picture.markup());
-            self.strips[i].show(self.end, row);
+            self.rows[i].show(self.end, row);
         }
         if lasts > self.still.1 {
             self.still = (self.end, lasts);
@@ -63,21 +63,23 @@ impl Film {
         self.end += lasts.as_secs_f64();
     }
 
+    /// Returns the number of a drawn row, a new one if it was not drawn before.
     fn number(&mut self, drawn: String) -> usize {
         let next = self.drawn.len();
         *self.drawn.entry(drawn).or_insert(next)
     }
 
-    /// A self-contained SVG that plays in a loop. Viewers that do not animate it, or prefer reduced motion, show the longest frame.
+    /// Returns a self-contained SVG that plays in a loop. A viewer that does not animate it, or is set to reduced motion, shows the longest
+    /// frame.
     pub fn svg(self, title: &str) -> String {
         let ground = self.ground.unwrap_or(Rgb(0, 0, 0));
-        let high = self.strips.len() as u16;
+        let high = self.rows.len() as u16;
         let far = f32::from(self.columns) * WIDE + 2.0 * MARGIN;
         let mut style =
             String::from("<style>\n@media(prefers-reduced-motion:reduce){g{animation:none!important}}\n");
         let mut body = String::new();
-        for (i, strip) in self.strips.iter().enumerate() {
-            strip.write(i, (self.still.0, self.end), far, &mut style, &mut body);
+        for (i, row) in self.rows.iter().enumerate() {
+            row.write(i, (self.still.0, self.end), far, &mut style, &mut body);
         }
         style.push_str("</style>\n<defs>\n");
         let mut all: Vec<_> = self.drawn.into_iter().filter(|(markup, _)| !markup.is_empty()).collect();
@@ -91,6 +93,7 @@ impl Film {
 }
 
 impl FilmRow {
+    /// Shows the drawn row of this number from `now` on.
     fn show(&mut self, now: f64, row: usize) {
         let place = self.pieces.iter().position(|known| *known == row).unwrap_or_else(|| {
             self.pieces.push(row);
@@ -101,11 +104,11 @@ impl FilmRow {
         }
     }
 
-    /// Places the content shown at `still` in the picture; the animation moves it by whole widths from there.
+    /// Writes the row. The content shown at `still` lies in the picture; the animation moves it by whole widths from there.
     fn write(&self, i: usize, (still, end): (f64, f64), far: f32, style: &mut String, body: &mut String) {
         let before = |(at, _): &&(f64, usize)| *at <= still;
-        let stands = self.changes.iter().take_while(before).last().map_or(0, |(_, place)| *place);
-        let aside = |place: usize| (place as f32 - stands as f32) * far;
+        let in_place = self.changes.iter().take_while(before).last().map_or(0, |(_, place)| *place);
+        let aside = |place: usize| (place as f32 - in_place as f32) * far;
         let y = MARGIN + i as f32 * HIGH;
         let moves = self.changes.len() > 1;
         if moves {
@@ -182,8 +185,7 @@ mod tests {
         let long: Vec<_> = (0..1000).map(|i| (&all[i % 2], second(1))).collect();
         let film = of(&long);
         assert_eq!(film.drawn.len(), 3);
-        let held: Vec<_> =
-            film.strips.iter().map(|strip| (strip.pieces.len(), strip.changes.len())).collect();
+        let held: Vec<_> = film.rows.iter().map(|row| (row.pieces.len(), row.changes.len())).collect();
         assert_eq!(held, [(1, 1), (2, 1000)]);
     }
 

@@ -1,6 +1,6 @@
-//! A drawn frame as text, with or without its styles (`parallax frame` prints this and tests compare it), and as the rows of glyphs
-//! that every other format is written from. Lines, blocks and braille become paths: fonts draw them to different lengths, which would leave
-//! gaps between cells.
+//! Writes a drawn frame as text, with or without its styles (`parallax frame` prints this and tests compare it), and turns it into the rows of
+//! glyphs that every other format is written from. Lines, blocks and braille become paths: fonts draw them to different lengths, which would
+//! leave gaps between cells.
 
 use std::fmt::Write;
 
@@ -15,18 +15,18 @@ pub struct Dump {
 }
 
 impl Dump {
-    /// A frame from a drawn buffer.
+    /// Makes a frame from a drawn buffer.
     pub fn of(buffer: Buffer) -> Self {
         Dump { buffer }
     }
 
-    /// The drawn buffer.
+    /// Returns the drawn buffer.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// The text; with `style`, a second block of one letter a column (letters in order of appearance; a wide character's
-    /// second column repeats its letter) and a legend.
+    /// Returns the text. With `style`, a second block has one letter per column, and a legend names the style of each letter. Letters are
+    /// given in order of appearance; the second column of a wide character repeats the letter of the first.
     pub fn dump(&self, style: bool) -> String {
         let mut text = String::new();
         let mut letters = String::new();
@@ -42,7 +42,7 @@ impl Dump {
                 }
                 shown.push_str(cell.symbol());
                 columns = cell.symbol().width().saturating_sub(1);
-                let name = name(cell);
+                let name = style_name(cell);
                 let place = legend.iter().position(|other| *other == name).unwrap_or_else(|| {
                     legend.push(name);
                     legend.len() - 1
@@ -66,12 +66,14 @@ impl Dump {
     }
 }
 
+/// Returns the letter of a style; letters repeat after 62 styles.
 fn letter(place: usize) -> char {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     char::from(LETTERS[place % LETTERS.len()])
 }
 
-fn name(cell: &Cell) -> String {
+/// Names the style of a cell.
+fn style_name(cell: &Cell) -> String {
     let mut parts = Vec::new();
     if cell.fg != Color::Reset {
         parts.push(format!("{:?}", cell.fg).to_lowercase());
@@ -97,7 +99,7 @@ fn name(cell: &Cell) -> String {
 pub struct Glyph {
     /// The first column.
     pub column: usize,
-    /// How many columns it takes.
+    /// The number of columns it takes.
     pub columns: usize,
     /// The text without control characters, safe in any document.
     pub text: String,
@@ -106,7 +108,7 @@ pub struct Glyph {
 }
 
 impl Glyph {
-    /// The character, if the text is only one.
+    /// Returns the character, if the text has only one.
     pub fn single(&self) -> Option<char> {
         let mut chars = self.text.chars();
         chars.next().filter(|_| chars.next().is_none())
@@ -124,7 +126,7 @@ pub struct Look {
     pub modifier: Modifier,
 }
 
-/// The rows, each with its glyphs from left to right; cells hidden under a wide character are left out.
+/// Returns the rows, each with its glyphs from left to right. A cell hidden under a wide character is left out.
 pub fn rows(buffer: &Buffer) -> Vec<Vec<Glyph>> {
     let width = usize::from(buffer.area.width);
     buffer.content.chunks(width.max(1)).map(row).collect()
@@ -154,7 +156,7 @@ fn safe(symbol: &str) -> String {
     if text.is_empty() { " ".into() } else { text }
 }
 
-/// The frame as plain text, without blanks at the ends of lines.
+/// Writes the frame as plain text, without blanks at the ends of lines.
 pub fn text(buffer: &Buffer) -> String {
     let mut all = String::new();
     for row in rows(buffer) {
@@ -190,15 +192,15 @@ pub fn heading(title: &str) -> String {
 pub const WIDE: f32 = 10.0;
 /// Height of a cell.
 pub const HIGH: f32 = 20.0;
-// Half a unit off the middle, so that lines of one and three units fall on whole pixels at every whole scale.
+// The middle of a cell, moved by half a unit, so that lines of one and three units fall on whole pixels at every whole scale.
 const MID: (f32, f32) = (5.5, 10.5);
 
 /// How a path is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pen {
-    /// Filled, edges on pixels: neighbours meet without a seam.
+    /// Filled, with edges on pixels, so that neighbours meet without a seam.
     Sharp,
-    /// Filled, edges smoothed.
+    /// Filled, with smooth edges.
     Smooth,
     /// A line one unit thick.
     Line,
@@ -207,11 +209,11 @@ pub enum Pen {
 /// A character as a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Data of an SVG path.
+    /// The data of an SVG path.
     pub path: String,
     /// How it is drawn.
     pub pen: Pen,
-    /// How much of its colour covers the ground, in percent.
+    /// How much of the background its colour covers, in percent.
     pub cover: u8,
 }
 
@@ -227,18 +229,18 @@ const ARMS: &str = "\
     3330 1013 3031 3033 0313 0131 0333 1303 3101 3303 1313 3131 3333 .... .... .... \
     .... .... .... .... 0001 1000 0100 0010 0002 2000 0200 0020 0201 1020 0102 2010";
 
-/// Whether several of the character in a row are drawn as one shape.
-pub fn goes_on(c: char) -> bool {
+/// Whether a run of the character is drawn as one shape.
+pub fn joins_runs(c: char) -> bool {
     matches!(c, '─' | '━' | '░'..='▓' | '▁'..='█')
 }
 
-/// The shape of a character in the cell with its corner at `x`, `y`; `None` if the font draws it.
+/// Returns the shape of a character in the cell with its corner at `x`, `y`; `None` if the font draws it.
 pub fn shape(c: char, x: f32, y: f32) -> Option<Shape> {
-    stretched(c, x, y, 1)
+    run_shape(c, x, y, 1)
 }
 
-/// The same over several cells, for a character that [goes on](goes_on).
-pub fn stretched(c: char, x: f32, y: f32, cells: usize) -> Option<Shape> {
+/// Returns the shape of a run over several cells, of a character that [joins runs](joins_runs).
+pub fn run_shape(c: char, x: f32, y: f32, cells: usize) -> Option<Shape> {
     let mut draw = Draw { path: String::new(), x, y, wide: WIDE * cells as f32 };
     let (mut pen, mut cover) = (Pen::Sharp, 100);
     match c {
@@ -307,14 +309,13 @@ impl Draw {
                     self.arm(i, 0.0, half_of_this, [HIGH - MID.1, MID.0][i]);
                 }
             } else {
-                // As far over the middle as the thickest arm across it, which fills corners.
+                // Reaches as far over the middle as the thickest crossing arm, which fills corners.
                 self.arm(i, 0.0, half_of_this, next.max(last).max(0.5));
             }
         }
     }
 
-    /// A piece from the edge in direction `i` (up, right, down, left) to `reach` beyond the middle; `aside` counts
-    /// clockwise.
+    /// Draws a piece from the edge in direction `i` (up, right, down, left) to `reach` beyond the middle, moved clockwise by `aside`.
     fn arm(&mut self, i: usize, aside: f32, half: f32, reach: f32) {
         let (x, y) = MID;
         match i {
@@ -325,7 +326,7 @@ impl Draw {
         }
     }
 
-    /// Rails two units off the middle, which stop at the rails of the arm beside them, and go round a corner.
+    /// Draws double lines: rails two units off the middle, which stop at the rails of a crossing arm and go round a corner.
     fn double(&mut self, arms: [u32; 4]) {
         const NEAR: f32 = -1.5;
         const MIDDLE: f32 = 0.5;
@@ -338,8 +339,8 @@ impl Draw {
                 1 if at(1) > 0 && at(3) > 0 => self.arm(i, 0.0, 0.5, NEAR),
                 1 => self.arm(i, 0.0, 0.5, FAR),
                 _ => {
-                    for (beside, beyond, aside) in [(at(1), at(3), 2.0), (at(3), at(1), -2.0)] {
-                        let reach = match (beside, at(2), beyond) {
+                    for (near, far, aside) in [(at(1), at(3), 2.0), (at(3), at(1), -2.0)] {
+                        let reach = match (near, at(2), far) {
                             (3, _, _) => NEAR,
                             (0, 0, 3) => FAR,
                             _ => MIDDLE,
@@ -351,7 +352,7 @@ impl Draw {
         }
     }
 
-    /// Four characters a count: light and heavy across, light and heavy down.
+    /// Draws dashes. There are four characters for each number of dashes: light and heavy across, light and heavy down.
     fn dashes(&mut self, c: char) {
         let (count, kind) = match c {
             '┄'..='┇' => (3, offset(c, '┄')),

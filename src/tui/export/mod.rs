@@ -1,4 +1,4 @@
-//! Frames saved as SVG, PNG, HTML or text, and sessions as animated SVG. The HTML page follows the reader's preference for dark or light.
+//! Saves frames as SVG, PNG, HTML or text, and sessions as animated SVG. The HTML page follows the reader's preference for dark or light.
 //!
 //! May use: theme, and `report` for PNG.
 
@@ -22,10 +22,10 @@ pub mod film;
 pub mod frame;
 pub mod svg;
 
-/// Sharp on screens with two pixels per point, and in print.
+/// Pixels per unit of a PNG: sharp on screens with two pixels per point, and in print.
 const SCALE: f32 = 2.0;
 
-/// A frame or film that was not saved.
+/// The reason why a frame or film was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The file extension is not a format.
@@ -57,7 +57,7 @@ pub enum ExportError {
     Picture(String),
 }
 
-/// Saves a film at `path`, which ends with `.svg`. Replaces an older file at once, so nobody sees half of it.
+/// Saves a film at `path`, which ends with `.svg`. An older file is replaced in one step, so that no half-written file is ever seen.
 ///
 /// # Errors
 /// The path has another extension, or the file cannot be written.
@@ -69,8 +69,8 @@ pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
     put(path, film.svg(&title).as_bytes())
 }
 
-/// Saves a frame at `path`, in the format of its extension: `.svg`, `.png`, `.html` or `.txt`. Replaces an older file at once, so
-/// nobody sees half of it.
+/// Saves a frame at `path`, in the format of its extension: `.svg`, `.png`, `.html` or `.txt`. An older file is replaced in one step,
+/// so that no half-written file is ever seen.
 ///
 /// # Errors
 /// The extension is not a format, or the file cannot be written.
@@ -88,7 +88,7 @@ pub fn write(path: &Path, frame: &Dump) -> Result<(), ExportError> {
     put(path, &bytes)
 }
 
-/// A PNG with `scale` pixels per unit; a cell is 10 units wide and 20 high. Whole scales are sharpest.
+/// Draws a PNG with `scale` pixels per unit; a cell is 10 units wide and 20 high. Whole scales are sharpest.
 fn png(buffer: &Buffer, scale: f32) -> Result<Vec<u8>, ExportError> {
     report::png(&svg::svg(buffer, ""), scale).map_err(|error| match error {
         PictureError::Size { .. } => {
@@ -157,18 +157,18 @@ font-variant-ligatures:none;direction:ltr;unicode-bidi:bidi-override}
 pre .g{display:inline-block;vertical-align:bottom;text-align:center;white-space:pre}
 ";
 
-/// How text keeps to the grid.
+/// How text is held to the grid.
 #[derive(Clone, Copy, PartialEq)]
 enum Hold {
     /// Every monospace font has these characters at full width.
     Flow,
-    /// Lines and blocks: most fonts have them; one box around a run limits the error.
+    /// Lines and blocks, which most fonts have: one box around a run limits the error.
     Stretch,
-    /// May come from any font, so each has its own box.
+    /// Characters that may come from any font: each has its own box.
     Alone,
 }
 
-/// A self-contained page with the frame in a `<pre>`.
+/// Writes a self-contained page with the frame in a `<pre>`.
 pub fn html(buffer: &Buffer, title: &str) -> String {
     let mut classes: Vec<String> = Vec::new();
     let mut body = String::new();
@@ -235,7 +235,7 @@ fn hold(glyph: &Glyph) -> Hold {
     }
 }
 
-/// Empty for a cell without style.
+/// Returns the CSS rules of a cell; empty for a cell without style.
 fn css(look: Look) -> String {
     let has = |modifier| look.modifier.contains(modifier);
     let (mut fg, mut bg) = (value(look.fg, "var(--text)"), value(look.bg, "var(--ground)"));

@@ -1,4 +1,4 @@
-//! A frame as SVG: every character at the place of its cell, whatever font the reader has.
+//! Writes a frame as SVG. Every character is at the place of its cell, whatever font the reader has.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,14 +7,14 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
 
 use super::frame::{Glyph, Look, escape, heading, rows};
-use super::frame::{HIGH, Pen, WIDE, goes_on, stretched};
+use super::frame::{HIGH, Pen, WIDE, joins_runs, run_shape};
 use crate::tui::theme::palette::{DARK, Rgb};
 
-/// Around the frame.
+/// The margin around the frame.
 pub(super) const MARGIN: f32 = 10.0;
-/// At this size, DejaVu Sans Mono advances by the width of a cell.
+/// The font size at which DejaVu Sans Mono advances by the width of a cell.
 const SIZE: f32 = 16.6;
-/// From the top of a cell.
+/// The baseline, from the top of a cell.
 const BASELINE: f32 = 15.5;
 const FONTS: &str = "DejaVu Sans Mono,Menlo,Consolas,Cascadia Mono,Liberation Mono,monospace";
 
@@ -52,7 +52,7 @@ struct Run {
     text: String,
 }
 
-/// Rows being drawn.
+/// The rows drawn so far.
 pub(super) struct Picture {
     /// The background; glyphs on it need no rectangle.
     ground: Rgb,
@@ -63,7 +63,7 @@ pub(super) struct Picture {
     run: Option<Run>,
 }
 
-/// A self-contained SVG of the frame. Lines, blocks and braille are paths; the rest is text that can be selected.
+/// Writes a self-contained SVG of the frame. Lines, blocks and braille are paths; the rest is text that can be selected.
 pub fn svg(buffer: &Buffer, title: &str) -> String {
     let rows = rows(buffer);
     let ground = ground(buffer);
@@ -75,7 +75,7 @@ pub fn svg(buffer: &Buffer, title: &str) -> String {
     format!("{}{}</g>\n</svg>\n", beginning(size, ground, title, ""), picture.markup())
 }
 
-/// The beginning of a document: size in cells, background, style sheet, and a group with the font.
+/// Writes the beginning of a document: size in cells, background, style sheet, and a group with the font.
 pub(super) fn beginning((columns, rows): (u16, u16), ground: Rgb, title: &str, style: &str) -> String {
     let wide = f32::from(columns) * WIDE + 2.0 * MARGIN;
     let high = f32::from(rows) * HIGH + 2.0 * MARGIN;
@@ -89,19 +89,19 @@ pub(super) fn beginning((columns, rows): (u16, u16), ground: Rgb, title: &str, s
     )
 }
 
-/// The background, also of the margin: that of the first cell.
+/// Returns the background of the first cell, which is also used for the margin.
 pub(super) fn ground(buffer: &Buffer) -> Rgb {
     buffer.content.first().map_or(DARK.ground, |cell| DARK.rgb(cell.bg, DARK.ground))
 }
 
 impl Picture {
-    /// An empty picture.
+    /// Returns an empty picture.
     pub(super) fn on(ground: Rgb) -> Self {
         let (grounds, lines, texts) = (String::new(), String::new(), String::new());
         Picture { ground, grounds, shapes: BTreeMap::new(), lines, texts, run: None }
     }
 
-    /// The elements, backgrounds first.
+    /// Returns the elements, backgrounds first.
     pub(super) fn markup(&self) -> String {
         let mut svg = String::new();
         let sharp = |svg: &mut String, elements: &str| {
@@ -142,7 +142,7 @@ impl Picture {
             );
         }
         let one_shape =
-            |a: &Glyph, b: &Glyph| a.look == b.look && a.text == b.text && a.single().is_some_and(goes_on);
+            |a: &Glyph, b: &Glyph| a.look == b.look && a.text == b.text && a.single().is_some_and(joins_runs);
         for part in row.chunk_by(one_shape) {
             if let Some(first) = part.first() {
                 self.glyph(first, part.len(), top);
@@ -154,7 +154,7 @@ impl Picture {
     fn glyph(&mut self, glyph: &Glyph, cells: usize, top: f32) {
         let (ink, x) = (Ink::of(glyph.look), left(glyph));
         let single = glyph.single();
-        if let Some(shape) = single.and_then(|c| stretched(c, x, top, cells)) {
+        if let Some(shape) = single.and_then(|c| run_shape(c, x, top, cells)) {
             self.flush();
             let colour = ink.fg.over(ink.bg, shape.cover);
             self.shapes.entry((shape.pen, colour)).or_default().push_str(&shape.path);

@@ -9,12 +9,12 @@ use ratatui::style::Color;
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// Mixes `percent` of this colour with `ground`.
+    /// Mixes `percent` of this colour with the rest of `ground`.
     pub fn over(self, ground: Rgb, percent: u8) -> Rgb {
-        let mix = |ours: u8, theirs: u8| {
+        let mix = |own: u8, other: u8| {
             let percent = u32::from(percent.min(100));
             // Never above 255: a weighted mean of two bytes.
-            ((u32::from(ours) * percent + u32::from(theirs) * (100 - percent)) / 100) as u8
+            ((u32::from(own) * percent + u32::from(other) * (100 - percent)) / 100) as u8
         };
         Rgb(mix(self.0, ground.0), mix(self.1, ground.1), mix(self.2, ground.2))
     }
@@ -85,18 +85,18 @@ pub const LIGHT: Palette = Palette {
     ],
 };
 
-/// How to choose a colour.
+/// How a colour is chosen from a palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The default of its place.
+    /// The default for text or background.
     Default,
-    /// One of the sixteen, as the palette has it.
+    /// One of the palette's sixteen colours, by index.
     Named(usize),
-    /// This colour in every palette.
+    /// The same colour in every palette.
     Fixed(Rgb),
 }
 
-/// How to choose `colour`.
+/// Returns how `colour` is chosen.
 pub fn choice(colour: Color) -> Choice {
     match colour {
         Color::Reset => Choice::Default,
@@ -128,14 +128,14 @@ pub fn choice(colour: Color) -> Choice {
     }
 }
 
-/// xterm's cube of six levels a channel.
+/// Returns a colour of xterm's cube of six levels per channel.
 fn cube(i: u8) -> Rgb {
     let level = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     Rgb(level(i / 36), level(i / 6 % 6), level(i % 6))
 }
 
 impl Palette {
-    /// `colour` in this palette, or `default` if it is none.
+    /// Returns `colour` in this palette, or `default` if it names no colour.
     pub fn rgb(&self, colour: Color, default: Rgb) -> Rgb {
         match choice(colour) {
             Choice::Default => default,
