@@ -42,7 +42,7 @@ impl Engines {
     /// Starts an engine in place of the current one, which ends on a thread of its own.
     ///
     /// # Errors
-    /// The system gives no thread. Then the old engine has ended before this returns.
+    /// The system gives no threads.
     pub fn replace(&mut self, opening: Opening) -> io::Result<()> {
         let (next, passes) = launch(opening, &self.send)?;
         self.passes.store(false, Ordering::Relaxed);
@@ -101,7 +101,7 @@ mod tests {
         });
         let (send, _messages) = mpsc::channel();
         let mut engines = Engines {
-            current: Engine::start(missing(), &blocking),
+            current: Engine::start(missing(), &blocking).unwrap(),
             passes: Arc::new(AtomicBool::new(true)),
             send,
             ending: Vec::new(),
