@@ -279,7 +279,7 @@ mod tests {
             for machine in &machines {
                 assert!(machine.entries().all(|entry| merged.entry(&entry.id) == Some(entry)));
             }
-            // What stands is what nothing replaces, and every key that was ever written has something that stands.
+            // Current entries are those that nothing replaces, and every key that was ever written has one.
             let standing: usize = merged.keys().map(|key| merged.heads(key).len()).sum();
             let replaced: HashSet<&String> = merged.entries().flat_map(|entry| &entry.was).collect();
             assert_eq!(standing, merged.len() - replaced.len());
@@ -326,7 +326,7 @@ mod tests {
         write(&mut whole, "anna", 1, true, 3);
         let mut torn = History::default();
         whole.entries().filter(|entry| entry.at != 2).for_each(|entry| assert!(torn.take(entry.clone())));
-        // The first is still replaced by the lost one only as far as anybody knows: both stand, and they agree.
+        // Nothing is known to replace the first entry, because the one that does is lost. So both are current, and they agree.
         assert!(torn.conflicts().is_empty());
         assert!(torn.decisions()[0].supports);
     }

@@ -220,7 +220,7 @@ mod damage_tests {
                 assert_eq!(read.torn, bytes.len() - nth_end(&bytes, 4));
                 continue;
             }
-            // A carriage return before the line feed is no damage; nothing else passes.
+            // A carriage return before the line feed is not damage; every other change is reported.
             assert!(read.bad.iter().any(|bad| bad.line == line + 1), "{at}: {read:?}");
         }
         let mut flipped = bytes.clone();

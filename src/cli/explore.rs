@@ -70,7 +70,7 @@ const HISTORY: &str = "asked.jsonl";
 /// Runs the command.
 ///
 /// # Errors
-/// There is no terminal, or something is wrong in the configuration.
+/// There is no terminal, or the configuration is not valid.
 pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(

@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(Sentences { sentences: 0, ..two.clone() }.cut(text), [text]);
         let long: String = (0..20).map(|i| format!("Sentence number {i} stands here. ")).collect();
         let cut = two.cut(&long);
-        // 19 windows, of which 0, 3.6, 7.2, 10.8, 14.4 and 18 are rounded.
+        // There are 19 windows; the indices 0, 3.6, 7.2, 10.8, 14.4 and 18 are rounded.
         let first = |window: &String| window.split(' ').nth(2).unwrap().to_owned();
         assert_eq!(cut.iter().map(first).collect::<Vec<_>>(), ["0", "4", "7", "11", "14", "18"]);
     }

@@ -95,7 +95,7 @@ mod tests {
         rng.coin().then(|| value(rng))
     }
 
-    /// Labels of sample passages and of passages nowhere, by annotators of odd names, with everything that a label may have.
+    /// Labels of sample passages and of unknown passages, by annotators with odd names, with everything that a label may have.
     fn drawn(seed: u64, questions: &[Question], corpus: &Corpus) -> Vec<Decision> {
         let mut rng = SplitMix64::new(seed);
         let mut made: Vec<Decision> = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
         decisions
     }
 
-    /// Writes, reads back the file of that ending.
+    /// Writes labels, and reads back the file with this ending.
     fn round(
         format: Format,
         decisions: &[Decision],
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Labels of the sample's own passages, without anything beside, for all statements.
+    /// Labels of the sample's own passages for all statements, without evidence, notes or flags.
     fn bare(questions: &[Question], corpus: &Corpus, names: &[&str]) -> Vec<Decision> {
         let mut rng = SplitMix64::new(1);
         let mut made = Vec::new();

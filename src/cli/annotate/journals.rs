@@ -91,7 +91,7 @@ pub struct Fsck {
     /// Journals, or folders of them.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Replace a damaged journal by its intact lines; the old file stays beside it.
+    /// Replace a damaged journal by its intact lines; the old file stays in the same folder.
     #[arg(long)]
     pub repair: bool,
 }

@@ -120,7 +120,7 @@ pub struct Export {
     #[arg(long, value_enum)]
     pub format: Format,
     /// The file to write; for qrels the NAME of NAME.qrels and NAME.div.qrels. Label Studio's interface and Argilla's settings
-    /// are written beside it.
+    /// are written next to it.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Add the verdicts of the detector, as predictions of Label Studio or suggestions of Argilla.

@@ -107,7 +107,7 @@ pub enum Target {
     /// The mean of exactly these questions.
     #[default]
     These,
-    /// The mean of the questions that these stand for.
+    /// The mean of the questions that these represent.
     Population,
 }
 

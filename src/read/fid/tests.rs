@@ -290,7 +290,7 @@ fn weights_that_are_no_numbers_are_refused() {
     let file = folder.path().join("model.safetensors");
     let mut bytes = fs::read(&file).unwrap();
     let end = bytes.len();
-    // A half that is none.
+    // A 16-bit float that is not a number.
     bytes[end - 2..].copy_from_slice(&0x7e00_u16.to_le_bytes());
     fs::write(&file, bytes).unwrap();
     refused(folder.path(), &["model.safetensors", "NaN"]);
