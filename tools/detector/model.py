@@ -18,64 +18,15 @@ from safetensors.torch import load_file
 CLASSES = ["supports", "opposes", "neither"]
 
 
-def narrow(x):
-    """The format that products are counted in."""
-    kind = x.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
-
-
-class Rows8(torch.autograd.Function):
-    """Weights as int8 keeps them, one scale a row, but for the wide columns; the gradient goes through as if nothing had been rounded."""
-
-    @staticmethod
-    def forward(ctx, w, wide):
-        kept = w[:, wide]
-        if wide:
-            w = w.clone()
-            w[:, wide] = 0
-        s = torch.linalg.vector_norm(w, float("inf"), 1, keepdim=True).clamp_(min=1e-12) / 127
-        y = (w / s).round_().mul_(s)
-        y[:, wide] = kept
-        return y.to(narrow(w))
-
-    @staticmethod
-    def backward(ctx, g):
-        return g.float(), None
-
-
-class Values8(torch.autograd.Function):
-    """Values as uint8 keeps them, one scale for all but the wide columns, as dynamic quantisation chooses it."""
-
-    @staticmethod
-    def forward(ctx, x, wide):
-        ctx.kind, y = x.dtype, x.to(narrow(x))
-        kept = y[..., wide]
-        if wide:
-            y = y.clone()
-            y[..., wide] = 0
-        s = max((max(float(y.max()), 0.0) - min(float(y.min()), 0.0)) / 255, 1e-9)
-        y = (y * (1 / s)).round_().mul_(s)
-        y[..., wide] = kept
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g.to(ctx.kind), None
-
-
 class Linear(nn.Linear):
-    """A product that can count as the exported int8 model will: `int8` is "" (f32), "values" (what comes in is rounded, the weights
-    are as they are) or "all". `wide` are the columns whose values are far larger than the rest; they stay in f32, since one scale
-    for all would leave nothing of the others."""
-    int8, plain, wide = "", False, []
+    """A product of which the graph computes the `wide` columns apart, in f32: what they read is far larger than the rest, so one scale for
+    all would leave nothing of the others."""
+    plain, wide = False, []
 
-    def forward(self, x, rounded=False):
+    def forward(self, x):
         if self.plain and self.wide:
             return (x * self.rest) @ self.inner + self.bias + x.index_select(-1, torch.tensor(self.wide)) @ self.outer
-        if not self.int8:
-            return super().forward(x)
-        w = Rows8.apply(self.weight, self.wide) if self.int8 == "all" else self.weight
-        return F.linear(x if rounded else Values8.apply(x, self.wide), w, self.bias)
+        return super().forward(x)
 
     def be_plain(self, on):
         """For the graph: the wide columns and the others as two products, with weights of their own."""
@@ -91,12 +42,6 @@ class Linear(nn.Linear):
 
 def products(m):
     return {n: x for n, x in m.named_modules() if isinstance(x, Linear)}
-
-
-def count_in_int8(m, how="all"):
-    for x in products(m).values():
-        x.int8 = how
-    return m
 
 
 class Layer(nn.Module):
@@ -122,8 +67,7 @@ class Layer(nn.Module):
             (b, l, _), pad = x.shape, lambda y: y
         if self.some is not None and bias.shape[1] > 1:
             bias = bias.index_select(1, self.some)
-        y = Values8.apply(x, self.q.wide) if self.q.int8 else x
-        q, k, v = (pad(f(y, True)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k, v = (pad(f(x)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
         if plain:
             w = torch.softmax(q @ k.transpose(-1, -2) * (self.size ** -0.5) + bias, -1)
             y = w @ v

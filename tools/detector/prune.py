@@ -1,14 +1,16 @@
 """A narrower model to start a student from: all layers of the teacher, without the attention heads and inner units that matter least,
 and only the words that English web text uses.
 
-python prune.py --teacher STATE --base MPNET --data pairs.jsonl --out FOLDER [--weights 61] [--least 22] [--from 0]
+python prune.py --teacher STATE --base MPNET --data pairs.jsonl --out FOLDER [--weights 56.5] [--least 22] [--from 4]
 
-FOLDER is then what student.py makes: a base like MPNET, and start.pt with the teacher's head. What a head or a unit matters is how far the
-logits would move without it, to second order: the mean over texts of the squared derivative of the logits by a factor on what
-it puts out (the Fisher information that Kwon et al. 2022 prune by). Those that matter least for their size go until the layers have
---weights million weights. `solve.py` then lets those that stay make up for them.
+FOLDER then is a base like MPNET (config.json, model.safetensors, tokenizer.json) for solve.py, train.py and export.py; start.pt holds the
+same with the teacher's head. How much a head or a unit matters: how far the logits would move without it, to second order, which is the mean
+over texts of the squared derivative of the logits by a factor on its output (the Fisher information that Kwon et al. 2022 prune by).
+Those that matter least for their size go until the layers have --weights million weights. A word piece stays if the texts of --data use
+it at least --least times, or if it is a single character or a special token, so every text can still be read.
 """
 import argparse
+import collections
 import json
 import os
 import random
@@ -17,9 +19,69 @@ import torch
 from safetensors.torch import save_file
 
 import common
-import distil
 import model as M
-import student
+
+
+def kept_words(base, data, least):
+    """Numbers of the word pieces that stay, in their old order."""
+    tok = M.tokenizer(base)
+    texts = list({r[k] for r in common.read(data) for k in ("passage", "statement")})
+    count = collections.Counter()
+    for i in range(0, len(texts), 4096):
+        for e in tok.encode_batch(texts[i:i + 4096], add_special_tokens=False):
+            count.update(e.ids)
+    special = {t["id"] for t in json.loads(tok.to_str())["added_tokens"]}
+    plain = lambda w: len(w.removeprefix("##")) == 1
+    return [i for w, i in sorted(tok.get_vocab().items(), key=lambda x: x[1]) if i in special or plain(w) or count[i] >= least]
+
+
+def tokenizer(base, keep):
+    """tokenizer.json with the kept pieces only, numbered anew."""
+    t = json.load(open(os.path.join(base, "tokenizer.json"), encoding="utf-8"))
+    new = {old: i for i, old in enumerate(keep)}
+    t["model"]["vocab"] = {w: new[i] for w, i in t["model"]["vocab"].items() if i in new}
+    for x in t["added_tokens"]:
+        x["id"] = new[x["id"]]
+    post = t.get("post_processor") or {}
+    for x in post.get("special_tokens", {}).values():
+        x["ids"] = [new[i] for i in x["ids"]]
+    for k in ("sep", "cls"):
+        if k in post:
+            post[k] = [post[k][0], new[post[k][1]]]
+    if t.get("padding"):
+        t["padding"]["pad_id"] = new[t["padding"]["pad_id"]]
+    return t
+
+
+@torch.no_grad()
+def wide(m, tok, data, most=8, texts=24, seed=7):
+    """Of every product the columns that are more than twice as large as the sixteenth, on some passages of the labels."""
+    rows = [r for r in common.labels_rows(data, "train") if len(r["passage"]) < 600]
+    top = {}
+
+    def look(name):
+        def see(_, x):
+            top[name] = torch.maximum(top.get(name, torch.zeros(())), x[0].flatten(0, -2).abs().amax(0))
+        return see
+    seen = [x.register_forward_pre_hook(look(n)) for n, x in M.products(m).items() if n != "head"]
+    for r in random.Random(seed).sample(rows, min(texts, len(rows))):
+        m(*M.collate([M.encode(tok, r["passage"], r["statement"], 160)]))
+    for x in seen:
+        x.remove()
+    out = {}
+    for n, x in top.items():
+        v, i = x.topk(16)
+        out[n] = sorted(k for k, y in zip(i[:most].tolist(), v) if y > 2 * v[15])
+    # these three read the same
+    return {n: x for n, x in out.items() if x and n.split(".")[-1] not in "qkv"}
+
+
+def teacher_of(path, base, tok):
+    """The teacher, with the words of the student's tokenizer only."""
+    m, own = M.load(path, base), M.tokenizer(base)
+    kept = [own.token_to_id(w) for w, _ in sorted(tok.get_vocab().items(), key=lambda x: x[1])]
+    m.word = torch.nn.Embedding.from_pretrained(m.word.weight.detach()[kept])
+    return m.requires_grad_(False)
 
 
 def texts(data, tok, n, seed, longest=128):
@@ -119,9 +181,9 @@ def main():
     ap = argparse.ArgumentParser()
     for name in ("--teacher", "--base", "--data", "--out"):
         ap.add_argument(name, required=True)
-    ap.add_argument("--weights", type=float, default=61, help="million weights of the layers")
+    ap.add_argument("--weights", type=float, default=56.5, help="million weights of the layers")
     ap.add_argument("--least", type=int, default=22)
-    ap.add_argument("--from", dest="first", type=int, default=0, help="the lowest layer that is pruned")
+    ap.add_argument("--from", dest="first", type=int, default=4, help="the lowest layer that is pruned")
     ap.add_argument("--texts", type=int, default=600)
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--seed", type=int, default=7)
@@ -129,11 +191,11 @@ def main():
     torch.set_num_threads(a.threads)
     os.makedirs(a.out, exist_ok=True)
     cfg = json.load(open(os.path.join(a.base, "config.json")))
-    words = student.kept_words(a.base, a.data, a.least)
-    t = student.tokenizer(a.base, words)
+    words = kept_words(a.base, a.data, a.least)
+    t = tokenizer(a.base, words)
     json.dump(t, open(os.path.join(a.out, "tokenizer.json"), "w", encoding="utf-8"), ensure_ascii=False)
     tok = M.tokenizer(a.out)
-    m = distil.teacher_of(a.teacher, a.base, tok).eval()
+    m = teacher_of(a.teacher, a.base, tok).eval()
     found = os.path.join(a.out, f"matters-{a.texts}.pt")
     if not os.path.exists(found):
         torch.save(matters(m, batches(texts(a.data, tok, a.texts, a.seed)), a.seed), found)
@@ -149,7 +211,7 @@ def main():
     save_file(own, os.path.join(a.out, "model.safetensors"))
     torch.save({"model": small}, os.path.join(a.out, "start.pt"))
     with torch.no_grad():
-        cfg["wide"] = student.wide(M.load(os.path.join(a.out, "start.pt"), a.out), tok, a.data)
+        cfg["wide"] = wide(M.load(os.path.join(a.out, "start.pt"), a.out), tok, a.data)
     json.dump(cfg, open(os.path.join(a.out, "config.json"), "w"), indent=1)
     print("wide", cfg["wide"])
     print(f"{sum(v.numel() for v in small.values()) / 1e6:.1f} M weights, {len(words)} word pieces")

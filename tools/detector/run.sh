@@ -5,7 +5,7 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a state to distil, in place of stage 2's), FIRST, SECOND, DISTIL (minutes), DEVICE, SEED, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a state to prune, in place of stage 2's), FIRST, SECOND, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -30,17 +30,14 @@ teacher() {
 }
 student() {
     local teacher=${TEACHER:-$run/s2/best.pt}
-    [ -f "$run/crossings.jsonl.gz" ] || "$python" cross.py --data "$pairs" --out "$run/crossings.jsonl.gz" --most "${CROSSINGS:-30000}"
-    [ -f "$run/base/start.pt" ] || "$python" student.py --teacher "$teacher" --base "$base" --data "$pairs" --layers 0,1,2,3,5,6,7,9 \
-        --least 22 --out "$run/base"
+    [ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$base" --data "$pairs" --out "$run/base" --seed "$seed"
     [ -f "$run/base/solved.pt" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$base" --teacher "$teacher" \
-        --data "$pairs" --layers 0,1,2,3,5,6,7,11 --shared 4 --keep-o 7 --out "$run/base/solved.pt"
-    "$python" distil.py --base "$run/base" --init "$run/base/solved.pt" --teacher-base "$base" --teacher "$teacher" --data "$pairs" \
-        --crossings "$run/crossings.jsonl.gz" --out "$run/student" --minutes "${DISTIL:-240}" --max-tokens 160 --window 2 --lr 1.5e-4 \
-        --layers 0,1,2,3,5,6,7,11 --shared 4 --average .99 "${small[@]}"
+        --data "$pairs" --out "$run/base/solved.pt"
+    "$python" train.py --stage 2 --base "$run/base" --init "$run/base/solved.pt" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
+        --max-tokens 160 --window 2 --lr 4e-5 "${small[@]}"
 }
 export_() {
-    "$python" export.py --base "$run/base" --checkpoint "$run/student/best.pt" --out "$run/out" --name parallax-mpnet-l8
+    "$python" export.py --base "$run/base" --checkpoint "$run/student/best.pt" --out "$run/out" --name parallax-mpnet
 }
 score() {   # split, window, file, more
     [ -f "$run/scores/$3.npz" ] || "$python" score.py --onnx "$run/out/detector.onnx" --tokenizer "$run/out" --encoder "$encoder" \

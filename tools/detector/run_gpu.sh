@@ -3,7 +3,7 @@
 #
 #   run_gpu.sh CARRIED RUN MINUTES
 #
-# CARRIED holds pairs.jsonl.gz, crossings.jsonl.gz and the packed weights mpnet/ (pack.py). Checkpoints and
+# CARRIED holds pairs.jsonl.gz and the packed weights mpnet/ (pack.py). Checkpoints and
 # logs go to RUN. INIT, if set, is a state that the teacher starts from. MINUTES, a whole number, counts from the first start; the same command goes on where a killed run was.
 # What is to be brought home lies in RUN/back, no file over 15 MiB.
 # PYTHON, DEVICE, and TRIAL (more arguments for every training, to try all of it in small) may be set.
@@ -31,23 +31,23 @@ say "teacher, $each minutes at most"
     --minutes "$each" --no-cosine --window 2 --device "$device" ${INIT:+--init "$INIT"} $trial
 teacher=$run/teacher/stage2/best.pt
 
-# What is left goes to the student, less what scoring, export and figures take. Decided once, so that it can be gone on with.
+# What is left goes to the student, less what pruning, export and figures take. Decided once, so that it can be gone on with.
 [ -f "$run/student.minutes" ] || part "($(left) > 330 ? $(left) - 210 : 120) / 60" > "$run/student.minutes"
 say "student, $(cat "$run/student.minutes") minutes"
-[ -f "$run/base/start.pt" ] || "$python" student.py --teacher "$teacher" --base "$run/mpnet" --data "$pairs" --layers 0,1,2,3,5,6,7,9 --least 22 --out "$run/base"
+[ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$run/mpnet" --data "$pairs" --threads 16 --out "$run/base"
 [ -f "$run/base/solved.pt" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$run/mpnet" --teacher "$teacher" \
-    --data "$pairs" --layers 0,1,2,3,5,6,7,11 --shared 4 --keep-o 7 --threads 16 --out "$run/base/solved.pt"
-"$python" distil.py --base "$run/base" --init "$run/base/solved.pt" --teacher-base "$run/mpnet" --teacher "$teacher" --data "$pairs" \
-    --crossings "$carried/crossings.jsonl.gz" --out "$run/student" --minutes "$(cat "$run/student.minutes")" --device "$device" \
-    --layers 0,1,2,3,5,6,7,11 --shared 4 --no-cosine --window 2 --tokens 32768 --most 512 $trial
+    --data "$pairs" --threads 16 --out "$run/base/solved.pt"
+"$python" train.py --stage 2 --base "$run/base" --init "$run/base/solved.pt" --data "$pairs" --out "$run/student" \
+    --minutes "$(cat "$run/student.minutes")" --lr 4e-5 --freeze 4 --no-cosine --window 2 --device "$device" $trial
 
 # First what cannot be made again without the GPU, then what can.
 say "back"
 "$python" pack.py state --checkpoint "$run/student/best.pt" --out "$run/back" --part-mib 15
-cp "$run/base/config.json" "$run/back/"
+cp "$run/base/config.json" "$run/base/tokenizer.json" "$run/back/"
 tar czf "$run/back/log.tgz" -C "$run" log
 [ -n "$trial" ] && limit="--limit 40" || limit=
 "$python" export.py --base "$run/base" --checkpoint "$run/student/best.pt" --data "$pairs" --out "$run/out" $limit
+split -b 15m -d "$run/out/detector.onnx" "$run/back/detector.onnx."
 tar czf "$run/back/log.tgz" -C "$run" log out/detector.json
 say "finished"
 ls -l "$run/back"

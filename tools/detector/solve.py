@@ -1,22 +1,18 @@
-"""The weights of a student's layers that have to do the work of several, by least squares, before it is trained.
+"""A pruned model's weights by least squares: what stays makes up for what went, before anything is trained.
 
-python solve.py --base BASE --init BASE/start.pt --teacher-base MPNET --teacher STATE --data pairs.jsonl --layers 0,1,2,3,5,6,7,11
-                --shared 4 --out BASE/solved.pt [--texts 900]
+python solve.py --base BASE --init BASE/start.pt --teacher-base MPNET --teacher STATE --data pairs.jsonl --out BASE/solved.pt [--shared 4]
 
-A layer ends in norm(x + product(y)), twice. Layer by layer, each reading what the student's layers before it say, the two products
-(`o`, `down`) are moved so that what stands before the norm is what stands there in the teacher's layer: one ridge regression each, on
-the tokens of some passages that train. It costs two readings of these texts, and saves hundreds of steps of training. A last
-layer that is not the teacher's own keeps its `o`.
+A layer ends in norm(x + product(y)), twice. Layer by layer, each reading what the pruned layers before it say, the two products
+(`o`, `down`) are moved so that the sum before the norm is the one in the teacher's layer: one ridge regression each, on the tokens of some
+passages that train. The lowest --shared layers are whole, so they stay.
 """
 import argparse
-import random
 
 import numpy as np
 import torch
 
-import common
-import distil
 import model as M
+import prune
 
 
 def inside(layer, x, told):
@@ -57,33 +53,23 @@ def off(before, to):
 @torch.no_grad()
 def main():
     ap = argparse.ArgumentParser()
-    for name in ("--base", "--init", "--teacher", "--teacher-base", "--data", "--layers", "--out"):
+    for name in ("--base", "--init", "--teacher", "--teacher-base", "--data", "--out"):
         ap.add_argument(name, required=True)
     ap.add_argument("--shared", type=int, default=4)
     ap.add_argument("--texts", type=int, default=900)
     ap.add_argument("--ridge", type=float, default=.02)
-    ap.add_argument("--keep-o", default="", help="the student's layers whose `o` stays")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--seed", type=int, default=7)
     a = ap.parse_args()
     torch.set_num_threads(a.threads)
-    layers, keep = [int(x) for x in a.layers.split(",")], {int(x) for x in a.keep_o.split(",") if x}
     tok, m = M.tokenizer(a.base), M.load(a.init, a.base)
-    teacher = distil.teacher_of(a.teacher, a.teacher_base, tok)
-    rng = random.Random(a.seed)
-    rows = [r for r in common.read(a.data) if r["split"] == "train" and len(r["passage"]) < 420
-            and r["source"].startswith(("labels", "written", "contrast", "lingnli", "perspectrum", "argq"))]
-    by = {}
-    for r in rows:
-        by.setdefault(r["source"].split("-")[0], []).append(r)
-    rows = [r for x in by.values() for r in rng.sample(x, min(len(x), -(-a.texts // len(by))))]
-    rng.shuffle(rows)
-    rows = [M.encode(tok, r["passage"], r["statement"], 128) for r in rows]
+    teacher = prune.teacher_of(a.teacher, a.teacher_base, tok)
+    rows = prune.texts(a.data, tok, a.texts, a.seed)
     held = len(rows) // 10
     batches = [M.collate(x) for part in (rows[:held], rows[held:]) for s in [sorted(part, key=lambda r: len(r[0]))]
                for x in (s[i:i + 24] for i in range(0, len(s), 24))]
     held = -(-held // 24)       # the first batches are only looked at
-    state, want, judged = [], {i: [] for i in layers[a.shared:]}, []
+    state, want, judged = [], {i: [] for i in range(a.shared, len(m.layers))}, []
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for b in batches:
             x, told = m.begin(*b)
@@ -93,8 +79,7 @@ def main():
             for i, layer in enumerate(teacher.layers):
                 if i >= a.shared:
                     k, x = inside(layer, x, told)
-                    if i in want:
-                        want[i].append((k["p"].float(), k["h"].float()))
+                    want[i].append((k["p"].float(), k["h"].float()))
             judged.append(teacher.judge(teacher.end(x, told), *b[1:]).float())
     print(sum(len(x) for x, _ in state), "tokens read", flush=True)
     judged = torch.cat(judged[:held])
@@ -102,16 +87,12 @@ def main():
     def read(layer, part):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return [inside(layer, x, told) for x, told in part]
-    for n in range(a.shared, len(layers)):
-        layer, goal = m.layers[n], want[layers[n]]
-        # a whole layer that follows its own neighbour has nothing to make up for
-        less = layers[n] > layers[n - 1] + 1 or "pruned" in m.cfg
-        for name, feature, place in (("o", "y", "p"), ("down", "g", "h")) if less else ():
+    for n in want:
+        layer, goal = m.layers[n], want[n]
+        for name, feature, place in (("o", "y", "p"), ("down", "g", "h")):
             to = [g[0] if name == "o" else g[1] for g in goal]
             now = read(layer, state)
             was = off([k[place].float() for k, _ in now[:held]], to[:held])
-            if name == "o" and n in keep:
-                continue
             regress([k[feature] for k, _ in now[held:]], [t - k[place].float() for t, (k, _) in zip(to[held:], now[held:])],
                     [1 / t.var(-1) for t in to[held:]], getattr(layer, name), a.ridge)
             now = off([k[place].float() for k, _ in read(layer, state[:held])], to[:held])

@@ -54,8 +54,8 @@ def sides(b, data):
     return pro, con
 
 
-def loss_of(z, y, weight, pro, con, a, soft=None):
-    """Cross-entropy, the tie of a statement to its opposite and, with a teacher, the distance to what it says (`soft`)."""
+def loss_of(z, y, weight, pro, con, a):
+    """Cross-entropy and the tie of a statement to its opposite."""
     known = weight * (y >= 0)
     ce = F.cross_entropy(z, y.clamp(min=0), reduction="none", label_smoothing=a.smooth)
     ce = (ce * known).sum() / known.sum().clamp(min=1e-6)
@@ -67,10 +67,6 @@ def loss_of(z, y, weight, pro, con, a, soft=None):
         tie = F.softplus(a.margin - (lp[pro, 0] - lp[con, 0])).mean()
         mirror = ((lp[pro].exp() - lp[con].exp()[:, [1, 0, 2]]) ** 2).sum(-1).mean()
         loss = loss + a.tie * tie + a.mirror * mirror
-    if soft is not None:
-        t = a.temperature
-        kl = F.kl_div(F.log_softmax(z / t, -1), F.softmax(soft / t, -1), reduction="none").sum(-1)
-        loss = (1 - a.soft) * loss + a.soft * t * t * (kl * weight).sum() / weight.sum()
     return loss, ce.detach(), tie.detach()
 
 
@@ -137,11 +133,10 @@ def write(x, path):
     os.replace(path + ".new", path)
 
 
-def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, teach=None):
-    """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`.
-    `teach(m, data, rows)`, if given, has the logits, those of a teacher and a further loss for rows of one piece each."""
+def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
+    """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`."""
     os.makedirs(out, exist_ok=True)
-    last, kind = os.path.join(out, "last.pt"), torch.device(a.device).type
+    last = os.path.join(out, "last.pt")
     print(out, json.dumps({s: len(g) for s, g in groups.items()}), flush=True)
     # these learn little from so few texts, and a gradient for them costs much
     m.freeze(a.freeze)
@@ -191,17 +186,14 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, teach=None):
                    drawn / (a.epochs * epoch) if a.epochs else 0.0)
         if done >= 1:
             break
-        if teach:
-            teach.begin(done)
         for g in opt.param_groups:
             g["lr"] = lr * min(1.0, done / 0.05 + 0.02) * max(0.02, 1 - done) * g["k"]
         b = next(it)
         idx = np.array([r for g, *_ in b for r in g])
         factor = torch.tensor([f for g, f, _ in b for _ in g]).to(a.device)
         i = torch.as_tensor(idx).to(a.device)
-        z, soft, far = teach(m, data, idx) if teach else (data.logits(m, idx, [k for g, _, k in b for _ in g]), None, 0.0)
-        loss, ce, tie = loss_of(packed.joined(z, data.cos[i], w), data.y[i], data.weight[i] * factor, *sides(b, data), a, soft)
-        loss = loss + far
+        z = data.logits(m, idx, [k for g, _, k in b for _ in g])
+        loss, ce, tie = loss_of(packed.joined(z, data.cos[i], w), data.y[i], data.weight[i] * factor, *sides(b, data), a)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(before, 1.0)
         opt.step()
@@ -210,10 +202,10 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch, teach=None):
         if step % 4 == 0:
             torch._foreach_lerp_(after, [p.detach() for p in before], 1 - min(a.average, step / (40 + step)) ** 4)
         sums += torch.stack([ce, tie])
-        if step % (10 if teach else 50) == 0:      # reading a number makes the CPU wait for the GPU, so seldom
+        if step % 50 == 0:      # reading a number makes the CPU wait for the GPU, so seldom
             ce, tie = (sums / n).tolist()
             print(f"step {step} seen {seen} spent {spent:.0f}s done {done:.3f} ce {ce:.4f} tie {tie:.4f} "
-                  f"pairs/s {seen / max(spent, 1e-3):.1f}", *([teach.said()] if teach else []), flush=True)
+                  f"pairs/s {seen / max(spent, 1e-3):.1f}", flush=True)
             sums, n = torch.zeros(2, device=a.device), 0
         now = time.time()
         spent, t = spent + now - t, now
