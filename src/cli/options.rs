@@ -24,7 +24,7 @@ pub struct Common {
     /// Default: the questions of the sample, if it is the corpus.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Vec<PathBuf>,
-    /// Labels: a TSV table or TREC diversity qrels; a missing label means no (complete) or unjudged (positives). Default: the
+    /// Labels: a TSV table, TREC diversity qrels or Perspectrum's JSON; a missing label means no (complete) or unjudged (positives). Default: the
     /// labels of the sample, if it is the corpus.
     #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
     pub labels: Vec<String>,

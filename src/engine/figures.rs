@@ -3,8 +3,8 @@
 //!
 //! Any other measure can be asked for by name ([`named`]). To show another one in the explorer at all times, add a field to
 //! [`Figures`], [`Doubt`], [`Gap`] and [`Change`] and to `DrawnFigures`; the compiler then asks for its value at each place in this
-//! file. Add it to `by_name` of [`Figures`] and [`Change`], which `search --format json` prints, and draw it in
-//! `src/tui/screens/lanes/figures.rs`.
+//! file. Add it to `by_name` of [`Figures`] and [`Change`] and to `src/report/search.rs`, which print it, and draw it in
+//! `src/tui/screens/lanes/figures.rs`. The screens that compare lanes have it from `src/engine/compare.rs`.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
 pub enum FirstRank {
     /// This rank; all passages above it are judged.
     At(usize),
-    /// Below this rank; no passage below it is judged yet.
+    /// Not in the passages down to this rank; the next one is not judged yet.
     Below(usize),
 }
 
@@ -193,7 +193,7 @@ impl Figures {
         let lists = [&now[..now.len().min(k)], &before[..before.len().min(k)]];
         let Some(gap) = gap(lists, judgments, question, k) else { return Some(change) };
         let (mrecall, prec, lean) = (gap.mrecall.mean, gap.prec.mean, gap.lean.map(|lean| lean.mean));
-        Some(Change { mrecall, prec, lean, gap: Some(gap), ..change })
+        Some(Change { k: change.k, mrecall, prec, lean, gap: Some(gap) })
     }
 
     /// Whether no returned passage of the top k can still be judged.

@@ -60,7 +60,7 @@ pub trait Page: Sync {
         None
     }
 
-    /// Takes an engine reply if it is meant for this screen, whether or not it is shown; returns any other reply.
+    /// Handles an engine reply that is meant for this screen, even while the screen is hidden. `Err` gives back any other reply.
     fn reply(&self, _app: &mut App, reply: Reply) -> Result<Vec<Effect>, Box<Reply>> {
         Err(Box::new(reply))
     }

@@ -91,17 +91,17 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut notes = Vec::new();
     if widening != Widening::default() {
         notes.push(format!(
-            "[…] of MRecall and Prec are wider by {} and {} at both ends: so far did means lie beside gold on the development questions",
+            "the intervals of MRecall and Prec are widened by {} and {} at each end: the error of such means on the development questions",
             share(widening.mrecall),
             share(widening.prec)
         ));
     }
     if !left_out.is_empty() {
-        notes.push(format!("{} questions have no perspectives and are in no mean", left_out.len()));
+        notes.push(format!("{} questions have no statements and are left out of all means", left_out.len()));
     }
     let two_sided = measured.iter().filter(|question| question.supports.is_some()).count();
     notes.push(format!(
-        "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} questions of two; 1 is the supporting side"
+        "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} two-sided questions; side 1 is the supporting one"
     ));
     notes.extend(lane_notes.notes());
     if args.oracle {
