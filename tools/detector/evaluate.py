@@ -35,8 +35,8 @@ def parts(x, key, least=20):
 
 
 def kinds(check):
-    """Contrast sets by kind; the older written sets are one kind."""
-    return parts(check, lambda m: m.get("kind") or (m["source"] if m["source"] == "written" else None), 8)
+    """Contrast sets by kind; the older written sets and the web-like passages are one kind each."""
+    return parts(check, lambda m: m.get("kind") or (m["source"] if m["source"] in ("written", "web") else None), 8)
 
 
 def twins(x, par):

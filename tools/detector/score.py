@@ -29,7 +29,7 @@ def passages(rows):
     return [tuple(g) for g in by.values() if len(g) == 2 and g[0].get("two") is not None]
 
 
-def chosen(data, split, sources=("labels", "written", "contrast")):
+def chosen(data, split, sources=("labels", "written", "contrast", "web")):
     return passages([r for r in common.read(data) if r["split"] == split and (
         r["source"] in sources or r["source"].split("-")[0] in sources and r["source"] != "written-other")])
 
@@ -65,7 +65,7 @@ def main():
     ap.add_argument("--stride", type=int, default=1)
     ap.add_argument("--max-tokens", type=int, default=256)
     ap.add_argument("--threads", type=int, default=1)
-    ap.add_argument("--sources", default="labels,written,contrast")
+    ap.add_argument("--sources", default="labels,written,contrast,web")
     ap.add_argument("--every", type=int, default=1, help="only every so many passages")
     ap.add_argument("--with", dest="extra", choices=["negated", "empty", "other"],
                     help="the statements' negations, no passage, or the passage of another question in place of their own")
