@@ -246,7 +246,11 @@ fn fsck_reports_damage_with_its_line_and_keeps_the_old_file() {
     fs::write(&path, &bytes).unwrap();
     let (code, out, _) = workspace.run(&["annotate", "fsck", folder.to_str().unwrap()]);
     assert_eq!(code, 1);
-    assert!(out.contains("anna.jsonl:2: expected the id") && out.contains("100 bytes behind"), "{out}");
+    assert!(
+        out.contains("anna.jsonl:2: expected the id")
+            && out.contains("100 bytes after the last complete line"),
+        "{out}"
+    );
     let (_, _, notes) = workspace.run(&["search", QUESTION, "--lanes", "bm25", "--journal", journal]);
     assert!(notes.contains("1 line damaged, the last line unfinished; the rest counts"), "{notes}");
     let printed = workspace.good(&["annotate", "fsck", journal, "--repair"]);
@@ -810,7 +814,7 @@ mod correcting {
         fs::write(&fewer, all.lines().take(20).collect::<Vec<_>>().join("\n")).unwrap();
         workspace.refused(
             &corrected(&folder, &["--questions", fewer.to_str().unwrap()]),
-            &["drawn from 24 other questions", "--questions"],
+            &["drawn from 24 questions that differ", "--questions"],
         );
         let passages = fs::read_to_string(format!("{SAMPLE}/corpus.jsonl")).unwrap();
         let (other, questions) = (workspace.path("other.jsonl"), format!("{SAMPLE}/questions.jsonl"));

@@ -197,7 +197,16 @@ fn a_custom_detector_judges_in_every_command_and_its_verdicts_are_stored_separat
     let hits = |said: &Value| said["lanes"][0]["hits"].as_array().unwrap().clone();
     assert_eq!((hits(&search(&[])), hits(&builtin).len()), (hits(&builtin), 5));
     assert_ne!(hits(&custom), hits(&builtin));
-    let keys = ["--detector", &named, "--keys", "Should zoos be banned?<Enter>", "--size", "140x40"];
+    let keys = [
+        "--detector",
+        &named,
+        "--label-source",
+        "model",
+        "--keys",
+        "Should zoos be banned?<Enter>",
+        "--size",
+        "140x40",
+    ];
     let (code, frame, err) = parallax(data.path(), &[&["frame"][..], &keys].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(frame.contains("verdicts: bert") && !frame.contains("experimental"), "{frame}");

@@ -156,7 +156,7 @@ fn the_models_command_lists_checks_and_stays_offline_if_required() {
     assert!(out.contains("reads the first token of at most 24 tokens; before questions `query: `"), "{out}");
     for (args, words) in [
         (["check", "contriever"], "parallax models get contriever"),
-        (["check", "bm25"], "no encoder"),
+        (["check", "bm25"], "not an encoder"),
         (["get", "contriever"], "HF_HUB_OFFLINE is set"),
         (["get", "minilm"], "is there already"),
         (["get", "hf:nobody"], "ORG/MODEL"),
