@@ -84,15 +84,13 @@ fn base(text: &str) -> Result<Base, String> {
 /// What is expected in place of a name that no lane has.
 fn unknown(name: &str) -> String {
     let models = registry::MODELS.iter().map(|entry| entry.name);
-    let names: Vec<&str> = ["bm25", "minilm", "hybrid"].into_iter().chain(models).collect();
-    let hint = match input::nearest(name, names.iter().copied()) {
+    let hint = match input::nearest(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models)) {
         Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),
     };
     format!(
-        "the name of a lane ({}), hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, os:URL/INDEX or run:PATH, then switches such as \
-         +mmr@.75; there is no lane `{name}`{hint}",
-        names.join(", ")
+        "bm25, minilm, hybrid, an encoder that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
+         os:URL/INDEX or run:PATH, then switches such as +mmr@.75{hint}"
     )
 }
 

@@ -110,7 +110,7 @@ fn bad_files_are_reported_with_file_and_line_and_exit_code_2() {
     search("malformed.jsonl", &[]).bad(&["malformed.jsonl:2: expected a JSON object", "nothing was taken"]);
 
     workspace.write("twice.jsonl", format!("{good}\n\n{good}\n"));
-    search("twice.jsonl", &[]).bad(&["twice.jsonl:3: expected an id of its own", "`a`"]);
+    search("twice.jsonl", &[]).bad(&["twice.jsonl:3: expected a unique id", "`a`"]);
 
     workspace.write("empty.jsonl", "");
     search("empty.jsonl", &[]).bad(&["empty.jsonl: the corpus is empty"]);
@@ -138,7 +138,11 @@ fn bad_files_are_reported_with_file_and_line_and_exit_code_2() {
 #[test]
 fn bad_arguments_are_reported_with_exit_code_2() {
     let workspace = Workspace::new();
-    workspace.run(&["search", QUESTION, "--lane", "bm52"]).bad(&["bm52", "expected bm25"]);
+    workspace.run(&["search", QUESTION, "--lane", "bm52"]).bad(&[
+        "bm52",
+        "expected bm25",
+        "did you mean `bm25`?",
+    ]);
     workspace.run(&["search", QUESTION, "--lane", "bm25@b=2"]).bad(&["b=NUMBER (0 to 1)"]);
     workspace.run(&["search", " "]).bad(&["the question is empty"]);
     workspace.run(&["search", QUESTION, "-k", "0"]).bad(&["1..=100"]);
