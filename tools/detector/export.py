@@ -1,4 +1,4 @@
-"""ONNX export, int8 quantisation, check against f32, calibration on the development split.
+"""ONNX export, int8 quantisation, check against f32.
 
 python export.py --base BASE --checkpoint CKPT --data pairs.jsonl --out OUT [--limit N] [--name NAME]
 Writes OUT/detector.onnx (int8), OUT/detector.json, OUT/tokenizer.json, each beside and then renamed.
@@ -77,10 +77,9 @@ def main():
     a.add_argument("--checkpoint")
     a.add_argument("--data", required=False)
     a.add_argument("--out", required=True)
-    a.add_argument("--name", default="parallax-minilm-l6")
+    a.add_argument("--name", default="parallax-mpnet")
     a.add_argument("--max-tokens", type=int, default=256)
     a.add_argument("--limit", type=int, default=0, help="at most so many development pairs")
-    a.add_argument("--trained-on", default="")
     a = a.parse_args()
     os.makedirs(a.out, exist_ok=True)
     m = M.load(a.checkpoint, a.base) if a.checkpoint else M.from_base(a.base)
@@ -89,9 +88,7 @@ def main():
     f32, i8 = os.path.join(a.out, "f32.onnx.new"), os.path.join(a.out, "detector.onnx.new")
     to_onnx(m, f32)
     quantise(f32, i8)
-    out = {"name": a.name, "classes": M.CLASSES, "threshold": 0.5, "temperature": 1.0, "max_tokens": a.max_tokens,
-           "input": "[CLS] passage text, then title [SEP] statement [SEP]",
-           "trained_on": [s for s in a.trained_on.split(",") if s], "metrics": {}}
+    out = {"name": a.name, "classes": M.CLASSES, "max_tokens": a.max_tokens, "input": "<s> passage text, then title </s></s> statement </s>"}
     import onnx
     g = onnx.load(i8)
     ops = sorted({n.op_type for n in g.graph.node})
@@ -99,22 +96,10 @@ def main():
     tok = M.tokenizer(a.base)
     if a.data:
         rows = common.labels_rows(a.data, "dev")
-        if a.limit:
-            rows = rows[:a.limit]
-        l8 = predict_onnx(i8, tok, rows, a.max_tokens)
-        l32 = predict_onnx(f32, tok, rows, a.max_tokens)
-        y3 = np.array([common.CLASSES.index(r["label"]) for r in rows])
-        t = common.fit_temperature(l8, y3)
-        p8, p32 = common.softmax(l8 / t)[:, 0], common.softmax(l32 / t)[:, 0]
-        y = (y3 == 0).astype(int)
-        th, f1 = common.best_threshold(y, p8)
-        d = np.abs(p8 - p32)
-        th32, f132 = common.best_threshold(y, p32)
-        out["threshold"], out["temperature"] = round(float(th), 4), round(float(t), 4)
-        out["metrics"] = {"dev_pairs": len(rows), "dev_f1_int8": round(float(f1), 4), "dev_f1_f32": round(float(f132), 4),
-                          "int8_vs_f32_mean_abs_dp": round(float(d.mean()), 4),
-                          "int8_vs_f32_max_abs_dp": round(float(d.max()), 4),
-                          "int8_same_verdict": round(float(((p8 >= th) == (p32 >= th)).mean()), 4)}
+        rows = rows[:a.limit] if a.limit else rows
+        l8, l32 = (predict_onnx(x, tok, rows, a.max_tokens) for x in (i8, f32))
+        out["int8_vs_f32"] = {"pairs": len(rows), "mean_abs_dlogit": round(float(np.abs(l8 - l32).mean()), 4),
+                              "same_class": round(float((l8.argmax(1) == l32.argmax(1)).mean()), 4)}
     out["sha256"] = hashlib.sha256(open(i8, "rb").read()).hexdigest()
     json.dump(out, open(os.path.join(a.out, "detector.json.new"), "w"), indent=1)
     shutil.copy(os.path.join(a.base, "tokenizer.json"), os.path.join(a.out, "tokenizer.json.new"))
