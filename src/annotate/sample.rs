@@ -188,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn more_questions_than_there_are_and_two_of_the_same_words_are_refused() {
+    fn more_questions_than_there_are_and_two_of_the_same_text_are_refused() {
         let mut set = questions(3);
         let error = Sample::draw(&set, 4, 0).unwrap_err().to_string();
         assert!(error.contains("--sample 4: expected at most 3"), "{error}");
         set[2].text = set[0].text.clone();
-        assert!(Sample::draw(&set, 2, 0).unwrap_err().to_string().contains("same words"));
+        assert!(Sample::draw(&set, 2, 0).unwrap_err().to_string().contains("have the same text"));
     }
 
     #[test]

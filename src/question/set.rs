@@ -320,7 +320,7 @@ mod tests {
             (
                 "{\"id\":1,\"question\":\"x\"}\n{\"id\":1,\"question\":\"y\"}",
                 ".jsonl",
-                ":2: expected an id of its own",
+                ":2: expected a unique id",
             ),
             ("no tab here", ".tsv", ":1: expected ID<Tab>QUESTION"),
             ("[1,2]", ".jsonl", ":1: expected a JSON object"),
