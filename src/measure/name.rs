@@ -177,6 +177,31 @@ impl Measure {
             | Self::Awrf { .. } => true,
         }
     }
+
+    /// Whether labels on drawn questions can correct the mean by the model's verdicts: every question has a value, which depends on one
+    /// list only, and which labels change.
+    pub(super) fn can_be_corrected(self) -> bool {
+        match self {
+            // Shift compares several lists, and the ideal of alpha_nDCG is made of those of all lanes.
+            Self::AlphaNDcg { .. } | Self::Shift { .. } => false,
+            // The labels decide which questions have a value.
+            Self::Cover | Self::RKl { .. } | Self::Awrf { .. } => false,
+            // Counts labels, not what they say.
+            Self::Judged { .. } => false,
+            Self::NDcg { .. }
+            | Self::Precision { .. }
+            | Self::Recall { .. }
+            | Self::AveragePrecision { .. }
+            | Self::ReciprocalRank { .. }
+            | Self::ErrIa { .. }
+            | Self::SubtopicRecall { .. }
+            | Self::PrecisionIa { .. }
+            | Self::MRecall { .. }
+            | Self::Prec { .. }
+            | Self::Lean { .. }
+            | Self::PRecall { .. } => true,
+        }
+    }
 }
 
 /// trec_eval's default relevance level.

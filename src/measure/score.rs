@@ -211,6 +211,14 @@ impl Column {
         }
     }
 
+    /// Whether labels on drawn questions can correct its mean by the model's verdicts.
+    pub fn correctable(self) -> bool {
+        match self {
+            Column::Named(measure) => measure.can_be_corrected(),
+            Column::Covers(..) => true,
+        }
+    }
+
     /// How far an interval of its mean is widened at both ends, by the bias of the model's verdicts.
     pub fn widening(self, bias: Bias) -> f64 {
         match self {
@@ -302,6 +310,16 @@ mod tests {
             score(measure("MRecall@5"), &evidence),
             Err(ScoreError::NeedsSupport(measure("MRecall@5")))
         );
+    }
+
+    #[test]
+    fn only_means_over_one_list_of_every_question_can_be_corrected() {
+        for name in ["MRecall@5", "Prec@5", "Lean@5", "ERR_IA@5", "pRecall@5"] {
+            assert!(Column::Named(measure(name)).correctable(), "{name}");
+        }
+        for name in ["alpha_nDCG@5", "Shift@5", "Cover", "rKL", "AWRF", "Judged@5"] {
+            assert!(!Column::Named(measure(name)).correctable(), "{name}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::measure::bias::side_shares;
 use crate::measure::expected::{Chances, expected};
 use crate::measure::ppi::PpiError;
 use crate::measure::score::{Column, SupportEvidence};
-use crate::measure::{Measure, PerspectiveCount, SupportSet};
+use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
 use crate::report::table::Table;
 
@@ -267,12 +267,12 @@ impl Bench<'_> {
         let named: Vec<(String, Column)> = columns
             .into_iter()
             .filter(|column| {
-                if !correctable(*column) {
+                if !column.correctable() {
                     notes.push(format!(
                         "{column} is not a mean over one list of every question: not corrected"
                     ));
                 }
-                correctable(*column)
+                column.correctable()
             })
             .map(|column| {
                 let name = if args.suite == Suite::Coverage {
@@ -396,15 +396,4 @@ impl Bench<'_> {
         notes.extend(lane_notes.notes());
         Ok(Some(figures))
     }
-}
-
-/// Whether a column can be corrected: it depends only on the list, and its questions do not depend on the labels.
-fn correctable(column: Column) -> bool {
-    column.doubted()
-        && !matches!(
-            column,
-            Column::Named(
-                Measure::Cover | Measure::RKl { .. } | Measure::Awrf { .. } | Measure::Judged { .. }
-            )
-        )
 }
