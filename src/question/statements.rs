@@ -27,19 +27,22 @@ pub fn statements(question: &str) -> Statements {
     }
 }
 
-/// Makes a question of the text that a user asked, the same for the explorer and the commands: with the statements in `given`, if there
-/// are any; else the question of `set` with the same text; else with statements by rule.
+/// Makes a question of the text that a user asked, the same for the explorer and the commands: the question of `set` with the same text,
+/// else a new one. Its statements are those in `given`, if there are any; else those of the set; else those by rule.
 ///
-/// The case of ASCII letters does not count in the comparison. The question of the set keeps its own text and id, so that encoders and
-/// finished runs give the same lists however it was typed.
+/// The case of ASCII letters does not count in the comparison. The question of the set keeps its own text, id and other data, so that
+/// encoders and finished runs give the same lists however it was typed.
 pub fn resolve(text: &str, given: &[String], set: &[Question]) -> (Question, By) {
     let text = text.trim();
+    let known = set.iter().find(|question| question.text.eq_ignore_ascii_case(text));
     if !given.is_empty() {
         let supports = (given.len() == 2).then_some(0);
         let perspectives = given.to_vec();
-        return (Question { text: text.into(), perspectives, supports, ..Question::default() }, By::User);
+        let question =
+            known.cloned().unwrap_or_else(|| Question { text: text.into(), ..Question::default() });
+        return (Question { perspectives, supports, ..question }, By::User);
     }
-    if let Some(question) = set.iter().find(|question| question.text.eq_ignore_ascii_case(text)) {
+    if let Some(question) = known {
         return (question.clone(), By::Given);
     }
     let Statements { perspectives, supports, by, .. } = statements(text);
