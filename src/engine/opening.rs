@@ -331,7 +331,7 @@ fn prompted_detector(
     model: Option<Arc<dyn Chat>>,
     prompts: &Prompts,
 ) -> Result<(Arc<dyn Detector>, String), SetupError> {
-    let (recorded, bytes) = match &opening.replies {
+    let (recorded, mut bytes) = match &opening.replies {
         Some(path) => (of_model(Recorded::read(path)?, opening), input::text(path)?),
         None if model.is_some() => (Recorded::default(), String::new()),
         None => return Err(SetupError::NoModel),
@@ -341,6 +341,11 @@ fn prompted_detector(
     let server = opening.llm.as_ref().map(|(url, _)| url.trim().trim_end_matches('/'));
     let server = server.filter(|url| !url.starts_with("gguf:")).unwrap_or_default();
     let prompt = Arc::clone(prompts.get(Job::Detect));
+    // A name selects among the recorded replies.
+    if let (None, Some(selected)) = (&opening.llm, &opening.llm_model) {
+        bytes.push('\0');
+        bytes.push_str(selected);
+    }
     let key = PromptedDetector::key_of(&name, &prompt, server, bytes.as_bytes());
     let journal = opening.data_dir.join(JUDGED).join(format!("{key}.jsonl"));
     let (recording, own) = (Recording::open(recorded, model, journal)?, Arc::clone(&prompt));
@@ -352,6 +357,25 @@ fn prompted_detector(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_that_selects_recorded_replies_is_part_of_the_detectors_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let replies = folder.path().join("replies.jsonl");
+        std::fs::write(&replies, "\n").unwrap();
+        let key = |model: Option<&str>| {
+            let opening = Opening {
+                data_dir: folder.path().into(),
+                replies: Some(replies.clone()),
+                llm_model: model.map(str::to_owned),
+                ..Opening::default()
+            };
+            let prompts = Prompts::with(&opening.prompts).unwrap();
+            prompted_detector(&opening, None, &prompts).unwrap().0.key().to_owned()
+        };
+        assert_ne!(key(Some("m-2024")), key(Some("m-2025")));
+        assert_ne!(key(Some("m-2024")), key(None));
+    }
 
     #[test]
     fn names_that_look_alike_have_files_of_their_own() {
