@@ -130,9 +130,12 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                     Base::Remote(remote) if remote.by == By::Terms || at.as_outside().is_some() => {
                         Some(Explanation::Elsewhere { by: remote.to_string() })
                     }
-                    Base::MiniLm | Base::Custom(_) | Base::Remote(_) => {
-                        vectors(setup, list, by, merged, query, at)?
+                    Base::Remote(remote) => {
+                        let similarity = vectors(setup, list, by, merged, query, at)?;
+                        // The server has vectors, and this machine may have none.
+                        Some(similarity.unwrap_or_else(|| Explanation::Elsewhere { by: remote.to_string() }))
                     }
+                    Base::MiniLm | Base::Custom(_) => vectors(setup, list, by, merged, query, at)?,
                     // Their lists come from the steps `Fuse` and `Given`.
                     Base::Hybrid | Base::Run(_) => None,
                 });
