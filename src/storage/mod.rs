@@ -133,6 +133,28 @@ pub fn replace_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let part = write_part(path, write)?;
+    part.persist(path).map_err(|error| error.error)?;
+    sync_folder(path);
+    Ok(())
+}
+
+/// Writes the new file `path`, atomically and synced to disk.
+///
+/// # Errors
+/// There is such a file (`AlreadyExists`), or the folder cannot be written. No temporary file stays.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let part = write_part::<io::Error>(path, |file| file.write_all(bytes))?;
+    part.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_folder(path);
+    Ok(())
+}
+
+/// Writes a synced temporary file in the folder of `path`.
+fn write_part<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
+) -> Result<tempfile::TempPath, E> {
     let prefix = prefix(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(ENDING);
@@ -142,9 +164,7 @@ pub fn replace_with<E: From<io::Error>>(
     let mut writer = BufWriter::new(file);
     write(&mut writer)?;
     writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    part.persist(path).map_err(|error| error.error)?;
-    sync_folder(path);
-    Ok(())
+    Ok(part)
 }
 
 /// Moves the finished file `from`, already synced, to `to` in the same folder or file system.

@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier};
 use super::theme::palette::{Choice, DARK, LIGHT, Palette, choice};
 use crate::report;
 use crate::report::PictureError;
-use crate::storage::replace;
+use crate::storage::{create, replace};
 use film::Film;
 use frame::{Dump, Glyph, Look, escape, heading, rows};
 
@@ -75,17 +75,21 @@ pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
 /// # Errors
 /// The extension is not a format, or the file cannot be written.
 pub fn write(path: &Path, frame: &Dump) -> Result<(), ExportError> {
+    put(path, &encode(path, frame)?)
+}
+
+/// Draws a frame in the format of the extension of `path`.
+fn encode(path: &Path, frame: &Dump) -> Result<Vec<u8>, ExportError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
     let buffer = frame.buffer();
-    let bytes = match ending.as_deref() {
-        Some("svg") => svg::svg(buffer, &title).into_bytes(),
-        Some("png") => png(buffer, SCALE)?,
-        Some("html") => html(buffer, &title).into_bytes(),
-        Some("txt") => frame::text(buffer).into_bytes(),
-        _ => return Err(ExportError::Ending(path.into())),
-    };
-    put(path, &bytes)
+    match ending.as_deref() {
+        Some("svg") => Ok(svg::svg(buffer, &title).into_bytes()),
+        Some("png") => png(buffer, SCALE),
+        Some("html") => Ok(html(buffer, &title).into_bytes()),
+        Some("txt") => Ok(frame::text(buffer).into_bytes()),
+        _ => Err(ExportError::Ending(path.into())),
+    }
 }
 
 /// Draws a PNG with `scale` pixels per unit; a cell is 10 units wide and 20 high. Whole scales are sharpest.
@@ -140,9 +144,20 @@ impl Drop for FrameWriter {
 
 /// Saves a frame under the first free `parallax-N.svg` and returns that name.
 fn write_numbered(folder: &Path, frame: &Dump) -> Result<String, ExportError> {
-    let mut names = (1u32..).map(|n| format!("parallax-{n}.svg"));
-    let name = names.find(|name| !folder.join(name).exists()).unwrap_or_default();
-    write(&folder.join(&name), frame).map(|()| name)
+    let mut n = 1u32;
+    loop {
+        let name = format!("parallax-{n}.svg");
+        let path = folder.join(&name);
+        if !path.exists() {
+            match create(&path, &encode(&path, frame)?) {
+                // Another program has just taken the name.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(reason) => return Err(ExportError::Write { path, reason }),
+                Ok(()) => return Ok(name),
+            }
+        }
+        n += 1;
+    }
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
@@ -322,6 +337,17 @@ mod tests {
         let reported: Vec<String> = saved.iter().map(Result::unwrap).collect();
         assert_eq!(reported, ["parallax-1.svg", "parallax-3.svg"]);
         assert_eq!(names(folder.path()), ["parallax-1.svg", "parallax-2.svg", "parallax-3.svg"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_taken_unseen_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        // `exists` does not see a link to nothing.
+        std::os::unix::fs::symlink("nothing", folder.path().join("parallax-1.svg")).unwrap();
+        assert_eq!(write_numbered(folder.path(), &frame()).unwrap(), "parallax-2.svg");
+        assert_eq!(names(folder.path()), ["parallax-1.svg", "parallax-2.svg"]);
+        assert!(folder.path().join("parallax-1.svg").is_symlink());
     }
 
     #[test]
