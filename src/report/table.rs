@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::marks::share;
 use super::safe;
@@ -236,16 +237,15 @@ impl Table {
     /// Writes it as aligned text.
     pub fn text(&self) -> String {
         let (heads, rows) = self.printed();
-        let width = |column: usize| {
-            rows.iter().chain([&heads]).map(|row| row[column].chars().count()).max().unwrap_or(0)
-        };
+        let width =
+            |column: usize| rows.iter().chain([&heads]).map(|row| row[column].width()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();
         let mut out = String::new();
         for row in std::iter::once(&heads).chain(&rows) {
             let cells = row.iter().zip(&widths).enumerate();
             let cells: Vec<String> = cells
                 .map(|(i, (text, width))| {
-                    let pad = " ".repeat(width - text.chars().count());
+                    let pad = " ".repeat(width - text.width());
                     if i == 0 { format!("{text}{pad}") } else { format!("{pad}{text}") }
                 })
                 .collect();
@@ -271,7 +271,12 @@ impl Table {
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
         out.push('\n');
-        out += &(self.remarks().join("  \n") + "\n");
+        // A star at the start of a line would begin a list.
+        let unlisted = |remark: &String| match remark.strip_prefix('*') {
+            Some(rest) => format!("\\*{rest}"),
+            None => remark.clone(),
+        };
+        out += &(self.remarks().iter().map(unlisted).collect::<Vec<_>>().join("  \n") + "\n");
         self.with_further(out, Table::markdown)
     }
 
@@ -419,6 +424,15 @@ mod tests {
     }
 
     #[test]
+    fn wide_characters_take_two_columns_of_the_text() {
+        let mut table = table();
+        table.rows[0].lane = "run:物物.json".into();
+        let text = table.text();
+        let ends: Vec<usize> = text.lines().take(3).map(|line| line.width()).collect();
+        assert_eq!((ends[0], ends[1]), (ends[2], ends[2]), "{text}");
+    }
+
+    #[test]
     fn no_lane_is_called_better_if_the_interval_of_the_difference_holds_0() {
         let mut table = table();
         let spread = |low| Some(Spread { mean: 0.1, low, high: 0.3 });
@@ -438,6 +452,7 @@ mod tests {
         let mut table = table();
         table.rows[0].lane = "run:a|b_c&d.json".into();
         assert!(table.markdown().contains("| run:a\\|b_c&d.json |"));
+        assert!(table.markdown().contains("\n\\* differs"), "{}", table.markdown());
         assert!(table.latex().contains("run:a|b\\_c\\&d.json & "), "{}", table.latex());
         assert!(table.latex().contains("0.7500$^{*}$ (.10--.90)"));
     }
