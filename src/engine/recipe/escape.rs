@@ -13,12 +13,13 @@ pub(super) fn escaped_but(text: &str, kept: &[u8]) -> String {
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-/// Decodes what [`escaped`] wrote and trims blanks. `None` if a `%` has no two digits or the bytes are not UTF-8.
+/// Decodes what [`escaped`] wrote, without the blanks typed around it; encoded blanks stay. `None` if a `%` has no two digits or the
+/// bytes are not UTF-8.
 pub(super) fn unescaped(text: &str) -> Option<String> {
-    unescaped_whole(text).map(|text| text.trim().to_owned())
+    unescaped_whole(text.trim())
 }
 
-/// Decodes like [`unescaped`] and keeps blanks.
+/// Decodes like [`unescaped`] and keeps all blanks.
 pub(super) fn unescaped_whole(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -25,6 +25,17 @@ fn a_recipe_that_is_written_is_read_back_the_same() {
 }
 
 #[test]
+fn encoded_blanks_at_the_ends_stay_and_typed_ones_go() {
+    for text in ["run:%20a.run%20", "run: %20a.run%20 ", "run: %20a.run%20@ties=trec-eval"] {
+        let recipe: Recipe = text.parse().unwrap();
+        assert!(matches!(&recipe.base, Base::Run(file) if file.path.as_os_str() == " a.run "), "{text}");
+        assert_eq!(recipe.to_string().parse(), Ok(recipe));
+    }
+    assert_eq!("run: a.run ".parse::<Recipe>().unwrap().to_string(), "run:a.run");
+    assert!("run:%20".parse::<Recipe>().is_err());
+}
+
+#[test]
 fn a_typed_perspective_may_hold_anything_and_needs_no_quotes() {
     let toward = Toward::Text("don't ban — “regulate” + tax, 100 %".into());
     let project = Project { variant: crate::project::Variant::Pap, toward };

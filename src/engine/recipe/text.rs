@@ -171,7 +171,7 @@ fn toward(text: &str) -> Result<Toward, String> {
     match (text.trim(), text.trim().strip_prefix('=')) {
         ("", _) => Ok(Toward::Perspective(1)),
         (_, Some(text)) => {
-            Ok(Toward::Text(unescaped(text).filter(|text| !text.is_empty()).ok_or_else(wrong)?))
+            Ok(Toward::Text(unescaped(text).filter(|text| !text.trim().is_empty()).ok_or_else(wrong)?))
         }
         (number, None) => {
             let number: usize = number.parse().map_err(|_| wrong())?;
@@ -243,7 +243,7 @@ fn run_file(text: &str) -> Result<RunFile, String> {
             ));
         }
     };
-    let path = unescaped(path).filter(|path| !path.is_empty());
+    let path = unescaped(path).filter(|path| !path.trim().is_empty());
     let path = path.ok_or("the path of a run after run:, with special characters as % and two digits")?;
     Ok(RunFile { path: path.into(), order })
 }
