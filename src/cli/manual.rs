@@ -145,13 +145,44 @@ fn shown(arg: &Arg) -> String {
     arg.to_string()
 }
 
-/// The text with a lower-case first letter, unless its first word is a name such as `MRecall`.
+/// Names that a help text begins with and that look like common words.
+const NAMES: [&str; 2] = ["Argilla", "Markdown"];
+
+/// The text with a lower-case first letter, unless it begins with a name such as `MRecall` or `Label Studio`.
 fn lower(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    // `JSON` after a common word is an abbreviation; `Studio` is the second word of a name.
+    let is_title = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+    };
+    let is_name = first.chars().skip(1).any(char::is_uppercase)
+        || NAMES.contains(&first.trim_end_matches("'s"))
+        || words.next().is_some_and(is_title);
     let mut letters = text.chars();
-    match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(second)) if !second.is_uppercase() => {
-            first.to_lowercase().chain(letters).collect()
-        }
+    match letters.next() {
+        Some(letter) if !is_name => letter.to_lowercase().chain(letters).collect(),
         _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_capitals_and_common_words_lose_theirs() {
+        for name in [
+            "Label Studio's tasks, as JSON",
+            "Argilla's records",
+            "Markdown",
+            "LaTeX, with booktabs",
+            "MRecall",
+        ] {
+            assert_eq!(lower(name), name);
+        }
+        assert_eq!(lower("One JSON object"), "one JSON object");
+        assert_eq!(lower("A table with a header"), "a table with a header");
     }
 }

@@ -30,7 +30,7 @@ pub struct Eval {
     /// Switches for the lanes that have none of their own.
     #[command(flatten)]
     pub switches: SwitchArgs,
-    /// Add one row per lane: the best order of its first 100 passages that the labels allow.
+    /// Add one row per lane: the best order of its first 100 passages that the labels allow. Needs --label-source gold or human.
     #[arg(help_heading = "Options of berds", long)]
     pub oracle: bool,
     /// For `bias`: a metadata field of the passages; also show which of its values each lane returns.

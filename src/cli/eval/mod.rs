@@ -51,6 +51,12 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");
     }
+    if args.oracle && !common.source().is_labels() {
+        bail!(
+            "--oracle: the best order is known only by labels, and the model's means are expectations, which may be higher; add \
+             --label-source gold or --label-source human"
+        );
+    }
     if args.target != Target::default() && args.correct.is_none() {
         bail!("--target is for --correct");
     }
