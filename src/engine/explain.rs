@@ -232,3 +232,29 @@ fn vectors(
     let texts = if cosines.len() > 1 { cosines } else { Vec::new() };
     Ok(Some(Explanation::Vectors { similarity, plain, projected: point, texts }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::Trace;
+    use super::super::opening::Opening;
+    use super::super::recipe::Recipe;
+    use super::*;
+    use crate::work::Stop;
+
+    #[test]
+    fn a_server_with_vectors_is_named_if_there_are_none_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = folder.path().join("corpus.jsonl");
+        std::fs::write(&corpus, "{\"_id\": \"a\", \"text\": \"Zoos help.\"}\n").unwrap();
+        let opening =
+            Opening { corpus: Some(corpus), data_dir: folder.path().join("data"), ..Opening::default() };
+        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
+        let recipe: Recipe = "os:http://localhost:9200/a@by=vectors".parse().unwrap();
+        let query = Wording::Text("zoos".into());
+        let step = Step::Retrieve { by: recipe.base, queries: vec![query], pool: 1 };
+        let list = List { trace: Trace { steps: vec![step], notes: Vec::new() }, ..List::default() };
+        let at = setup.corpus.find("a").unwrap();
+        let reasons = explain(&setup, &list, "zoos", at).unwrap();
+        assert!(matches!(reasons.as_slice(), [Explanation::Elsewhere { .. }]), "{reasons:?}");
+    }
+}
