@@ -33,10 +33,11 @@ pub fn update(app: &mut App, msg: Msg) -> Vec<Effect> {
 
 /// Applies one of several messages that are drawn together, with the same result as [`update`].
 ///
-/// Verdicts arrive in hundreds, and each changes the figures of every lane. After a verdict, `stale` is set instead of working out what is
-/// drawn. The next message of another kind does that first; before drawing, the caller calls [`refresh`] if `stale` is set.
+/// Verdicts arrive in hundreds, and each changes the figures of every lane; each outcome of a comparison changes its statistics. After
+/// such a reply, `stale` is set instead of working out what is drawn. The next message of another kind does that first; before drawing,
+/// the caller calls [`refresh`] if `stale` is set.
 pub fn update_in_burst(app: &mut App, msg: Msg, stale: &mut bool) -> Vec<Effect> {
-    if matches!(msg, Msg::Engine(Reply::Verdict { .. })) {
+    if matches!(msg, Msg::Engine(Reply::Verdict { .. } | Reply::Compared { .. })) {
         *stale = true;
         return change(app, msg);
     }

@@ -50,6 +50,21 @@ fn a_burst_of_verdicts_has_the_figures_of_one_message_after_another() {
 }
 
 #[test]
+fn a_burst_of_compared_questions_works_out_the_statistics_once() {
+    let mut app = asked(140, 40);
+    press(&mut app, "c");
+    let (number, compared) = (app.comparing.number, Ok(app.compared()));
+    let before = format!("{:?}", app.comparing.summary);
+    let mut stale = false;
+    let reply = Msg::Engine(Reply::Compared { number, question: 0, compared });
+    update_in_burst(&mut app, reply, &mut stale);
+    assert!(stale && app.comparing.questions[0].is_some());
+    assert_eq!(format!("{:?}", app.comparing.summary), before, "nothing is drawn yet");
+    update_in_burst(&mut app, Msg::Key(KeyCode::Down.into()), &mut stale);
+    assert!(!stale && !app.comparing.summary.curves.is_empty());
+}
+
+#[test]
 fn a_short_pause_in_typing_runs_the_term_lanes_and_a_long_one_runs_all_lanes() {
     let mut app = empty(140, 40);
     press(&mut app, "zo");
