@@ -156,6 +156,10 @@ fn a_list_that_was_read_can_be_read_without_each_and_in_other_orders() {
     ended(&mut app);
     assert_eq!(app.reordered(), Some(Reordered { same: 7, of: 10 }));
     assert_eq!(app.attention()[3], 0.5);
+    press(&mut app, "w");
+    heard(&mut app, ReadEvent::Attention(vec![0.5, 0.125, 0.125, 0.125, 0.125]));
+    assert_eq!(app.answering.shown.attention[0], 0.5, "the shares of the second reading are drawn");
+    ended(&mut app);
     press(&mut app, "x");
     assert_eq!((app.reordered(), app.hangs_on(0)), (None, None), "it was another list");
     assert_eq!(app.attention(), [] as [f64; 0]);

@@ -223,7 +223,10 @@ fn read_aside(app: &mut App, want: Want) -> Vec<Effect> {
         (answering.without, answering.attention) = (Vec::new(), Vec::new());
     }
     match want {
-        Want::Without => answering.without.clear(),
+        Want::Without => {
+            answering.without.clear();
+            answering.attention.clear();
+        }
         _ => answering.reordered = None,
     }
     let passages = app.contexts(app.lane);
