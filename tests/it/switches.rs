@@ -510,6 +510,21 @@ mod switching {
     }
 
     #[test]
+    fn of_two_questions_with_the_same_text_the_marked_one_is_opened() {
+        let mut app = asked(140, 40);
+        let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+        let perspectives = vec!["Zoos are kind.".to_owned(), "Zoos are cruel.".to_owned()];
+        let second = Question { id: "z".into(), perspectives, ..opened.questions[0].clone() };
+        opened.questions.push(second.clone());
+        let effects = press(&mut app, "cj<Enter>");
+        let Some(Effect::Start { plan, .. }) = effects.last() else { panic!("{effects:?}") };
+        assert_eq!(plan.question, second);
+        assert!(app.judgments.pair(PassageIx(0), 0).is_none(), "the statements are others");
+        press(&mut app, "+");
+        assert_eq!(app.question, second, "asking again keeps it");
+    }
+
+    #[test]
     fn without_a_question_set_there_is_nothing_to_compare_over() {
         let mut app = asked(140, 40);
         let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };

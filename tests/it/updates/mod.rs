@@ -57,13 +57,15 @@ fn explained(app: &mut App) {
 mod detectors {
     //! The page of detectors: choosing, fetching and stopping, and the effects.
 
+    use parallax::corpus::PassageIx;
     use parallax::detect::Choice;
     use parallax::engine::detectors::{DetectorEvent, DetectorOffer, Presence, detectors};
     use parallax::engine::{Batch, Reply};
-    use parallax::tui::app::{App, Corpus};
+    use parallax::tui::app::{App, Corpus, LaneState};
     use parallax::tui::export::frame::text;
     use parallax::tui::keymap::Screen;
     use parallax::tui::message::{Effect, Msg};
+    use parallax::tui::pages::settled;
     use parallax::tui::shell::play::frame;
     use parallax::tui::update::update;
     use parallax::work::{Job, Progress};
@@ -150,6 +152,34 @@ mod detectors {
         assert_eq!(choice.to_string(), "nli-xsmall");
         assert!(matches!(app.corpus, Corpus::Opening) && app.screen == Screen::LANES);
         assert_eq!(app.detector, *choice);
+    }
+
+    #[test]
+    fn another_detector_begins_without_the_verdicts_and_evidence_of_the_old_one() {
+        let mut app = asked(140, 30);
+        // The study of this passage has not ended when the detector is changed.
+        press(&mut app, "<Enter>");
+        let study = app.studies;
+        press(&mut app, "<Esc>D");
+        receive(&mut app, DetectorEvent::Listed(listed()));
+        let mut here = listed();
+        here[1].presence = Presence::Here;
+        receive(&mut app, DetectorEvent::Fetched(here, None));
+        receive(&mut app, DetectorEvent::Served(Vec::new()));
+        let waits = Some(Job::Embedding);
+        app.lanes[1].state = LaneState::Failed("embedding".into(), waits);
+        press(&mut app, "j<Enter>");
+        super::receive(&mut app, super::verdict(1, 0, 0, 0.9));
+        let evidence = Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: Some(0..4) };
+        super::receive(&mut app, evidence);
+        super::receive(&mut app, Reply::Embedded(Ok(())));
+        assert!(app.judgments.pair(PassageIx(0), 0).is_none(), "no verdict of the old detector is left");
+        assert!(app.reading.evidence.is_empty() && app.reading.requested.is_empty());
+        let opened = Reply::Opened(Box::new(crate::stage::opened()));
+        let (turn, ..) = super::started(&super::receive(&mut app, opened));
+        assert!(app.judgments.pair(PassageIx(0), 0).is_none() && !settled(&app));
+        super::receive(&mut app, Reply::Settled { turn });
+        assert!(settled(&app), "nothing waits for the old engine");
     }
 
     #[test]

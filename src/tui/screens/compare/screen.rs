@@ -4,7 +4,6 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
-use tui_input::Input;
 
 use super::{Comparing, LaneSummary, Order, Summary};
 use crate::engine::{Batch, Compared, Reply, covered_sides};
@@ -137,10 +136,9 @@ pub fn begin(app: &mut App, number: u64) {
 fn open_question(app: &mut App) -> Vec<Effect> {
     let Some(row) = app.comparing.summary.rows.get(app.comparing.at).copied() else { return Vec::new() };
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
-    let Some(question) = opened.questions.get(row) else { return Vec::new() };
-    app.line = Input::new(question.text.clone());
+    let Some(question) = opened.questions.get(row).cloned() else { return Vec::new() };
     let mut effects = app.leave();
-    effects.extend(question::ask(app));
+    effects.extend(question::ask_given(app, question));
     effects
 }
 

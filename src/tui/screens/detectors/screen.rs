@@ -14,6 +14,7 @@ use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
+use crate::tui::screens::lanes::question;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
 
@@ -119,7 +120,7 @@ fn choose(app: &mut App) -> Vec<Effect> {
     app.llm = offer.llm.clone().or(app.llm.take());
     app.notice = Some(format!("{} judges from now on", offer.name));
     // The corpus is opened again with it, and the question asked again.
-    app.corpus = Corpus::Opening;
+    question::reopen(app);
     effects.push(Effect::UseDetector { choice: offer.choice, llm: offer.llm });
     effects
 }

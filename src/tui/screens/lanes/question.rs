@@ -155,19 +155,54 @@ pub fn read_line(app: &mut App) {
 fn question_in_line(app: &App) -> Option<(Question, By)> {
     let Corpus::Open(opened) = &app.corpus else { return None };
     let text = app.line.value().trim();
+    if !text.is_empty() && text == app.question.text {
+        // Another question of the set may have the same text.
+        return Some((app.question.clone(), app.by));
+    }
     let given = if text.is_empty() { &[][..] } else { &app.given };
     Some(resolve(text, given, &opened.questions))
 }
 
 /// Replaces the question or its statements, and forgets the judgments of the old one.
 pub fn ask_instead(app: &mut App, question: Question, by: By) {
-    let judgments = Judgments::new(&question, app.judgments.source, app.judgments.shared_rule());
     app.foreign = foreign_question(&question.text);
-    (app.question, app.by, app.judgments) = (question, by, judgments);
-    app.reading = Reading { since: app.studies, ..Reading::default() };
+    (app.question, app.by) = (question, by);
+    forget_judgments(app);
     for lane in &mut app.lanes {
         lane.before = None;
     }
+}
+
+/// Forgets the judgments of the question and the evidence for them, also evidence that has not arrived yet.
+fn forget_judgments(app: &mut App) {
+    app.judgments = Judgments::new(&app.question, app.judgments.source, app.judgments.shared_rule());
+    app.reading = Reading { since: app.studies, ..Reading::default() };
+}
+
+/// Opens the corpus again with another engine, which judges anew. Late replies of the old engine are dropped.
+pub fn reopen(app: &mut App) {
+    app.corpus = Corpus::Opening;
+    app.turn = Turn(app.turn.0 + 1);
+    app.settled = true;
+    // The old engine's jobs end without waking the lanes that wait for them.
+    for lane in &mut app.lanes {
+        if let LaneState::Failed(_, Some(_)) = lane.state {
+            lane.state = LaneState::Waiting;
+        }
+    }
+    forget_judgments(app);
+}
+
+/// Asks a question of the set. It need not be the first one with its text.
+pub fn ask_given(app: &mut App, question: Question) -> Vec<Effect> {
+    app.line = Input::new(question.text.clone());
+    app.history.add(&question.text);
+    leave(app);
+    if question != app.question {
+        app.given.clear();
+        ask_instead(app, question, By::Given);
+    }
+    restart(app)
 }
 
 /// Asks the question in the line again.
