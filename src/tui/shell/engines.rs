@@ -3,22 +3,23 @@
 //! Ending an engine takes as long as its threads need for the passage that they work on, so the main thread waits for that only when the
 //! program ends.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
 use super::play::reply_sender;
-use crate::engine::{Engine, Opening};
+use crate::engine::{Engine, Opening, SendReply};
 use crate::tui::message::Msg;
+
+/// Whether the replies of an engine are passed on. False once the engine was replaced: a late reply would be taken for one of its
+/// successor. The lock is held while a reply is sent, so all replies of an engine come before those of its successor.
+type Passes = Arc<Mutex<bool>>;
 
 /// The current engine and its ending predecessors. Dropping it waits until all of them have ended.
 pub struct Engines {
     current: Engine,
-    /// Whether the replies of the current engine are passed on. False once the engine was replaced: a late reply would be taken for one
-    /// of its successor.
-    passes: Arc<AtomicBool>,
+    passes: Passes,
     /// Where the replies go.
     send: Sender<Msg>,
     ending: Vec<JoinHandle<()>>,
@@ -44,8 +45,8 @@ impl Engines {
     /// # Errors
     /// The system gives no threads.
     pub fn replace(&mut self, opening: Opening) -> io::Result<()> {
-        let (next, passes) = launch(opening, &self.send)?;
-        self.passes.store(false, Ordering::Relaxed);
+        set(&self.passes, false);
+        let (next, passes) = launch(opening, &self.send).inspect_err(|_| set(&self.passes, true))?;
         let old = mem::replace(&mut self.current, next);
         self.passes = passes;
         self.ending.retain(|thread| !thread.is_finished());
@@ -63,23 +64,27 @@ impl Drop for Engines {
     }
 }
 
-fn launch(opening: Opening, send: &Sender<Msg>) -> io::Result<(Engine, Arc<AtomicBool>)> {
-    let passes = Arc::new(AtomicBool::new(true));
-    let (reply, pass) = (reply_sender(send.clone()), Arc::clone(&passes));
-    let engine = Engine::start(
-        opening,
-        &(Arc::new(move |one| {
-            if pass.load(Ordering::Relaxed) {
-                reply(one);
-            }
-        }) as _),
-    )?;
+fn set(passes: &Passes, pass: bool) {
+    *passes.lock().unwrap_or_else(PoisonError::into_inner) = pass;
+}
+
+fn launch(opening: Opening, send: &Sender<Msg>) -> io::Result<(Engine, Passes)> {
+    let passes = Arc::new(Mutex::new(true));
+    let engine = Engine::start(opening, &while_open(reply_sender(send.clone()), Arc::clone(&passes)))?;
     Ok((engine, passes))
+}
+
+fn while_open(reply: SendReply, passes: Passes) -> SendReply {
+    Arc::new(move |one| {
+        let passes = passes.lock().unwrap_or_else(PoisonError::into_inner);
+        if *passes {
+            reply(one);
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::mpsc;
 
     use super::*;
@@ -102,7 +107,7 @@ mod tests {
         let (send, _messages) = mpsc::channel();
         let mut engines = Engines {
             current: Engine::start(missing(), &blocking).unwrap(),
-            passes: Arc::new(AtomicBool::new(true)),
+            passes: Arc::new(Mutex::new(true)),
             send,
             ending: Vec::new(),
         };
@@ -114,5 +119,17 @@ mod tests {
         drop(release);
         drop(engines);
         assert!(held.upgrade().is_none(), "all threads of the old engine have ended");
+    }
+
+    #[test]
+    fn a_reply_of_a_replaced_engine_is_dropped() {
+        let (send, messages) = mpsc::channel();
+        let mut engines = Engines::start(missing(), send.clone()).unwrap();
+        let late = while_open(reply_sender(send), Arc::clone(&engines.passes));
+        engines.replace(missing()).unwrap();
+        late(Reply::OpenFailed("late".into()));
+        drop(engines);
+        let is_late = |msg: Msg| matches!(msg, Msg::Engine(Reply::OpenFailed(reason)) if reason == "late");
+        assert!(!messages.try_iter().any(is_late));
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+use super::engines::Engines;
 use crate::detect::Choice;
 use crate::engine::{Engine, Opening, Reply};
 use crate::tui::app::App;
@@ -68,9 +69,8 @@ pub fn with_detector(opening: &Opening, choice: Choice, llm: Option<(String, Str
 
 struct Player {
     app: App,
-    engine: Engine,
+    engines: Engines,
     opening: Opening,
-    send: Sender<Msg>,
     messages: Receiver<Msg>,
     /// The ends of pauses, delivered when the script waits.
     quiet: Vec<Msg>,
@@ -162,9 +162,9 @@ pub fn frame(app: &App, theme: Theme) -> Result<Dump, PlayError> {
 impl Player {
     fn begin(start: Start, size: Size) -> io::Result<Self> {
         let (send, messages) = mpsc::channel();
-        let engine = Engine::start(start.opening.clone(), &reply_sender(send.clone()))?;
+        let engines = Engines::start(start.opening.clone(), send)?;
         let (app, opening) = (App::new(&start, size), start.opening);
-        Ok(Player { app, engine, opening, send, messages, quiet: Vec::new(), ended: false })
+        Ok(Player { app, engines, opening, messages, quiet: Vec::new(), ended: false })
     }
 
     fn take(&mut self, msg: Msg) {
@@ -176,12 +176,11 @@ impl Player {
                 Effect::Quit => self.ended = true,
                 Effect::UseDetector { choice, llm } => {
                     self.opening = with_detector(&self.opening, choice, llm);
-                    match Engine::start(self.opening.clone(), &reply_sender(self.send.clone())) {
-                        Ok(engine) => self.engine = engine,
-                        Err(error) => self.quiet.push(Msg::Engine(Reply::OpenFailed(error.to_string()))),
+                    if let Err(error) = self.engines.replace(self.opening.clone()) {
+                        self.quiet.push(Msg::Engine(Reply::OpenFailed(error.to_string())));
                     }
                 }
-                effect => execute(&self.engine, effect),
+                effect => execute(self.engines.current(), effect),
             }
         }
     }
