@@ -1,6 +1,6 @@
 //! The interface in a real terminal: events in, effects out, a frame after every burst of messages.
 
-use std::io::{self, Stdout};
+use std::io::{self, Stdout, Write};
 use std::mem;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -34,8 +34,11 @@ use crate::tui::query_history::{HistoryWriter, PastQuery};
 use crate::tui::script::Size;
 use crate::tui::session::{Recorder, Replay, Session, unrecorded_options};
 use crate::tui::shell;
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Look, Theme};
 use crate::tui::update::{refresh, update, update_in_burst};
+
+#[cfg(test)]
+mod tests;
 
 /// The most messages handled before the next frame, so that a burst of keys or verdicts is drawn once.
 const BURST: usize = 256;
@@ -72,33 +75,43 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     // The theme has already decided about colours, NO_COLOR included.
     force_color_output(true);
     let mut shell = Shell::new(start, replay, size_of(&terminal)?, send)?;
-    loop {
-        if mem::take(&mut shell.stale) {
-            refresh(&mut shell.app);
+    let served = shell.serve(&messages, &mut terminal);
+    // Dropping `terminal` shows the cursor. It goes first: in a restored terminal, the write could block after Ctrl-S. Both go before
+    // the engines, which may take a while to end.
+    drop(terminal);
+    drop(guard);
+    let ended = match signal.load(Ordering::Relaxed) {
+        0 => Ended::Quit,
+        signal => Ended::Signal(signal),
+    };
+    let engines = shell.save_all();
+    let unsaved = match &served {
+        Ok(unhandled) => unsaved(unhandled.iter().cloned().chain(messages.try_iter())),
+        Err(_) => unsaved(messages.try_iter()),
+    };
+    // Everything is saved. From here on a signal ends the program at once.
+    drop(messages);
+    drop(engines);
+    served?;
+    match (ended, unsaved) {
+        (Ended::Quit, Some(reasons)) => Err(io::Error::other(reasons)),
+        (Ended::Signal(_), Some(reasons)) => {
+            // The terminal may be gone, and the exit code names the signal.
+            let _ = writeln!(io::stderr(), "parallax: {reasons}");
+            Ok(ended)
         }
-        terminal.draw(|frame| draw(&shell.app, shell.theme, frame))?;
-        shell.save_query();
-        if shell.record_settled().is_err() {
-            continue;
-        }
-        for msg in shell.next(&messages) {
-            if shell.handle(msg, &mut terminal)?.is_continue() {
-                continue;
-            }
-            // Dropping `terminal` shows the cursor. It goes first: in a restored terminal, the write could block after Ctrl-S.
-            drop(terminal);
-            drop(guard);
-            let ended = match signal.load(Ordering::Relaxed) {
-                0 => Ended::Quit,
-                signal => Ended::Signal(signal),
-            };
-            let engines = shell.save_all();
-            // Everything is saved. From here on a signal ends the program at once.
-            drop(messages);
-            drop(engines);
-            return Ok(ended);
-        }
+        (ended, None) => Ok(ended),
     }
+}
+
+/// Returns why pictures, questions or labels were not saved, from messages that no frame will show.
+fn unsaved(messages: impl Iterator<Item = Msg>) -> Option<String> {
+    let reasons = messages.filter_map(|msg| match msg {
+        Msg::Saved(Err(reason)) | Msg::Engine(Reply::Labelled(Err(reason))) => Some(reason),
+        _ => None,
+    });
+    let reasons: Vec<String> = reasons.collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 type Screenful = Terminal<CrosstermBackend<Stdout>>;
@@ -179,24 +192,46 @@ impl Shell {
         })
     }
 
+    /// Draws and handles messages until the interface is to end. Returns the messages that came in the same burst and were not handled.
+    fn serve(&mut self, messages: &Receiver<Msg>, terminal: &mut Screenful) -> io::Result<Vec<Msg>> {
+        loop {
+            if mem::take(&mut self.stale) {
+                refresh(&mut self.app);
+            }
+            terminal.draw(|frame| draw(&self.app, self.theme, frame))?;
+            self.save_query();
+            if self.record_settled().is_err() {
+                continue;
+            }
+            let mut burst = self.next(messages).into_iter();
+            while let Some(msg) = burst.next() {
+                if self.handle(msg, terminal)?.is_break() {
+                    return Ok(burst.collect());
+                }
+            }
+        }
+    }
+
     /// Waits for a message, the end of a pause or the next act of a replay. Returns it with all other messages that have arrived.
     fn next(&mut self, messages: &Receiver<Msg>) -> Vec<Msg> {
         let now = Instant::now();
         let pause = self.pauses.iter().map(|pause| pause.ends.saturating_duration_since(now)).min();
         let act = self.app.replay.as_ref().and_then(|replay| replay.left(settled(&self.app)));
         let wait = pause.into_iter().chain(act).min().unwrap_or(Duration::from_secs(3600));
-        let mut all = match messages.recv_timeout(wait) {
-            Ok(msg) => vec![msg],
-            Err(RecvTimeoutError::Timeout) => Vec::new(),
-            Err(RecvTimeoutError::Disconnected) => vec![Msg::Terminated],
+        let first = match messages.recv_timeout(wait) {
+            Ok(msg) => Some(msg),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Msg::Terminated),
         };
+        // The time passed before the messages came: a key that ends the pause of a replay must not let the pause count.
+        let passed = self.before.elapsed();
+        self.before += passed;
+        let mut all = Vec::from_iter(self.app.replay.as_ref().map(|_| Msg::Passed(passed)));
+        all.extend(first);
         all.extend(messages.try_iter().take(BURST));
         let now = Instant::now();
         let ended = self.pauses.extract_if(.., |pause| pause.ends <= now);
         all.extend(ended.map(|Pause { turn, reach, .. }| Msg::QuietPeriodEnded { turn, reach }));
-        let passed = now.saturating_duration_since(self.before);
-        self.before += passed;
-        all.extend(self.app.replay.as_ref().map(|_| Msg::Passed(passed)));
         all
     }
 
@@ -229,13 +264,19 @@ impl Shell {
             }
             Msg::Resized(_) => Msg::Resized(size_of(terminal)?),
             Msg::Configured(Ok(config)) => {
-                self.theme.look = config.look;
+                self.set_look(config.look);
                 self.mouse = config.mouse;
                 shell::capture_mouse(self.mouse)?;
                 Msg::Configured(Ok(config))
             }
             msg => msg,
         })
+    }
+
+    /// Takes over a changed theme, for the next frame and for the next recording.
+    fn set_look(&mut self, look: Look) {
+        self.start.config.look = look;
+        self.theme = self.start.theme();
     }
 
     fn execute(&mut self, effect: Effect, terminal: &mut Screenful) -> io::Result<()> {
@@ -269,7 +310,9 @@ impl Shell {
                 }
             }
             Effect::Suspend => {
+                let stopped = Instant::now();
                 suspend(self.mouse)?;
+                self.leave_out(stopped.elapsed());
                 // Makes the next frame draw every cell. `clear` would ask the terminal for its cursor, and the listening thread would
                 // take the reply.
                 let area = terminal.size()?;
@@ -277,11 +320,21 @@ impl Shell {
             }
             Effect::UseDetector { choice, llm } => {
                 self.start.opening = play::with_detector(&self.start.opening, choice, llm);
-                self.engines.replace(self.start.opening.clone())?;
+                if let Err(error) = self.engines.replace(self.start.opening.clone()) {
+                    let _ = self.send.send(Msg::Engine(Reply::OpenFailed(error.to_string())));
+                }
             }
             effect => execute(self.engines.current(), effect),
         }
         Ok(())
+    }
+
+    /// Leaves out the time during which the process was stopped, from the replay and from the time of the label.
+    fn leave_out(&mut self, stopped: Duration) {
+        self.before += stopped;
+        if let Some(since) = &mut self.clock.since {
+            *since += stopped;
+        }
     }
 
     /// Draws the frame and hands it to the thread that saves frames, which reports the outcome as a message.
