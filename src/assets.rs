@@ -7,7 +7,7 @@ pub static TOKENIZER: &[u8] = include_bytes!("../assets/minilm/tokenizer.json");
 /// The perspective detector as an int8 graph: a pair of texts → logits `[1, 3]` for *supports*, *opposes* and *neither*.
 pub static DETECTOR: &[u8] = include_bytes!("../assets/detector/detector.onnx");
 /// The tokenizer of [`DETECTOR`].
-pub static DETECTOR_TOKENIZER: &[u8] = TOKENIZER;
+pub static DETECTOR_TOKENIZER: &[u8] = include_bytes!("../assets/detector/tokenizer.json");
 /// Name, windows and inputs of [`DETECTOR`].
 pub static DETECTOR_CARD: &[u8] = include_bytes!("../assets/detector/detector.json");
 /// The parameters of [`DETECTOR`]'s decision and what they reached, as `tools/detector/fit.py` writes them.

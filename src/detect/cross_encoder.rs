@@ -42,9 +42,6 @@ pub struct Card {
 /// The detector's tokenizer. It is the encoder's if both have the same vocabulary.
 fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
     static READ: OnceLock<Result<Tokenizer, String>> = OnceLock::new();
-    if std::ptr::eq(assets::DETECTOR_TOKENIZER, assets::TOKENIZER) {
-        return Ok(graph::tokenizer()?);
-    }
     let read = || graph::vocabulary(assets::DETECTOR_TOKENIZER).map_err(|error| error.to_string());
     READ.get_or_init(read).as_ref().map_err(|error| DetectError::Model(error.clone()))
 }
