@@ -821,7 +821,7 @@ mod correcting {
         fs::write(&other, passages.lines().take(100).collect::<Vec<_>>().join("\n")).unwrap();
         workspace.refused(
             &corrected(&folder, &["--corpus", other.to_str().unwrap(), "--questions", &questions]),
-            &["another state of the corpus"],
+            &["another version of the corpus"],
         );
         workspace.refused(&["eval", "berds", "--target", "population"], &["--target is for --correct"]);
         // Labels on a question that was not drawn do not count.

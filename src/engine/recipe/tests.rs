@@ -51,7 +51,7 @@ fn a_wrong_recipe_says_what_was_expected() {
     for (text, hint) in [
         ("", "bm25"),
         ("bm52", "did you mean `bm25`?"),
-        ("lexical", "expected the name of a lane (bm25, "),
+        ("lexical", "expected bm25, minilm, hybrid, an encoder"),
         ("bm25@k2=1", "k1=NUMBER"),
         ("bm25@b=1.5", "0 to 1"),
         ("bm25@k1=nan", "k1=NUMBER"),
