@@ -64,7 +64,7 @@ fn a_question_of_the_sample_fills_three_lanes_with_verdicts_and_figures() {
             "Prec@5",
             "lean",
             "judged (model)",
-            "judged by parallax-minilm-l6",
+            "judged by parallax-mpnet",
         ],
     );
     assert_eq!(ASKED.matches("/5 judged (model)").count(), 3);

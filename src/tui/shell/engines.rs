@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
-use super::play::reply_sender;
 use crate::engine::{Engine, Opening, SendReply};
 use crate::tui::message::Msg;
 
@@ -81,6 +80,11 @@ fn while_open(reply: SendReply, passes: Passes) -> SendReply {
             reply(one);
         }
     })
+}
+
+/// Returns a function that sends the engine's replies to the interface. Once the interface has ended, replies are dropped.
+fn reply_sender(send: Sender<Msg>) -> SendReply {
+    Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //! soon as the script waits.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use ratatui::Terminal;
@@ -54,11 +53,6 @@ pub fn execute(engine: &Engine, effect: Effect) {
         | Effect::Suspend
         | Effect::Quit => {}
     }
-}
-
-/// Returns a function that sends the engine's replies to the interface. Once the interface has ended, replies are dropped.
-pub fn reply_sender(send: Sender<Msg>) -> Arc<dyn Fn(Reply) + Send + Sync> {
-    Arc::new(move |reply| drop(send.send(Msg::Engine(reply))))
 }
 
 /// Returns the options of an engine with another detector. The threshold is left out: it was fitted for the old detector.

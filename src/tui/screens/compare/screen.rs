@@ -138,7 +138,7 @@ fn open_question(app: &mut App) -> Vec<Effect> {
     let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
     let Some(question) = opened.questions.get(row).cloned() else { return Vec::new() };
     let mut effects = app.leave();
-    effects.extend(question::ask_given(app, question));
+    effects.extend(question::ask_question(app, question));
     effects
 }
 

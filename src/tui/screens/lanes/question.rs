@@ -194,7 +194,7 @@ pub fn reopen(app: &mut App) {
 }
 
 /// Asks a question of the set. It need not be the first one with its text.
-pub fn ask_given(app: &mut App, question: Question) -> Vec<Effect> {
+pub fn ask_question(app: &mut App, question: Question) -> Vec<Effect> {
     app.line = Input::new(question.text.clone());
     app.history.add(&question.text);
     leave(app);
