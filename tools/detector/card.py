@@ -1,6 +1,8 @@
-"""Puts evaluate.py's table into the model card.
+"""Puts evaluate.py's table into the model card, and the part of joint.json that the program reads beside the model.
 
-python card.py --metrics metrics.json --card CARD.md      (replaces what stands between the two marks in the card)
+python card.py --metrics metrics.json --card CARD.md --joint joint.json --carried ../../assets/detector/joint.json
+
+The table replaces what stands between the two marks in the card.
 """
 import argparse
 import json
@@ -11,10 +13,28 @@ import evaluate
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
+def rounded(x):
+    return ({k: rounded(v) for k, v in x.items()} if isinstance(x, dict) else [rounded(v) for v in x] if isinstance(x, list)
+            else round(x, 4) if isinstance(x, float) else x)
+
+
+def carry(joint, place):
+    """Heads, thresholds and the figures that stand beside verdicts, without the tables of the card."""
+    x = rounded(json.load(open(joint)))
+    figures = ("right_side", "f1", "auc", "engaged_auc")
+    x["test"] = {k: x["test"][k] for k in figures + ("precision", "coverage")} | {"interval": {k: x["test"]["interval"][k] for k in figures}}
+    del x["dev_folds"]
+    with open(place + ".new", "w") as f:
+        json.dump(x, f, indent=1)
+    os.replace(place + ".new", place)
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--metrics", required=True)
     ap.add_argument("--card", required=True)
+    ap.add_argument("--joint", required=True)
+    ap.add_argument("--carried", required=True)
     a = ap.parse_args()
     r = json.load(open(a.metrics))
     t = r["test"]
@@ -30,6 +50,7 @@ def main():
     with open(a.card + ".new", "w", encoding="utf-8") as f:
         f.write(s[:i] + "\n".join(o) + s[j:])
     os.replace(a.card + ".new", a.card)
+    carry(a.joint, a.carried)
 
 
 if __name__ == "__main__":

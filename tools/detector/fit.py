@@ -210,6 +210,7 @@ def main():
         _, rho, tau = thresholds(r, s, two, 10)
         par["without_enough"] = tau and {"rho": rho, "tau": tau, "dev_folds": kept(r, s, two, rho, tau)}
     b = par["both"]
+    par["prior"] = float((two != D.NEITHER).mean())
     q = np.concatenate([r * D.sigmoid(s) * (1 - b) + r * b, r * D.sigmoid(-s) * (1 - b) + r * b])
     y = np.concatenate([np.isin(two, (D.FIRST, D.BOTH)), np.isin(two, (D.SECOND, D.BOTH))]).astype(int)
     par["theta"] = float(common.best_threshold(y, q)[0])

@@ -119,7 +119,7 @@ class Encoder(nn.Module):
                 part.requires_grad_(False)
 
     def begin(self, input_ids, attention_mask, token_type_ids):
-        """What the first layer reads, and what every layer is told about the batch. On a CPU only the real tokens go on, in one row."""
+        """What the first layer reads, and what every layer must know of the batch. On a CPU only the real tokens go on, in one row."""
         l = input_ids.shape[1]
         x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[self.first:self.first + l]
         x = self.drop(self.ln(x))
@@ -134,9 +134,9 @@ class Encoder(nn.Module):
         return x.flatten(0, 1)[real], (bias, False, real)
 
     @staticmethod
-    def end(x, told):
+    def end(x, context):
         """The padded batch again."""
-        bias, _, real = told
+        bias, _, real = context
         if real is None:
             return x
         b, l = bias.shape[0], bias.shape[-1]
@@ -144,12 +144,12 @@ class Encoder(nn.Module):
 
     def hidden(self, input_ids, attention_mask, token_type_ids):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            x, told = self.begin(input_ids, attention_mask, token_type_ids)
+            x, context = self.begin(input_ids, attention_mask, token_type_ids)
             for layer in self.layers[:self.frozen]:
-                x = layer(x, *told)
+                x = layer(x, *context)
         for layer in self.layers[self.frozen:]:
-            x = layer(x, *told)
-        return self.end(x, told)
+            x = layer(x, *context)
+        return self.end(x, context)
 
 
 class Detector(Encoder):

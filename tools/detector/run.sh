@@ -65,7 +65,7 @@ evaluate() {
 }
 card() {
     "$python" curves.py --run teacher-1="$run/s1" --run teacher-2="$run/s2" --run student="$run/student" --out "$run/curves"
-    "$python" card.py --metrics "$run/metrics.json" --card CARD.md
+    "$python" card.py --metrics "$run/metrics.json" --card CARD.md --joint "$run/joint.json" --carried ../../assets/detector/joint.json
 }
 for step in "${@:-prepare teacher student export fit evaluate card}"; do
     for s in $step; do
