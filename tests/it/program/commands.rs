@@ -147,6 +147,7 @@ fn bad_arguments_are_reported_with_exit_code_2() {
     workspace.run(&["search", " "]).bad(&["the question is empty"]);
     workspace.run(&["search", QUESTION, "-k", "0"]).bad(&["1..=100"]);
     workspace.run(&["serach"]).bad(&["did you mean `search`?"]);
+    workspace.run(&["eval", "berds", "--oracle"]).bad(&["--oracle", "--label-source gold"]);
     workspace.run(&["frame", "--keys", "<Entr>"]).bad(&["<Entr>", "expected a key"]);
     workspace.run(&["frame", "--size", "0x0"]).bad(&["columns and rows"]);
     workspace.run(&[]).bad(&["needs a terminal", "parallax search"]);
