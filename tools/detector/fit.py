@@ -85,10 +85,16 @@ def features(z, cos):
     return np.stack([z[..., 0] - z[..., 2], z[..., 0] - z[..., 1], cos], -1)
 
 
-def fit_single(x):
-    """P(supports) of one pair. `polarity` may not be negative: a passage that opposes must not count for support."""
-    f, y = features(x["z"], x["cos"]).reshape(-1, 3), both_labels(x["two"]).ravel()
-    topic, losses, fitted = np.repeat(x["topic"], 2), {}, {}
+def fit_single(x, negated=None):
+    """P(supports) of one pair. `polarity` may not be negative: a passage that opposes must not count for support. The same passages with
+    negated statements are fitted too: who supports the one statement supports the negation of the other. The threshold is of `x` alone."""
+    f, y, topic, losses, fitted = features(x["z"], x["cos"]).reshape(-1, 3), both_labels(x["two"]).ravel(), np.repeat(x["topic"], 2), {}, {}
+    own = np.arange(len(y))
+    if negated:
+        i = np.flatnonzero(negated["two"] != D.BOTH)
+        f = np.concatenate([f, features(negated["z"][i], negated["cos"][i]).reshape(-1, 3)])
+        y = np.concatenate([y, both_labels(negated["two"][i])[:, ::-1].ravel()])
+        topic = np.concatenate([topic, np.repeat(negated["topic"][i], 2)])
     for use in ((0, 2), (0, 1, 2), (0, 1), (1, 2)):
         def model(i, use=use):
             m = LogisticRegression(C=10.0, max_iter=2000).fit(f[i][:, use], y[i])
@@ -101,7 +107,7 @@ def fit_single(x):
             ok &= w[1] >= 0
             p[held] = D.sigmoid(f[held] @ w + b)
         losses[use] = log_loss(y, p) if ok else np.inf
-        fitted[use] = model(np.arange(len(y))), common.best_threshold(y, p)[0]
+        fitted[use] = model(np.arange(len(y))), common.best_threshold(y[own], p[own])[0]
     (w, b), th = fitted[min(losses, key=losses.get)]
     return {"support": float(w[0]), "polarity": float(w[1]), "cosine": float(w[2]), "bias": b, "threshold": float(th)}
 
@@ -182,6 +188,7 @@ def curve(x, par):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--dev", required=True)
+    ap.add_argument("--negated", help="the development split with negated statements, for single pairs")
     ap.add_argument("--test")
     ap.add_argument("--out", required=True)
     a = ap.parse_args()
@@ -205,7 +212,7 @@ def main():
     par["rho_engaged"], par["rho"], par["tau"] = thresholds(r, s, two)
     par["beta"] = 1.0
     par["window"] = x["window"]
-    par["single"] = fit_single(x)
+    par["single"] = fit_single(x, read(a.negated) if a.negated else None)
     if par["tau"] is None:
         _, rho, tau = thresholds(r, s, two, 10)
         par["without_enough"] = tau and {"rho": rho, "tau": tau, "dev_folds": kept(r, s, two, rho, tau)}

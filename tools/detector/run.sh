@@ -5,7 +5,7 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a state to prune, in place of stage 2's), FIRST, SECOND, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a state to prune, in place of stage 2's), FIRST, SECOND, ENTAIL, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -33,8 +33,10 @@ student() {
     [ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$base" --data "$pairs" --out "$run/base" --seed "$seed"
     [ -f "$run/base/solved.pt" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$base" --teacher "$teacher" \
         --data "$pairs" --out "$run/base/solved.pt"
-    "$python" train.py --stage 2 --base "$run/base" --init "$run/base/solved.pt" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
-        --max-tokens 160 --window 2 --lr 4e-5 "${small[@]}"
+    "$python" train.py --stage 1 --base "$run/base" --init "$run/base/solved.pt" --data "$pairs" --out "$run/entail" --minutes "${ENTAIL:-60}" \
+        --max-tokens 96 --lr 4e-5 "${small[@]}"
+    "$python" train.py --stage 2 --base "$run/base" --init "$run/entail/last.pt" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
+        --max-tokens 160 --window 2 --lr 5e-5 "${small[@]}"
 }
 export_() {
     "$python" export.py --base "$run/base" --checkpoint "$run/student/best.pt" --out "$run/out" --name parallax-mpnet
@@ -49,8 +51,9 @@ fit() {
     # the reading with the better side on the development split is the one that is used
     best=$("$python" -c 'import json,sys; print(max((0, 2), key=lambda w: sum(json.load(open(f"{sys.argv[1]}/joint-{w}.json"))["dev_folds"][k] for k in ("right_side", "auc"))))' "$run")
     echo "$best" > "$run/window"
+    score dev "$best" negated-dev --with negated
     score test "$best" test
-    "$python" fit.py --dev "$run/scores/dev-$best.npz" --test "$run/scores/test.npz" --out "$run/joint.json"
+    "$python" fit.py --dev "$run/scores/dev-$best.npz" --negated "$run/scores/negated-dev.npz" --test "$run/scores/test.npz" --out "$run/joint.json"
 }
 evaluate() {
     w=$(cat "$run/window")
