@@ -5,7 +5,8 @@ python pack.py unpack  --from FOLDER --out BASE                                 
 python pack.py pairs   --data pairs.jsonl --out pairs.jsonl.gz                  read as it is by every step
 python pack.py trained --checkpoint best.pt --base BASE --out FOLDER            a trained model in f16, without the base's words
 python pack.py restore --from FOLDER --base BASE --out best.pt
-python pack.py state   --checkpoint last.pt --out FOLDER                        what trains, in int8, as train.py --init reads it
+python pack.py state   --checkpoint last.pt --out FOLDER [--base RUN/base]      what trains, in int8, as train.py --init reads it
+python pack.py base    --from FOLDER --base BASE --out RUN/base                 a pruned base from a kept state and the words of the whole one
 python pack.py split   --file FILE --out FOLDER                                 any file in parts; `cat FILE.0*` joins them
 
 --bits 8 keeps every row of a matrix in 8 bits with a scale of its own: half the size, and a starting point that training moves
@@ -15,6 +16,7 @@ import argparse
 import glob
 import gzip
 import hashlib
+import json
 import os
 import shutil
 
@@ -88,6 +90,21 @@ def keep(part, folder, n):
     return {}
 
 
+def base(folder, whole, out):
+    """The pruned base that a kept state belongs to: its config and tokenizer lie beside the state, its words are those of the whole base."""
+    os.makedirs(out, exist_ok=True)
+    for f in ("config.json", "tokenizer.json"):
+        shutil.copy(os.path.join(folder, f), os.path.join(out, f))
+    cfg, every = json.load(open(os.path.join(out, "config.json"))), M.from_base(whole)
+    new, old = M.tokenizer(out), M.tokenizer(whole)
+    kept = [old.token_to_id(w) for w, _ in sorted(new.get_vocab().items(), key=lambda x: x[1])]
+    w = M.state_of(folder) | {"word.weight": every.word.weight.detach()[kept], "rel.weight": every.rel.weight.detach()}
+    names = M.names_of(cfg)
+    own = {names[k.rsplit(".", 1)[0]] + "." + k.rsplit(".", 1)[1]: v.contiguous() for k, v in w.items() if k.rsplit(".", 1)[0] in names}
+    save_file(own, os.path.join(out, "model.safetensors.new"))
+    os.replace(os.path.join(out, "model.safetensors.new"), os.path.join(out, "model.safetensors"))
+
+
 def join(folder, name):
     data = b"".join(open(p, "rb").read() for p in sorted(glob.glob(os.path.join(folder, name + ".[0-9]*"))))
     if hashlib.sha256(data).hexdigest() != open(os.path.join(folder, name + ".sha256")).read().strip():
@@ -97,7 +114,7 @@ def join(folder, name):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "state", "split"])
+    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "state", "base", "split"])
     for name in ("--base", "--data", "--checkpoint", "--file", "--out"):
         ap.add_argument(name)
     ap.add_argument("--from", dest="source")
@@ -130,6 +147,11 @@ def main():
         torch.save({"model": w | {"word.weight": M.from_base(a.base).word.weight.detach()}}, a.out)
     elif a.what == "state":
         state(M.state_of(a.checkpoint), a.out, a.part_mib)
+        if a.base:
+            for f in ("config.json", "tokenizer.json"):
+                shutil.copy(os.path.join(a.base, f), os.path.join(a.out, f))
+    elif a.what == "base":
+        base(a.source, a.base, a.out)
     else:
         split(open(a.file, "rb").read(), a.out, os.path.basename(a.file), a.part_mib)
 

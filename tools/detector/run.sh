@@ -5,7 +5,7 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a state to prune, in place of stage 2's), FIRST, SECOND, ENTAIL, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -29,11 +29,16 @@ teacher() {
         --lr 5e-5 --init "$run/s1/last.pt" "${small[@]}"
 }
 student() {
-    local teacher=${TEACHER:-$run/s2/best.pt}
-    [ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$base" --data "$pairs" --out "$run/base" --seed "$seed"
-    [ -f "$run/base/solved.pt" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$base" --teacher "$teacher" \
-        --data "$pairs" --out "$run/base/solved.pt"
-    "$python" train.py --stage 1 --base "$run/base" --init "$run/base/solved.pt" --data "$pairs" --out "$run/entail" --minutes "${ENTAIL:-60}" \
+    local teacher=${TEACHER:-$run/s2/best.pt} start=$run/base/solved.pt
+    if [ -f "$teacher/config.json" ]; then    # a student that was kept goes on
+        start=$teacher
+        [ -f "$run/base/model.safetensors" ] || "$python" pack.py base --from "$teacher" --base "$base" --out "$run/base"
+    else
+        [ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$base" --data "$pairs" --out "$run/base" --seed "$seed"
+        [ -f "$start" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$base" --teacher "$teacher" \
+            --data "$pairs" --out "$start"
+    fi
+    "$python" train.py --stage 1 --base "$run/base" --init "$start" --data "$pairs" --out "$run/entail" --minutes "${ENTAIL:-60}" \
         --max-tokens 96 --lr 4e-5 "${small[@]}"
     "$python" train.py --stage 2 --base "$run/base" --init "$run/entail/last.pt" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
         --max-tokens 160 --window 2 --lr 5e-5 "${small[@]}"
