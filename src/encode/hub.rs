@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::manifest::{self, FetchedFile, Hashes, HubError, HubFile, Manifest};
 use super::registry::{MANIFEST, folder};
-use crate::net::{Ask, Fetcher, Head, NetError, at};
+use crate::net::{Ask, Fetcher, Head, NetError, at, in_clear, keeps_secrets};
 use crate::net::{Backoff, is_temporary, wait};
 use crate::storage::{Attempt, FileLock, Holder, move_file, replace, replace_folder};
 use crate::work::{Job, OnProgress, Progress, Stop};
@@ -74,6 +74,9 @@ impl Hub {
             return Err(HubError::Hub(
                 "HF_TOKEN contains spaces or other invalid characters; set it again".into(),
             ));
+        }
+        if token.is_some() && !keeps_secrets(&endpoint) {
+            return Err(HubError::Hub(in_clear(&endpoint, "the token in HF_TOKEN")));
         }
         let fetcher = Fetcher::new(&endpoint).map_err(|error| HubError::Hub(error.to_string()))?;
         Ok(Hub { fetcher, endpoint, token, backoff: Backoff::default() })
@@ -196,7 +199,12 @@ impl Hub {
                 Err(NetError::Keep(error)) => {
                     return Err(HubError::Keep { what: what.into(), error });
                 }
-                Err(error @ (NetError::Unreached(_) | NetError::Silent(_) | NetError::Denied(_))) => (
+                Err(
+                    error @ (NetError::Unreached(_)
+                    | NetError::Silent(_)
+                    | NetError::Slow(_)
+                    | NetError::Denied(_)),
+                ) => (
                     format!(
                         "{what} could not be fetched from {} ({error}); check the connection or HF_ENDPOINT, then try again: the download resumes",
                         self.endpoint
@@ -204,10 +212,14 @@ impl Hub {
                     None,
                 ),
             };
+            if self.backoff.is_too_long(requested) {
+                let pause = requested.unwrap_or_default();
+                return Err(HubError::Hub(format!("{why}; it asks for a pause of {pause:?}")));
+            }
             if tried >= TRIES {
                 return Err(HubError::Hub(format!("{why} (tried {tried} times)")));
             }
-            wait(self.backoff.pause(tried, requested), stop)?;
+            wait(&self.endpoint, self.backoff.pause(tried, requested), stop)?;
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Endpoint {
     pub key: Option<String>,
     /// How long the server may stay silent.
     pub patience: Duration,
+    /// How long a reply may take, whatever the server sends meanwhile.
+    pub total: Duration,
     /// The number of times that a request is tried.
     pub tries: u32,
     /// The maximum number of concurrent requests.
@@ -42,6 +44,7 @@ impl Endpoint {
             model: model.into(),
             key: key_in(std::env::var_os(KEY_VARIABLE)),
             patience: Duration::from_secs(60),
+            total: Duration::from_secs(600),
             tries: 5,
             at_once: AT_ONCE,
         }
@@ -80,6 +83,9 @@ impl Endpoint {
                 crate::input::excerpt(base)
             ));
         };
+        if self.key.is_some() && !crate::net::keeps_secrets(base) {
+            return no(&crate::net::in_clear(base, &format!("the key in {KEY_VARIABLE}")));
+        }
         let shown = url.as_str().trim_end_matches('/').to_owned();
         let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
         url.set_path(&path);
@@ -149,9 +155,24 @@ mod tests {
 
     #[test]
     fn the_key_is_not_in_the_debug_output() {
-        let endpoint = Endpoint { key: Some("sk-hush".into()), ..Endpoint::from_env("http://host/v1", "m") };
+        let endpoint = Endpoint { key: Some("sk-hush".into()), ..Endpoint::from_env("https://host/v1", "m") };
         let message = format!("{endpoint:?}");
         assert!(message.contains("(hidden)") && !message.contains("sk-hush"), "{message}");
+    }
+
+    #[test]
+    fn the_key_is_not_sent_in_clear_text_to_another_machine() {
+        let with = |url: &str, key: Option<&str>| {
+            let endpoint = Endpoint { key: key.map(str::to_owned), ..Endpoint::from_env(url, "m") };
+            endpoint.target().map(drop).map_err(|bad| bad.to_string())
+        };
+        for url in ["http://llm.example/v1", "http://192.0.2.1:8000", "HTTP://localhost.example.org"] {
+            let error = with(url, Some("sk-hush")).unwrap_err();
+            assert!(error.contains("--allow-insecure") && !error.contains("hush"), "{error}");
+            assert_eq!(with(url, None), Ok(()));
+        }
+        assert_eq!(with("http://127.0.0.1:1/v1", Some("sk-hush")), Ok(()));
+        assert_eq!(with("https://llm.example/v1", Some("sk-hush")), Ok(()));
     }
 
     #[test]

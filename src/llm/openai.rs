@@ -178,13 +178,26 @@ async fn ask(
             Err(Failure::Temporary(error, _)) if tried >= line.endpoint.tries => {
                 return Err(after(error, tried));
             }
-            Err(Failure::Temporary(_, asked)) => tokio::time::sleep(backoff.pause(tried, asked)).await,
+            Err(Failure::Temporary(error, asked)) if backoff.is_too_long(asked) => {
+                return Err(more(
+                    error,
+                    &format!("; it asks for a pause of {:?}", asked.unwrap_or_default()),
+                ));
+            }
+            Err(Failure::Temporary(_, asked)) => {
+                net::wait_in_task(&line.shown, backoff.pause(tried, asked)).await;
+            }
         }
     }
 }
 
 fn after(error: ChatError, tried: u32) -> ChatError {
-    let more = |message: String| if tried > 1 { format!("{message} (tried {tried} times)") } else { message };
+    if tried > 1 { more(error, &format!(" (tried {tried} times)")) } else { error }
+}
+
+/// Adds words to the message of an error.
+fn more(error: ChatError, words: &str) -> ChatError {
+    let more = |message: String| message + words;
     match error {
         ChatError::Unreachable(message) => ChatError::Unreachable(more(message)),
         ChatError::Refused(message) => ChatError::Refused(more(message)),
@@ -231,6 +244,17 @@ pub(super) struct Line {
 impl Line {
     /// Sends a request once and reads the reply.
     pub async fn once(&self, body: Vec<u8>) -> Result<Answer, Failure> {
+        let total = self.endpoint.total;
+        let answered = net::in_total(&self.shown, total, self.send(body)).await;
+        answered.unwrap_or_else(|| {
+            let shown = &self.shown;
+            let message =
+                format!("{shown} did not finish its reply within {total:?}; see what the server does");
+            Err(Failure::Permanent(ChatError::Unreachable(message)))
+        })
+    }
+
+    async fn send(&self, body: Vec<u8>) -> Result<Answer, Failure> {
         let mut request = self.client.post(self.target.clone()).header(CONTENT_TYPE, "application/json");
         if let Some(key) = self.endpoint.key.as_ref().filter(|key| !key.is_empty()) {
             request = request.bearer_auth(key);

@@ -326,12 +326,33 @@ fn stopped(script: impl FnOnce(Act) -> Script) -> (Result<Reply, ChatError>, boo
 #[test]
 fn a_busy_server_is_asked_again_after_the_pause_that_it_requests() {
     let fake =
-        Fake::start(vec![response("429 Too Many Requests", "Retry-After: 3600\r\n", "busy"), reply("hi")]);
-    let mut client = client(endpoint(&fake));
-    client.backoff.longest_asked = Duration::from_millis(80);
+        Fake::start(vec![response("429 Too Many Requests", "Retry-After: 1\r\n", "busy"), reply("hi")]);
     let begun = Instant::now();
-    assert_eq!(client.reply(&request(), &Stop::never()).unwrap().text, "hi");
-    assert!(begun.elapsed() >= Duration::from_millis(80));
+    assert_eq!(client(endpoint(&fake)).reply(&request(), &Stop::never()).unwrap().text, "hi");
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
+fn a_server_that_asks_for_a_pause_of_days_is_not_waited_for() {
+    let fake = Fake::start(vec![response("429 Too Many Requests", "Retry-After: 999999\r\n", "busy")]);
+    let begun = Instant::now();
+    let error = ask(&fake).unwrap_err().to_string();
+    assert!(error.contains("asks for a pause of 999999s"), "{error}");
+    assert!(begun.elapsed() < SOON);
+}
+
+#[test]
+fn a_server_that_only_pings_is_given_up_after_the_total_time() {
+    let mut script = vec![head()];
+    for _ in 0..500 {
+        script.extend([Act::Pause(20), Act::Send(b": ping\n\n".to_vec())]);
+    }
+    let fake = Fake::start(vec![script]);
+    let endpoint = Endpoint { total: Duration::from_millis(300), ..endpoint(&fake) };
+    let begun = Instant::now();
+    let error = client(endpoint).reply(&request(), &Stop::never()).unwrap_err().to_string();
+    assert!(error.contains("did not finish its reply within 300ms"), "{error}");
+    assert!(begun.elapsed() < SOON);
 }
 
 #[test]
@@ -386,7 +407,7 @@ fn a_stop_ends_the_wait_between_two_bytes() {
 #[test]
 fn a_stop_ends_the_pause_before_another_try() {
     let script = |stop| {
-        let mut script = response("429 Too Many Requests", "Retry-After: 3600\r\n", "");
+        let mut script = response("429 Too Many Requests", "Retry-After: 30\r\n", "");
         script.push(stop);
         script
     };

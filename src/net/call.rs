@@ -15,9 +15,10 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
 
 use super::client::{
-    CONNECT, LOOK, NetError, SetupError, Silent, UrlError, Waiting, at, ended, for_log, is_here, tls, within,
+    CONNECT, LOOK, NetError, Pace, SetupError, Silent, UrlError, Waiting, at, ended, for_log, in_clear,
+    is_here, keeps_secrets, tls, within,
 };
-use super::{Backoff, is_temporary, retry_after, wait};
+use super::{Backoff, in_total, is_temporary, retry_after, wait, wait_in_task};
 use crate::net;
 use crate::work::{Stop, Stopped};
 
@@ -27,6 +28,8 @@ const LONGEST: usize = 64 << 20;
 const SLOWEST: usize = 16 << 10;
 /// The number of times that a request is tried.
 const TRIES: u32 = 4;
+/// A request may take so many times the patience, whatever the server sends meanwhile.
+const TOTAL: u32 = 10;
 
 /// Credentials. Never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -99,8 +102,11 @@ enum Failure {
 }
 
 impl Failure {
-    fn is_passing(&self) -> bool {
-        matches!(self, Failure::Busy(..) | Failure::Broken { passing: true, .. })
+    fn is_passing(&self, backoff: &Backoff) -> bool {
+        match self {
+            Failure::Busy(_, asked) => !backoff.is_too_long(*asked),
+            Failure::Broken { passing, .. } => *passing,
+        }
     }
 }
 
@@ -111,6 +117,9 @@ impl Caller {
     /// The address is not valid, or the system has no certificates or could not start a thread.
     pub fn new(base: &str, secret: Option<Secret>) -> Result<Self, SetupError> {
         let url = Url::parse(&at(base, "")?).map_err(UrlError::from)?;
+        if secret.is_some() && !keeps_secrets(base) {
+            return Err(SetupError::InClear(in_clear(base, "its secret")));
+        }
         let here = is_here(&url);
         // A redirect could lead the secret elsewhere.
         let client = Client::builder()
@@ -140,6 +149,7 @@ impl Caller {
         let logged = for_log(&url);
         let (call, secret, patience, backoff) =
             (call.clone(), self.secret.clone(), self.patience, self.backoff);
+        let server = self.base.clone();
         let tries = async move {
             let tried = AtomicU32::new(0);
             let once = || {
@@ -148,8 +158,11 @@ impl Caller {
             };
             let result = once
                 .retry(backoff.schedule(TRIES))
-                .sleep(tokio::time::sleep)
-                .when(Failure::is_passing)
+                .sleep(move |pause| {
+                    let server = server.clone();
+                    async move { wait_in_task(&server, pause).await }
+                })
+                .when(|failure: &Failure| failure.is_passing(&backoff))
                 .adjust(|failure: &Failure, own| match failure {
                     Failure::Busy(_, asked) => own.map(|own| backoff.at_least(own, *asked)),
                     Failure::Broken { .. } => own,
@@ -180,11 +193,24 @@ impl Caller {
     /// # Errors
     /// `stop` was set.
     pub fn rest(&self, tried: u32, stop: &Stop) -> Result<(), Stopped> {
-        wait(self.backoff.pause(tried, None), stop)
+        wait(&self.base, self.backoff.pause(tried, None), stop)
     }
 }
 
 async fn once(
+    client: &Client,
+    url: &str,
+    call: Call,
+    secret: Option<Secret>,
+    patience: Duration,
+) -> Result<Response, Failure> {
+    let total = patience * TOTAL + Duration::from_secs((call.body.len() / SLOWEST) as u64);
+    let answered = in_total(&for_log(url), total, send(client, url, call, secret, patience)).await;
+    let reason = || format!("its response was not whole after {total:?}");
+    answered.unwrap_or_else(|| Err(Failure::Broken { reason: reason(), passing: false }))
+}
+
+async fn send(
     client: &Client,
     url: &str,
     call: Call,
@@ -353,6 +379,9 @@ impl Fetcher {
         head: &mut dyn FnMut(&Head) -> Result<bool, NetError>,
         body: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Head, NetError> {
+        if ask.token.is_some() && !keeps_secrets(ask.url) {
+            return Err(NetError::Denied(in_clear(ask.url, "its token")));
+        }
         tracing::info!(url = for_log(ask.url), "request");
         let mut request = match &ask.post {
             Some(json) => {
@@ -417,7 +446,9 @@ async fn pieces(
     if sender.send(Piece::Head(Box::new(head))).is_err() {
         return Ok(());
     }
+    let mut pace = Pace::begin(patience);
     while let Some(bytes) = within(patience, response.chunk()).await?.map_err(root_cause)? {
+        pace.take(bytes.len())?;
         if sender.send(Piece::Bytes(bytes.to_vec())).is_err() {
             return Ok(());
         }

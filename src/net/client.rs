@@ -5,8 +5,9 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -30,9 +31,12 @@ pub enum NetError {
     /// The server sent nothing for too long.
     #[error(transparent)]
     Silent(#[from] Silent),
-    /// The name resolves to an address that must not be connected to.
+    /// The name resolves to an address that must not be connected to, or a secret would go there in clear text.
     #[error("{0}")]
     Denied(String),
+    /// The server sends too slowly to ever end.
+    #[error(transparent)]
+    Slow(#[from] Slow),
     /// The received bytes could not be written.
     #[error(transparent)]
     Keep(#[from] io::Error),
@@ -56,6 +60,9 @@ pub enum SetupError {
     /// The HTTP client refuses its configuration.
     #[error("the client could not be set up ({0})")]
     Client(reqwest::Error),
+    /// A secret would be sent in clear text.
+    #[error("{0}")]
+    InClear(String),
     /// The system could not start a thread.
     #[error("the thread for the network could not be set up ({0})")]
     Thread(io::Error),
@@ -98,9 +105,29 @@ pub fn is_here(url: &Url) -> bool {
     }
 }
 
-/// Whether an address names this machine.
-pub fn leads_here(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| is_here(&url))
+/// The hosts that the user lets secrets go to in clear text.
+static IN_CLEAR: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Lets secrets go to these hosts in clear text.
+pub fn allow_in_clear(hosts: &[String]) {
+    *IN_CLEAR.write() = hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect();
+}
+
+/// Whether a secret may be sent to an address: over TLS, to this machine, or to a host that the user named.
+pub fn keeps_secrets(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| {
+        let host = url.host_str().unwrap_or_default();
+        url.scheme() == "https" || is_here(&url) || IN_CLEAR.read().iter().any(|named| named == host)
+    })
+}
+
+/// Says that a secret, such as `the key in NAME`, is not sent to an address, and what to do.
+pub fn in_clear(address: &str, secret: &str) -> String {
+    let host = Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    format!(
+        "without TLS, anybody between here and {host} could read {secret}; use an https:// address, unset it, or accept that with \
+         --allow-insecure {host}"
+    )
 }
 
 /// TLS with ring and the system's certificates. Plain http to this machine needs no certificates.
@@ -213,10 +240,79 @@ pub(super) fn ended() -> NetError {
 #[error("the server sent nothing for {0:?}")]
 pub struct Silent(Duration);
 
+/// The server sends fewer bytes in a second than any connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server sent {got} bytes in {took:?}, less than {SLOWEST} a second")]
+pub struct Slow {
+    got: u64,
+    took: Duration,
+}
+
+/// The slowest server that is waited for, in bytes per second.
+const SLOWEST: u64 = 100;
+
+/// The pace of a response.
+pub(super) struct Pace {
+    began: Instant,
+    got: u64,
+    /// The time before it is judged.
+    patience: Duration,
+}
+
+impl Pace {
+    pub(super) fn begin(patience: Duration) -> Self {
+        Pace { began: Instant::now(), got: 0, patience }
+    }
+
+    /// Counts bytes that arrived.
+    ///
+    /// # Errors
+    /// There were too few for the time since the beginning.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Slow> {
+        self.got += bytes as u64;
+        let took = self.began.elapsed();
+        let expected = took.as_secs_f64() * SLOWEST as f64;
+        if took > self.patience && (self.got as f64) < expected {
+            return Err(Slow { got: self.got, took });
+        }
+        Ok(())
+    }
+}
+
 /// Runs a future for at most `limit`.
 ///
 /// # Errors
 /// It took longer.
 pub(super) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Silent> {
     timeout(limit, work).await.map_err(|_| Silent(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_over_tls_to_this_machine_or_to_a_host_that_the_user_named() {
+        for safe in ["https://a.example/v1", "http://localhost:1", "http://127.0.0.9/v1", "http://[::1]:3"] {
+            assert!(keeps_secrets(safe), "{safe}");
+        }
+        for open in ["http://a.example/v1", "http://10.0.0.1", "http://localhost.example.org", "nonsense"] {
+            assert!(!keeps_secrets(open), "{open}");
+        }
+        assert!(in_clear("http://a.example:80/v1", "the key in KEY").ends_with("--allow-insecure a.example"));
+        allow_in_clear(&["Named.example".into()]);
+        assert!(keeps_secrets("http://named.example:8080/v1") && !keeps_secrets("http://a.example/v1"));
+    }
+
+    #[test]
+    fn a_server_that_drips_is_too_slow_once_patience_is_over() {
+        let mut pace = Pace {
+            began: Instant::now() - Duration::from_secs(60),
+            got: 0,
+            patience: Duration::from_secs(30),
+        };
+        assert!(pace.take(60).is_err());
+        assert!(pace.take(7_000).is_ok());
+        assert!(Pace::begin(Duration::from_secs(30)).take(1).is_ok());
+    }
 }

@@ -172,9 +172,9 @@ impl Place {
         self.url.starts_with("https://")
     }
 
-    /// Whether a secret may be sent there: over TLS, or to this machine.
+    /// Whether a secret may be sent there: over TLS, to this machine, or to a host that the user named.
     pub fn keeps_secrets(&self) -> bool {
-        self.is_safe() || crate::net::leads_here(&self.url)
+        crate::net::keeps_secrets(&self.url)
     }
 }
 
@@ -332,10 +332,7 @@ pub(super) fn check_secrecy(place: &Place, variables: &str) -> Result<(), Remote
     if place.keeps_secrets() {
         return Ok(());
     }
-    Err(RemoteError::Refused(format!(
-        "without TLS, anybody between here and {} could read the secret in {variables}; use an https:// address, or unset it",
-        place.url
-    )))
+    Err(RemoteError::Refused(crate::net::in_clear(&place.url, &format!("the secret in {variables}"))))
 }
 
 /// The error for a server that could not be reached.

@@ -222,7 +222,7 @@ impl Web {
             Err(NetError::Keep(_)) => Head::whole(),
             Err(NetError::Denied(why)) => return Err((End::Address, why).into()),
             Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
-            Err(error @ (NetError::Unreached(_) | NetError::Silent(_))) => {
+            Err(error @ (NetError::Unreached(_) | NetError::Silent(_) | NetError::Slow(_))) => {
                 return Err((End::Failed, error.to_string()).into());
             }
         };
@@ -275,6 +275,10 @@ fn unpack(bytes: &[u8], largest: usize) -> Result<Vec<u8>, Miss> {
 
 /// The title and main text of a response.
 fn text_of(got: &Got) -> Result<(String, String), Miss> {
+    if is_binary(&got.bytes) {
+        let kind = kind(&got.header);
+        return Err((End::Type, format!("it is sent as {kind} and is no text")).into());
+    }
     let text = decode(&got.bytes, &got.header);
     let (title, text) = if kind(&got.header) == "text/plain" {
         (String::new(), text)
@@ -292,6 +296,13 @@ fn text_of(got: &Got) -> Result<(String, String), Miss> {
         Some(_) => Ok((title, text)),
         None => Err((End::Empty, "it has no text".into()).into()),
     }
+}
+
+/// Whether bytes are no text: a picture, an archive or a program that a server sends as a page. A page in UTF-16 holds zeros too.
+fn is_binary(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    let utf_16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    !utf_16 && head.contains(&0)
 }
 
 /// The current time, to the second, in the format of RFC 3339.

@@ -109,7 +109,7 @@ impl Host {
             *next = at + delay.max(wanted.min(LONGEST));
             at - now
         };
-        wait(pause, stop)
+        wait("a web server", pause, stop)
     }
 
     /// Delays the next request, because the host asked for a pause.

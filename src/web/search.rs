@@ -48,7 +48,7 @@ pub trait Search {
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
         for number in 0..DEEPEST {
             if number > 0 {
-                wait(delay, stop)?;
+                wait("the search engine", delay, stop)?;
             }
             let before = found.len();
             let Results { urls, last } = self.page(question, number, stop)?;
@@ -206,10 +206,10 @@ impl Engine {
                 Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
                 Err(error) => (SearchError::Unreached { base: self.base.clone(), error }, None),
             };
-            if tried >= TRIES || pause.is_some_and(|pause| pause > self.backoff.longest_asked) {
+            if tried >= TRIES || self.backoff.is_too_long(pause) {
                 return Err(why.into());
             }
-            wait(self.backoff.pause(tried, pause), stop)?;
+            wait(&self.who, self.backoff.pause(tried, pause), stop)?;
         }
     }
 }

@@ -189,11 +189,13 @@ fn other_types_are_refused_by_their_head() {
         vec![
             page("/a.pdf", "application/pdf", b"%PDF-1.7"),
             page("/a.png", "image/png", b"\x89PNG"),
+            page("/b.png", "text/html", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR words of a page"),
             ("/none".into(), send("200 OK", "", b"<p>text")),
         ]
     });
     refused(&ask(&format!("{}/a.pdf", site.url)), End::Type, "a PDF, which is not read");
     refused(&ask(&format!("{}/a.png", site.url)), End::Type, "image/png");
+    refused(&ask(&format!("{}/b.png", site.url)), End::Type, "it is sent as text/html and is no text");
     refused(&ask(&format!("{}/none", site.url)), End::Type, "does not state");
 }
 

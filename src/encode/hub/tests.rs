@@ -304,3 +304,19 @@ fn a_stop_ends_the_download_and_the_part_fetched_stays() {
     fetch(&hub(&server), models.path()).unwrap();
     assert!(server.requests("safetensors")[1].from.is_some());
 }
+
+#[test]
+fn the_token_is_not_sent_in_clear_text_to_another_machine() {
+    let at = |token: Option<&str>| Hub::at("http://hub.example", token.map(str::to_owned)).map(drop);
+    let error = at(Some(TOKEN)).unwrap_err().to_string();
+    assert!(error.contains("--allow-insecure hub.example") && !error.contains(TOKEN), "{error}");
+    assert!(at(None).is_ok());
+}
+
+#[test]
+fn a_hub_that_asks_for_a_pause_of_days_is_not_waited_for() {
+    let server = Server::start(|_, _| answer("429 Too Many Requests", "Retry-After: 999999\r\n", b""));
+    let models = tempfile::tempdir().unwrap();
+    let error = fetch(&hub(&server), models.path()).unwrap_err();
+    assert!(error.contains("it asks for a pause of 999999s"), "{error}");
+}

@@ -7,14 +7,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use memmap2::Mmap;
 
-use crate::input::{InputError, excerpt};
+use crate::input::{InputError, excerpt, open_regular};
 
 /// Why a header cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -223,7 +222,7 @@ pub(super) struct Gguf {
 impl Gguf {
     /// Maps a file and reads its header.
     pub fn open(path: &Path) -> Result<Self, InputError> {
-        let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+        let file = open_regular(path).map_err(|error| InputError::unreadable(path, &error))?;
         // Safety: a mapped file must not be changed while it is open; finished models are not.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|error| InputError::unreadable(path, &error))?;
         let wrong =

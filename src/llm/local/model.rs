@@ -96,7 +96,9 @@ impl Chat for Local {
 fn name(file: &Gguf) -> String {
     let mut hasher = blake3::Hasher::new();
     file.hash_sample(&mut hasher);
-    if let Ok(tokenizer) = std::fs::read(super::prompt::tokenizer_path(file.path())) {
+    if let Ok(tokenizer) =
+        crate::input::read_regular(&super::prompt::tokenizer_path(file.path()), crate::input::WHOLE)
+    {
         hasher.update(&tokenizer);
     }
     let file_name = file.path().file_name().unwrap_or_default().to_string_lossy();
