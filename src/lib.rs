@@ -49,6 +49,7 @@ pub mod report;
 pub mod rerank;
 #[doc(hidden)]
 pub mod retrieve;
+mod signals;
 mod storage;
 #[doc(hidden)]
 pub mod tui;

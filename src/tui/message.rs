@@ -46,8 +46,14 @@ pub enum Msg {
     Recorded(Recording),
     /// The frame was saved under this name, or could not be saved for this reason.
     Saved(Result<String, String>),
+    /// A server is waited for, in words with the time left.
+    Waits(String),
     /// The system wants the program to end.
     Terminated,
+    /// The system wants the process to stop until it is continued.
+    StopAsked,
+    /// The process goes on after a stop. The shell takes the terminal over again and passes on its size instead.
+    Continued,
 }
 
 /// The state of a recording.

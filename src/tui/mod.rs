@@ -27,5 +27,6 @@ pub mod widgets;
 pub use app::Start;
 pub use export::frame::Dump;
 pub use script::Size;
+pub use shell::Ended;
 pub use shell::play::{PlayError, film, frame, play};
-pub use shell::run::{Ended, run};
+pub use shell::run::run;

@@ -1,7 +1,6 @@
 //! The questions of earlier runs of the explorer, with their lanes. They are saved only by the explorer in a real terminal, so frames made
 //! from key scripts do not depend on earlier runs.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
@@ -182,7 +181,7 @@ fn lock(path: &Path) -> io::Result<FileLock> {
 
 /// Reads the last lines of a file.
 fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = crate::input::open_regular(path)?;
     let from = file.metadata()?.len().saturating_sub(RECALLED);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();

@@ -90,12 +90,17 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
             });
             Vec::new()
         }
+        Msg::Waits(words) => {
+            app.notice = Some(words);
+            Vec::new()
+        }
         Msg::Terminated => vec![Effect::Quit],
+        Msg::StopAsked => vec![Effect::Suspend],
         Msg::Recorded(recording) => {
             record::report(app, recording);
             Vec::new()
         }
-        Msg::Passed(_) => Vec::new(),
+        Msg::Passed(_) | Msg::Continued => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
@@ -39,10 +39,20 @@ impl Terminal {
 
     /// In a data folder of an earlier run.
     fn open_in(data: TempDir, arguments: &[&str], config: &str, environment: &[(&str, &str)]) -> Self {
+        Terminal::start(env!("CARGO_BIN_EXE_parallax"), arguments, data, config, environment)
+    }
+
+    fn start(
+        program: &str,
+        arguments: &[&str],
+        data: TempDir,
+        config: &str,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let pty = native_pty_system()
             .openpty(PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 })
             .unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_parallax"));
+        let mut command = CommandBuilder::new(program);
         command.args(arguments);
         command.arg("--data-dir");
         command.arg(data.path());
@@ -87,6 +97,54 @@ impl Terminal {
                 Err(error) => panic!("{error}: no `{text}` on\n{}", self.screen.screen().contents()),
             }
         }
+    }
+
+    /// Takes output until none came for a while: whatever the program gives up after a time, it has given up then.
+    fn settle(&mut self) {
+        while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(400)) {
+            self.take(&bytes);
+        }
+    }
+
+    /// Sends a signal to the program.
+    fn signal(&self, name: &str) {
+        let id = self.child.process_id().unwrap();
+        assert!(Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status().unwrap().success());
+    }
+
+    /// The settings of the terminal: raw or not, echo or not.
+    fn settings(&self) -> String {
+        format!("{:?}", self.master.get_termios())
+    }
+
+    /// Waits until the settings of the terminal are these, or others.
+    #[track_caller]
+    fn wait_for_settings(&mut self, wanted: bool, settings: &str) {
+        let began = Instant::now();
+        while (self.settings() == settings) != wanted {
+            assert!(began.elapsed() < PATIENCE, "{}", self.settings());
+            self.settle();
+        }
+    }
+
+    /// Waits until the process is stopped.
+    #[cfg(target_os = "linux")]
+    fn wait_until_stopped(&self) {
+        let id = self.child.process_id().unwrap();
+        let state = || fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        while !state().rsplit(") ").next().unwrap().starts_with('T') {
+            thread::yield_now();
+        }
+    }
+
+    /// Closes the terminal as a window does. Returns the process and its folder.
+    fn close(self) -> (Box<dyn Child + Send + Sync>, TempDir) {
+        let Terminal { child, keys, output, master, data, .. } = self;
+        drop((keys, output));
+        // The thread that reads holds the terminal open until there is output that nobody takes.
+        master.resize(PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 }).unwrap();
+        drop(master);
+        (child, data)
     }
 
     fn resize(&self, rows: u16, cols: u16) {
@@ -139,14 +197,96 @@ fn a_typed_question_is_answered_and_q_leaves() {
 
 #[test]
 fn a_signal_gives_the_terminal_back_and_the_exit_code_is_128_plus_its_number() {
-    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
-        let mut terminal = Terminal::open(&[QUESTION]);
-        terminal.wait_for("MRecall@5");
-        let id = terminal.child.process_id().unwrap();
-        let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status().unwrap();
-        assert!(sent.success());
+    for (signal, code) in [
+        ("TERM", 143),
+        ("INT", 130),
+        ("HUP", 129),
+        ("QUIT", 131),
+        ("ALRM", 142),
+        ("USR1", 138),
+        ("USR2", 140),
+        ("XFSZ", 153),
+        ("VTALRM", 154),
+    ] {
+        let mut terminal = Terminal::open(&[]);
+        terminal.wait_for("type a question");
+        terminal.signal(signal);
         terminal.ends_with(code);
     }
+}
+
+#[test]
+fn a_sequence_that_is_cut_off_swallows_no_later_key() {
+    for cut in ["\u{1b}[<0;1", "\u{1b}[200~", "\u{1b}[?1", "\u{1b}[M", "\u{1b}[200~pasted\u{1b}[201"] {
+        let mut terminal = Terminal::open(&[]);
+        terminal.wait_for("type a question");
+        terminal.press(cut);
+        terminal.settle();
+        terminal.press("typed later");
+        terminal.wait_for("typed later");
+        terminal.press(cut);
+        terminal.press("\u{3}");
+        terminal.ends_and_gives_the_terminal_back();
+    }
+}
+
+#[test]
+fn a_paste_that_never_ends_swallows_no_ctrl_c() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("type a question");
+    terminal.press(&format!("\u{1b}[200~{}\u{3}", "zoos and more zoos ".repeat(2_000)));
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stop_from_outside_gives_the_terminal_back_and_going_on_takes_it_again() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("type a question");
+    let raw = terminal.settings();
+    terminal.signal("TSTP");
+    terminal.wait_until_stopped();
+    terminal.settle();
+    assert!(!terminal.screen.screen().alternate_screen());
+    let given_back = terminal.settings();
+    assert_ne!(given_back, raw);
+    terminal.signal("CONT");
+    terminal.wait_for_settings(true, &raw);
+    terminal.wait_for("type a question");
+    // A shell sets the terminal for itself while the program is stopped without a chance to act.
+    terminal.signal("STOP");
+    terminal.wait_until_stopped();
+    let name = terminal.master.tty_name().unwrap();
+    assert!(Command::new("stty").arg("-F").arg(name).arg("sane").status().unwrap().success());
+    assert_ne!(terminal.settings(), raw);
+    terminal.signal("CONT");
+    terminal.wait_for_settings(true, &raw);
+    terminal.press("typed later");
+    terminal.wait_for("typed later");
+    terminal.press("\u{3}");
+    terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn a_closed_window_ends_the_program_and_the_question_is_kept() {
+    let mut terminal = Terminal::open(&[QUESTION]);
+    terminal.wait_for("MRecall@5");
+    let (mut child, data) = terminal.close();
+    assert_eq!(child.wait().unwrap().exit_code(), 129);
+    let asked = fs::read_to_string(data.path().join("asked.jsonl")).unwrap();
+    assert!(asked.contains(QUESTION), "{asked}");
+}
+
+/// The shell that starts the program is the one that gets the signal, and ignores it.
+#[test]
+fn a_terminal_that_is_gone_without_a_signal_ends_the_program() {
+    let program = env!("CARGO_BIN_EXE_parallax");
+    let script = format!("trap '' HUP; {program} \"$@\"; echo $? > code");
+    let mut terminal = Terminal::start("sh", &["-c", &script, "sh"], tempfile::tempdir().unwrap(), "", &[]);
+    terminal.wait_for("type a question");
+    let (mut child, data) = terminal.close();
+    child.wait().unwrap();
+    assert_eq!(fs::read_to_string(data.path().join("code")).unwrap().trim(), "129");
 }
 
 /// Without a shell, the test wakes the program itself.
@@ -155,13 +295,9 @@ fn a_signal_gives_the_terminal_back_and_the_exit_code_is_128_plus_its_number() {
 fn a_suspended_program_draws_its_screen_again_when_it_wakes() {
     let mut terminal = Terminal::open(&[QUESTION]);
     terminal.wait_for("MRecall@5");
-    let id = terminal.child.process_id().unwrap();
     terminal.press("\u{1a}");
-    let state = || fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-    while !state().rsplit(") ").next().unwrap().starts_with('T') {
-        thread::yield_now();
-    }
-    assert!(Command::new("sh").args(["-c", &format!("kill -CONT {id}")]).status().unwrap().success());
+    terminal.wait_until_stopped();
+    terminal.signal("CONT");
     terminal.screen.process(b"\x1b[2J");
     terminal.wait_for("MRecall@5");
     terminal.press("q");
@@ -324,14 +460,14 @@ fn nothing_is_written_to_a_terminal_that_was_given_back() {
     assert!(output.ends_with("\u{1b}[?1049l\u{1b}[?25h"), "{:?}", &output[output.len().saturating_sub(80)..]);
 }
 
-/// Reading a pipe without a writer never ends, like reading a disk that was removed.
+/// Reading a stream into which nobody writes takes minutes, like reading a disk that was removed.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_program_that_hangs_while_leaving() {
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("corpus.jsonl");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut terminal = Terminal::open(&["--corpus", pipe.to_str().unwrap(), QUESTION]);
+    let program = env!("CARGO_BIN_EXE_parallax");
+    let script = format!("mkfifo pipe; exec 3<>pipe; exec {program} --questions /dev/fd/3 \"$@\"");
+    let arguments = ["-c", &script, "sh", QUESTION];
+    let mut terminal = Terminal::start("sh", &arguments, tempfile::tempdir().unwrap(), "", &[]);
     terminal.wait_for(QUESTION);
     terminal.press("\u{3}");
     while !String::from_utf8_lossy(&terminal.raw).contains("\u{1b}[?1049l") {

@@ -1,6 +1,5 @@
 //! Reads the settings from a file's text, writes them as such a file, and watches the file for changes on a thread of its own.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Collector, Problem, Problems, in_order, keys, suggest};
+use crate::input::open_regular;
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::{Bound, Context, Keymap};
 use crate::tui::theme::Look;
@@ -244,7 +244,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
     if path.is_dir() {
         return Err(FileError::Folder);
     }
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let file = open_regular(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileError::Missing,
         _ => FileError::Io(error),
     })?;

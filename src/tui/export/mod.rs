@@ -12,6 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 
 use super::theme::palette::{Choice, DARK, LIGHT, Palette, choice};
+use crate::input::{InputError, check_output};
 use crate::report;
 use crate::report::PictureError;
 use crate::storage::{create, replace};
@@ -34,6 +35,9 @@ pub enum ExportError {
     /// Films are SVG only.
     #[error("{}: end the name with .svg, which alone is written as a moving picture", .0.display())]
     Moving(PathBuf),
+    /// What has this name is no file.
+    #[error(transparent)]
+    Place(InputError),
     /// The file could not be written.
     #[error("{}: {reason}; choose a name in a folder that exists and may be written to", path.display())]
     Write {
@@ -161,6 +165,7 @@ fn write_numbered(folder: &Path, frame: &Dump) -> Result<String, ExportError> {
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
+    check_output(path).map_err(ExportError::Place)?;
     replace(path, bytes).map_err(|reason| ExportError::Write { path: path.into(), reason })
 }
 

@@ -1,23 +1,39 @@
 //! The shell runs the interface with a terminal ([`run()`](run::run)) or without one ([`play()`](play::play)).
 //!
 //! The shell owns the terminal, the channels, the clock and the engine; it executes the effects that `update` returns. This file takes
-//! over the terminal at the start and restores it however the program ends. May use everything in `tui`, and `engine`.
+//! over the terminal at the start, listens to it and to signals, and restores it however the program ends. May use everything in `tui`, and `engine`.
 
+#[cfg(unix)]
+use std::fs::File;
 use std::io::Stdout;
+#[cfg(unix)]
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::Sender;
+#[cfg(unix)]
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::{io, panic, process, thread};
 
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyEventKind,
 };
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+#[cfg(unix)]
+use self::decode::Decoder;
 use super::config::Mouse;
+use super::message::Msg;
+use super::script::Size;
 use crate::encode::graph::is_graph_thread;
+use crate::signals::{self, HANG_UP, Signal, Which};
 use crate::work::is_catching;
 
+#[cfg(unix)]
+mod decode;
 mod engines;
 pub mod play;
 pub mod run;
@@ -69,6 +85,17 @@ pub fn enter(mouse: Mouse) -> io::Result<()> {
     capture_mouse(mouse)
 }
 
+/// Takes the terminal over again after a stop that this program did not see coming, such as SIGSTOP: the user's shell has changed the
+/// terminal meanwhile.
+///
+/// # Errors
+/// The terminal cannot be set up.
+pub fn enter_again(mouse: Mouse) -> io::Result<()> {
+    // Otherwise crossterm believes that the terminal is still raw.
+    disable_raw_mode()?;
+    enter(mouse)
+}
+
 /// Captures the mouse or leaves it to the terminal.
 ///
 /// # Errors
@@ -90,4 +117,143 @@ pub fn restore() {
         cursor::Show
     );
     let _ = disable_raw_mode();
+}
+
+/// How the interface ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The user quit.
+    Quit,
+    /// This signal asked the program to end. The program's exit code should be 128 plus its number.
+    Signal(i32),
+}
+
+/// The signal that ends the program; 0 for none. The first one counts.
+#[derive(Clone, Default)]
+pub struct Ending(Arc<AtomicI32>);
+
+impl Ending {
+    /// Remembers a signal, unless another came before.
+    pub fn by(&self, signal: i32) {
+        let _ = self.0.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// How the interface ended.
+    pub fn ended(&self) -> Ended {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ended::Quit,
+            signal => Ended::Signal(signal),
+        }
+    }
+}
+
+/// Turns the terminal's events into messages, on threads that end with the process.
+///
+/// # Errors
+/// The system gives no thread, or standard input cannot be read.
+pub fn listen(send: Sender<Msg>, ending: Ending) -> io::Result<()> {
+    let gone = send.clone();
+    let each = move |event| {
+        let msg = match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => Msg::Key(key),
+            Event::Mouse(mouse) => Msg::Mouse(mouse),
+            Event::Paste(text) => Msg::Pasted(text),
+            Event::Resize(width, height) => Msg::Resized(Size { width, height }),
+            _ => return,
+        };
+        // Without a receiver the program is ending.
+        let _ = send.send(msg);
+    };
+    read_events(each, move || {
+        ending.by(HANG_UP);
+        let _ = gone.send(Msg::Terminated);
+    })
+}
+
+/// Calls `each` with every event of the terminal, and `gone` once the terminal is gone.
+///
+/// One thread reads bytes, one decodes them: only so can an incomplete sequence be given up while nothing arrives.
+#[cfg(unix)]
+fn read_events(
+    mut each: impl FnMut(Event) + Send + 'static,
+    gone: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    use std::os::fd::AsFd;
+    // Both standard input and output are the terminal: the commands check it. Not `io::stdin`, which buffers.
+    let mut terminal = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (send, bytes) = mpsc::sync_channel::<Vec<u8>>(64);
+    let reading = move || {
+        let mut buffer = [0; 4096];
+        loop {
+            match terminal.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Ctrl-D ends a line if the terminal is not raw for a moment, as after SIGSTOP.
+                Ok(0) if terminal.is_terminal() => {}
+                Ok(0) | Err(_) => return,
+                Ok(count) if send.send(buffer[..count].to_vec()).is_err() => return,
+                Ok(_) => {}
+            }
+        }
+    };
+    let decoding = move || {
+        let mut decoder = Decoder::default();
+        loop {
+            let got = match decoder.patience() {
+                Some(patience) => bytes.recv_timeout(patience),
+                None => bytes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match got {
+                Ok(bytes) => decoder.feed(&bytes, &mut each),
+                Err(RecvTimeoutError::Timeout) => decoder.expire(&mut each),
+                Err(RecvTimeoutError::Disconnected) => return gone(),
+            }
+        }
+    };
+    thread::Builder::new().name("terminal".into()).spawn(reading)?;
+    thread::Builder::new().name("keys".into()).spawn(decoding).map(drop)
+}
+
+/// Calls `each` with every event of the terminal, and `gone` once the terminal is gone.
+#[cfg(not(unix))]
+fn read_events(
+    mut each: impl FnMut(Event) + Send + 'static,
+    gone: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let reading = move || {
+        while let Ok(event) = crossterm::event::read() {
+            each(event);
+        }
+        gone();
+    };
+    thread::Builder::new().name("terminal".into()).spawn(reading).map(drop)
+}
+
+/// Turns signals into messages, so that the terminal is restored after a signal as after any other end.
+///
+/// # Errors
+/// The system refuses a handler or a thread.
+pub fn listen_to_signals(send: Sender<Msg>, ending: Ending) -> io::Result<()> {
+    signals::listen(Which::All, move |signal| {
+        let msg = match signal {
+            Signal::End(number) => {
+                ending.by(number);
+                Msg::Terminated
+            }
+            Signal::Stop => Msg::StopAsked,
+            Signal::Continue => Msg::Continued,
+            Signal::Resize => Msg::Resized(Size { width: 0, height: 0 }),
+        };
+        // Without a receiver the program is ending already: a second signal ends it at once.
+        send.send(msg).is_ok() || matches!(signal, Signal::Continue | Signal::Resize)
+    })
+}
+
+/// Restores the terminal, stops the process, and takes the terminal over again when the process goes on.
+///
+/// # Errors
+/// The process cannot be stopped, or the terminal is gone.
+pub fn suspend(mouse: Mouse) -> io::Result<()> {
+    restore();
+    signals::stop_process()?;
+    enter(mouse)
 }

@@ -1,27 +1,25 @@
 //! The interface in a real terminal: events in, effects out, a frame after every burst of messages.
 
-use std::io::{self, Stdout, Write};
-use std::mem;
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::mem::{self, ManuallyDrop};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossterm::clipboard::CopyToClipboard;
-use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::style::force_color_output;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 
-use super::Guard;
 use super::engines::Engines;
 use super::play::{self, execute};
+use super::{Ended, Ending, Guard};
 use crate::engine::{Labelling, Reach, Reply, Turn};
+use crate::net;
 use crate::report::Rates;
+use crate::signals::HANG_UP;
 use crate::tui::app::App;
 use crate::tui::app::Start;
 use crate::tui::config::{Mouse, watch};
@@ -37,23 +35,8 @@ use crate::tui::shell;
 use crate::tui::theme::{Look, Theme};
 use crate::tui::update::{refresh, update, update_in_burst};
 
-#[cfg(test)]
-mod tests;
-
 /// The most messages handled before the next frame, so that a burst of keys or verdicts is drawn once.
 const BURST: usize = 256;
-
-/// The number of SIGHUP. A terminal that is gone counts as this signal, whether the system sends it or not.
-const HANG_UP: i32 = 1;
-
-/// How the interface ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The user quit.
-    Quit,
-    /// This signal asked the program to end. The program's exit code should be 128 plus its number.
-    Signal(i32),
-}
 
 /// Runs the interface until the user leaves or a signal arrives. Plays a session first if there is one, at the given pace (2.0 is
 /// twice as fast as it was recorded).
@@ -64,10 +47,15 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     let (send, messages) = mpsc::channel();
     // Before the terminal is taken: a long session takes a while to prepare.
     let replay = session.map(|(session, pace)| Replay::begin(session, pace));
-    let (guard, mut terminal) = Guard::take(start.config.mouse)?;
-    let signal = Arc::new(AtomicI32::new(0));
-    listen(send.clone(), Arc::clone(&signal))?;
-    listen_to_signals(send.clone(), Arc::clone(&signal))?;
+    let ending = Ending::default();
+    // Before the terminal is taken: from here on no signal leaves it raw.
+    shell::listen_to_signals(send.clone(), ending.clone())?;
+    let (guard, terminal) = Guard::take(start.config.mouse)?;
+    // Dropping it would show the cursor, which the guard does, and would panic if the terminal is gone.
+    let mut terminal = ManuallyDrop::new(terminal);
+    shell::listen(send.clone(), ending.clone())?;
+    let waits = send.clone();
+    net::observe(move |wait| drop(waits.send(Msg::Waits(wait.to_string()))));
     let configured = send.clone();
     watch(start.config_from.clone(), start.config.clone(), move |read| {
         configured.send(Msg::Configured(read)).is_ok()
@@ -76,14 +64,13 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     force_color_output(true);
     let mut shell = Shell::new(start, replay, size_of(&terminal)?, send)?;
     let served = shell.serve(&messages, &mut terminal);
-    // Dropping `terminal` shows the cursor. It goes first: in a restored terminal, the write could block after Ctrl-S. Both go before
-    // the engines, which may take a while to end.
-    drop(terminal);
+    // Before the engines, which may take a while to end.
     drop(guard);
-    let ended = match signal.load(Ordering::Relaxed) {
-        0 => Ended::Quit,
-        signal => Ended::Signal(signal),
-    };
+    // The drawing may fail before the signal or the end of input arrives.
+    if served.is_err() && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        ending.by(HANG_UP);
+    }
+    let ended = ending.ended();
     let engines = shell.save_all();
     let unsaved = match &served {
         Ok(unhandled) => unsaved(unhandled.iter().cloned().chain(messages.try_iter())),
@@ -92,7 +79,9 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     // Everything is saved. From here on a signal ends the program at once.
     drop(messages);
     drop(engines);
-    served?;
+    if ended == Ended::Quit {
+        served?;
+    }
     match (ended, unsaved) {
         (Ended::Quit, Some(reasons)) => Err(io::Error::other(reasons)),
         (Ended::Signal(_), Some(reasons)) => {
@@ -119,6 +108,12 @@ type Screenful = Terminal<CrosstermBackend<Stdout>>;
 fn size_of(terminal: &Screenful) -> io::Result<Size> {
     let area = terminal.size()?;
     Ok(Size { width: area.width, height: area.height })
+}
+
+/// Makes the next frame draw every cell. `clear` would ask the terminal for its cursor, and the listening thread would take the reply.
+fn redraw_all(terminal: &mut Screenful) -> io::Result<()> {
+    let area = terminal.size()?;
+    terminal.resize(Rect::new(0, 0, area.width, area.height))
 }
 
 /// Why no frame was handed over to be saved.
@@ -257,12 +252,17 @@ impl Shell {
     }
 
     /// Adds to a message what only the shell has: rates and the terminal's size. Takes over a changed theme and mouse setting.
-    fn complete(&mut self, msg: Msg, terminal: &Screenful) -> io::Result<Msg> {
+    fn complete(&mut self, msg: Msg, terminal: &mut Screenful) -> io::Result<Msg> {
         Ok(match msg {
             Msg::Engine(Reply::Progress(progress)) => {
                 Msg::Progressed { progress, text: self.rates.text(progress, Instant::now()) }
             }
             Msg::Resized(_) => Msg::Resized(size_of(terminal)?),
+            Msg::Continued => {
+                shell::enter_again(self.mouse)?;
+                redraw_all(terminal)?;
+                Msg::Resized(size_of(terminal)?)
+            }
             Msg::Configured(Ok(config)) => {
                 self.set_look(config.look);
                 self.mouse = config.mouse;
@@ -311,12 +311,9 @@ impl Shell {
             }
             Effect::Suspend => {
                 let stopped = Instant::now();
-                suspend(self.mouse)?;
+                shell::suspend(self.mouse)?;
                 self.leave_out(stopped.elapsed());
-                // Makes the next frame draw every cell. `clear` would ask the terminal for its cursor, and the listening thread would
-                // take the reply.
-                let area = terminal.size()?;
-                terminal.resize(Rect::new(0, 0, area.width, area.height))?;
+                redraw_all(terminal)?;
             }
             Effect::UseDetector { choice, llm } => {
                 self.start.opening = play::with_detector(&self.start.opening, choice, llm);
@@ -420,70 +417,69 @@ impl LabelClock {
     }
 }
 
-/// Turns the terminal's events into messages, on a thread that ends with the process.
-fn listen(send: Sender<Msg>, signal: Arc<AtomicI32>) -> io::Result<()> {
-    let reading = move || {
-        loop {
-            let msg = match event::read() {
-                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Msg::Key(key),
-                Ok(Event::Mouse(mouse)) => Msg::Mouse(mouse),
-                Ok(Event::Paste(text)) => Msg::Pasted(text),
-                Ok(Event::Resize(width, height)) => Msg::Resized(Size { width, height }),
-                Ok(_) => continue,
-                // The terminal is gone.
-                Err(_) => {
-                    signal.store(HANG_UP, Ordering::Relaxed);
-                    let _ = send.send(Msg::Terminated);
-                    return;
-                }
-            };
-            if send.send(msg).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("terminal".into()).spawn(reading).map(drop)
-}
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyCode;
 
-/// Turns signals into messages, so that the terminal is restored after a signal as after any other end.
-///
-/// SIGWINCH is among them: if the size changes together with a key, crossterm reports the key alone.
-#[cfg(unix)]
-fn listen_to_signals(send: Sender<Msg>, ending: Arc<AtomicI32>) -> io::Result<()> {
-    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGCONT, SIGWINCH])?;
-    let listening = move || {
-        for signal in signals.forever() {
-            let msg = match signal {
-                SIGCONT | SIGWINCH => Msg::Resized(Size { width: 0, height: 0 }),
-                _ => {
-                    ending.store(signal, Ordering::Relaxed);
-                    Msg::Terminated
-                }
-            };
-            // Without a receiver the program is ending already: a second signal ends it at once.
-            if send.send(msg).is_err() && signal_hook::low_level::emulate_default_handler(signal).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("signals".into()).spawn(listening).map(drop)
-}
+    use super::*;
+    use crate::detect::LabelSource;
+    use crate::engine::{Opening, Recipe};
+    use crate::tui::session;
+    use crate::tui::theme::Depth;
 
-#[cfg(not(unix))]
-fn listen_to_signals(_: Sender<Msg>, _: Arc<AtomicI32>) -> io::Result<()> {
-    Ok(())
-}
+    fn shell() -> (Shell, Receiver<Msg>) {
+        let start = Start {
+            opening: Opening { corpus: Some("no-such-corpus.jsonl".into()), ..Opening::default() },
+            lanes: Recipe::defaults(),
+            k: 5,
+            source: LabelSource::Auto,
+            question: String::new(),
+            perspectives: Vec::new(),
+            history: None,
+            config: Default::default(),
+            config_from: Default::default(),
+            depth: Depth::Millions,
+        };
+        let (send, messages) = mpsc::channel();
+        (Shell::new(start, None, Size { width: 80, height: 24 }, send).unwrap(), messages)
+    }
 
-/// Restores the terminal, stops the process, and takes the terminal over again when the process goes on.
-#[cfg(unix)]
-fn suspend(mouse: Mouse) -> io::Result<()> {
-    shell::restore();
-    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
-    shell::enter(mouse)
-}
+    #[test]
+    fn what_was_not_saved_at_the_end_is_reported() {
+        let labelled = |reason: &str| Msg::Engine(Reply::Labelled(Err(reason.into())));
+        let messages =
+            [Msg::Saved(Ok("a.svg".into())), Msg::Saved(Err("no room".into())), labelled("read only")];
+        assert_eq!(unsaved(messages.into_iter()).as_deref(), Some("no room; read only"));
+        assert_eq!(unsaved([Msg::Terminated, Msg::Saved(Ok("a.svg".into()))].into_iter()), None);
+    }
 
-#[cfg(not(unix))]
-fn suspend(_: Mouse) -> io::Result<()> {
-    Ok(())
+    #[test]
+    fn a_stopped_process_adds_nothing_to_the_time_of_a_label_or_of_a_replay() {
+        let (mut shell, _messages) = shell();
+        let since = Instant::now();
+        (shell.clock.since, shell.before) = (Some(since), since);
+        shell.leave_out(Duration::from_secs(60));
+        let later = since + Duration::from_secs(60);
+        assert_eq!((shell.clock.since, shell.before), (Some(later), later));
+    }
+
+    #[test]
+    fn the_time_before_a_key_passes_before_it() {
+        let (mut shell, messages) = shell();
+        let tour = session::tour().unwrap();
+        Replay::begin(&tour, 1.0).onto(&mut shell.app);
+        shell.send.send(Msg::Key(KeyCode::Char(' ').into())).unwrap();
+        assert!(matches!(shell.next(&messages)[0], Msg::Passed(_)));
+    }
+
+    #[test]
+    fn a_recording_holds_the_theme_that_was_read_again() {
+        let (mut shell, _messages) = shell();
+        shell.set_look(Look::Light);
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Recorder::begin(folder.path(), &shell.start, &shell.app, Instant::now()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(recorder.name)).unwrap();
+        assert!(text.contains(r#""theme":"light""#), "{text}");
+        assert_eq!(shell.theme.look, Look::Light);
+    }
 }

@@ -75,6 +75,9 @@ const TYPED: &[&str] = &[
     "\u{1b}[",
     "\u{1b}[999;999H",
     "\u{1b}[<0;1",
+    "\u{1b}[?1",
+    "\u{1b}[M",
+    "\u{1b}[200~",
     "\u{1b}OP",
     "\u{1b}[15~",
     "\u{1b}[I",
@@ -195,6 +198,13 @@ impl Monkey {
             self.last.pop_front();
         }
         self.counts.probes += 1;
+        if self.counts.probes.is_multiple_of(10) {
+            match screen.probe_by_key() {
+                Answer::After(..) => {}
+                Answer::Ended => return Ok(false),
+                Answer::Hangs => return Err(format!("it reads no keys: {}", screen.end_of_output())),
+            }
+        }
         match screen.probe(size) {
             Answer::After(took, waited) => {
                 self.counts.took.push(took);

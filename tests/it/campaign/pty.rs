@@ -1,7 +1,7 @@
 //! The real program in a pseudo-terminal, probed again and again.
 //!
-//! A probe is a change of size: the program handles everything sent before it, then clears the screen and draws again. The time until
-//! then is how long a person would have waited.
+//! Most probes are a change of size: the program handles everything sent before it, then clears the screen and draws again. The time until
+//! then is how long a person would have waited. Some are a key, because a program that draws may still be deaf.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,6 +19,8 @@ use crate::program::program;
 
 /// Sent before every frame that is drawn from nothing.
 const CLEARED: &[u8] = b"\x1b[2J";
+/// Sent when the terminal is given back, also for a stop.
+const GIVEN_BACK: &[u8] = b"\x1b[?1049l";
 /// Bytes of output to remember, for checks at the end and for failures.
 const REMEMBERED: usize = 1 << 18;
 /// A program that is silent for so long hangs, even on a loaded machine.
@@ -124,6 +126,30 @@ impl Screen {
     /// Changes the size and waits for the frame.
     pub fn probe(&mut self, size: (u16, u16)) -> Answer {
         self.answer(size, HANGS)
+    }
+
+    /// Presses a key that has an effect on every screen, Ctrl-Z, and waits for it: a program that still draws may read no keys.
+    pub fn probe_by_key(&mut self) -> Answer {
+        // A sequence that was cut off is given up meanwhile.
+        self.settle(Duration::from_millis(150));
+        let (id, mut came) = (self.id(), Vec::new());
+        let (waited, began) = (run_delay(id), Instant::now());
+        self.send(&[0x1a]);
+        loop {
+            match self.output.recv_timeout(LOOK) {
+                Ok(bytes) => {
+                    self.take(&bytes);
+                    came.extend(bytes);
+                    if came.windows(GIVEN_BACK.len()).any(|part| part == GIVEN_BACK) {
+                        return Answer::After(began.elapsed(), run_delay(id).saturating_sub(waited));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Answer::Ended,
+                Err(RecvTimeoutError::Timeout) if began.elapsed() > HANGS => return Answer::Hangs,
+                // It may still be stopped by an earlier Ctrl-Z.
+                Err(RecvTimeoutError::Timeout) => drop(self.wake()),
+            }
+        }
     }
 
     /// Wakes a program that Ctrl-Z has stopped, as a shell would. Returns whether it was stopped.
