@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::entry::{Entry, Line};
 use super::history::History;
-use crate::input::{BadLine, InputError};
+use crate::input::{BadLine, InputError, WHOLE, check_regular, read_regular};
 use crate::storage::{self, Attempt, FileLock, Holder, Lines, replace};
 
 /// The `.jsonl` file of a project that is not a journal.
@@ -78,7 +78,7 @@ impl Read {
     /// # Errors
     /// The file cannot be read.
     pub fn file(path: &Path) -> Result<Self, InputError> {
-        let lines = storage::Journal::at(path).read();
+        let lines = check_regular(path, WHOLE).and_then(|()| storage::Journal::at(path).read());
         lines.map(|lines| Read::lines(path, &lines)).map_err(|error| InputError::unreadable(path, &error))
     }
 
@@ -162,7 +162,7 @@ pub fn repair(path: &Path) -> io::Result<Option<PathBuf>> {
             ));
         }
     };
-    let bytes = fs::read(path)?;
+    let bytes = read_regular(path, WHOLE)?;
     let read = Read::bytes(path, &bytes);
     if read.bad.is_empty() && read.torn == 0 && read.repeated == 0 {
         return Ok(None);

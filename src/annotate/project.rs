@@ -20,7 +20,7 @@ use super::file::{POOL, in_folder};
 use super::history::History;
 use super::sample::Sample;
 use crate::corpus::{Fingerprint, Passage};
-use crate::input::{BadLine, InputError, lines};
+use crate::input::{BadLine, InputError, SMALL, lines, read_regular_text};
 use crate::question::Question;
 use crate::storage::replace;
 
@@ -180,7 +180,7 @@ impl Project {
 
     /// The text of the guidelines; `None` without the file.
     pub fn guidelines(folder: &Path) -> Option<String> {
-        fs::read_to_string(folder.join(GUIDELINES)).ok()
+        read_regular_text(&folder.join(GUIDELINES), SMALL).ok()
     }
 
     /// Writes a project to a folder that has none.
@@ -214,7 +214,7 @@ impl Project {
     /// A file is damaged, or of a later version.
     pub fn open(folder: &Path) -> Result<(Self, Vec<Item>), InputError> {
         let card = folder.join(CARD);
-        let text = fs::read_to_string(&card).map_err(|error| InputError::unreadable(&card, &error))?;
+        let text = read_regular_text(&card, SMALL).map_err(|error| InputError::unreadable(&card, &error))?;
         let bad = |line: usize, expected: String| {
             let found = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
             InputError::BadLines(vec![BadLine { file: card.clone(), line, expected, found }])

@@ -129,12 +129,7 @@ fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Sto
         return Err(error);
     }
     if part.census.is_empty() {
-        return Err(InputError::Empty {
-            path: source.path().into(),
-            what: "the corpus",
-            advice: "give it at least one passage: a line of JSON, a row of a table, or a .txt, .md or .html file with words in it",
-        }
-        .into());
+        return Err(source.empty().into());
     }
     about.repeats = std::mem::take(&mut part.census.repeats);
     part.finish().map_err(cache)?;

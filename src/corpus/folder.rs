@@ -12,7 +12,7 @@ use dom_smoothie::{Config, Readability, ReadabilityError, TextMode};
 
 use super::importer::{At, Refused, Sink};
 use super::store::Passage;
-use crate::input::{InputError, lines};
+use crate::input::{InputError, WHOLE, lines, read_regular_text};
 use crate::work::catch_panic;
 
 /// The text files below `folder`, in order of their paths.
@@ -73,7 +73,7 @@ pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError
         if i < done {
             continue;
         }
-        let text = fs::read_to_string(file).map_err(|error| InputError::unreadable(file, &error))?;
+        let text = read_regular_text(file, WHOLE).map_err(|error| InputError::unreadable(file, &error))?;
         let (own, text) = if is_html(file) {
             main_text(&text)
                 .map(|page| (page.title, page.text))

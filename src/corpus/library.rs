@@ -63,7 +63,7 @@ impl Library {
     /// There is no such file, folder or corpus, or several corpora have this name.
     pub fn named(&self, path: &Path) -> Result<Called, BuildError> {
         if !path.exists()
-            && !input::is_standard_input(path)
+            && !input::is_stream(path)
             && let Some(name) = path.to_str()
         {
             let reason =

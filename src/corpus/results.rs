@@ -40,7 +40,8 @@ pub fn read_run(
     order: RunOrder,
     each: &mut dyn FnMut(RunPassage<'_>),
 ) -> Result<Run, InputError> {
-    let run = read_json_run(&path.display().to_string(), input::open_whole(path)?, order, 1, each);
+    let reader = input::bounded(path, input::open(path)?);
+    let run = read_json_run(&path.display().to_string(), reader, order, 1, each);
     run.map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
         TrecError::Lines(lines) => InputError::Unreadable {

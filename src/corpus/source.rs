@@ -4,7 +4,6 @@
 //! after the last whole item.
 
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -92,11 +91,17 @@ impl Source {
     /// # Errors
     /// It does not exist, or is neither a folder nor a file of a known format.
     pub fn wanted(path: &Path, wanted: Wanted) -> Result<Self, InputError> {
-        if input::is_standard_input(path) {
+        if input::is_stream(path) {
             let reason = "a corpus is read more than once; write it to a file first".into();
             return Err(InputError::Unreadable { path: "standard input".into(), reason });
         }
         let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
+        if path.to_str().is_none() {
+            let reason =
+                "its name is not UTF-8 text, so the library cannot keep it; rename the file or its folder"
+                    .into();
+            return Err(InputError::Unreadable { path, reason });
+        }
         // A folder in BEIR's layout.
         let candidates = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
         let path = candidates.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
@@ -172,6 +177,12 @@ impl Source {
         })
     }
 
+    /// The error of a source without a passage.
+    pub fn empty(&self) -> InputError {
+        let advice = "give it at least one passage: a line of JSON, a row of a table, or a .txt, .md or .html file with words in it";
+        InputError::Empty { path: self.path().into(), what: "the corpus", advice }
+    }
+
     /// Reads all passages after the first `done` items into `sink`.
     ///
     /// # Errors
@@ -245,7 +256,7 @@ impl Source {
         for FileStamp { path, .. } in listing {
             let mut one = blake3::Hasher::new();
             // Not mapped: if the file is truncated meanwhile, this is an error and not a bus error; and memory stays small.
-            let read = File::open(path).and_then(|file| one.update_reader(file).map(|_| ()));
+            let read = input::open_regular(path).and_then(|file| one.update_reader(file).map(|_| ()));
             read.map_err(|error| InputError::unreadable(path, &error))?;
             // Only the path inside the source counts, so a moved corpus keeps its index.
             let inside = path.strip_prefix(self.path()).unwrap_or(Path::new(""));

@@ -17,7 +17,7 @@ use crate::encode::family::{Classifier, Config, Weights, weight_files};
 use crate::encode::registry::{Named, Source};
 use crate::encode::tokens::{self, windows};
 use crate::encode::{EncodeError, card};
-use crate::input::InputError;
+use crate::input::{InputError, SMALL, read_regular};
 use crate::work::{Stop, Stopped};
 
 /// A cross-encoder from a folder or the hub.
@@ -301,7 +301,7 @@ impl Classes {
         if !file.exists() {
             return Ok(rule);
         }
-        let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
+        let bytes = read_regular(&file, SMALL).map_err(|error| InputError::unreadable(&file, &error))?;
         rule.fitted(&bytes).map_err(|error| InputError::Unreadable {
             path: file,
             reason: format!("expected parameters as tools/detector/fit.py writes them ({error}); remove the file to use the defaults"),

@@ -13,7 +13,7 @@ use super::registry::{DETECTORS, NamedDetector};
 use super::rule::{Reading, Rule};
 use crate::corpus::Passage;
 use crate::encode::registry::Source;
-use crate::input::{BadLine, Expected, InputError};
+use crate::input::{BadLine, Expected, InputError, SMALL, read_regular_text};
 use crate::work::Stop;
 
 /// A model that judges whether a passage supports a statement.
@@ -189,7 +189,7 @@ impl Fitted {
     /// # Errors
     /// The file has another format, or the threshold is not a probability.
     pub fn read(path: &Path) -> Result<Self, InputError> {
-        let text = std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+        let text = read_regular_text(path, SMALL).map_err(|error| InputError::unreadable(path, &error))?;
         let bad = |line: usize, why: String| {
             InputError::BadLines(vec![BadLine {
                 file: path.into(),

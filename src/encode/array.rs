@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::input::{InputError, excerpt, read_at};
+use crate::input::{InputError, excerpt, open_regular, read_at};
 
 /// The limit of a header in bytes.
 const LONGEST: u64 = 100 << 20;
@@ -59,7 +59,7 @@ impl Array {
     /// It cannot be read, or has another format.
     pub fn open(path: &Path) -> Result<Self, ArrayError> {
         let unreadable = |error| ArrayError::Input(InputError::unreadable(path, &error));
-        let file = File::open(path).map_err(unreadable)?;
+        let file = open_regular(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
         let read = |at: u64, length: u64| {
             if at.checked_add(length).is_none_or(|end| end > size) || length > LONGEST {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::encoder::Similarity;
 use super::family::Config;
 use super::registry::{self, Family, Pooling, Title};
-use crate::input::{InputError, excerpt};
+use crate::input::{InputError, SMALL, excerpt, read_regular};
 
 /// How a model reads texts.
 #[derive(Clone, Debug, PartialEq)]
@@ -236,7 +236,7 @@ pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
 
 /// A JSON file; `None` if it does not exist.
 pub(super) fn json(file: &Path) -> Result<Option<Value>, InputError> {
-    match std::fs::read(file) {
+    match read_regular(file, SMALL) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| InputError::Unreadable {
             path: file.into(),
             reason: format!("not valid JSON ({error}); fetch the model again"),

@@ -3,7 +3,6 @@
 //! The manifest holds revision, sizes and hashes. It is written last and checked on request.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use serde::{Deserialize, Serialize};
 
 use super::registry::MANIFEST;
-use crate::input::InputError;
+use crate::input::{InputError, SMALL, open_regular, read_regular};
 use crate::work::Stopped;
 
 /// Why a model was not fetched. The part fetched so far stays, and the same command resumes.
@@ -73,7 +72,7 @@ impl Manifest {
     /// It is damaged.
     pub fn read(folder: &Path) -> Result<Self, InputError> {
         let file = folder.join(MANIFEST);
-        let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
+        let bytes = read_regular(&file, SMALL).map_err(|error| InputError::unreadable(&file, &error))?;
         serde_json::from_slice(&bytes).map_err(|error| InputError::Unreadable {
             path: file,
             reason: format!("not a manifest ({error}); remove the folder and fetch the model again"),
@@ -107,7 +106,7 @@ pub struct Hashes {
 
 impl Hashes {
     pub fn of(file: &Path) -> io::Result<Self> {
-        let mut file = File::open(file)?;
+        let mut file = open_regular(file)?;
         let size = file.metadata()?.len();
         let (mut sha256, mut blob) = (Context::new(&SHA256), Context::new(&SHA1_FOR_LEGACY_USE_ONLY));
         blob.update(format!("blob {size}\0").as_bytes());

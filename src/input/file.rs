@@ -1,121 +1,17 @@
-//! Opens a user's file (plain, gzip, Zstandard or standard input), and the errors of reading one.
+//! Opens a user's file (plain, gzip, Zstandard or a stream). Every file that a user names is opened here.
 //!
 //! The extension below the compression names the format: `corpus.jsonl.zst` is JSONL.
 
-use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::de::DeserializeOwned;
 
-/// The number of bad lines that one message lists; the others are only counted.
-pub const LISTED: usize = 20;
-
-/// Reading stops after this many bad lines, because the file probably has another format.
-pub const ENOUGH: usize = 1_000;
-
-/// The expected content of a line: the words after "expected" in a [`BadLine`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0}")]
-pub struct Expected(pub String);
-
-impl From<String> for Expected {
-    fn from(words: String) -> Self {
-        Expected(words)
-    }
-}
-
-impl From<&str> for Expected {
-    fn from(words: &str) -> Self {
-        Expected(words.to_owned())
-    }
-}
-
-impl From<Expected> for String {
-    fn from(Expected(words): Expected) -> Self {
-        words
-    }
-}
-
-/// One line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// What was expected there.
-    pub expected: String,
-    /// What was found.
-    pub found: String,
-}
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: expected {}, found {}",
-            self.file.display(),
-            self.line,
-            self.expected,
-            excerpt(&self.found)
-        )
-    }
-}
-
-/// Why a user's file or folder was not read. Nothing of it was used.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// The file or folder could not be opened or read.
-    #[error("{}: {reason}", path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's message, or what to do.
-        reason: String,
-    },
-    /// Some lines do not follow the format.
-    #[error("{}", list_lines(.0))]
-    BadLines(Vec<BadLine>),
-    /// It is empty.
-    #[error("{}: {what} is empty; {advice}", path.display())]
-    Empty {
-        /// The file or folder.
-        path: PathBuf,
-        /// What it should contain, such as `the corpus`.
-        what: &'static str,
-        /// What to do.
-        advice: &'static str,
-    },
-}
-
-impl InputError {
-    /// An unreadable file, with the system's reason.
-    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or folder".into(),
-            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
-            io::ErrorKind::UnexpectedEof => {
-                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
-            }
-            _ => error.to_string(),
-        };
-        InputError::Unreadable { path: path.into(), reason }
-    }
-}
-
-fn list_lines(lines: &[BadLine]) -> String {
-    let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    if lines.len() > LISTED {
-        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
-        text.push(format!("… and {least}{} more bad lines", lines.len() - LISTED));
-    }
-    text.push("nothing was taken from it; correct the lines above and try again".into());
-    text.join("\n")
-}
+use super::stream::{Spooled, is_stream};
+use super::{BadLine, InputError};
 
 /// The number of characters of a server's or parser's message that are shown.
 const REPEATED: usize = 300;
@@ -151,12 +47,7 @@ pub fn excerpt(text: &str) -> String {
 }
 
 /// The number of bytes read at once.
-const BUFFER: usize = 1 << 18;
-
-/// Whether the user means standard input.
-pub fn is_standard_input(path: &Path) -> bool {
-    path == Path::new("-")
-}
+pub(super) const BUFFER: usize = 1 << 18;
 
 /// The path without the extension of a compression.
 fn plain(path: &Path) -> &Path {
@@ -178,27 +69,152 @@ pub fn stem(path: &Path) -> String {
     plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Opens a file for reading; a compressed one is unpacked while reading, never as a whole.
+/// Whether it is the device that is empty, which stands for no file.
+#[cfg(unix)]
+fn is_null(about: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev())
+}
+
+#[cfg(not(unix))]
+fn is_null(_: &Metadata) -> bool {
+    false
+}
+
+/// What a path leads to, in words; `None` for a regular file and for `/dev/null`.
+pub(super) fn oddity(about: &Metadata) -> Option<&'static str> {
+    if about.is_file() || is_null(about) {
+        return None;
+    }
+    if about.is_dir() {
+        return Some("a folder");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if about.file_type().is_fifo() {
+            return Some("a named pipe");
+        }
+        if about.file_type().is_socket() {
+            return Some("a socket");
+        }
+    }
+    Some("a device")
+}
+
+fn only_regular(about: &Metadata) -> io::Result<()> {
+    match oddity(about) {
+        None => Ok(()),
+        Some(what) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}; expected a file"))),
+    }
+}
+
+/// Opens a regular file. A folder, a named pipe, a socket or a device is refused at once: reading one may never end.
 ///
 /// # Errors
-/// It cannot be opened. Damage in an archive appears while reading.
+/// It cannot be opened, or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Before it is opened: opening a named pipe waits for its writer.
+    only_regular(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    only_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Checks a file that another module opens by its path: a regular one of at most `limit` bytes, or none.
+///
+/// # Errors
+/// It is another kind of file, or longer.
+pub fn check_regular(path: &Path, limit: u64) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) => only_regular(&about).and_then(|()| within(about.len(), limit)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks a file that is about to be replaced: a regular one, or none. Not even `/dev/null` may be replaced.
+///
+/// # Errors
+/// It is another kind of file.
+pub fn check_output(path: &Path) -> Result<(), InputError> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let reason = format!("{}; expected a file", oddity(&about).unwrap_or("a device"));
+            Err(InputError::Unreadable { path: path.into(), reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn within(size: u64, limit: u64) -> io::Result<()> {
+    if size <= limit {
+        return Ok(());
+    }
+    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+    let reason =
+        format!("{} MB; expected at most {} MB for a file of this kind", megabytes(size), megabytes(limit));
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+}
+
+/// The bytes of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// It cannot be read, is not a regular file, or is longer.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let size = file.metadata()?.len();
+    within(size, limit)?;
+    let mut bytes = Vec::with_capacity(size as usize);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    // It may have grown meanwhile.
+    within(bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// The text of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// As for [`read_regular`], or it is not UTF-8 text.
+pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
+    let bytes = read_regular(path, limit)?;
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// So many zero bytes in a row are no text.
+const ZEROS: usize = 64;
+
+/// Opens a file for reading; a compressed one is unpacked while reading, never as a whole. A stream (`-`, `/dev/stdin`, `/dev/fd/N`) is
+/// read to its end first, so that it can be opened again.
+///
+/// # Errors
+/// It cannot be opened, or is neither a regular file nor a stream. Damage in an archive appears while reading.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     open_with_share(path).map(|(reader, _)| reader)
 }
 
 /// Like [`open`], with the share of the file read so far.
 pub(super) fn open_with_share(path: &Path) -> Result<(Box<dyn BufRead>, Share), InputError> {
-    if is_standard_input(path) {
-        return Ok((Box::new(BufReader::with_capacity(BUFFER, io::stdin())), Share::default()));
-    }
     let unreadable = |error: io::Error| InputError::unreadable(path, &error);
-    let file = File::open(path).map_err(unreadable)?;
-    let about = file.metadata().map_err(unreadable)?;
-    if about.is_dir() {
-        return Err(InputError::Unreadable { path: path.into(), reason: "a folder; expected a file".into() });
+    let (file, size): (Box<dyn Read>, u64) = if is_stream(path) {
+        let spooled = Spooled::of(path).map_err(unreadable)?;
+        let size = spooled.size;
+        (Box::new(spooled), size)
+    } else {
+        let file = open_regular(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        (Box::new(file), size)
+    };
+    let share = Share { read: Arc::default(), size };
+    let mut file = BufReader::with_capacity(BUFFER, Counted(file, Arc::clone(&share.read)));
+    // A sparse file of gigabytes would be read as one line, and an archive has another beginning too.
+    let begins = file.fill_buf().map_err(unreadable)?;
+    if begins.len() >= ZEROS && begins[..ZEROS].iter().all(|byte| *byte == 0) {
+        let reason = "not a text file: it begins with zero bytes".into();
+        return Err(InputError::Unreadable { path: path.into(), reason });
     }
-    let share = Share { read: Arc::default(), size: about.len() };
-    let file = BufReader::with_capacity(BUFFER, Counted(file, Arc::clone(&share.read)));
     let reader: Box<dyn BufRead> = match raw_ending(path) {
         // A file may consist of several archives.
         Some("gz") => unpack(flate2::bufread::MultiGzDecoder::new(file)),
@@ -213,7 +229,7 @@ pub(super) fn open_with_share(path: &Path) -> Result<(Box<dyn BufRead>, Share), 
 pub(super) struct Share {
     read: Arc<AtomicU64>,
     /// 0 if unknown.
-    size: u64,
+    pub(super) size: u64,
 }
 
 impl Share {
@@ -226,9 +242,9 @@ impl Share {
     }
 }
 
-struct Counted(File, Arc<AtomicU64>);
+struct Counted<R>(R, Arc<AtomicU64>);
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.0.read(buffer)?;
         self.1.fetch_add(got as u64, Ordering::Relaxed);
@@ -254,43 +270,65 @@ impl<R: Read> Read for Archive<R> {
     }
 }
 
-/// The limit in bytes of an unpacked file that is held in memory as a whole.
-const WHOLE: u64 = 512 << 20;
+/// The limit in bytes of a file that is held in memory as a whole, unpacked.
+pub const WHOLE: u64 = 512 << 20;
 
-/// Like [`open`], for files that are held in memory as a whole. An archive that unpacks to too much is refused.
+/// The limit in bytes of a file of settings or parameters.
+pub const SMALL: u64 = 16 << 20;
+
+/// Like [`open`], for files that are held in memory as a whole. One that is longer than [`WHOLE`], or unpacks to more, is refused.
 ///
 /// # Errors
-/// The same as for [`open`].
+/// The same as for [`open`], or it is too long.
 pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
-    Ok(bounded(path, open(path)?))
+    let (reader, share) = open_with_share(path)?;
+    within(share.size, WHOLE).map_err(|error| InputError::unreadable(path, &error))?;
+    Ok(bounded(path, reader))
 }
 
-/// Applies the limit of [`open_whole`] to a file that is already open.
+/// Applies a limit to an open file that is held in memory as a whole: [`WHOLE`] if it is compressed.
 pub fn bounded(path: &Path, reader: Box<dyn BufRead>) -> Box<dyn BufRead> {
     match raw_ending(path) {
         Some("gz" | "zst") => {
-            Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: WHOLE }))
+            Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: WHOLE, limit: WHOLE }))
         }
-        _ => reader,
+        _ => Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: PLAIN, limit: PLAIN })),
     }
 }
+
+/// The limit in bytes of a file that is not compressed and is held as a whole because its user wants that, such as a run in JSON.
+const PLAIN: u64 = 4 << 30;
 
 struct Bounded<R> {
     inner: R,
     left: u64,
+    limit: u64,
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
-            io::Error::other(format!(
-                "it unpacks to more than {} MB, the limit for compressed files of this kind; unpack it first if that is intended",
-                WHOLE >> 20
-            ))
+            let megabytes = self.limit >> 20;
+            io::Error::other(match self.limit {
+                WHOLE => format!(
+                    "it unpacks to more than {megabytes} MB, the limit for compressed files of this kind; unpack it first if that is intended"
+                ),
+                _ => format!("longer than {megabytes} MB, the limit for files of this kind; divide it"),
+            })
         })?;
         Ok(got)
     }
+}
+
+/// The bytes of a file, unpacked, that is held in memory as a whole.
+///
+/// # Errors
+/// It cannot be read, or is too long.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, InputError> {
+    let mut bytes = Vec::new();
+    open_whole(path)?.read_to_end(&mut bytes).map_err(|error| InputError::unreadable(path, &error))?;
+    Ok(bytes)
 }
 
 /// The whole of a text file that is not read line by line.
@@ -391,6 +429,32 @@ mod tests {
         }
         assert!(read(".gz", b"plain text").unwrap_err().contains("not what its extension says"));
         assert!(read(".zst", b"plain text").unwrap_err().contains("not what its extension says"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_a_device_a_folder_and_a_file_that_is_too_long_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        File::create(&long).unwrap().set_len(2 << 30).unwrap();
+        for (path, reason) in [
+            (pipe.as_path(), "a named pipe; expected a file"),
+            (Path::new("/dev/zero"), "a device; expected a file"),
+            (folder.path(), "a folder; expected a file"),
+            (&long, "2148 MB; expected at most"),
+        ] {
+            let errors = [
+                text(path).unwrap_err().to_string(),
+                read_regular(path, SMALL).unwrap_err().to_string(),
+                check_regular(path, SMALL).unwrap_err().to_string(),
+                super::super::lines(path, |_, _| Ok(())).unwrap_err().to_string(),
+            ];
+            assert!(errors.iter().all(|error| error.contains(reason)), "{errors:?}");
+        }
+        assert!(check_regular(&folder.path().join("none"), SMALL).is_ok());
+        assert!(check_output(&pipe).is_err() && check_output(&long).is_ok());
+        assert!(check_output(Path::new("/dev/null")).is_err());
     }
 
     #[test]

@@ -1,23 +1,136 @@
 //! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
-//! `file` opens them and defines the errors; this file reads them line by line and splits table rows. The memory in use is that of the
-//! longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
+//! `file` opens them, regular files and streams alone, within limits of size and time; this file defines the errors, reads line by line
+//! and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
 
+use std::fmt;
 use std::io;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use file::{Share, open_with_share};
+use file::{Share, open_with_share, within};
+use stream::Stream;
 
 mod file;
+mod stream;
 
 pub use file::{
-    BadLine, ENOUGH, Expected, InputError, LISTED, bounded, ending, excerpt, is_standard_input, open,
-    open_whole, read_at, read_json, stem, tame, text,
+    SMALL, WHOLE, bounded, bytes, check_output, check_regular, ending, excerpt, open, open_regular,
+    open_whole, read_at, read_json, read_regular, read_regular_text, stem, tame, text,
 };
+pub use stream::is_stream;
+
+/// The number of bad lines that one message lists; the others are only counted.
+pub const LISTED: usize = 20;
+
+/// Reading stops after this many bad lines, because the file probably has another format.
+pub const ENOUGH: usize = 1_000;
+
+/// The expected content of a line: the words after "expected" in a [`BadLine`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct Expected(pub String);
+
+impl From<String> for Expected {
+    fn from(words: String) -> Self {
+        Expected(words)
+    }
+}
+
+impl From<&str> for Expected {
+    fn from(words: &str) -> Self {
+        Expected(words.to_owned())
+    }
+}
+
+impl From<Expected> for String {
+    fn from(Expected(words): Expected) -> Self {
+        words
+    }
+}
+
+/// One line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was expected there.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: expected {}, found {}",
+            self.file.display(),
+            self.line,
+            self.expected,
+            excerpt(&self.found)
+        )
+    }
+}
+
+/// Why a user's file or folder was not read. Nothing of it was used.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file or folder could not be opened or read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's message, or what to do.
+        reason: String,
+    },
+    /// Some lines do not follow the format.
+    #[error("{}", list_lines(.0))]
+    BadLines(Vec<BadLine>),
+    /// It is empty.
+    #[error("{}: {what} is empty; {advice}", path.display())]
+    Empty {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it should contain, such as `the corpus`.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl InputError {
+    /// An unreadable file, with the system's reason.
+    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "no such file or folder".into(),
+            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
+            io::ErrorKind::UnexpectedEof => {
+                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
+            }
+            _ => error.to_string(),
+        };
+        InputError::Unreadable { path: path.into(), reason }
+    }
+}
+
+fn list_lines(lines: &[BadLine]) -> String {
+    let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+    if lines.len() > LISTED {
+        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
+        text.push(format!("… and {least}{} more bad lines", lines.len() - LISTED));
+    }
+    text.push("nothing was taken from it; correct the lines above and try again".into());
+    text.join("\n")
+}
 
 /// The limit of a line in bytes. A longer one is a bad line: an archive that unpacks without end, or a file without lines.
 pub const LONGEST: usize = 64 << 20;
+
+/// The limit in bytes, unpacked, of a file of lines that is held in memory, such as labels or questions.
+const HELD: u64 = 1 << 30;
 
 /// The number of bytes of a bad line that are shown in the message.
 const SHOWN: usize = 400;
@@ -44,6 +157,8 @@ pub struct Lines {
     bytes: Vec<u8>,
     /// The number of lines read.
     read: usize,
+    /// The number of bytes read, unpacked.
+    size: u64,
     /// The number of the last line returned.
     number: usize,
     bad: Vec<BadLine>,
@@ -56,15 +171,29 @@ impl Lines {
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         let (reader, share) = open_with_share(path)?;
+        Ok(Lines::of(path, reader, share))
+    }
+
+    /// The lines of a stream as they come; those of another file like [`Lines::open`].
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn passing(path: &Path) -> Result<Self, InputError> {
+        if !is_stream(path) {
+            return Lines::open(path);
+        }
+        let stream = Stream::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+        Ok(Lines::of(path, Box::new(BufReader::new(stream)), Share::default()))
+    }
+
+    fn of(path: &Path, reader: Box<dyn BufRead>, share: Share) -> Self {
         let (bytes, bad) = (Vec::new(), Vec::new());
-        Ok(Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad })
+        Lines { path: path.into(), reader, share, quoted: false, bytes, read: 0, size: 0, number: 0, bad }
     }
 
     /// The lines of a built-in file, under this name.
     pub fn builtin(name: &Path, bytes: &'static [u8]) -> Self {
-        let (reader, share) = (Box::new(bytes), Share::default());
-        let (bytes, bad) = (Vec::new(), Vec::new());
-        Lines { path: name.into(), reader, share, quoted: false, bytes, read: 0, number: 0, bad }
+        Lines::of(name, Box::new(bytes), Share::default())
     }
 
     /// The rows of a file: a line break between quotes does not end a row.
@@ -140,7 +269,13 @@ impl Lines {
         let room = (LONGEST + 1).saturating_sub(self.bytes.len()) as u64;
         let got = self.reader.by_ref().take(room).read_until(b'\n', &mut self.bytes);
         let got = got.map_err(|error| InputError::unreadable(&self.path, &error))?;
+        // A text has none in a row. Otherwise a sparse file of gigabytes would be read to its end as one line.
+        if self.bytes.len() > LONGEST && self.bytes.ends_with(&[0; 64]) {
+            let reason = "not a text file: it holds zero bytes".into();
+            return Err(InputError::Unreadable { path: self.path.clone(), reason });
+        }
         self.read += usize::from(got > 0);
+        self.size += got as u64;
         Ok(got > 0)
     }
 
@@ -188,10 +323,13 @@ pub fn lines(
     mut each: impl FnMut(usize, &str) -> Result<(), Expected>,
 ) -> Result<(), InputError> {
     let mut lines = Lines::open(path)?;
+    let held = |size| within(size, HELD).map_err(|error| InputError::unreadable(path, &error));
+    held(lines.share.size)?;
     while let Some(line) = lines.next_line()? {
         if let Err(expected) = each(line.number, line.text) {
             lines.bad(expected);
         }
+        held(lines.size)?;
     }
     lines.end()
 }
@@ -284,6 +422,15 @@ mod tests {
         let (found, end) = all(Lines::open(file.path()).unwrap());
         assert_eq!(found, [(2, "b".to_owned())]);
         assert!(end.unwrap_err().contains(":1: expected a line of at most 64 MB, found `xxx"));
+    }
+
+    #[test]
+    fn a_sparse_file_is_no_text_and_is_not_read_to_its_end() {
+        let file = file(b"a\n");
+        file.as_file().set_len(1 << 40).unwrap();
+        let mut lines = Lines::open(file.path()).unwrap();
+        assert!(lines.next_line().unwrap().is_some());
+        assert!(lines.next_line().is_err_and(|error| error.to_string().contains("zero bytes")));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Question sets with passages, and files of recorded answers.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use super::reader::{Answer, Context, ReadError, Reader, normalised};
 use crate::corpus::Passage;
-use crate::input::{BadLine, Expected, InputError, lines, read_json};
+use crate::input::{BadLine, Expected, InputError, lines, open, read_json};
 use crate::work::Stop;
 
 /// A question with passages to answer it from.
@@ -88,9 +87,8 @@ enum Piece {
 pub fn is_reading(path: &Path) -> Result<bool, InputError> {
     let unreadable = |error| InputError::unreadable(path, &error);
     // Reads only the beginning: the keys of the first object are there, unless long passages come before them.
-    let file = fs::File::open(path).map_err(unreadable)?;
     let mut start = Vec::new();
-    BufReader::new(file).take(1 << 22).read_until(b'\n', &mut start).map_err(unreadable)?;
+    open(path)?.take(1 << 22).read_until(b'\n', &mut start).map_err(unreadable)?;
     let start = String::from_utf8_lossy(&start);
     let start = start.trim_start_matches('\u{feff}').trim_start();
     if start.starts_with('[') {
@@ -122,9 +120,7 @@ pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
         cases.push(case);
         Ok(())
     };
-    let file = fs::File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
-    let first =
-        BufReader::new(file).bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
+    let first = open(path)?.bytes().map_while(Result::ok).find(|b| !b" \t\r\n\xef\xbb\xbf".contains(b));
     if first == Some(b'[') {
         let mut bad = Vec::new();
         for (i, value) in read_json::<Vec<Value>>(path, "a JSON array")?.into_iter().enumerate() {

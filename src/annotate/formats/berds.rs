@@ -12,7 +12,7 @@ use super::{ExportError, Exported, Imported, Reading, beyond_labels};
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Row};
 use crate::corpus::Passage;
-use crate::input::{BadLine, Expected, InputError, lines, read_json};
+use crate::input::{BadLine, Expected, InputError, bytes, lines, read_json};
 
 /// The end of the key of an annotator's labels.
 const PREDS: &str = "-preds";
@@ -31,8 +31,8 @@ struct Results {
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
     const EXPECTED: &str = "BERDS results with `question`, `perspectives` and `ctxs`";
     let mut results: Vec<(usize, Results)> = Vec::new();
-    let start = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
-    if start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+    let whole = bytes(path)?;
+    if whole.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         results.extend(
             read_json::<Vec<Results>>(path, EXPECTED)?.into_iter().enumerate().map(|(i, one)| (i + 1, one)),
         );

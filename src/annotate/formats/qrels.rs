@@ -3,15 +3,13 @@
 //!
 //! A file has one label per pair: that of most annotators. Ties are left out and reported.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 use super::{ExportError, Exported, Imported, Reading, Unmatched, beyond_labels};
 use crate::annotate::agree::items;
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Row, RowError};
-use crate::input::InputError;
+use crate::input::{self, InputError};
 use crate::measure::trec::{
     DiversityQrels, TrecError, read_diversity_qrels, write_diversity_qrels, write_qrels,
 };
@@ -21,9 +19,8 @@ use crate::measure::trec::{
 /// # Errors
 /// A line is not valid, or the file does not name statements.
 pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
-    let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
     let refused = |reason: String| InputError::Unreadable { path: path.into(), reason };
-    let qrels = read_diversity_qrels(&path.display().to_string(), BufReader::new(file)).map_err(|error| match error {
+    let qrels = read_diversity_qrels(&path.display().to_string(), input::open(path)?).map_err(|error| match error {
         TrecError::Io { source, .. } => InputError::unreadable(path, &source),
         lines @ TrecError::Lines(_) => refused(format!(
             "not read as judgments per statement (give NAME.div.qrels; NAME.qrels does not say which statement a passage supports):\n{lines}"

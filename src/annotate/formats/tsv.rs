@@ -15,7 +15,7 @@ use super::{ExportError, Exported, Imported, Reading};
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Row};
 use crate::detect::labels::truth;
-use crate::input::{BadLine, Expected, InputError};
+use crate::input::{self, BadLine, Expected, InputError};
 
 /// The columns as they are written.
 const COLUMNS: [&str; 12] = [
@@ -155,7 +155,7 @@ pub type Fields = Vec<Option<String>>;
 
 /// All rows, each with the number of its first line. Blank lines are skipped.
 pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
-    let bytes = std::fs::read(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let bytes = input::bytes(path)?;
     let bad = |line: usize, expected: String, found: &str| BadLine {
         file: path.into(),
         line,

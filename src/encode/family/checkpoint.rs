@@ -8,7 +8,7 @@ use candle_nn::{Embedding, LayerNorm, Linear};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::input::InputError;
+use crate::input::{InputError, SMALL, read_regular};
 
 /// An error about a file.
 fn wrong(path: &Path, reason: impl Into<String>) -> InputError {
@@ -28,7 +28,7 @@ impl Config {
     /// It does not exist, or is not a JSON object.
     pub fn read(folder: &Path) -> Result<Self, InputError> {
         let file = folder.join("config.json");
-        let bytes = std::fs::read(&file).map_err(|error| InputError::unreadable(&file, &error))?;
+        let bytes = read_regular(&file, SMALL).map_err(|error| InputError::unreadable(&file, &error))?;
         match serde_json::from_slice::<Value>(&bytes) {
             Ok(value) if value.is_object() => Ok(Config { file, value }),
             Ok(_) => Err(wrong(&file, "expected a JSON object; fetch the model again")),
@@ -197,7 +197,7 @@ pub fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
     }
     for index in ["model.safetensors.index.json", "pytorch_model.bin.index.json"] {
         let index = folder.join(index);
-        let Ok(bytes) = std::fs::read(&index) else { continue };
+        let Ok(bytes) = read_regular(&index, SMALL) else { continue };
         let read: Index = serde_json::from_slice(&bytes).map_err(|error| {
             wrong(&index, format!("not an index of weights ({error}); fetch the model again"))
         })?;

@@ -19,7 +19,7 @@ use crate::corpus::Passage;
 use crate::encode::graph::Graph;
 use crate::encode::tokens::{beginning, from_file, windows};
 use crate::encode::{EncodeError, ModelError, graph};
-use crate::input::InputError;
+use crate::input::{InputError, SMALL, read_regular};
 use crate::work::{Stop, Stopped};
 
 mod vote;
@@ -48,6 +48,9 @@ const MOST_TOKENS: usize = 4_096;
 /// The limit of `answer_tokens`: the number of spans grows with it.
 const LONGEST_ANSWER: usize = 256;
 
+/// The limit of a graph in bytes.
+const LONGEST_GRAPH: u64 = 2 << 30;
+
 const CARD_FIELDS: &str = "expected a JSON object with `name`, `max_tokens`, `question_tokens`, `answer_tokens`, `temperature` and \
                         `sha256` (of reader.onnx)";
 
@@ -58,7 +61,7 @@ impl Card {
     /// The card is damaged, or its values are not possible.
     pub fn read(folder: &Path) -> Result<Self, InputError> {
         let path = folder.join(CARD);
-        let bytes = std::fs::read(&path).map_err(|error| InputError::unreadable(&path, &error))?;
+        let bytes = read_regular(&path, SMALL).map_err(|error| InputError::unreadable(&path, &error))?;
         let wrong = |reason: String| InputError::Unreadable { path: path.clone(), reason };
         let card: Card =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("{CARD_FIELDS} ({error})")))?;
@@ -144,7 +147,8 @@ impl Model {
     /// A file is missing or damaged, or the graph is of another kind.
     pub fn load(folder: &Path, card: Card) -> Result<Self, InputError> {
         let path = folder.join(GRAPH);
-        let bytes = std::fs::read(&path).map_err(|error| InputError::unreadable(&path, &error))?;
+        let bytes =
+            read_regular(&path, LONGEST_GRAPH).map_err(|error| InputError::unreadable(&path, &error))?;
         card.is_of(&bytes, &path)?;
         let wrong = |reason: &dyn std::fmt::Display| InputError::Unreadable {
             path: path.clone(),

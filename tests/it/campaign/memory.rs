@@ -20,22 +20,38 @@ pub fn held(id: u32, field: &str) -> Option<u64> {
 /// Runs a command. Returns its output and its peak memory in MB (0 if the system does not report it). A command that runs longer than
 /// `patience` is killed, so its status has no code.
 pub fn ran(command: &mut Command, patience: Duration) -> (Output, u64) {
+    let (output, most, _) = ran_for(command, patience);
+    (output, most)
+}
+
+/// The processor time of a process so far; 0 without Linux.
+fn processor_time(id: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    // In hundredths of a second: in user mode, and in the kernel.
+    let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0);
+    Duration::from_millis((ticks(11) + ticks(12)) * 10)
+}
+
+/// [`ran`], with the processor time of the command, which does not depend on what else the machine does.
+pub fn ran_for(command: &mut Command, patience: Duration) -> (Output, u64, Duration) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (send, ended) = mpsc::channel::<()>();
     let (out, err) =
         (whole(child.stdout.take().unwrap(), send.clone()), whole(child.stderr.take().unwrap(), send));
-    let (began, mut most) = (Instant::now(), 0);
+    let (began, mut most, mut took) = (Instant::now(), 0, Duration::ZERO);
     // Both outputs end with the program, and the wait with them.
     while ended.recv_timeout(Duration::from_millis(5)) == Err(RecvTimeoutError::Timeout) {
         most = most.max(held(child.id(), "VmHWM").unwrap_or(0));
+        took = took.max(processor_time(child.id()));
         if began.elapsed() > patience {
             child.kill().unwrap();
             break;
         }
     }
     let status = child.wait().unwrap();
-    (Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() }, most / 1_024)
+    (Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() }, most / 1_024, took)
 }
 
 /// Reads to the end, then drops the sender.

@@ -1,0 +1,180 @@
+//! Streams: standard input and the pipes that shells make of `<(…)`. They have limits of silence and size, and can be opened again.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::file::{BUFFER, oddity, read_at, within};
+
+/// A stream that sends nothing for this long is given up. A person at a terminal may take any time.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// The limit of a stream in bytes.
+const LONGEST_STREAM: u64 = 4 << 30;
+
+/// Whether a path names a stream: `-`, `/dev/stdin`, or `/dev/fd/N`, which shells make of `<(…)`.
+pub fn is_stream(path: &Path) -> bool {
+    let numbered = || {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let folders = [Path::new("/dev/fd"), Path::new("/proc/self/fd")];
+        path.parent().is_some_and(|folder| folders.contains(&folder)) && name.parse::<u32>().is_ok()
+    };
+    let named = cfg!(unix) && (path == Path::new("/dev/stdin") || numbered());
+    // It may also be a regular file, from `<FILE`.
+    path == Path::new("-") || named && fs::metadata(path).is_ok_and(|about| oddity(&about).is_some())
+}
+
+/// The bytes of a stream as they come, with a limit of silence.
+pub struct Stream {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: io::Cursor<Vec<u8>>,
+    /// How long it may be silent; `None` if a person types it.
+    patience: Option<Duration>,
+}
+
+impl Stream {
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is a device other than a terminal.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let standard = path == Path::new("-");
+        let place = if standard && cfg!(unix) { Path::new("/dev/stdin") } else { path };
+        let mut from: Box<dyn Read + Send> =
+            if standard { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
+        let typed = if standard { io::stdin().is_terminal() } else { File::open(path)?.is_terminal() };
+        if !typed && fs::metadata(place).is_ok_and(|about| oddity(&about) == Some("a device")) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device; expected a file or a pipe"));
+        }
+        let (send, pieces) = sync_channel(8);
+        // The thread ends with the stream, or with the process.
+        thread::Builder::new().name("stream".into()).spawn(move || {
+            let mut buffer = vec![0; BUFFER];
+            loop {
+                let read = match from.read(&mut buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read.map(|count| buffer[..count].to_vec()),
+                };
+                let last = read.as_ref().map_or(true, Vec::is_empty);
+                if send.send(read).is_err() || last {
+                    return;
+                }
+            }
+        })?;
+        Ok(Stream { pieces, piece: io::Cursor::default(), patience: (!typed).then_some(SILENCE) })
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.piece.read(buffer)?;
+        if got > 0 || buffer.is_empty() {
+            return Ok(got);
+        }
+        let piece = match self.patience {
+            Some(patience) => self.pieces.recv_timeout(patience),
+            None => self.pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match piece {
+            Ok(piece) => self.piece = io::Cursor::new(piece?),
+            // It has ended.
+            Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            Err(RecvTimeoutError::Timeout) => {
+                let silence = self.patience.unwrap_or_default();
+                let reason = format!("it sent nothing for {silence:?}; see what writes it");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+            }
+        }
+        self.piece.read(buffer)
+    }
+}
+
+/// A stream that was read to its end, into a file without a name.
+#[derive(Clone)]
+pub struct Spooled {
+    file: Arc<File>,
+    at: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+impl Spooled {
+    /// Reads a stream to its end, unless an earlier call did.
+    ///
+    /// # Errors
+    /// It cannot be read, falls silent, or is too long.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        static SPOOLED: Mutex<Vec<(PathBuf, Spooled)>> = Mutex::new(Vec::new());
+        let mut all = SPOOLED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, spooled)) = all.iter().find(|(earlier, _)| earlier == path) {
+            return Ok(spooled.clone());
+        }
+        let mut file = tempfile::tempfile()?;
+        let size = io::copy(&mut Stream::open(path)?.take(LONGEST_STREAM + 1), &mut file)?;
+        within(size, LONGEST_STREAM)?;
+        let spooled = Spooled { file: Arc::new(file), at: 0, size };
+        all.push((path.to_path_buf(), spooled.clone()));
+        Ok(spooled)
+    }
+}
+
+impl Read for Spooled {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(usize::try_from(self.size - self.at).unwrap_or(usize::MAX));
+        read_at(&self.file, &mut buffer[..count], self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_streams_are_streams() {
+        assert!(is_stream(Path::new("-")));
+        for other in ["--", "stdin", "/dev/fd/x", "/dev/fd", "/dev/null", "/proc/self/fd/999999"] {
+            assert!(!is_stream(Path::new(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_once_and_can_be_opened_again() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"one\ntwo\n").unwrap();
+        drop(writer);
+        let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
+        assert!(is_stream(&path));
+        for _ in 0..2 {
+            assert_eq!(crate::input::text(&path).unwrap(), "one\ntwo\n");
+        }
+        let device = File::open("/dev/zero").unwrap();
+        let path = PathBuf::from(format!("/dev/fd/{}", device.as_raw_fd()));
+        assert!(
+            crate::input::text(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("a device; expected a file or a pipe")
+        );
+    }
+
+    #[test]
+    fn a_pipe_that_falls_silent_is_given_up() {
+        let (mut silent, _open) = UnixStream::pair().unwrap();
+        let (send, pieces) = sync_channel(1);
+        let mut stream =
+            Stream { pieces, piece: io::Cursor::default(), patience: Some(Duration::from_millis(20)) };
+        thread::spawn(move || send.send(silent.read(&mut [0; 8]).map(|_| Vec::new())));
+        let error = stream.read(&mut [0; 8]).unwrap_err();
+        assert!(error.to_string().contains("sent nothing"), "{error}");
+    }
+}
