@@ -17,7 +17,10 @@ use crate::cli::manual;
 use crate::cli::models::{self, Models};
 use crate::cli::options::Common;
 use crate::cli::search::{self, Search};
+use crate::input::excerpt;
+use crate::net;
 use crate::remote::Place;
+use crate::report::safe;
 use crate::report::safe::line;
 
 /// See what several retrievers bring up on a contentious question, and which side each passage supports.
@@ -87,6 +90,11 @@ pub enum Command {
     },
 }
 
+/// The parser of the whole command line.
+pub fn parser() -> clap::Command {
+    Args::command()
+}
+
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
     let args = match parse_args() {
@@ -94,22 +102,33 @@ pub fn main() -> ExitCode {
         Err(mut error) => {
             hide_address(&mut error);
             // Help and version are answers, not errors.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            return match printed {
+                _ if error.use_stderr() => ExitCode::from(2),
+                Err(unwritten) if unwritten.kind() != io::ErrorKind::BrokenPipe => failed(&unwritten.into()),
+                _ => ExitCode::SUCCESS,
+            };
         }
     };
-    match run(args) {
+    // Standard output may keep the last line until the end, where a full disk would go unnoticed. After a signal the code says more.
+    let flushed = |code: ExitCode| match io::stdout().flush() {
+        Err(unwritten) if code == ExitCode::SUCCESS => Err(unwritten.into()),
+        _ => Ok(code),
+    };
+    match run(args).and_then(flushed) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error:#}");
-            // The error may quote a file, which may hold control characters.
-            let lines: Vec<String> = format!("parallax: {error:#}").lines().map(line).collect();
-            let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
-            ExitCode::from(2)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// Reports an error, and returns its exit code.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    tracing::error!("{error:#}");
+    // The error may quote a file, which may hold control characters.
+    let lines: Vec<String> = format!("parallax: {error:#}").lines().map(line).collect();
+    let _ = writeln!(safe::stderr(), "{}", lines.join("\n"));
+    ExitCode::from(2)
 }
 
 /// Parses the command line, and records which options were typed.
@@ -143,9 +162,14 @@ fn hide_address(error: &mut clap::Error) {
 fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { common, question, command } = args;
     job::start_log(&common)?;
+    net::allow_in_clear(&common.allow_insecure);
+    job::show_waits();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "started");
     if (common.questions.len() > 1 || common.labels.len() > 1) && !matches!(command, Some(Command::Eval(_))) {
         anyhow::bail!("several --questions or --labels are for `parallax eval`; name one file each");
+    }
+    if let Some(twice) = repeated(&common.perspectives) {
+        anyhow::bail!("two --perspective are the same statement, {}; name different ones", excerpt(twice));
     }
     match command {
         None => {
@@ -171,12 +195,20 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Frame(frame)) => explore::frame(&common, &frame),
         Some(Command::Config { action }) => explore::config(&common, &action),
         Some(Command::Man { markdown: true, .. }) => {
-            io::stdout().write_all(manual::markdown(Args::command()).as_bytes())?;
+            safe::stdout().write_all(manual::markdown(Args::command()).as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Man { command, .. }) => manual::man(Args::command(), &command),
         Some(Command::Completions { shell }) => manual::completions(&mut Args::command(), shell),
     }
+}
+
+/// A statement that is named twice, whatever its case and blanks.
+fn repeated(statements: &[String]) -> Option<&str> {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let is_earlier =
+        |(at, text): &(usize, &String)| statements[..*at].iter().any(|one| plain(one) == plain(text));
+    statements.iter().enumerate().find(is_earlier).map(|(_, text)| text.as_str())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -223,6 +255,13 @@ mod tests {
     #[test]
     fn every_option_of_the_parser_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_statement_named_twice_is_found_whatever_its_case_and_blanks() {
+        let statements = ["Zoos teach.", "Zoos harm.", " zoos  Teach. "].map(str::to_owned);
+        assert_eq!(repeated(&statements), Some(" zoos  Teach. "));
+        assert_eq!(repeated(&statements[..2]), None);
     }
 
     fn meant_by(line: &[&str]) -> Option<String> {

@@ -1,7 +1,7 @@
 //! `parallax detect` judges pairs of passage and statement from a file; `parallax statements` turns questions into statements;
 //! `parallax prompts` prints the prompts for language models.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -19,9 +19,10 @@ use crate::detect::labels::truth;
 use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
 use crate::expand::written_statements;
-use crate::input::{Expected, InputError, lines, unquote};
+use crate::input::{Expected, InputError, Lines, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
 use crate::question;
+use crate::report::safe;
 use crate::report::safe::line;
 use crate::report::verdicts::{self, Compared, Judged, Pair};
 use crate::work::{Stop, on_all};
@@ -77,25 +78,25 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
         if let Choice::File(file) = choice {
             let held = pairs.iter().map(|pair| (&pair.passage, pair.statement.as_str()));
             let note = Predictions::read(file)?.unmatched_pairs(held).words(&choice.to_string());
-            note.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))?;
+            note.iter().try_for_each(|note| writeln!(safe::stderr(), "parallax: {note}"))?;
         }
     }
     let own = judged(own, &cache, &pairs, args.price)?;
     let other = other.map(|other| judged(other, &cache, &pairs, args.price)).transpose()?;
     let compared = other.as_ref().map(|other| Compared::of(&pairs, [&own, other]));
     let text = match (args.format, &compared) {
-        (Format::Json, Some(compared)) => format!("{:#}\n", compared.json()),
-        (Format::Json, None) => format!("{:#}\n", verdicts::json(&pairs, &own)),
+        (Format::Json, Some(compared)) => safe::json(&compared.json())?,
+        (Format::Json, None) => safe::json(&verdicts::json(&pairs, &own))?,
         (_, Some(compared)) => compared.tsv(),
         (_, None) => verdicts::tsv(&pairs, &own),
     };
-    io::stdout().write_all(text.as_bytes())?;
+    safe::stdout().write_all(text.as_bytes())?;
     if args.format != Format::Json {
         let figures = match &compared {
             Some(compared) => compared.figures(),
             None => verdicts::figures(&pairs, &own),
         };
-        figures.iter().try_for_each(|line| writeln!(io::stderr(), "{line}"))?;
+        figures.iter().try_for_each(|line| writeln!(safe::stderr(), "{line}"))?;
     }
     let failed = std::iter::once(&own).chain(&other).map(missing).sum::<io::Result<usize>>()?;
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -118,7 +119,7 @@ fn about(pairs: &[Pair], detectors: &[&Arc<dyn Detector>], not_kept: Option<&str
     if cut > 0 {
         notes.push(format!("pairs with a passage of which only the first 100,000 bytes are judged: {cut}"));
     }
-    notes.iter().try_for_each(|note| writeln!(io::stderr(), "parallax: {note}"))
+    notes.iter().try_for_each(|note| writeln!(safe::stderr(), "parallax: {note}"))
 }
 
 /// Prints how many pairs have no verdict. Returns how many of them failed.
@@ -133,7 +134,7 @@ fn missing(judged: &Judged) -> io::Result<usize> {
         let (missing, all) = (errors.len(), judged.verdicts.len());
         let again = if failed > 0 { "; run again, it tries those that failed" } else { "" };
         writeln!(
-            io::stderr(),
+            safe::stderr(),
             "parallax: {missing} of {all} pairs have no verdict of {}, the first: {first}{again}",
             judged.detector.key()
         )?;
@@ -162,7 +163,7 @@ fn announce(
         .unwrap_or_default();
     let (open, all) = (open.len(), pairs.len());
     writeln!(
-        io::stderr(),
+        safe::stderr(),
         "parallax: {open} of {all} pairs have no verdict yet: about {requests} requests and {tokens} tokens to read{cost}"
     )?;
     let began = Instant::now();
@@ -172,7 +173,7 @@ fn announce(
         let each = began.elapsed().as_secs_f64() / (*own).max(1) as f64;
         let left = each * (requests - own) as f64 / at_once as f64;
         writeln!(
-            io::stderr(),
+            safe::stderr(),
             "parallax: the first request took {each:.1} s; the others will take about {}, {at_once} at once",
             span(left)
         )?;
@@ -225,7 +226,7 @@ fn judged(
     pairs: &[Pair],
     price: Option<Price>,
 ) -> anyhow::Result<Judged> {
-    let (done, progress, stop) = (AtomicUsize::new(0), Mutex::new(io::stderr()), Stop::never());
+    let (done, progress, stop) = (AtomicUsize::new(0), Mutex::new(safe::stderr()), Stop::never());
     let threads = match detector.at_once() {
         Some(at_once) => rayon::ThreadPoolBuilder::new().num_threads(at_once).build()?,
         None => model_threads()?,
@@ -243,11 +244,11 @@ fn judged(
         reading
     });
     if let Some(usage) = detector.usage() {
-        writeln!(io::stderr(), "parallax: {usage}")?;
+        writeln!(safe::stderr(), "parallax: {usage}")?;
     }
     let judged = Judged::of(detector, pairs, &readings);
     if judged.joint_count() > 0 && !judged.detector.rule().shows_sides() {
-        writeln!(io::stderr(), "parallax: {}: {NO_SIDE}", judged.detector.rule().about.words())?;
+        writeln!(safe::stderr(), "parallax: {}: {NO_SIDE}", judged.detector.rule().about.words())?;
     }
     Ok(judged)
 }
@@ -295,7 +296,7 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
 /// There is no question, or the file cannot be read.
 pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode> {
     let (chat, prompts) = (readers(&common.opening())?.0, Prompts::with(&common.prompts)?);
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(safe::stdout());
     let mut write = |question: &str| -> anyhow::Result<()> {
         let mut made = question::statements(question);
         // The model writes the statements that no rule makes. If it does not reply, there are none, and the reason is printed.
@@ -303,27 +304,21 @@ pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode
             match written_statements(chat, &prompts, question, &Stop::never()) {
                 Ok(written) => made = written,
                 Err(error) => {
-                    writeln!(io::stderr(), "parallax: {}: {}: {error}", line(question), chat.model())?;
+                    writeln!(safe::stderr(), "parallax: {}: {}: {error}", line(question), chat.model())?;
                 }
             }
         }
-        serde_json::to_writer(&mut out, &made)?;
-        Ok(out.write_all(b"\n")?)
+        Ok(out.write_all(safe::json_line(&made)?.as_bytes())?)
     };
     args.question.iter().try_for_each(|question| write(question))?;
     match &args.file {
-        Some(path) if path == Path::new("-") => {
-            for line in io::stdin().lock().lines() {
-                write(line.context("standard input is not UTF-8 text")?.trim())?;
-            }
-        }
         Some(path) => {
-            let mut failed = None;
-            crate::input::lines(path, |_, line| {
-                failed = failed.take().or(write(line.trim()).err());
-                Ok(())
-            })?;
-            failed.map_or(Ok(()), Err)?;
+            // Not held in memory: the file may be long.
+            let mut lines = Lines::passing(path)?;
+            while let Some(line) = lines.next_line()? {
+                write(line.text.trim())?;
+            }
+            lines.end()?;
         }
         None if args.question.is_empty() => {
             bail!("no question; try: parallax statements \"Should zoos be banned?\"")
@@ -339,7 +334,7 @@ pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode
 /// # Errors
 /// No built-in prompt has this name, or a file of `--prompt` does not hold a prompt.
 pub fn prompts(common: &Common, name: Option<&str>) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     if let Some(name) = name {
         let found = PROMPTS.iter().find(|(own, _)| *own == name);
         let Some((_, text)) = found else {

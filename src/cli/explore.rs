@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
 
-use crate::cli::job::exit_code;
 use crate::cli::options::Common;
 use crate::detect::{Choice, LabelSource};
 use crate::engine::Recipe;
-use crate::input::{Expected, excerpt};
+use crate::input::{Expected, check_output, excerpt};
+use crate::report::safe;
+use crate::signals::exit_code;
 use crate::tui;
 use crate::tui::config::{Problems, Source};
 use crate::tui::export::film::Film;
@@ -141,10 +142,11 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
 pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     let script = tui::script::parse(&args.keys)?;
     let start = start(common, &[], Depth::Millions)?;
+    args.out.as_deref().map(check_output).transpose()?;
     let frame = tui::play(start, args.size, &script, Duration::from_secs(args.timeout))?;
     match &args.out {
         Some(path) => tui::export::write(path, &frame)?,
-        None => io::stdout().write_all(frame.dump(args.style).as_bytes())?,
+        None => safe::stdout().write_all(frame.dump(args.style).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -162,6 +164,8 @@ pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
         session_options(common, &session.head, args.file.as_deref().unwrap_or(Path::new("the tour")))?;
     let start = |depth| start(&common, std::slice::from_ref(&session.head.question), depth);
     if let Some(path) = &args.out {
+        // Before the session is played, which takes minutes.
+        check_output(path)?;
         let patience = Duration::from_secs(args.timeout);
         let mut film = Film::default();
         tui::film(start(Depth::Millions)?, &session, patience, |frame, lasts| film.take(frame, lasts))?;
@@ -274,7 +278,7 @@ pub fn config(common: &Common, action: &ConfigAction) -> anyhow::Result<ExitCode
     let path = source.path.clone().context(
         "this system names no folder for configurations; name a file with --config or PARALLAX_CONFIG",
     )?;
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     match action {
         ConfigAction::Path => writeln!(out, "{}", path.display())?,
         // If the file does not exist, the defaults are printed.

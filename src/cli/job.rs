@@ -1,4 +1,5 @@
-//! The parts of a long command: progress on standard error, stopping on a signal, and a log file.
+//! The parts of a long command: progress on standard error, stopping on a signal, a log file, and the prompts that its `provenance`
+//! names.
 //!
 //! A signal stops the command between two steps. Finished steps are stored, so the same command resumes after them.
 
@@ -13,13 +14,22 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::cli::options::Common;
+use crate::detect::Choice;
+use crate::engine::{Recipe, Setup};
+use crate::expand::Kind;
+use crate::input::check_regular;
+use crate::llm::{self, Prompts};
+use crate::net;
 use crate::report::Rates;
+use crate::report::safe;
+use crate::signals::{self, Signal, Which, exit_code};
 use crate::work::{Job, Progress, Stop};
 
 /// The pause between two lines if standard error is not a terminal.
@@ -70,7 +80,7 @@ impl Meter {
         if ended || waits || state.written.is_none_or(|written| now - written >= PAUSE) {
             state.written = Some(now);
             // A failure to print progress does not stop the command.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(safe::stderr(), "{text}");
         }
     }
 }
@@ -102,7 +112,23 @@ fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
+    // A log may go to the streams of the process. Another pipe or device could block.
+    if !path.starts_with("/dev") && !path.starts_with("/proc/self/fd") {
+        check_regular(path, u64::MAX)?;
+    }
     File::options().create(true).append(true).open(path)
+}
+
+/// Writes a line every ten seconds while a server is waited for. The explorer shows it on its screen instead.
+pub fn show_waits() {
+    let written: Mutex<Option<Instant>> = Mutex::new(None);
+    net::observe(move |wait| {
+        let (mut written, now) = (written.lock(), Instant::now());
+        if written.is_none_or(|written| now - written >= PAUSE) {
+            *written = Some(now);
+            let _ = writeln!(safe::stderr(), "parallax: {wait}");
+        }
+    });
 }
 
 /// A line as wide as the terminal.
@@ -113,11 +139,6 @@ fn line() -> ProgressBar {
 
 /// The last signal that arrived; 0 before the first.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-
-/// The exit code of a command that a signal ended, as in shells.
-pub fn exit_code(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(u8::MAX)
-}
 
 /// The exit code after [`stop_on_signal`] has stopped a command: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP.
 pub fn interrupted() -> ExitCode {
@@ -131,35 +152,44 @@ pub fn interrupted() -> ExitCode {
 pub fn stop_on_signal() -> io::Result<Stop> {
     let arrived = Arc::new(AtomicU64::new(0));
     let stop = Stop::when_past(&arrived, 0);
-    #[cfg(unix)]
-    {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-        // Under nohup the command outlives its terminal.
-        if !is_ignored(SIGHUP) {
-            signals.add_signal(SIGHUP)?;
-        }
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                SIGNAL.store(signal, Ordering::Relaxed);
-                if arrived.fetch_add(1, Ordering::Relaxed) > 0 {
-                    std::process::exit(i32::from(exit_code(signal)));
-                }
+    signals::listen(Which::Requests, move |signal| {
+        if let Signal::End(number) = signal {
+            SIGNAL.store(number, Ordering::Relaxed);
+            if arrived.fetch_add(1, Ordering::Relaxed) > 0 {
+                std::process::exit(i32::from(exit_code(number)));
             }
-        });
-    }
-    #[cfg(not(unix))]
-    drop(arrived);
+        }
+        true
+    })?;
     Ok(stop)
 }
 
-/// Whether the program was started with a signal ignored. This can be found out only on Linux.
-#[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+/// The prompts with which a language model judges, or expands queries of these lanes: name, version and hash by job. `None` if there
+/// are none.
+pub fn prompts_in_use(common: &Common, setup: &Setup, recipes: &[Recipe]) -> Option<Value> {
+    let judges = common.detector() == Choice::Llm;
+    by_job(&setup.prompts, &jobs(judges, setup.chat.is_some(), recipes))
+}
+
+/// The name, version and hash of the prompt for each of these jobs; `None` without jobs.
+pub fn by_job(prompts: &Prompts, jobs: &[llm::Job]) -> Option<Value> {
+    let ids: Map<String, Value> =
+        jobs.iter().map(|job| (job.name().to_owned(), json!(prompts.get(*job).id))).collect();
+    (!ids.is_empty()).then_some(Value::Object(ids))
+}
+
+/// The jobs of a language model that judges, or that expands queries.
+fn jobs(judges: bool, expands: bool, recipes: &[Recipe]) -> Vec<llm::Job> {
+    let uses = |kind| expands && recipes.iter().any(|recipe| recipe.switches.expand == Some(kind));
+    let in_use = |job: &llm::Job| match job {
+        llm::Job::Detect => judges,
+        llm::Job::Perspectives => uses(Kind::Perspectives),
+        // CSQE also asks for KEQE's hypothetical answers.
+        llm::Job::Keqe => uses(Kind::Keqe) || uses(Kind::Csqe),
+        llm::Job::Csqe => uses(Kind::Csqe),
+        _ => false,
+    };
+    llm::Job::ALL.into_iter().filter(in_use).collect()
 }
 
 #[cfg(test)]
@@ -167,7 +197,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_are_128_and_the_number_of_the_signal() {
-        assert_eq!([1, 2, 15].map(exit_code), [129, 130, 143]);
+    fn prompts_that_judge_or_expand_are_given_with_their_hashes() {
+        let lanes = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<Recipe>>();
+        let builtin = Prompts::builtin().unwrap();
+        let used = by_job(&builtin, &jobs(true, true, &lanes(&["bm25", "bm25+keqe"]))).unwrap();
+        assert_eq!(used["detect"]["hash"], builtin.get(llm::Job::Detect).id.hash);
+        assert_eq!(used["keqe"]["hash"], builtin.get(llm::Job::Keqe).id.hash);
+        assert_eq!(used.as_object().map(Map::len), Some(2));
+        let one_shot = Prompts::with(&["detect-one-shot".into()]).unwrap();
+        let other = by_job(&one_shot, &jobs(true, false, &lanes(&["bm25+csqe"]))).unwrap();
+        assert_ne!(other["detect"]["hash"], used["detect"]["hash"]);
+        assert_eq!(other.as_object().map(Map::len), Some(1), "nothing expands");
+        assert_eq!(by_job(&builtin, &jobs(false, true, &lanes(&["bm25", "bm25+rm3"]))), None);
     }
 }

@@ -1,8 +1,9 @@
 //! Documents made from the parser: manual pages, shell completions, and the page `docs/commands.md`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
+use crate::report::safe;
 use anyhow::bail;
 use clap::Arg;
 use clap_mangen::Man;
@@ -29,7 +30,7 @@ pub fn man(mut command: clap::Command, words: &[String]) -> anyhow::Result<ExitC
     let mut roff = Vec::new();
     let version = concat!("parallax ", env!("CARGO_PKG_VERSION"));
     Man::new(page.clone()).source(version).render(&mut roff)?;
-    io::stdout().write_all(&roff)?;
+    safe::stdout().write_all(&roff)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -41,7 +42,7 @@ pub fn completions(command: &mut clap::Command, shell: clap_complete::Shell) -> 
     // clap_complete panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "parallax", &mut script);
-    io::stdout().write_all(&script)?;
+    safe::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,7 +15,6 @@ mod job;
 mod manual;
 mod models;
 mod options;
-mod provenance;
 mod search;
 
-pub use commands::main;
+pub use commands::{main, parser};

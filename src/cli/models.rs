@@ -71,7 +71,7 @@ pub fn run(common: &Common, args: &Models) -> anyhow::Result<ExitCode> {
 }
 
 fn list(models: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(safe::stdout());
     writeln!(out, "name\tstate\tMB\tfamily\tlicence\trepository")?;
     writeln!(out, "minilm\tcarried\t23\tmean\tApache-2.0\tsentence-transformers/all-MiniLM-L6-v2 (int8)")?;
     let mut known = Vec::new();
@@ -104,7 +104,7 @@ fn list(models: &Path) -> anyhow::Result<ExitCode> {
 }
 
 fn list_detectors(models: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(safe::stdout());
     writeln!(out, "name\tstate\tMB\tlanguages\tlicence\tmeasured on our test\trepository")?;
     for one in detectors(models) {
         let DetectorOffer { name, languages, licence, measured, origin, .. } = &one;
@@ -123,8 +123,8 @@ fn get_detector(detector: &NamedDetector, models: &Path, offline: bool) -> anyho
         fetched => fetched?,
     }
     let place = registry::folder(models, detector.repository);
-    writeln!(io::stderr(), "{} is in {}", detector.repository, place.display())?;
-    writeln!(io::stdout(), "--detector {}", detector.name)?;
+    writeln!(safe::stderr(), "{} is in {}", detector.repository, place.display())?;
+    writeln!(safe::stdout(), "--detector {}", detector.name)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -149,9 +149,9 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
                 fetched => fetched?,
             },
         };
-        writeln!(io::stderr(), "{repository} is in {}", place.display())?;
+        writeln!(safe::stderr(), "{repository} is in {}", place.display())?;
     }
-    writeln!(io::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?;
+    writeln!(safe::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -178,7 +178,7 @@ const FOR: &str = "Zoos should be banned, because wild animals suffer when they 
 const AGAINST: &str = "Zoos should not be banned, because they save animals that would otherwise die out.";
 
 fn check_detector(detector: &NamedDetector, models: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     let folder = Named::from(detector.source()).towers(models)?.passages;
     let manifest = Manifest::read(&folder)?;
     manifest.check(&folder)?;
@@ -209,7 +209,7 @@ const NEAR: &str = "Zoos should be closed, because wild animals suffer when they
 const FAR: &str = "Stir the butter and the sugar, then add two eggs and a spoon of flour.";
 
 fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     let encoder: Box<dyn Encoder> = match named(name)? {
         None => Box::new(MiniLm::builtin()?),
         Some(named) => {

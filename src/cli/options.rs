@@ -1,5 +1,6 @@
 //! Options that several commands share.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -10,6 +11,7 @@ use crate::engine::recipe::escaped;
 use crate::engine::{Opening, Recipe};
 use crate::expand::Kind;
 use crate::project::Variant;
+use crate::report::safe;
 use crate::tui::config::Source;
 use crate::tui::theme::Look;
 
@@ -66,6 +68,10 @@ pub struct Common {
     /// detect-one-shot; repeat for more.
     #[arg(long = "prompt", global = true, value_name = "FILE|NAME")]
     pub prompts: Vec<PathBuf>,
+    /// Send keys, tokens and passwords to this host in clear text if its address begins with http://; repeat for more. Default: none; they
+    /// go over https:// or to this machine.
+    #[arg(long, global = true, value_name = "HOST")]
+    pub allow_insecure: Vec<String>,
     /// Contact no server: fetch nothing, ask no language model or search engine elsewhere, and look for none on this machine.
     #[arg(long, global = true)]
     pub offline: bool,
@@ -274,7 +280,7 @@ impl SwitchArgs {
                 }
                 Some(_) => {
                     let lanes: Vec<&str> = without.iter().map(|(lane, _)| lane.as_str()).collect();
-                    eprintln!("parallax: {option} does not apply to {}", lanes.join(", "));
+                    writeln!(safe::stderr(), "parallax: {option} does not apply to {}", lanes.join(", "))?;
                 }
                 None => {}
             }

@@ -1,18 +1,19 @@
 //! `parallax search`: one query, without the explorer.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
 
 use crate::cli::job::Meter;
+use crate::cli::job::prompts_in_use;
 use crate::cli::options::{Common, Format, SwitchArgs};
-use crate::cli::provenance::prompts_in_use;
 use crate::engine::{Depth, Lists, Query, Run, Setup};
 use crate::measure::Measure;
 use crate::measure::score::ScoreError;
 use crate::measure::score::by_verdicts;
 use crate::question::resolve;
+use crate::report::safe;
 use crate::report::search::SearchResult;
 use crate::work::Stop;
 
@@ -82,17 +83,17 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
             if let Some(prompts) = prompts_in_use(common, &setup, &query.lanes) {
                 json["provenance"]["prompts"] = prompts;
             }
-            format!("{json:#}\n")
+            safe::json(&json)?
         }
         Format::Tsv => result.tsv(),
     };
     for notice in setup.verdicts.unsaved.iter().chain(&setup.notes).chain(&detector.usage()) {
-        writeln!(io::stderr(), "parallax: {notice}")?;
+        writeln!(safe::stderr(), "parallax: {notice}")?;
     }
-    io::stdout().write_all(text.as_bytes())?;
+    safe::stdout().write_all(text.as_bytes())?;
     let failed: Vec<_> = result.failed().collect();
     for (recipe, error) in &failed {
-        writeln!(io::stderr(), "parallax: the lane {recipe}: {error}")?;
+        writeln!(safe::stderr(), "parallax: the lane {recipe}: {error}")?;
     }
     Ok(ExitCode::from(if failed.is_empty() { 0 } else { 2 }))
 }

@@ -235,7 +235,7 @@ impl Sheet<'_> {
     pub fn tsv(&self) -> String {
         let mut out = String::from("annotator\tother\tquestion\tid\tperspective\tmeasure\tvalue\n");
         let mut put = |cells: [&str; 5], measure: &str, value: String| {
-            let cells = cells.map(safe::line);
+            let cells = cells.map(safe::field);
             let _ = writeln!(out, "{}\t{measure}\t{value}", cells.join("\t"));
         };
         let optional = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));

@@ -267,7 +267,10 @@ impl<'a> PerQuestion<'a> {
 
     /// Writes TSV with a header.
     pub fn tsv(&self) -> String {
-        texts(self.table, &self.lines).iter().map(|row| row.join("\t") + "\n").collect()
+        let line = |row: &Vec<String>| {
+            row.iter().map(|text| safe::field(text)).collect::<Vec<_>>().join("\t") + "\n"
+        };
+        texts(self.table, &self.lines).iter().map(line).collect()
     }
 
     /// Writes aligned text.
@@ -279,7 +282,7 @@ impl<'a> PerQuestion<'a> {
 fn texts(table: &Table, lines: &[Line]) -> Vec<Vec<String>> {
     let mut heads: Vec<String> = table.set.iter().map(|_| "set".to_owned()).collect();
     heads.extend(["question", "lane"].map(String::from));
-    heads.extend(table.columns.iter().map(|head| head.name.clone()));
+    heads.extend(table.columns.iter().map(|head| safe::line(&head.name)));
     heads.extend(["failed", "label_source"].map(String::from));
     let row = |line: &Line| {
         let mut texts: Vec<String> = line.table.set.iter().map(|set| safe::line(set)).collect();

@@ -1,8 +1,117 @@
-//! Makes text from outside safe for a terminal, before its width is measured, and for SVG and HTML.
+//! Makes text from outside safe for a terminal, before its width is measured, and for spreadsheets, JSON, SVG and HTML.
 //!
-//! Control characters and escape sequences become visible marks, bidirectional controls are dropped, white space becomes one space.
+//! Control characters and escape sequences become visible marks, bidirectional controls are dropped, white space becomes one space. The
+//! commands print through [`stdout`] and [`stderr`], which do this to whatever was not made safe before, so nothing printed can move a
+//! cursor.
+
+use std::borrow::Cow;
+use std::io::{self, Stderr, Stdout, Write};
+
+use serde::Serialize;
 
 use super::safe;
+
+/// What a control character, a zero-width character or a direction mark becomes; `None` for other characters. The joiner stays: emoji
+/// need it.
+fn harmless(c: char) -> Option<&'static str> {
+    const CONTROLS: [&str; 32] = [
+        "␀", "␁", "␂", "␃", "␄", "␅", "␆", "␇", "␈", "␉", "␊", "␋", "␌", "␍", "␎", "␏", "␐", "␑", "␒", "␓",
+        "␔", "␕", "␖", "␗", "␘", "␙", "␚", "␛", "␜", "␝", "␞", "␟",
+    ];
+    Some(match c {
+        '\0'..='\u{1f}' => CONTROLS[c as usize],
+        '\u{7f}' => "␡",
+        '\u{80}'..='\u{9f}' => "\u{fffd}",
+        '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{61c}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => "",
+        _ => return None,
+    })
+}
+
+/// Returns lines of text that cannot move a cursor, change a colour or turn the reading direction. Line feeds and tabs stay.
+pub fn text(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || harmless(c).is_none();
+    if text.chars().all(stays) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match harmless(c).filter(|_| !stays(c)) {
+            Some(mark) => out.push_str(mark),
+            None => out.push(c),
+        }
+    }
+    out.into()
+}
+
+/// Returns the text as one line, for a field of a table that a spreadsheet may open: one that would be a formula begins with `'`.
+pub fn field(text: &str) -> String {
+    let line = safe::line(text);
+    let formula = line.starts_with(['=', '+', '-', '@']) && line.parse::<f64>().is_err();
+    if formula { format!("'{line}") } else { line }
+}
+
+/// Writes a value as indented JSON with a line end. Characters that a terminal would obey are escaped.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|text| escaped(&text) + "\n")
+}
+
+/// Writes a value as JSON on one line, with a line end. Characters that a terminal would obey are escaped.
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|text| escaped(&text) + "\n")
+}
+
+/// Escapes what serde_json leaves: the control characters above ASCII and the direction marks, which occur in strings alone.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if harmless(c).is_some() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Standard output, for text that may come from outside.
+pub fn stdout() -> Safe<Stdout> {
+    Safe { to: io::stdout(), begun: Vec::new() }
+}
+
+/// Standard error, for text that may come from outside.
+pub fn stderr() -> Safe<Stderr> {
+    Safe { to: io::stderr(), begun: Vec::new() }
+}
+
+/// Makes everything written to it safe, as [`text`] does.
+pub struct Safe<W: Write> {
+    to: W,
+    /// The bytes of an incomplete character.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Write for Safe<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let whole: Vec<u8> = self.begun.drain(..whole).collect();
+        self.to.write_all(text(&String::from_utf8_lossy(&whole)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
 
 /// Returns the text as one line that cannot move a cursor, change a colour or turn the reading direction.
 pub fn line(text: &str) -> String {
@@ -14,19 +123,10 @@ pub fn line(text: &str) -> String {
                     out.push(' ');
                 }
             }
-            '\u{1b}' => out.push('␛'),
-            '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␀')),
-            '\u{7f}' => out.push('␡'),
-            '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
-            // Zero-width and direction marks hide or reverse text. The joiner stays: emoji need it.
-            '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{61c}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}' => {}
-            c => out.push(c),
+            c => match harmless(c) {
+                Some(mark) => out.push_str(mark),
+                None => out.push(c),
+            },
         }
     }
     out
@@ -94,6 +194,36 @@ mod tests {
     fn wide_right_to_left_and_joined_characters_stay() {
         let text = "動物園 حديقة 👩‍🚀 é";
         assert_eq!(line(text), text);
+    }
+
+    #[test]
+    fn whatever_is_written_to_the_outputs_is_safe_and_lines_and_tabs_stay() {
+        let mut out = Safe { to: Vec::new(), begun: Vec::new() };
+        for byte in "a\u{1b}]0;b\u{7}\tc\u{9b}31m\r\nd\u{202e}é".as_bytes() {
+            assert_eq!(out.write(&[*byte]).unwrap(), 1);
+        }
+        assert_eq!(String::from_utf8(out.to).unwrap(), "a␛]0;b␇\tc\u{fffd}31m␍\ndé");
+        assert!(matches!(text("plain\n\ttext"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_field_is_no_formula_and_a_number_stays_one() {
+        for formula in ["=1+1", "+cmd", "-x", "@SUM(A1)", "\u{202e}=1"] {
+            assert!(field(formula).starts_with('\''), "{formula}");
+        }
+        for plain in ["-0.5", "+1e9", "a=b", "", "zoo\u{2013}", "3-1"] {
+            assert_eq!(field(plain), plain);
+        }
+        assert_eq!(field("a\tb\nc"), "a b c");
+    }
+
+    #[test]
+    fn json_escapes_what_a_terminal_obeys_and_reads_back_the_same() {
+        let value = serde_json::json!({"a\u{9b}": ["\u{1b}[31m", "\u{202e}\u{2028}x", "é動👩\u{200d}🚀", "\u{7f}\n"]});
+        for json in [json(&value).unwrap(), json_line(&value).unwrap()] {
+            assert!(json.chars().all(|c| c == '\n' || harmless(c).is_none()), "{json:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
+        }
     }
 
     #[test]

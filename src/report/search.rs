@@ -252,15 +252,16 @@ impl SearchResult<'_> {
                     || "?".to_owned(),
                     |set| set.iter().map(|i| (i + 1).to_string()).collect::<Vec<_>>().join(","),
                 );
-                let field = |text: &str| safe::line(text);
-                let (question, id) = (field(&self.outcome.query.question.text), field(&ranked.passage.id));
+                let (question, id) =
+                    (safe::field(&self.outcome.query.question.text), safe::field(&ranked.passage.id));
                 let outcome = match self.judgments().decision(ranked.at) {
                     Some(decision) => decision.outcome.name(),
                     None => "",
                 };
                 let _ = writeln!(
                     out,
-                    "{question}\t{recipe}\t{}\t{id}\t{:.4}\t{supports}\t{outcome}",
+                    "{question}\t{}\t{}\t{id}\t{:.4}\t{supports}\t{outcome}",
+                    safe::field(&recipe.to_string()),
                     i + 1,
                     ranked.score
                 );

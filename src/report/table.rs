@@ -181,7 +181,7 @@ impl Table {
 
     fn heads(&self) -> Vec<String> {
         let mut heads = vec!["lane".to_owned()];
-        heads.extend(self.columns.iter().map(|head| head.name.clone()));
+        heads.extend(self.columns.iter().map(|head| safe::line(&head.name)));
         heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
         heads
     }
@@ -265,10 +265,11 @@ impl Table {
     /// Writes it as Markdown, with GitHub's tables.
     pub fn markdown(&self) -> String {
         let (heads, rows) = self.printed();
-        let mut out = format!("| {} |\n| --- |{}\n", heads.join(" | "), " ---: |".repeat(heads.len() - 1));
+        let cells =
+            |row: &[String]| row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | ");
+        let mut out = format!("| {} |\n| --- |{}\n", cells(&heads), " ---: |".repeat(heads.len() - 1));
         for row in rows {
-            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
+            let _ = writeln!(out, "| {} |", cells(&row));
         }
         out.push('\n');
         // A star at the start of a line would begin a list.
@@ -324,14 +325,15 @@ impl Table {
             for (Head { name: measure, .. }, cell) in self.columns.iter().zip(&row.cells) {
                 let Some(Cell { mean, interval, n, p, doubt, judged, .. }) = cell else { continue };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
-                let (lane, failed, source) = (safe::line(&row.lane), row.failed.len(), &self.label_source);
+                let (lane, measure) = (safe::field(&row.lane), safe::field(measure));
+                let (failed, source) = (row.failed.len(), safe::field(&self.label_source));
                 let (p, judged) = (optional(*p), optional(judged.or(row.judged)));
                 let of = |part: fn(Spread) -> f64| optional(doubt.map(part));
                 let doubt = [of(|d| d.mean), of(|d| d.low), of(|d| d.high)].join("\t");
                 let _ = writeln!(
                     out,
                     "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}",
-                    self.name()
+                    safe::field(&self.name())
                 );
             }
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::decisions::Decisions;
+use super::safe;
 use super::search::decision;
 use crate::annotate::agree::Confusion;
 use crate::corpus::Passage;
@@ -175,8 +176,7 @@ impl<'a> Compared<'a> {
                 Err(error) => (String::new(), String::new(), error.to_string()),
             });
             let error = [one.2, other.2].join(" ");
-            let error = error.trim().replace(['\t', '\n'], " ");
-            let id = &self.pairs[i].id;
+            let (id, error) = (safe::field(&self.pairs[i].id), safe::field(error.trim()));
             text += &format!("{id}\t{}\t{}\t{}\t{}\t{error}\n", one.0, other.0, one.1, other.1);
         }
         text
@@ -266,8 +266,10 @@ pub fn tsv(pairs: &[Pair], judged: &Judged) -> String {
     text += if joint { "\tdecision\tengaged\n" } else { "\n" };
     for (pair, verdict) in pairs.iter().zip(&judged.verdicts) {
         text += &match verdict {
-            Ok(verdict) => format!("{}\t{:.4}\t{}\t", pair.id, verdict.p, yes(verdict.supports)),
-            Err(error) => format!("{}\t\t\t{error}", pair.id),
+            Ok(verdict) => {
+                format!("{}\t{:.4}\t{}\t", safe::field(&pair.id), verdict.p, yes(verdict.supports))
+            }
+            Err(error) => format!("{}\t\t\t{}", safe::field(&pair.id), safe::field(&error.to_string())),
         };
         if joint {
             let verdict = verdict.as_ref().ok();

@@ -1,14 +1,16 @@
 //! Journal files: `annotate fsck`, `merge` and `remap`, and the functions with which other commands read journals.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
 use crate::annotate::{
-    Act, Decision, Entry, History, Journal, Key, Lost, Project, Read, remap as by_text, repair, restate,
+    Act, Decision, Entry, History, Journal, Key, Lost, Opened, Project, Read, ReadOnly, remap as by_text,
+    repair, restate,
 };
 use crate::cli::job::Meter;
 use crate::cli::options::Common;
@@ -34,13 +36,37 @@ pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// How long a command waits for a journal that another process writes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Opens a journal to write to it. While another process holds it, this one waits, as an import of a corpus does.
+///
+/// # Errors
+/// The file is no journal.
+pub fn open_to_write(path: &Path, by: &str) -> anyhow::Result<Opened> {
+    let (late, mut shown) = (Instant::now() + PATIENCE, false);
+    loop {
+        let opened = Journal::open(path, by)?;
+        match opened.journal.read_only() {
+            Some(held @ ReadOnly::Held { .. }) if Instant::now() < late => {
+                if !shown {
+                    writeln!(safe::stderr(), "parallax: {held}; waiting for it")?;
+                    shown = true;
+                }
+            }
+            _ => return Ok(opened),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The current decisions of all these journals together.
 pub fn decisions_of(paths: &[PathBuf]) -> anyhow::Result<Vec<Decision>> {
     let mut history = History::default();
     for file in files(paths)? {
         let read = Read::file(&file)?;
         if let Some(damage) = read.damage(&file) {
-            writeln!(io::stderr(), "parallax: {damage}")?;
+            writeln!(safe::stderr(), "parallax: {damage}")?;
         }
         for entry in read.entries {
             history.take(entry);
@@ -97,7 +123,7 @@ pub struct Fsck {
 }
 
 pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     let mut ended = ExitCode::SUCCESS;
     for file in files(&args.files)? {
         let read = Read::file(&file)?;
@@ -166,7 +192,7 @@ pub fn merge(args: &Merge) -> anyhow::Result<ExitCode> {
             );
         }
         if let Some(damage) = read.damage(&file) {
-            writeln!(io::stderr(), "parallax: {damage}")?;
+            writeln!(safe::stderr(), "parallax: {damage}")?;
             ended = ExitCode::from(1);
         }
         entries.extend(read.entries);
@@ -181,11 +207,11 @@ pub fn merge(args: &Merge) -> anyhow::Result<ExitCode> {
         };
         parts.entry(part).or_default().push(entry);
     }
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     for ((path, by), entries) in parts {
-        let opened = Journal::open(&path, &by)?;
+        let opened = open_to_write(&path, &by)?;
         if let Some(damage) = opened.read.damage(&path) {
-            writeln!(io::stderr(), "parallax: {damage}")?;
+            writeln!(safe::stderr(), "parallax: {damage}")?;
             ended = ExitCode::from(1);
         }
         let mut journal = opened.journal;
@@ -226,7 +252,7 @@ pub fn remap(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
         [] => vec![setup.journals.clone()],
         named => named.to_vec(),
     };
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     let mut ended = ExitCode::SUCCESS;
     for file in files(&paths)? {
         let mut history = History::default();
@@ -262,7 +288,7 @@ fn write_moves(file: &std::path::Path, moves: Vec<(Key, Act)>) -> anyhow::Result
         if open.as_ref().is_none_or(|journal| journal.by() != key.by) {
             // Only one journal is open at a time, because it locks the file.
             drop(open.take());
-            open = Some(Journal::open(file, &key.by)?.journal);
+            open = Some(open_to_write(file, &key.by)?.journal);
         }
         if let Some(journal) = &mut open {
             journal.retie(&key, act)?;

@@ -1,7 +1,7 @@
 //! Imports, exports and compares labels: `annotate import`, `export` and `agree`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +13,14 @@ use serde_json::json;
 use crate::annotate::agree::{items, queue, table};
 use crate::annotate::formats::{Format, Imported, Reading, date_text};
 use crate::annotate::refit::{Refit, refit};
-use crate::annotate::{Decision, Journal, Material, Model, Project, entries, is_name, name_for_journal};
-use crate::cli::annotate::journals::{count, decisions_of, named};
+use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
+use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write};
 use crate::cli::job::{Meter, interrupted, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::Passage;
 use crate::detect::{self, DetectError, Fitted};
 use crate::engine::Setup;
+use crate::input::check_output;
 use crate::report::agreement::Sheet;
 use crate::report::safe;
 use crate::storage::replace;
@@ -52,7 +53,7 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
     let at = now.map_or(0, |now| now.as_millis() as u64);
     let Imported { decisions, unmatched } =
         args.format.read(&args.file, &Reading { material: &material, by: args.by.as_deref(), at })?;
-    let mut err = io::stderr().lock();
+    let mut err = safe::stderr();
     for row in unmatched.iter().take(LISTED) {
         writeln!(err, "parallax: {}: {}", args.file.display(), safe::line(&row.to_string()))?;
     }
@@ -62,13 +63,13 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
     if decisions.is_empty() {
         bail!("{}: none of its labels belongs to this corpus and question set", args.file.display());
     }
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     for (journal, decisions) in by_journal(decisions)? {
         let path = match args.into.extension().is_some_and(|end| end == "jsonl") && !args.into.is_dir() {
             true => args.into.clone(),
             false => Project::journal(&args.into, &journal),
         };
-        let mut opened = Journal::open(&path, &journal)?.journal;
+        let mut opened = open_to_write(&path, &journal)?.journal;
         let taken = opened.take(entries(&decisions, opened.history())?)?;
         let (labels, views) = (decisions.len(), count(taken, "passage", "passages"));
         writeln!(
@@ -99,7 +100,7 @@ fn by_journal(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<D
             Some(_) => {}
             None => {
                 if name != one.by {
-                    writeln!(io::stderr(), "parallax: `{}` becomes {name}", safe::line(&one.by))?;
+                    writeln!(safe::stderr(), "parallax: `{}` becomes {name}", safe::line(&one.by))?;
                 }
                 names.insert(name.clone(), one.by.clone());
             }
@@ -138,7 +139,7 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
     let material = Material::new(&setup.questions, &setup.corpus);
     let model = if args.model { Some(judge(&setup, &material, &decisions, &meter, &stop)?) } else { None };
     if stop.is_set() {
-        writeln!(io::stderr(), "parallax: interrupted; no file was written")?;
+        writeln!(safe::stderr(), "parallax: interrupted; no file was written")?;
         return Ok(interrupted());
     }
     let exported = args.format.write(&decisions, &material, model.as_ref())?;
@@ -150,13 +151,14 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
         let mut path = base.clone().into_os_string();
         path.push(ending);
         let path = PathBuf::from(path);
+        check_output(&path)?;
         replace(&path, bytes).with_context(|| format!("{} cannot be written", path.display()))?;
-        writeln!(io::stdout(), "{}", path.display())?;
+        writeln!(safe::stdout(), "{}", path.display())?;
     }
     let labels = count(decisions.len(), "label", "labels");
-    writeln!(io::stderr(), "parallax: {labels} written")?;
+    writeln!(safe::stderr(), "parallax: {labels} written")?;
     for note in &exported.left_out {
-        writeln!(io::stderr(), "parallax: {note}")?;
+        writeln!(safe::stderr(), "parallax: {note}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -209,7 +211,7 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
         let material = Material::new(&setup.questions, &setup.corpus);
         let model = judge(&setup, &material, &decisions, &meter, &stop)?;
         if stop.is_set() {
-            writeln!(io::stderr(), "parallax: interrupted; the verdicts so far are stored")?;
+            writeln!(safe::stderr(), "parallax: interrupted; the verdicts so far are stored")?;
             return Ok(interrupted());
         }
         Some(model)
@@ -244,9 +246,9 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
         AgreeFormat::Text => sheet.text(),
         AgreeFormat::Md => sheet.markdown(),
         AgreeFormat::Tsv => sheet.tsv(),
-        AgreeFormat::Json => format!("{:#}\n", sheet.json()),
+        AgreeFormat::Json => safe::json(&sheet.json())?,
     };
-    io::stdout().write_all(text.as_bytes())?;
+    safe::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -266,6 +268,7 @@ fn write_threshold(place: &Path, fitted: &Refit, model: &Model) -> anyhow::Resul
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).with_context(unwritable)?;
     }
+    check_output(place)?;
     replace(place, format!("{card:#}\n").as_bytes()).with_context(unwritable)
 }
 
@@ -302,7 +305,7 @@ fn judge(
     if gone > 0 {
         let what = count(gone, "pair has", "pairs have");
         writeln!(
-            io::stderr(),
+            safe::stderr(),
             "parallax: {what} no verdict, because this corpus does not hold the passage with the text that was labelled"
         )?;
     }
@@ -343,10 +346,10 @@ fn judge(
     }
     if let Some(first) = failed.first() {
         let what = count(failed.len(), "pair has", "pairs have");
-        writeln!(io::stderr(), "parallax: {what} no verdict; the first: {first}")?;
+        writeln!(safe::stderr(), "parallax: {what} no verdict; the first: {first}")?;
     }
     if let Some(note) = detector.usage() {
-        writeln!(io::stderr(), "parallax: {note}")?;
+        writeln!(safe::stderr(), "parallax: {note}")?;
     }
     Ok(model)
 }

@@ -1,7 +1,7 @@
 //! Projects: `annotate new` pools the lists of the lanes, `annotate status` shows the progress.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -82,7 +82,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
         meter.show(progress(done));
         items.extend(pool(&setup, &recipes, question, (depth, args.wordings), &stop)?);
         if stop.is_set() {
-            writeln!(io::stderr(), "parallax: interrupted; no project was written")?;
+            writeln!(safe::stderr(), "parallax: interrupted; no project was written")?;
             return Ok(interrupted());
         }
         meter.show(progress(done + 1));
@@ -105,7 +105,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     project.overlap = overlap;
     let folder = args.folder.display();
     project.write(&items, &args.folder).with_context(|| format!("{folder} was not written"))?;
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     let (passages, questions) =
         (count(items.len(), "passage", "passages"), count(project.questions.len(), "question", "questions"));
     writeln!(out, "{folder}: {passages} of {questions}, to depth {depth} of {}", project.lanes.join(", "))?;
@@ -212,7 +212,7 @@ pub struct Status {
 pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
     let (project, items) = Project::open(&args.folder)?;
     let (history, notes) = journals(std::slice::from_ref(&args.folder))?;
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     writeln!(
         out,
         "{}: {} of {}, on {}",
@@ -300,7 +300,7 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", orphaned.join("\n"))?;
     }
     for note in notes {
-        writeln!(io::stderr(), "parallax: {note}")?;
+        writeln!(safe::stderr(), "parallax: {note}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

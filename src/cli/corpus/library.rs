@@ -66,7 +66,7 @@ pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
     let name = args.name.clone().unwrap_or_else(|| source.name());
     match store(library, &source, &name, &meter, &stop) {
         Err(SetupError::Corpus(BuildError::Stopped(_)) | SetupError::Terms(RetrieveError::Stopped(_))) => {
-            writeln!(io::stderr(), "parallax: stopped; run the same command again to resume")?;
+            writeln!(safe::stderr(), "parallax: stopped; run the same command again to resume")?;
             Ok(interrupted())
         }
         added => {
@@ -93,7 +93,7 @@ fn print(library: &Library, name: &str, corpus: &Corpus) -> anyhow::Result<()> {
     let about =
         library.stored()?.into_iter().find(|kept| kept.whole && kept.fingerprint == corpus.fingerprint);
     let about = about.and_then(|kept| kept.about).unwrap_or_default();
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     writeln!(out, "recognised  {}", safe::line(&about.recognised))?;
     writeln!(out, "passages    {}", thousands(corpus.len() as u64))?;
     writeln!(out, "duplicates  {}", repeats(&about.repeats, &|ix| corpus.id(ix)))?;
@@ -119,7 +119,10 @@ fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> 
     if stop.is_set() {
         return Ok(interrupted());
     }
-    let mut out = io::stdout().lock();
+    if census.len() == 0 {
+        bail!("{}", source.empty());
+    }
+    let mut out = safe::stdout();
     writeln!(out, "recognised  {}", safe::line(&recognised))?;
     if let Some(Passage { id, title, text, .. }) = first {
         let [id, title, text] = [id, title, text].map(|field| excerpt(&safe::line(&field)));
@@ -153,7 +156,7 @@ pub fn repeats(repeats: &Repeats, id: &dyn Fn(PassageIx) -> String) -> String {
 /// # Errors
 /// The corpus cannot be read.
 pub fn info(library: &Library, kept: &StoredCorpus) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     writeln!(out, "name         {}", safe::line(kept.name()))?;
     writeln!(out, "fingerprint  {}", kept.fingerprint.0)?;
     writeln!(out, "on disk      {} MB in {}", megabytes(kept.bytes()), kept.folder.display())?;
@@ -235,7 +238,7 @@ pub fn vectors(common: &Common, args: &Vectors) -> anyhow::Result<ExitCode> {
     let (ids, show) = (args.ids.as_deref(), |progress| meter.show(progress));
     let taken = setup.take_vectors(lane.model(), &args.file, ids, &show, &stop)?;
     let (shortest, longest) = taken.lengths;
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     writeln!(out, "{} vectors of {name} for the corpus {}", taken.rows, setup.corpus.name)?;
     writeln!(out, "lengths from {shortest:.4} to {longest:.4}; {} were scaled to unit length", taken.scaled)?;
     Ok(ExitCode::SUCCESS)
@@ -261,7 +264,7 @@ pub fn find(library: &Library, name: &str) -> anyhow::Result<StoredCorpus> {
 }
 
 pub fn list(library: &Library) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     writeln!(out, "name\tpassages\tMB\tvectors\tbuilt\tfingerprint\tsource")?;
     for kept in library.stored()? {
         let vectors: Vec<String> = kept.vectors().into_iter().map(vectors_text).collect();
@@ -271,7 +274,7 @@ pub fn list(library: &Library) -> anyhow::Result<ExitCode> {
             None => ("unfinished".into(), String::new()),
         };
         let vectors = vectors.join(", ");
-        let (name, source) = (safe::line(kept.name()), safe::line(&source));
+        let (name, source) = (safe::field(kept.name()), safe::field(&source));
         let (passages, size, mark) = (kept.passages(), megabytes(kept.bytes()), &kept.fingerprint.0);
         writeln!(out, "{name}\t{passages}\t{size}\t{vectors}\t{built}\t{mark}\t{source}")?;
     }
@@ -289,16 +292,16 @@ pub fn remove(library: &Library, kept: &StoredCorpus, yes: bool) -> anyhow::Resu
         if !io::stdin().is_terminal() {
             bail!("this removes {what}; confirm with --yes, because standard input is not a terminal");
         }
-        write!(io::stderr(), "remove {what}? [y/N] ")?;
+        write!(safe::stderr(), "remove {what}? [y/N] ")?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            writeln!(io::stderr(), "nothing was removed")?;
+            writeln!(safe::stderr(), "nothing was removed")?;
             return Ok(ExitCode::SUCCESS);
         }
     }
     library.remove(kept)?;
-    writeln!(io::stdout(), "removed {what}")?;
+    writeln!(safe::stdout(), "removed {what}")?;
     Ok(ExitCode::SUCCESS)
 }
 

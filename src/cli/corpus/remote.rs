@@ -75,14 +75,14 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
         match one(args, question, search.as_ref(), place, &meter, &stop) {
             Ok(true) => {}
             Ok(false) | Err(WebError::Stopped(_)) => {
-                writeln!(io::stderr(), "parallax: stopped; run the same command again to resume")?;
+                writeln!(safe::stderr(), "parallax: stopped; run the same command again to resume")?;
                 return Ok(interrupted());
             }
             Err(error) if questions.len() == 1 => return Err(error.into()),
             Err(error) => {
                 failed += 1;
                 writeln!(
-                    io::stderr(),
+                    safe::stderr(),
                     "parallax: {}: {}",
                     safe::line(question),
                     safe::line(&error.to_string())
@@ -124,7 +124,7 @@ fn one(
 }
 
 fn print(question: &str, provider: &str, summary: &Summary) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(safe::stdout());
     let (shown, provider) = (safe::line(question), safe::line(provider));
     writeln!(out, "question    {shown}")?;
     writeln!(
@@ -227,14 +227,14 @@ pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
     let Pushed { new, changed, left, there } = match pushed {
         Err(PushError::Remote(RemoteError::Stopped(_))) => {
             writeln!(
-                io::stderr(),
+                safe::stderr(),
                 "stopped; what was sent stays on the server, and the same command resumes"
             )?;
             return Ok(interrupted());
         }
         pushed => pushed?,
     };
-    let mut out = io::stdout().lock();
+    let mut out = safe::stdout();
     if made {
         writeln!(out, "made {place}")?;
     }

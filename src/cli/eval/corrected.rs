@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::bail;
@@ -23,6 +23,7 @@ use crate::measure::ppi::PpiError;
 use crate::measure::score::{Column, SupportEvidence};
 use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
+use crate::report::safe;
 use crate::report::table::Table;
 
 /// A question's value in one list.
@@ -172,7 +173,7 @@ fn judged_by_the_model(common: &Common, project: &Project) -> Common {
 fn labels(lanes: &Lanes, project: &Project, folder: &Path) -> anyhow::Result<(Human, Vec<String>)> {
     let (history, damaged) = journals(&[folder.to_owned()])?;
     for note in damaged {
-        writeln!(io::stderr(), "parallax: {note}")?;
+        writeln!(safe::stderr(), "parallax: {note}")?;
     }
     let labels = Human::of(&history, &lanes.setup.corpus, &HashSet::new());
     let mut notes = labels.notes.clone();

@@ -1,20 +1,21 @@
 //! The parts that all suites over lanes share: the open setup, the vectors, the provenance.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 use anyhow::bail;
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, seed};
-use crate::cli::job::{Meter, stop_on_signal};
+use crate::cli::job::{Meter, prompts_in_use, stop_on_signal};
 use crate::cli::options::Common;
-use crate::cli::provenance::prompts_in_use;
 use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{Depth, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, run};
 use crate::expand::Expansion;
 use crate::question::Question;
+use crate::report::safe;
 use crate::report::table::Table;
 use crate::work::{Job, Progress, Stop};
 
@@ -43,7 +44,7 @@ impl Lanes {
             bail!("{reason}");
         }
         for note in &setup.notes {
-            eprintln!("parallax: {note}");
+            writeln!(safe::stderr(), "parallax: {note}")?;
         }
         let recipes = args.switches.apply(common.recipes())?;
         for run in recipes.iter().filter_map(Recipe::run) {
@@ -136,9 +137,10 @@ impl Lanes {
             }
             if let Some(error) = failed.first() {
                 let (count, of) = (failed.len(), self.setup.questions.len());
-                eprintln!(
+                writeln!(
+                    safe::stderr(),
                     "parallax: {retrieval} has no list for {count} of {of} questions, so its greatest score skips them: {error}"
-                );
+                )?;
             }
             if greatest.is_finite() {
                 maxima.push((retrieval, greatest));

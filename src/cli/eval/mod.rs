@@ -13,7 +13,7 @@ mod reader;
 mod results;
 mod trec;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,6 +27,7 @@ use crate::measure::trec::RunOrder;
 use crate::report::means::PerQuestion;
 use crate::report::means::averaged;
 use crate::report::page;
+use crate::report::safe;
 use crate::report::table::Table;
 use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
 
@@ -68,6 +69,10 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             "--measures is for eval trec and eval berds; coverage has Cover, sycophancy Lean and Shift, pir pRecall, reader EM"
         );
     }
+    // Before the measuring, which may take hours.
+    for folder in args.write.iter().chain(&args.plots).filter(|path| path.exists() && !path.is_dir()) {
+        bail!("{}: a file; expected a folder", folder.display());
+    }
     let mut tables = Vec::new();
     for (set, common) in each(common, args)? {
         let table = match (&args.correct, args.suite) {
@@ -82,7 +87,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         };
         let Some(table) = table else {
             writeln!(
-                io::stderr(),
+                safe::stderr(),
                 "parallax: interrupted; what was finished is kept, the same command goes on"
             )?;
             return Ok(interrupted());
@@ -91,14 +96,14 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     }
     let table = averaged(tables)?;
     let text = format_table(&table, args.format, args.per_question.as_deref())?;
-    io::stdout().write_all(text.as_bytes())?;
+    safe::stdout().write_all(text.as_bytes())?;
     if let Some(folder) = &args.plots {
         page::write_plots(&table, folder)?;
     }
     let mut ended = ExitCode::SUCCESS;
     for threshold in &thresholds {
         if let Some(reason) = threshold.failure(&table)? {
-            writeln!(io::stderr(), "parallax: {reason}")?;
+            writeln!(safe::stderr(), "parallax: {reason}")?;
             ended = ExitCode::from(1);
         }
     }
@@ -113,7 +118,7 @@ fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) 
     if let Some(measure) = per_question {
         let rows = PerQuestion::of(table, measure)?;
         return Ok(match format {
-            TableFormat::Json => format!("{:#}\n", rows.json()),
+            TableFormat::Json => safe::json(&rows.json())?,
             TableFormat::Tsv => rows.tsv(),
             TableFormat::Text => rows.text(),
             _ => bail!("--per-question prints text, tsv or json; choose one of them with --format"),
@@ -124,7 +129,7 @@ fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) 
         TableFormat::Md => table.markdown(),
         TableFormat::Latex => table.latex(),
         TableFormat::Tsv => table.tsv(),
-        TableFormat::Json => format!("{:#}\n", table.json()),
+        TableFormat::Json => safe::json(&table.json())?,
         TableFormat::Html => page::html(table),
     })
 }

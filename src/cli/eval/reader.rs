@@ -8,9 +8,8 @@ use anyhow::bail;
 
 use crate::cli::eval::args::{Eval, check_thresholds};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
-use crate::cli::job::{Meter, stop_on_signal};
+use crate::cli::job::{Meter, by_job, stop_on_signal};
 use crate::cli::options::Common;
-use crate::cli::provenance::by_job;
 use crate::engine::{Depth, Shares, StanceTimeline, readers};
 use crate::llm::{Chat, Job as PromptJob, Prompts};
 use crate::read::files::{self, Case};

@@ -78,7 +78,11 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 fn read_any_qrels(path: &Path) -> anyhow::Result<Qrels> {
     let mut reader = open(path)?;
     let mut first = String::new();
-    reader.read_line(&mut first).with_context(|| path.display().to_string())?;
+    // A file without lines is refused by the reader below.
+    (&mut reader)
+        .take(input::LONGEST as u64)
+        .read_line(&mut first)
+        .with_context(|| path.display().to_string())?;
     let name = path.display().to_string();
     // BEIR's files have three columns and a header, TREC's have four and none.
     let beir = first.split('\t').count() == 3;
