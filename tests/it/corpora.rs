@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -548,4 +549,56 @@ pub mod kills {
         let expected = folder(&whole, &[]).unwrap().join(vectors.file_name().unwrap());
         assert!(fs::read(vectors).unwrap() == fs::read(expected).unwrap());
     }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = (entry.as_ref().unwrap().path(), entry.unwrap().file_name());
+        if path.is_dir() {
+            copy_folder(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+/// `tests/fixtures/data_folders` keeps one folder of each version, with what a search printed then. The corpus's source is gone.
+#[test]
+fn data_folders_of_earlier_versions_open_with_the_same_results_and_labels() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_folders");
+    let mut versions = 0;
+    for version in fs::read_dir(kept).unwrap() {
+        let (workspace, version) = (Workspace::new(), version.unwrap().path());
+        copy_folder(&version.join("data"), &workspace.data);
+        for name in ["anna.jsonl", "q.jsonl"] {
+            fs::copy(version.join(name), workspace.files.path().join(name)).unwrap();
+        }
+        let expected = fs::read_to_string(version.join("expected.tsv")).unwrap();
+        let asked = [
+            "search",
+            "Should zoos be banned?",
+            "--corpus",
+            "tiny",
+            "--lanes",
+            "bm25,minilm",
+            "--format",
+            "tsv",
+        ];
+        // Verdicts may be another model's by now; lists may not change.
+        let lists = |text: &str| {
+            text.lines()
+                .map(|line| line.split('\t').take(5).collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lists(&workspace.run(&asked).good()), lists(&expected), "{version:?}");
+        assert!(workspace.run(&["corpus", "list"]).good().contains("tiny\t3\t"));
+        let journal = workspace.run(&["annotate", "fsck", "anna.jsonl"]).good();
+        assert!(journal.contains("1 entry, 1 current, 0 conflicts"), "{journal}");
+        let human = ["--questions", "q.jsonl", "--journal", "anna.jsonl", "--label-source", "human"];
+        let labelled = workspace.json(&[&asked[..6], &human[..]].concat());
+        assert_eq!(labelled["provenance"]["labels"], "human", "{labelled}");
+        versions += 1;
+    }
+    assert!(versions > 0);
 }

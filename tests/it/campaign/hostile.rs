@@ -104,6 +104,60 @@ fn passages_with_control_sequences_are_shown_as_text() {
 }
 
 #[test]
+fn no_command_prints_what_a_terminal_obeys_or_a_formula() {
+    const EVIL: &str = "\u{1b}[2J\u{9b}31m\u{202e}\u{7}\u{2066}";
+    let workspace = Workspace::new();
+    let passage = |i: usize, side: &str, text: &str| {
+        let (id, title) = (format!("=1+{i}{EVIL}"), format!("title {i}{EVIL}"));
+        let metadata = json!({"side": format!("@{side}{EVIL}")});
+        json!({"_id": id, "title": title, "text": text, "metadata": metadata}).to_string() + "\n"
+    };
+    let texts = ["Zoos should be banned.", "Zoos should not be banned.", "Zoos protect animals."];
+    let lines = (0..12).map(|i| passage(i, ["pro", "con"][i % 2], texts[i % 3]));
+    workspace.write("evil.jsonl", lines.collect::<String>());
+    let question = json!({
+        "id": format!("q{EVIL}"), "question": format!("Should zoos{EVIL} be banned?"),
+        "perspectives": [format!("Zoos should be banned{EVIL}."), format!("Zoos should not be banned{EVIL}.")],
+    });
+    workspace.write("evil-questions.jsonl", format!("{question}\n"));
+    let pairs = (0..4).map(|i| format!("=2+{i}{EVIL}\t{}\tZoos{EVIL} should be banned.\n", texts[i % 3]));
+    workspace.write("evil-pairs.tsv", format!("id\tdocument\tperspective\n{}", pairs.collect::<String>()));
+    let add = ["corpus", "add", "evil.jsonl", "--name", "evil"];
+    assert_eq!(run(&workspace, &add).0.code, Some(0));
+    let set = ["--corpus", "evil.jsonl", "--questions", "evil-questions.jsonl", "--lanes", "bm25"];
+    let with = |words: &[&'static str]| [words, &set[..]].concat();
+    let mut commands = vec![
+        vec!["corpus", "list"],
+        vec!["corpus", "add", "evil.jsonl", "--dry-run"],
+        vec!["corpus", "info", "evil.jsonl"],
+        vec!["statements", question["question"].as_str().unwrap()],
+        vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "tsv"],
+        vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "text"],
+        vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "json"],
+    ];
+    for format in ["text", "tsv", "md", "latex", "json", "html"] {
+        commands.push(with(&["eval", "bias", "--attribute", "side", "--format", format]));
+    }
+    for format in ["text", "tsv", "json"] {
+        let asked = [&["search", question["question"].as_str().unwrap(), "--format", format], &set[..]];
+        commands.push(asked.concat());
+        commands.push(with(&["eval", "berds", "--per-question", "--format", format]));
+    }
+    for arguments in commands {
+        let mut command = workspace.command(&arguments);
+        let output = command.output().unwrap();
+        for text in [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()) {
+            assert!(!has_controls(&text.replace('\t', " ")), "{arguments:?}: {text:?}");
+            let cells = || text.lines().flat_map(|line| line.split('\t'));
+            let table = arguments.contains(&"tsv") || arguments.contains(&"list");
+            assert!(!table || !cells().any(|cell| cell.starts_with(['=', '@'])), "{arguments:?}: {text}");
+        }
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1)), "{arguments:?}: {code:?}");
+    }
+}
+
+#[test]
 fn bytes_that_are_not_utf_8_are_reported_with_their_line() {
     let workspace = Workspace::new();
     workspace.write(
@@ -175,6 +229,255 @@ fn archives_that_unpack_without_end_are_refused_in_bounded_memory() {
         "hostile archives: {} MB of zeros as {ends:?}, read in 8 ways, all refused; at most {most} MB",
         bytes >> 20
     ));
+}
+
+/// Every option that takes a path gets what is no file, or one without end.
+#[cfg(unix)]
+mod paths {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use super::*;
+    use crate::campaign::memory::ran_for;
+    use crate::campaign::targets::root;
+    use crate::stage::QUESTION;
+
+    /// The limits for a refusal: processor time, and memory in MB.
+    const AT_ONCE: (Duration, u64) = (Duration::from_secs(2), 300);
+
+    /// What a path option must refuse.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Takes {
+        File,
+        /// A file or a folder, which may be empty.
+        FileOrFolder,
+        /// A file that need not be there.
+        FileOrNone,
+        /// A file to write: it need not be there, and may be long.
+        Output,
+        /// A folder to write to.
+        OutputFolder,
+    }
+    use Takes::{File as AFile, FileOrFolder, FileOrNone, Output, OutputFolder};
+
+    /// Every option with a path: the command's words and the option's name in the parser, the ending, and a command line with `{}` for
+    /// the path.
+    const OPTIONS: &[(&str, &str, Takes, &[&str])] = &[
+        ("corpus", "jsonl", AFile, &["search", QUESTION, "--lanes", "bm25", "--corpus", "{}"]),
+        ("questions", "jsonl", AFile, &["search", QUESTION, "--lanes", "bm25", "--questions", "{}"]),
+        ("labels", "tsv", AFile, &["search", QUESTION, "--lanes", "bm25", "--labels", "{}"]),
+        ("detector", "jsonl", AFile, &["detect", "--pairs", "pairs.tsv", "--detector", "file:{}"]),
+        ("detector", "model", AFile, &["detect", "--pairs", "pairs.tsv", "--detector", "path:{}"]),
+        (
+            "detector_threshold",
+            "json",
+            AFile,
+            &["detect", "--pairs", "pairs.tsv", "--detector-threshold", "{}"],
+        ),
+        ("lane", "run", AFile, &["search", QUESTION, "--lane", "run:{}"]),
+        ("lane", "model", AFile, &["search", QUESTION, "--lane", "path:{}"]),
+        ("lanes", "json", AFile, &["search", QUESTION, "--lanes", "run:{}"]),
+        ("llm", "gguf", AFile, &["search", QUESTION, "--lanes", "bm25", "--llm", "gguf:{}"]),
+        ("prompts", "toml", AFile, &["prompts", "--prompt", "{}"]),
+        ("replies", "jsonl", AFile, &["search", QUESTION, "--lanes", "bm25", "--replies", "{}"]),
+        ("answers", "jsonl", AFile, &["eval", "reader", "--lanes", "bm25", "--answers", "{}"]),
+        ("reader", "model", AFile, &["eval", "reader", "--lanes", "bm25", "--reader", "{}"]),
+        ("journals", "jsonl", FileOrFolder, &["search", QUESTION, "--lanes", "bm25", "--journal", "{}"]),
+        ("data_dir", "data", OutputFolder, &["corpus", "add", "tiny.jsonl", "--data-dir", "{}"]),
+        ("log", "log", Output, &["config", "path", "--log", "{}"]),
+        ("config", "toml", FileOrNone, &["config", "show", "--config", "{}"]),
+        ("statements file", "txt", AFile, &["statements", "--file", "{}"]),
+        ("detect pairs", "tsv", AFile, &["detect", "--pairs", "{}"]),
+        ("detect against", "jsonl", AFile, &["detect", "--pairs", "pairs.tsv", "--against", "file:{}"]),
+        ("eval qrels", "qrels", AFile, &["eval", "trec", "--run", "good.run", "--qrels", "{}"]),
+        ("eval runs", "run", AFile, &["eval", "trec", "--qrels", "good.qrels", "--run", "{}"]),
+        ("eval correct", "project", AFile, &["eval", "berds", "--lanes", "bm25", "--correct", "{}"]),
+        ("eval write", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--write", "{}"]),
+        ("eval plots", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--plots", "{}"]),
+        ("annotate new folder", "project", OutputFolder, &["annotate", "new", "{}"]),
+        ("annotate status folder", "project", AFile, &["annotate", "status", "{}"]),
+        ("annotate merge out", "jsonl", Output, &["annotate", "merge", "{}", "good.jsonl"]),
+        ("annotate merge from", "jsonl", FileOrFolder, &["annotate", "merge", "merged.jsonl", "{}"]),
+        ("annotate fsck files", "jsonl", FileOrFolder, &["annotate", "fsck", "{}"]),
+        ("annotate agree paths", "jsonl", FileOrFolder, &["annotate", "agree", "{}"]),
+        ("annotate agree refit", "json", Output, &["annotate", "agree", "good.jsonl", "--refit={}"]),
+        (
+            "annotate import file",
+            "tsv",
+            AFile,
+            &["annotate", "import", "{}", "--format", "tsv", "--into", "new.jsonl"],
+        ),
+        (
+            "annotate import file",
+            "json",
+            AFile,
+            &["annotate", "import", "{}", "--format", "berds", "--into", "new.jsonl"],
+        ),
+        (
+            "annotate import file",
+            "qrels",
+            AFile,
+            &["annotate", "import", "{}", "--format", "qrels", "--into", "new.jsonl"],
+        ),
+        (
+            "annotate import into",
+            "jsonl",
+            Output,
+            &["annotate", "import", "labels.tsv", "--format", "tsv", "--into", "{}"],
+        ),
+        (
+            "annotate export paths",
+            "jsonl",
+            AFile,
+            &["annotate", "export", "{}", "--format", "tsv", "--out", "o.tsv"],
+        ),
+        (
+            "annotate export out",
+            "tsv",
+            Output,
+            &["annotate", "export", "good.jsonl", "--format", "tsv", "--out", "{}"],
+        ),
+        ("annotate remap files", "jsonl", FileOrFolder, &["annotate", "remap", "{}"]),
+        ("corpus add path", "jsonl", AFile, &["corpus", "add", "{}"]),
+        ("corpus add path", "csv", AFile, &["corpus", "add", "{}"]),
+        ("corpus add path", "json", AFile, &["corpus", "add", "{}", "--format", "results"]),
+        (
+            "corpus from-web provider",
+            "txt",
+            AFile,
+            &["corpus", "from-web", QUESTION, "--provider", "urls:{}"],
+        ),
+        ("corpus vectors corpus", "jsonl", AFile, &["corpus", "vectors", "{}", "v.npy", "--model", "minilm"]),
+        (
+            "corpus vectors file",
+            "npy",
+            AFile,
+            &["corpus", "vectors", "tiny.jsonl", "{}", "--model", "minilm"],
+        ),
+        (
+            "corpus vectors ids",
+            "txt",
+            AFile,
+            &["corpus", "vectors", "tiny.jsonl", "v.npy", "--model", "minilm", "--ids", "{}"],
+        ),
+        (
+            "corpus vectors model",
+            "model",
+            AFile,
+            &["corpus", "vectors", "tiny.jsonl", "v.npy", "--model", "path:{}"],
+        ),
+        ("frame out", "txt", Output, &["frame", "--out", "{}"]),
+        ("demo file", "jsonl", AFile, &["demo", "{}", "--out", "film.svg"]),
+        ("demo out", "svg", Output, &["demo", "--out", "{}"]),
+        ("config check file", "toml", AFile, &["config", "check", "{}"]),
+    ];
+
+    /// The options of the parser that take a path: by their type, or by what their values are called.
+    fn options_with_a_path(command: &clap::Command, words: &[&str], found: &mut Vec<String>) {
+        for argument in command.get_arguments().filter(|one| words.is_empty() || !one.is_global_set()) {
+            let is_path =
+                argument.get_value_parser().type_id() == clap::builder::ValueParser::path_buf().type_id();
+            let names = argument.get_value_names().unwrap_or_default().iter().map(|name| name.to_string());
+            let called = ["FILE", "FOLDER", "PATH", "WHAT", "RECIPE", "PROVIDER"];
+            let id = argument.get_id().as_str();
+            if is_path
+                || id == "lanes"
+                || names.into_iter().any(|name| called.iter().any(|part| name.contains(part)))
+            {
+                found.push([words, &[id]].concat().join(" "));
+            }
+        }
+        for below in command.get_subcommands() {
+            options_with_a_path(below, &[words, &[below.get_name()]].concat(), found);
+        }
+    }
+
+    #[test]
+    fn every_option_with_a_path_is_in_the_list_of_this_test() {
+        let mut found = Vec::new();
+        options_with_a_path(&parallax::cli::parser(), &[], &mut found);
+        assert!(found.len() > 30, "{found:?}");
+        let listed = |name: &str| OPTIONS.iter().any(|(own, ..)| *own == name);
+        let missing: Vec<_> = found.iter().filter(|name| !listed(name)).collect();
+        assert!(missing.is_empty(), "not in OPTIONS: {missing:?}");
+        let gone: Vec<_> = OPTIONS.iter().filter(|(name, ..)| !found.iter().any(|one| one == name)).collect();
+        assert!(
+            gone.is_empty(),
+            "no option of the parser: {:?}",
+            gone.iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        );
+    }
+
+    /// A device, a pipe into which nobody writes, a folder, a file of 2 GB without content, and one that vanished.
+    fn oddities(workspace: &Workspace, ending: &str) -> [(&'static str, PathBuf); 5] {
+        let place = |name: &str| workspace.files.path().join(format!("{name}.{ending}"));
+        let [zero, pipe, folder, sparse, gone] = ["zero", "pipe", "folder", "sparse", "gone"].map(place);
+        if !pipe.exists() {
+            symlink("/dev/zero", &zero).unwrap();
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            fs::create_dir(&folder).unwrap();
+            File::create(&sparse).unwrap().set_len(2 << 30).unwrap();
+            symlink(place("none"), &gone).unwrap();
+        }
+        [("zero", zero), ("pipe", pipe), ("folder", folder), ("sparse", sparse), ("gone", gone)]
+    }
+
+    #[test]
+    fn a_path_that_is_no_file_or_has_no_end_is_refused_at_once_by_every_option() {
+        let workspace = Workspace::new();
+        workspace.write("pairs.tsv", "document\tperspective\nZoos teach.\tZoos should be banned.\n");
+        workspace.write("good.run", "1 Q0 a 1 1.0 x\n");
+        workspace.write("good.qrels", "1 0 a 1\n");
+        let journal = root("tests/fixtures/data_folders/0.1.0-preview/anna.jsonl");
+        fs::copy(journal, workspace.files.path().join("good.jsonl")).unwrap();
+        workspace.write("labels.tsv", "id\tperspective\tlabel\na\tx\t1\n");
+        workspace.write("tiny.jsonl", "{\"_id\":\"a\",\"text\":\"Zoos teach.\"}\n");
+        workspace.write("v.npy", "");
+        // So that no refusal waits for the index of the sample.
+        assert_eq!(run(&workspace, &["search", QUESTION, "--lanes", "bm25"]).0.code, Some(0));
+        let (mut tried, mut slowest, mut most) = (0, Duration::ZERO, 0);
+        let mut wrong = Vec::new();
+        for (name, ending, takes, line) in OPTIONS {
+            for (what, path) in oddities(&workspace, ending) {
+                let may = match takes {
+                    AFile => false,
+                    FileOrFolder => what == "folder",
+                    FileOrNone => what == "gone",
+                    Output => matches!(what, "sparse" | "gone"),
+                    OutputFolder => matches!(what, "folder" | "gone"),
+                };
+                if may {
+                    continue;
+                }
+                let arguments: Vec<String> =
+                    line.iter().map(|word| word.replace("{}", path.to_str().unwrap())).collect();
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                let mut command = workspace.command(&arguments);
+                if *name == "data_dir" {
+                    // The workspace names a folder of its own.
+                    command = Command::new(crate::program::program());
+                    command.args(&arguments).current_dir(workspace.files.path());
+                    command.env("PARALLAX_CONFIG", crate::program::NO_CONFIG);
+                }
+                let (output, held, took) = ran_for(&mut command, Duration::from_secs(60));
+                let message = String::from_utf8_lossy(&output.stderr).into_owned();
+                // `config check` prints what it found as its result.
+                let words = !message.trim().is_empty() || !output.stdout.is_empty();
+                let refused = matches!(output.status.code(), Some(1 | 2)) && words;
+                if !refused || message.contains("panicked") || took > AT_ONCE.0 || held > AT_ONCE.1 {
+                    let code = output.status.code();
+                    wrong.push(format!("{name} {what}: {code:?}, {took:?}, {held} MB: {message}"));
+                }
+                (tried, slowest, most) = (tried + 1, slowest.max(took), most.max(held));
+            }
+        }
+        report(&format!(
+            "hostile paths: {tried} in {} options; refused after {slowest:?} of processor time and with {most} MB at most",
+            OPTIONS.len()
+        ));
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }
 
 /// Models that claim more than they are, or take for ever. For every refused model an unharmed copy is accepted. No folder is named

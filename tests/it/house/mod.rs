@@ -223,3 +223,81 @@ fn every_link_between_the_pages_leads_to_a_file() {
         }
     }
 }
+
+#[test]
+fn what_differs_between_systems_lies_in_four_modules() {
+    let home = |name: &str| {
+        ["src/signals.rs", "src/storage/", "src/input/", "src/tui/shell/"]
+            .iter()
+            .any(|home| name.starts_with(home))
+    };
+    let mut found = Vec::new();
+    for (name, text) in sources("").into_iter().filter(|(name, _)| !home(name)) {
+        // Tests may need a system.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (i, line) in code.lines().enumerate() {
+            if [
+                "cfg(unix",
+                "cfg(windows",
+                "cfg(not(unix",
+                "cfg(not(windows",
+                "cfg!(unix",
+                "cfg!(windows",
+                "target_os",
+            ]
+            .iter()
+            .any(|word| line.contains(word))
+            {
+                found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    none(&found);
+}
+
+/// Only `input` opens what a user names, because only it refuses devices, pipes and files without end. The others open files that this
+/// program wrote into its data folder.
+#[test]
+fn only_the_reader_of_inputs_opens_what_a_user_names() {
+    let own = [
+        "src/input/",
+        "src/storage/",
+        "src/signals.rs",
+        "src/corpus/build.rs",
+        "src/corpus/library.rs",
+        "src/encode/hub.rs",
+        "src/encode/vectors.rs",
+        "src/web/store.rs",
+        "src/cli/job.rs",
+    ];
+    let openers = ["File::open(", "File::options(", "fs::read(", "fs::read_to_string(", "OpenOptions::new("];
+    let mut found = Vec::new();
+    for (name, text) in sources("") {
+        if name.ends_with("tests.rs") || own.iter().any(|own| name.starts_with(own)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().enumerate();
+        let opens = lines.filter(|(_, line)| openers.iter().any(|opener| line.contains(opener)));
+        found.extend(opens.map(|(i, line)| format!("{name}:{}: {}", i + 1, line.trim())));
+    }
+    none(&found);
+}
+
+/// Foreign text reaches the terminal only through `report::safe`.
+#[test]
+fn commands_print_through_one_function() {
+    let mut found = Vec::new();
+    for (name, text) in sources("cli") {
+        for (i, line) in text.lines().enumerate() {
+            let prints = ["println!", "print!(", "io::stdout()", "io::stderr()"]
+                .iter()
+                .any(|word| line.contains(word));
+            let asks = ["is_terminal", ".flush()"].iter().any(|word| line.contains(word));
+            if prints && !asks {
+                found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    none(&found);
+}

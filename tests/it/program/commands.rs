@@ -248,6 +248,72 @@ fn a_closed_pipe_is_quiet() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_of_everything_that_prints() {
+    let workspace = Workspace::new();
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["search", "--help"],
+        &["config", "show"],
+        &["completions", "bash"],
+        &["statements", QUESTION],
+        &["search", QUESTION, "--lanes", "bm25", "--format", "json"],
+    ] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let child = workspace.command(arguments).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+        assert!(err.contains("No space left"), "{arguments:?}: {err}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_long_command_with_128_and_its_number() {
+    use std::io::{BufRead, BufReader};
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let workspace = Workspace::new();
+        let mut child = workspace
+            .command(&["eval", "berds", "--lanes", "bm25", "--label-source", "model"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("measuring") {
+            line.clear();
+            assert!(err.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+        }
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        std::io::copy(&mut err, &mut std::io::sink()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+    }
+}
+
+#[test]
+fn two_equal_perspectives_an_empty_corpus_and_a_name_that_is_no_utf_8_are_refused() {
+    let workspace = Workspace::new();
+    let twice = ["search", QUESTION, "--perspective", "Zoos teach.", "--perspective", "zoos  teach. "];
+    workspace.run(&twice).bad(&["two --perspective are the same statement"]);
+    workspace.write("empty.jsonl", "");
+    workspace.run(&["corpus", "add", "empty.jsonl", "--dry-run"]).bad(&["the corpus is empty"]);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"b\xff.jsonl");
+        std::fs::write(workspace.files.path().join(name), "{\"_id\":\"a\",\"text\":\"x\"}\n").unwrap();
+        let output = workspace.command(&["corpus", "add"]).arg(name).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err.contains("its name is not UTF-8 text") && !err.contains("cache folder"), "{err}");
+    }
+}
+
 #[test]
 fn help_and_version_end_with_exit_code_0() {
     let workspace = Workspace::new();
