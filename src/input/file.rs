@@ -1,17 +1,123 @@
-//! Opens a user's file (plain, gzip, Zstandard or a stream). Every file that a user names is opened here.
+//! Opens a user's file (plain, gzip, Zstandard or a stream), and the errors of reading one.
 //!
 //! The extension below the compression names the format: `corpus.jsonl.zst` is JSONL.
 
-use std::fs::{self, File, Metadata};
+use std::fmt;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::de::DeserializeOwned;
 
-use super::stream::{Spooled, is_stream};
-use super::{BadLine, InputError};
+use super::stream::{BUFFER, Spooled, is_stream, oddity, open_regular, within};
+
+/// The number of bad lines that one message lists; the others are only counted.
+pub const LISTED: usize = 20;
+
+/// Reading stops after this many bad lines, because the file probably has another format.
+pub const ENOUGH: usize = 1_000;
+
+/// The expected content of a line: the words after "expected" in a [`BadLine`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct Expected(pub String);
+
+impl From<String> for Expected {
+    fn from(words: String) -> Self {
+        Expected(words)
+    }
+}
+
+impl From<&str> for Expected {
+    fn from(words: &str) -> Self {
+        Expected(words.to_owned())
+    }
+}
+
+impl From<Expected> for String {
+    fn from(Expected(words): Expected) -> Self {
+        words
+    }
+}
+
+/// One line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was expected there.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: expected {}, found {}",
+            self.file.display(),
+            self.line,
+            self.expected,
+            excerpt(&self.found)
+        )
+    }
+}
+
+/// Why a user's file or folder was not read. Nothing of it was used.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file or folder could not be opened or read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's message, or what to do.
+        reason: String,
+    },
+    /// Some lines do not follow the format.
+    #[error("{}", list_lines(.0))]
+    BadLines(Vec<BadLine>),
+    /// It is empty.
+    #[error("{}: {what} is empty; {advice}", path.display())]
+    Empty {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it should contain, such as `the corpus`.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl InputError {
+    /// An unreadable file, with the system's reason.
+    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "no such file or folder".into(),
+            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
+            io::ErrorKind::UnexpectedEof => {
+                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
+            }
+            _ => error.to_string(),
+        };
+        InputError::Unreadable { path: path.into(), reason }
+    }
+}
+
+fn list_lines(lines: &[BadLine]) -> String {
+    let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+    if lines.len() > LISTED {
+        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
+        text.push(format!("… and {least}{} more bad lines", lines.len() - LISTED));
+    }
+    text.push("nothing was taken from it; correct the lines above and try again".into());
+    text.join("\n")
+}
 
 /// The number of characters of a server's or parser's message that are shown.
 const REPEATED: usize = 300;
@@ -46,9 +152,6 @@ pub fn excerpt(text: &str) -> String {
     out
 }
 
-/// The number of bytes read at once.
-pub(super) const BUFFER: usize = 1 << 18;
-
 /// The path without the extension of a compression.
 fn plain(path: &Path) -> &Path {
     let compressed = matches!(raw_ending(path), Some("gz" | "zst"));
@@ -69,72 +172,6 @@ pub fn stem(path: &Path) -> String {
     plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether it is the device that is empty, which stands for no file.
-#[cfg(unix)]
-fn is_null(about: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev())
-}
-
-#[cfg(not(unix))]
-fn is_null(_: &Metadata) -> bool {
-    false
-}
-
-/// What a path leads to, in words; `None` for a regular file and for `/dev/null`.
-pub(super) fn oddity(about: &Metadata) -> Option<&'static str> {
-    if about.is_file() || is_null(about) {
-        return None;
-    }
-    if about.is_dir() {
-        return Some("a folder");
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if about.file_type().is_fifo() {
-            return Some("a named pipe");
-        }
-        if about.file_type().is_socket() {
-            return Some("a socket");
-        }
-    }
-    Some("a device")
-}
-
-fn only_regular(about: &Metadata) -> io::Result<()> {
-    match oddity(about) {
-        None => Ok(()),
-        Some(what) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}; expected a file"))),
-    }
-}
-
-/// Opens a regular file. A folder, a named pipe, a socket or a device is refused at once: reading one may never end.
-///
-/// # Errors
-/// It cannot be opened, or is not a regular file.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Before it is opened: opening a named pipe waits for its writer.
-    only_regular(&fs::metadata(path)?)?;
-    let file = File::open(path)?;
-    only_regular(&file.metadata()?)?;
-    Ok(file)
-}
-
-/// Checks a file that another module opens by its path: a regular one of at most `limit` bytes, or none.
-///
-/// # Errors
-/// It is another kind of file, or longer.
-pub fn check_regular(path: &Path, limit: u64) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(about) => only_regular(&about).and_then(|()| within(about.len(), limit)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(())
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Checks a file that is about to be replaced: a regular one, or none. Not even `/dev/null` may be replaced.
 ///
 /// # Errors
@@ -147,40 +184,6 @@ pub fn check_output(path: &Path) -> Result<(), InputError> {
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn within(size: u64, limit: u64) -> io::Result<()> {
-    if size <= limit {
-        return Ok(());
-    }
-    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
-    let reason =
-        format!("{} MB; expected at most {} MB for a file of this kind", megabytes(size), megabytes(limit));
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
-}
-
-/// The bytes of a regular file of at most `limit` bytes.
-///
-/// # Errors
-/// It cannot be read, is not a regular file, or is longer.
-pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let size = file.metadata()?.len();
-    within(size, limit)?;
-    let mut bytes = Vec::with_capacity(size as usize);
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    // It may have grown meanwhile.
-    within(bytes.len() as u64, limit)?;
-    Ok(bytes)
-}
-
-/// The text of a regular file of at most `limit` bytes.
-///
-/// # Errors
-/// As for [`read_regular`], or it is not UTF-8 text.
-pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
-    let bytes = read_regular(path, limit)?;
-    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// So many zero bytes in a row are no text.
@@ -356,35 +359,9 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, 
     })
 }
 
-/// Fills `bytes` from an offset without moving the cursor, so many threads can read at once.
-///
-/// # Errors
-/// The file cannot be read, or ends earlier.
-#[cfg(unix)]
-pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-/// Fills `bytes` from an offset. The cursor moves, which no reader here depends on.
-///
-/// # Errors
-/// The file cannot be read, or ends earlier.
-#[cfg(windows)]
-pub fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                bytes = &mut bytes[read..];
-                at += read as u64;
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{check_regular, read_regular};
     use super::*;
     use std::io::Write;
 
@@ -437,7 +414,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        File::create(&long).unwrap().set_len(2 << 30).unwrap();
+        fs::File::create(&long).unwrap().set_len(2 << 30).unwrap();
         for (path, reason) in [
             (pipe.as_path(), "a named pipe; expected a file"),
             (Path::new("/dev/zero"), "a device; expected a file"),

@@ -1,130 +1,23 @@
 //! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
-//! `file` opens them, regular files and streams alone, within limits of size and time; this file defines the errors, reads line by line
-//! and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
+//! `stream` tells regular files and streams from everything else, `file` opens them within limits and defines the errors; this file reads
+//! line by line and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
 
-use std::fmt;
 use std::io;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use file::{Share, open_with_share, within};
-use stream::Stream;
+use file::{Share, open_with_share};
+use stream::{Stream, within};
 
 mod file;
 mod stream;
 
 pub use file::{
-    SMALL, WHOLE, bounded, bytes, check_output, check_regular, ending, excerpt, open, open_regular,
-    open_whole, read_at, read_json, read_regular, read_regular_text, stem, tame, text,
+    BadLine, ENOUGH, Expected, InputError, LISTED, SMALL, WHOLE, bounded, bytes, check_output, ending,
+    excerpt, open, open_whole, read_json, stem, tame, text,
 };
-pub use stream::is_stream;
-
-/// The number of bad lines that one message lists; the others are only counted.
-pub const LISTED: usize = 20;
-
-/// Reading stops after this many bad lines, because the file probably has another format.
-pub const ENOUGH: usize = 1_000;
-
-/// The expected content of a line: the words after "expected" in a [`BadLine`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0}")]
-pub struct Expected(pub String);
-
-impl From<String> for Expected {
-    fn from(words: String) -> Self {
-        Expected(words)
-    }
-}
-
-impl From<&str> for Expected {
-    fn from(words: &str) -> Self {
-        Expected(words.to_owned())
-    }
-}
-
-impl From<Expected> for String {
-    fn from(Expected(words): Expected) -> Self {
-        words
-    }
-}
-
-/// One line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// What was expected there.
-    pub expected: String,
-    /// What was found.
-    pub found: String,
-}
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: expected {}, found {}",
-            self.file.display(),
-            self.line,
-            self.expected,
-            excerpt(&self.found)
-        )
-    }
-}
-
-/// Why a user's file or folder was not read. Nothing of it was used.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// The file or folder could not be opened or read.
-    #[error("{}: {reason}", path.display())]
-    Unreadable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's message, or what to do.
-        reason: String,
-    },
-    /// Some lines do not follow the format.
-    #[error("{}", list_lines(.0))]
-    BadLines(Vec<BadLine>),
-    /// It is empty.
-    #[error("{}: {what} is empty; {advice}", path.display())]
-    Empty {
-        /// The file or folder.
-        path: PathBuf,
-        /// What it should contain, such as `the corpus`.
-        what: &'static str,
-        /// What to do.
-        advice: &'static str,
-    },
-}
-
-impl InputError {
-    /// An unreadable file, with the system's reason.
-    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or folder".into(),
-            io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
-            io::ErrorKind::UnexpectedEof => {
-                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
-            }
-            _ => error.to_string(),
-        };
-        InputError::Unreadable { path: path.into(), reason }
-    }
-}
-
-fn list_lines(lines: &[BadLine]) -> String {
-    let mut text: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    if lines.len() > LISTED {
-        let least = if lines.len() >= ENOUGH { "at least " } else { "" };
-        text.push(format!("… and {least}{} more bad lines", lines.len() - LISTED));
-    }
-    text.push("nothing was taken from it; correct the lines above and try again".into());
-    text.join("\n")
-}
+pub use stream::{check_regular, is_stream, open_regular, read_at, read_regular, read_regular_text};
 
 /// The limit of a line in bytes. A longer one is a bad line: an archive that unpacks without end, or a file without lines.
 pub const LONGEST: usize = 64 << 20;

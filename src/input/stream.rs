@@ -1,6 +1,8 @@
-//! Streams: standard input and the pipes that shells make of `<(…)`. They have limits of silence and size, and can be opened again.
+//! What a path leads to: a regular file, or a stream (standard input, or a pipe that a shell makes of `<(…)`). Everything else is refused.
+//!
+//! Streams have limits of silence and size, and can be opened again.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -8,7 +10,139 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::file::{BUFFER, oddity, read_at, within};
+/// The number of bytes read at once.
+pub const BUFFER: usize = 1 << 18;
+
+/// Whether it is the device that is empty, which stands for no file.
+#[cfg(unix)]
+fn is_null(about: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev())
+}
+
+#[cfg(not(unix))]
+fn is_null(_: &Metadata) -> bool {
+    false
+}
+
+/// What a path leads to, in words; `None` for a regular file and for `/dev/null`.
+pub fn oddity(about: &Metadata) -> Option<&'static str> {
+    if about.is_file() || is_null(about) {
+        return None;
+    }
+    if about.is_dir() {
+        return Some("a folder");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if about.file_type().is_fifo() {
+            return Some("a named pipe");
+        }
+        if about.file_type().is_socket() {
+            return Some("a socket");
+        }
+    }
+    Some("a device")
+}
+
+fn only_regular(about: &Metadata) -> io::Result<()> {
+    match oddity(about) {
+        None => Ok(()),
+        Some(what) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}; expected a file"))),
+    }
+}
+
+/// Opens a regular file. A folder, a named pipe, a socket or a device is refused at once: reading one may never end.
+///
+/// # Errors
+/// It cannot be opened, or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Before it is opened: opening a named pipe waits for its writer.
+    only_regular(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    only_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Checks a file that another module opens by its path: a regular one of at most `limit` bytes, or none.
+///
+/// # Errors
+/// It is another kind of file, or longer.
+pub fn check_regular(path: &Path, limit: u64) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) => only_regular(&about).and_then(|()| within(about.len(), limit)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks a size.
+///
+/// # Errors
+/// It is above the limit.
+pub fn within(size: u64, limit: u64) -> io::Result<()> {
+    if size <= limit {
+        return Ok(());
+    }
+    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+    let reason =
+        format!("{} MB; expected at most {} MB for a file of this kind", megabytes(size), megabytes(limit));
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+}
+
+/// The bytes of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// It cannot be read, is not a regular file, or is longer.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let size = file.metadata()?.len();
+    within(size, limit)?;
+    let mut bytes = Vec::with_capacity(size as usize);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    // It may have grown meanwhile.
+    within(bytes.len() as u64, limit)?;
+    Ok(bytes)
+}
+
+/// The text of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// As for [`read_regular`], or it is not UTF-8 text.
+pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
+    let bytes = read_regular(path, limit)?;
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Fills `bytes` from an offset without moving the cursor, so many threads can read at once.
+///
+/// # Errors
+/// The file cannot be read, or ends earlier.
+#[cfg(unix)]
+pub fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// Fills `bytes` from an offset. The cursor moves, which no reader here depends on.
+///
+/// # Errors
+/// The file cannot be read, or ends earlier.
+#[cfg(windows)]
+pub fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                bytes = &mut bytes[read..];
+                at += read as u64;
+            }
+        }
+    }
+    Ok(())
+}
 
 /// A stream that sends nothing for this long is given up. A person at a terminal may take any time.
 const SILENCE: Duration = Duration::from_secs(300);
