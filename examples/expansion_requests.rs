@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     setup.chat = Some(Arc::clone(&log) as Arc<dyn Chat>);
     for question in &setup.questions {
         for kind in [Kind::Perspectives, Kind::Keqe, Kind::Csqe] {
-            let switches = Switches { expand: Some(kind), ..Switches::default() };
+            let switches = Switches { expand: Some(kind.into()), ..Switches::default() };
             let recipe = Recipe { base: Base::Bm25(Bm25::default()), switches };
             rank(&setup, &recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never())?;
         }

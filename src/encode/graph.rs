@@ -115,6 +115,17 @@ pub fn tokenizer() -> Result<&'static Tokenizer, EncodeError> {
     READ.get_or_init(|| Ok(vocabulary(assets::TOKENIZER)?)).as_ref().map_err(EncodeError::clone)
 }
 
+/// The number of bytes that the first `count` word pieces of a text take, by the built-in encoder's tokenizer.
+///
+/// # Errors
+/// The built-in file is damaged.
+pub fn first_tokens(text: &str, count: usize) -> Result<usize, EncodeError> {
+    let begin = super::tokens::beginning(text, count);
+    let tokens = tokenizer()?.encode(begin, false)?;
+    let end = tokens.get_offsets().get(..count).and_then(<[_]>::last).map(|(_, end)| *end);
+    Ok(end.filter(|end| text.is_char_boundary(*end)).unwrap_or(begin.len()))
+}
+
 /// A tokenizer of lower-case word pieces from a `tokenizer.json`. Reads the vocabulary only: `tokens::pieces` adds the rest, and
 /// reading the whole file takes several times as long.
 ///

@@ -29,7 +29,7 @@ mod vectors;
 pub use card::Card;
 pub use custom::CustomEncoder;
 pub use encoder::{Directions, EncodeError, Encoder, ModelError, Remembering, Role, Similarity};
-pub use graph::MiniLm;
+pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use ready::ReadyError;
 pub use registry::{Named, Pooling, Source, Title, Towers};

@@ -10,11 +10,11 @@ use super::recipe::{Base, Diversify, Mmr, Recipe, RunFile, Toward};
 use super::run_files::RunError;
 use crate::corpus::{Passage, PassageIx};
 use crate::encode::EncodeError;
-use crate::expand::{Expansion, Kind};
+use crate::expand::{Expand, Expansion};
 use crate::project::Variant;
 use crate::remote::RemoteError;
 use crate::rerank::{Choice, Pick};
-use crate::retrieve::bm25::TermRetriever;
+use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{Hit, RetrieveError};
 use crate::work::Stopped;
 
@@ -73,7 +73,8 @@ pub(super) struct Retrieved {
 #[derive(Clone)]
 pub struct Lists {
     pub(super) retrieved: Vec<(Recipe, Arc<Retrieved>)>,
-    pub(super) expanded: Vec<(Kind, Arc<Expansion>)>,
+    /// By the expansion and the constants of its first pass.
+    pub(super) expanded: Vec<((Expand, Bm25), Arc<Expansion>)>,
     pub(super) depth: usize,
     /// For MMR's normalisation over a question set: recipes without re-ranking, with their greatest score over all questions.
     pub maxima: Vec<(Recipe, f32)>,

@@ -166,12 +166,63 @@ pub(super) fn expansion_chat(
     if let Some(path) = &opening.replies {
         recorded = recorded.with(of_model(Recorded::read(path)?, opening));
     }
-    let journal = opening.data_dir.join("replies.jsonl");
+    let journal = opening.data_dir.join(REPLIES);
     if recorded.is_empty() && model.is_none() && !journal.exists() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Recording::open(recorded, model, journal)?)))
+    let named = opening.llm_model.as_ref().filter(|_| model.is_none());
+    let recording = Recording::open(recorded, model, journal)?;
+    Ok(Some(Arc::new(match named {
+        Some(model) => recording.of_model(model),
+        None => recording,
+    })))
 }
+
+/// The language models that lanes name, each opened when it is first needed.
+pub(super) struct NamedChats {
+    opening: Opening,
+    sample: bool,
+    /// The model that the user named for all lanes.
+    model: Option<Arc<dyn Chat>>,
+    open: Mutex<Vec<(String, Arc<dyn Chat>)>>,
+}
+
+impl NamedChats {
+    pub(super) fn new(opening: &Opening, sample: bool, model: Option<Arc<dyn Chat>>) -> Self {
+        NamedChats { opening: opening.clone(), sample, model, open: Mutex::default() }
+    }
+
+    /// The model of this name: recorded replies first, then the server, if one is named. A GGUF file holds one model only.
+    ///
+    /// # Errors
+    /// A file of recorded replies cannot be read, or the server's address is not valid.
+    pub(super) fn get(&self, name: &str) -> Result<Arc<dyn Chat>, SetupError> {
+        let mut open = self.open.lock();
+        if let Some((_, chat)) = open.iter().find(|(known, _)| known == name) {
+            return Ok(Arc::clone(chat));
+        }
+        let mut opening = self.opening.clone();
+        opening.llm_model = Some(name.to_owned());
+        opening.llm = opening.llm.filter(|(llm, _)| !llm.trim().starts_with("gguf:"));
+        opening.llm = opening.llm.map(|(url, _)| (url, name.to_owned()));
+        let model = match &self.model {
+            Some(model) if model.model() == name => Some(Arc::clone(model)),
+            _ => language_model(&opening)?,
+        };
+        let chat: Arc<dyn Chat> = match expansion_chat(&opening, self.sample, model)? {
+            Some(chat) => chat,
+            // Its name stands in the note that it has no replies.
+            None => Arc::new(
+                Recording::open(Recorded::default(), None, opening.data_dir.join(REPLIES))?.of_model(name),
+            ),
+        };
+        open.push((name.to_owned(), Arc::clone(&chat)));
+        Ok(chat)
+    }
+}
+
+/// The journal of replies in the data folder.
+const REPLIES: &str = "replies.jsonl";
 
 /// Selects the replies of the model that the user named, if any. If a language model can be asked, names are compared later.
 fn of_model(recorded: Recorded, opening: &Opening) -> Recorded {

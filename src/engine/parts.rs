@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::judge::MANY;
 use super::judgments::Shares;
 use super::opening::{EncoderSlot, Part, SetupError, load_detector, unusable, with_threshold};
-use super::recipe::Recipe;
+use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
 use crate::annotate::{Decision, Key, text_hash};
 use crate::corpus::store::Fields;
@@ -15,7 +15,9 @@ use crate::corpus::{Passage, PassageIx, sample};
 use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, Detector, Fitted, LabelSource, PairLabels, Rule,
 };
-use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Vectors, embed, ready};
+use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, embed, ready};
+use crate::expand::Expand;
+use crate::llm::Chat;
 use crate::question::Question;
 use crate::retrieve::TermIndex;
 use crate::work::{OnProgress, Stop, Stopped};
@@ -48,6 +50,19 @@ impl Setup {
     /// `stop` was set before all passages were read.
     pub fn fields(&self, on_progress: OnProgress<'_>, stop: &Stop) -> Result<Arc<Fields>, Stopped> {
         self.fields.get(|| Ok(Arc::new(Fields::read(&self.corpus, on_progress, stop)?)))
+    }
+}
+
+impl Setup {
+    /// The language model that writes an expansion: the one that it names, else the one for all lanes, if there is one.
+    ///
+    /// # Errors
+    /// The named one cannot be opened.
+    pub fn expander(&self, expand: &Expand) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+        match &expand.llm {
+            Some(name) => self.named_chats.get(name).map(Some),
+            None => Ok(self.chat.clone()),
+        }
     }
 }
 
@@ -166,12 +181,44 @@ impl Setup {
         on_progress: OnProgress<'_>,
         stop: &Stop,
     ) -> Result<(), SetupError> {
-        for recipe in lanes.iter().filter(|recipe| recipe.needs_vectors()) {
-            if self.vectors(recipe.model())?.is_none() {
-                self.embed(recipe.model(), on_progress, stop)?;
+        for model in lanes.iter().flat_map(|recipe| self.encoders_of(recipe)) {
+            if self.vectors(model.as_ref())?.is_none() {
+                self.embed(model.as_ref(), on_progress, stop)?;
             }
         }
         Ok(())
+    }
+
+    /// The encoder by which MMR compares a lane's passages (`None` is the built-in one): the one that the recipe names; else UAE-Large, as
+    /// in BERDS, if it was fetched and the corpus has its vectors; else the lane's own. MMR never starts an embedding by a large model
+    /// that no one named.
+    pub fn similarity_by(&self, recipe: &Recipe) -> Option<Named> {
+        let named = |name: &str| Source::parse(name).ok().map(Named::from);
+        match recipe.switches.rerank {
+            Some(Rerank::Mmr(Mmr { sim: Some(name), .. })) => named(name),
+            _ => {
+                let usual = named("uae-large").filter(|usual| {
+                    usual.towers(&self.models_folder).is_ok()
+                        && matches!(self.vectors(Some(usual)), Ok(Some(_)))
+                });
+                usual.or_else(|| recipe.model().cloned())
+            }
+        }
+    }
+
+    /// The encoders whose vectors of the corpus a lane needs.
+    pub fn encoders_of(&self, recipe: &Recipe) -> Vec<Option<Named>> {
+        let mut all = Vec::new();
+        if recipe.base.reads_vectors() {
+            all.push(recipe.model().cloned());
+        }
+        if matches!(recipe.switches.rerank, Some(Rerank::Mmr(_))) {
+            let by = self.similarity_by(recipe);
+            if !all.contains(&by) {
+                all.push(by);
+            }
+        }
+        all
     }
 
     fn vectors_place(&self, key: &str) -> PathBuf {

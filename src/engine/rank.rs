@@ -106,11 +106,12 @@ fn reorder(
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
             }
-            if recipe.base.encodes_query() {
-                let by = recipe.model().map_or("MiniLM", Named::title);
-                trace.note(format!("MMR compares passages by {by}, which this lane also ranks by"));
-            }
-            by_similarity(setup, recipe, options, Pool { hits, relevance: relevance(maximum) }, trace)
+            let by = setup.similarity_by(recipe);
+            let title = by.as_ref().map_or("MiniLM", Named::title);
+            let also = recipe.base.encodes_query() && by.as_ref() == recipe.model();
+            let also = if also { ", which this lane also ranks by" } else { "" };
+            trace.note(format!("MMR compares passages by {title}{also}"));
+            by_similarity(setup, by.as_ref(), options, Pool { hits, relevance: relevance(maximum) }, trace)
         }
         Rerank::Diversify(method, weight) => by_verdicts(
             setup,
@@ -127,13 +128,13 @@ fn reorder(
 /// Re-ranks by MMR.
 fn by_similarity(
     setup: &Setup,
-    recipe: &Recipe,
+    by: Option<&Named>,
     options: Mmr,
     pool: Pool<'_>,
     trace: &mut Trace,
 ) -> Result<Vec<Hit>, LaneError> {
-    let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
-    let similarity = setup.encoder(recipe.model())?.similarity();
+    let vectors = setup.vectors(by)?.ok_or(LaneError::NotEmbedded)?;
+    let similarity = setup.encoder(by)?.similarity();
     let row = |hit: &Hit| Ok(similarity.unit(&vectors.row(hit.passage)?).into_owned());
     let rows = pool.hits.iter().map(row).collect::<std::io::Result<Vec<_>>>();
     let rows = rows.map_err(RetrieveError::Vectors)?;

@@ -35,15 +35,15 @@ pub(super) fn retrieve(
     }
     let retrieved = match &recipe.base {
         Base::Bm25(constants) => {
-            let expansion = expansion(setup, recipe.switches.expand, query, lists, stop)?;
+            let expansion = expansion(setup, recipe, query, lists, stop)?;
             by_terms(setup, *constants, query, expansion, lists.depth, stop)?
         }
         Base::MiniLm | Base::Custom(_) => {
-            let expansion = expansion(setup, recipe.switches.expand, query, lists, stop)?;
+            let expansion = expansion(setup, recipe, query, lists, stop)?;
             by_vectors(setup, recipe, query, expansion, lists.depth, stop)?
         }
         Base::Remote(engine) => {
-            let expansion = expansion(setup, recipe.switches.expand, query, lists, stop)?;
+            let expansion = expansion(setup, recipe, query, lists, stop)?;
             by_engine(setup, (recipe, engine), query, expansion, lists.depth, stop)?
         }
         Base::Hybrid => fused(setup, recipe, query, lists, stop)?,
@@ -180,7 +180,10 @@ fn fused(
         let project = switches.project.clone();
         project.filter(|project| base.refuses_projection(project.variant).is_none())
     };
-    let expand = |base: &Base| switches.expand.filter(|kind| base.refuses_expansion(*kind).is_none());
+    let expand = |base: &Base| {
+        let expand = switches.expand.clone();
+        expand.filter(|expand| base.refuses_expansion(expand.kind).is_none())
+    };
     let mut part = |base: Base| {
         let switches = Switches { project: project(&base), expand: expand(&base), ..switches.clone() };
         retrieve(setup, &Recipe { base, switches }, query, lists, stop)

@@ -333,8 +333,8 @@ fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Resu
     if recipe.base.encodes_query() {
         setup.encoder(recipe.model())?;
     }
-    if recipe.needs_vectors() {
-        setup.vectors(recipe.model())?;
+    for model in setup.encoders_of(recipe) {
+        setup.vectors(model.as_ref())?;
     }
     match recipe.switches.rerank {
         Some(Rerank::Diversify(..)) => drop(setup.detector()?),

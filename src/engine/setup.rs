@@ -9,8 +9,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
-    EncoderStore, Judges, MODELS, Opening, Part, SetupError, expansion_chat, judges, language_model,
-    model_threads, reader, unusable,
+    EncoderStore, Judges, MODELS, NamedChats, Opening, Part, SetupError, expansion_chat, judges,
+    language_model, model_threads, reader, unusable,
 };
 use super::recipe::RunFile;
 use super::run_files::RunFiles;
@@ -57,6 +57,7 @@ pub struct Setup {
     pub verdicts: Cache,
     /// Writes expansions: recorded replies first, then the language model, if there is one.
     pub chat: Option<Arc<dyn Chat>>,
+    pub(super) named_chats: NamedChats,
     /// The prompts for language models.
     pub prompts: Prompts,
     /// Answers from passages: recorded answers, a reading model from a folder, or a general language model with recorded replies.
@@ -124,6 +125,7 @@ impl Setup {
         notes.extend(fitted.as_ref().map(Fitted::described));
         let model = language_model(opening)?;
         let chat = expansion_chat(opening, is_sample, model.clone())?;
+        let named_chats = NamedChats::new(opening, is_sample, model.clone());
         let prompts = Prompts::with(&opening.prompts)?;
         let judges = judges(opening, model.clone(), &prompts)?;
         let reader = reader(opening, model, &prompts)?;
@@ -140,6 +142,7 @@ impl Setup {
             runs: RunFiles::default(),
             remotes: Remotes::new(opening.offline),
             chat,
+            named_chats,
             prompts,
             reader,
             models: model_threads()?,

@@ -3,37 +3,40 @@
 //! A projection needs the full query `q`, its root `r` and the perspective `p`. For a question with two sides, `r` is the supporting
 //! statement, `p` is a fixed clause that names the side, and `q` is both together; projecting out the statement itself would remove
 //! the topic. For any other question, and for a perspective that the user typed, `q` is the perspective, `r` is the question, and
-//! `q − r` replaces `p`.
+//! `q − r` replaces `p`. A query of PIR brings its own root and perspective, which are taken as they stand.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::list::{LaneError, Lists, Point, Projected, Wording};
 use super::query::LaneQuery;
-use super::recipe::{Project, Toward};
+use super::recipe::{Base, Project, Recipe, Toward};
 use super::setup::Setup;
 use crate::corpus::PassageIx;
-use crate::encode::{Encoder, Role, Similarity};
-use crate::expand::{self, Expansion, ExpansionInputs, FirstPassHit, Kind, Queries};
+use crate::encode::{Encoder, Role, Similarity, first_tokens};
+use crate::expand::{self, Expansion, ExpansionInputs, FirstPassHit, Queries};
 use crate::project::{Degenerate, Parts, Perspective, Projection};
 use crate::retrieve::Retriever;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::vector::dot;
 use crate::work::Stop;
 
-/// Expands the query, once for all lanes with the same query and kind of expansion.
+/// Expands the query, once for all lanes with the same query, expansion and first pass. A BM25 lane's first pass has its own constants.
 pub fn expansion(
     setup: &Setup,
-    kind: Option<Kind>,
+    recipe: &Recipe,
     query: LaneQuery<'_>,
     lists: &mut Lists,
     stop: &Stop,
 ) -> Result<Option<Arc<Expansion>>, LaneError> {
-    let Some(kind) = kind else { return Ok(None) };
-    if let Some((_, expansion)) = lists.expanded.iter().find(|(known, _)| *known == kind) {
+    let Some(expand) = recipe.switches.expand.clone() else { return Ok(None) };
+    let constants = if let Base::Bm25(constants) = recipe.base { constants } else { Bm25::default() };
+    let wanted = (expand, constants);
+    if let Some((_, expansion)) = lists.expanded.iter().find(|(known, _)| *known == wanted) {
         return Ok(Some(Arc::clone(expansion)));
     }
-    let terms = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, Bm25::default());
+    let terms = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
+    let chat = setup.expander(&wanted.0)?;
     let first = |depth| -> Result<Vec<FirstPassHit>, LaneError> {
         let hits = terms.search(query.text, depth, stop)?;
         let listed = hits.into_iter().map(|hit| FirstPassHit {
@@ -60,16 +63,17 @@ pub fn expansion(
         question: query.text,
         statements: &query.question.perspectives,
         given: &query.question.expansions,
-        chat: setup.chat.as_deref(),
+        chat: chat.as_deref(),
         prompts: &setup.prompts,
         first: &first,
         similarity: &similarity,
+        tokens: &|text, count| Ok(first_tokens(text, count)?),
         document_frequency: &|term| Ok(terms.frequency(term)?),
         passages: setup.corpus.len(),
         stop,
     };
-    let expansion = Arc::new(expand::expand(kind, &inputs)?);
-    lists.expanded.push((kind, Arc::clone(&expansion)));
+    let expansion = Arc::new(expand::expand(&wanted.0, &inputs)?);
+    lists.expanded.push((wanted, Arc::clone(&expansion)));
     Ok(Some(expansion))
 }
 
@@ -89,7 +93,7 @@ pub fn for_vectors(
     expansion: Option<&Expansion>,
     perspective: Option<&PerspectiveQuery<'_>>,
 ) -> Vec<Wording> {
-    let own = perspective.map_or_else(|| query.text.to_owned(), PerspectiveQuery::full);
+    let own = perspective.map_or_else(|| query.text.to_owned(), |perspective| perspective.full(query.text));
     match expansion.map(|expansion| &expansion.queries) {
         None | Some(Queries::Terms(_)) => vec![Wording::Text(own)],
         Some(Queries::Each(texts)) => {
@@ -122,13 +126,28 @@ pub fn mean(encoder: &dyn Encoder, texts: &[String]) -> Result<Vec<f32>, LaneErr
 /// The clauses that name the two sides in a query.
 const CLAUSES: [&str; 2] = ["a passage that supports the statement", "a passage that opposes the statement"];
 
+/// What the full query and the perspective's vector are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    /// Two sides: a clause that names the side, before the root.
+    Clause,
+    /// The query is the perspective, and `q − r` replaces its vector.
+    Perspective,
+    /// PIR: the query as asked, with its perspective.
+    Given,
+    /// PIR: the query as asked, which is its perspective too.
+    GivenAsQuery,
+    /// PIR: the query as asked, without a perspective.
+    GivenWithout,
+}
+
 /// A question from one perspective, as the texts of a projected query.
 pub struct PerspectiveQuery<'a> {
     project: &'a Project,
     root: String,
     /// The clause that names a side; without two sides, the perspective in full.
     perspective: String,
-    two_sided: bool,
+    made: Made,
     /// The two texts that passages are compared with: the two statements, or the perspective and the question.
     poles: [String; 2],
 }
@@ -140,6 +159,20 @@ impl<'a> PerspectiveQuery<'a> {
     /// The question has no such perspective.
     pub fn new(project: &'a Project, query: LaneQuery<'_>) -> Result<Self, LaneError> {
         let question = query.question;
+        if let (Toward::Perspective(i), Some(root)) = (&project.toward, &question.root)
+            && query.text == question.text
+        {
+            // A query of PIR has one perspective, so every number means it.
+            let own = question.perspectives.get(*i).or(question.perspectives.first());
+            let made = match own {
+                None => Made::GivenWithout,
+                Some(own) if *own == query.text => Made::GivenAsQuery,
+                Some(_) => Made::Given,
+            };
+            let perspective = own.cloned().unwrap_or_default();
+            let poles = [own.unwrap_or(&question.text).clone(), root.clone()];
+            return Ok(PerspectiveQuery { project, root: root.clone(), perspective, made, poles });
+        }
         let text = match &project.toward {
             Toward::Text(text) => text,
             Toward::Perspective(i) => question.perspectives.get(*i).ok_or_else(|| {
@@ -160,7 +193,7 @@ impl<'a> PerspectiveQuery<'a> {
                 project,
                 root,
                 perspective: clause.into(),
-                two_sided: true,
+                made: Made::Clause,
                 poles,
             });
         }
@@ -169,19 +202,27 @@ impl<'a> PerspectiveQuery<'a> {
             project,
             root: query.text.to_owned(),
             perspective: text.clone(),
-            two_sided: false,
+            made: Made::Perspective,
             poles,
         })
     }
 
-    /// The full query.
-    pub fn full(&self) -> String {
-        if self.two_sided { self.of(&self.root) } else { self.perspective.clone() }
+    /// The full query; `asked` is the query's own text.
+    pub fn full(&self, asked: &str) -> String {
+        match self.made {
+            Made::Clause => self.of(&self.root),
+            Made::Perspective => self.perspective.clone(),
+            Made::Given | Made::GivenAsQuery | Made::GivenWithout => asked.to_owned(),
+        }
     }
 
     /// Words another text of the query from the same perspective.
     pub fn of(&self, text: &str) -> String {
-        format!("{}: {text}", self.perspective)
+        match self.made {
+            Made::Clause | Made::Perspective => format!("{}: {text}", self.perspective),
+            // The expanded text begins with the full query.
+            Made::Given | Made::GivenAsQuery | Made::GivenWithout => text.to_owned(),
+        }
     }
 
     /// The projection of a full query's vector.
@@ -191,10 +232,10 @@ impl<'a> PerspectiveQuery<'a> {
         q: Vec<f32>,
     ) -> Result<(Projection, Option<Degenerate>), LaneError> {
         let r = encoder.encode(&self.root, Role::Query)?;
-        let p = if self.two_sided {
-            Perspective::Text(encoder.encode(&self.perspective, Role::Query)?)
-        } else {
-            Perspective::Query
+        let p = match self.made {
+            Made::Clause | Made::Given => Perspective::Text(encoder.encode(&self.perspective, Role::Query)?),
+            Made::Perspective | Made::GivenAsQuery => Perspective::Query,
+            Made::GivenWithout => Perspective::Missing,
         };
         Ok(Projection::new(self.project.variant, Parts { q, r, p }))
     }
@@ -217,7 +258,7 @@ impl<'a> PerspectiveQuery<'a> {
             toward: self.project.toward.clone(),
             q,
             r: self.root.clone(),
-            p: self.two_sided.then(|| self.perspective.clone()),
+            p: matches!(self.made, Made::Clause | Made::Given).then(|| self.perspective.clone()),
             points,
         }
     }

@@ -1,89 +1,49 @@
-//! Hypothetical answers added to the question (KEQE), and sentences copied from the first passages added to both (CSQE).
+//! CSQE: sentences copied from the first passages, and hypothetical answers, added to the question. Q2D/PRF: an answer written with the
+//! first passages in the prompt.
 //!
-//! A passage is read up to its 128th whitespace-separated word: a model's own token count would make the prompt depend on the model.
+//! A passage is read up to its 128th whitespace-separated word, or by the option `tokens` up to so many word pieces of the built-in
+//! encoder. The authors cut at 128 tokens of their model; that would make the prompt depend on the model.
 
 use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::feedback::answers;
 use super::talk::Talk;
-use super::types::{Added, AddedFrom, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, Queries};
+use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, Queries};
 use super::{replies, talk};
 use crate::corpus::PassageIx;
 use crate::llm::Job;
 use crate::work::Stopped;
 
-const KEQE_ANSWERS: u32 = 5;
-
-pub(super) fn expand_keqe<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
-    let expansion = |form, added: Vec<Added>, notes, tokens| {
-        let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
-        let queries = Queries::join(inputs.question, texts.len().max(1), &texts);
-        Expansion { kind: Kind::Keqe, form, queries, added, notes, tokens }
-    };
-    let (mut notes, mut tokens) = (Vec::new(), None);
-    if let Some(chat) = inputs.chat {
-        let mut talk = Talk::new(chat, inputs.stop);
-        let written = answers(inputs, KEQE_ANSWERS, &mut talk)?;
-        tokens = talk.tokens;
-        if !written.is_empty() {
-            notes.extend(talk.note(&format!("{} of {KEQE_ANSWERS} answers came", written.len())));
-            return Ok(expansion(Form::KeqeByModel, written, notes, tokens));
-        }
-        notes.extend(talk.note("the question's own statements are used as its answers"));
-    }
-    let statements = inputs.statements();
-    let mut form = Form::KeqeStatements;
-    if statements.is_empty() {
-        notes
-            .push("there is neither an answer nor a statement to add; the question is searched alone".into());
-        form = Form::QuestionAlone;
-    }
-    Ok(expansion(form, statements, notes, tokens))
-}
-
-/// Asks for `count` answers and returns those that arrive.
-pub(super) fn answers<E>(
+pub(super) fn expand<E: From<Stopped>>(
+    own: &Expand,
     inputs: &ExpansionInputs<'_, E>,
-    count: u32,
-    talk: &mut Talk<'_>,
-) -> Result<Vec<Added>, Stopped> {
-    let (prompt, mut written) = (inputs.prompts.get(Job::Keqe), Vec::new());
-    for sample in 0..count {
-        if let Some(reply) = talk.ask(&prompt.request(&[("question", inputs.question)], sample))? {
-            let source = AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample };
-            written.push(Added::new(talk::plain(&reply.text), source));
-        }
-    }
-    Ok(written)
-}
-
-const FIRST: usize = 10;
-const WORDS: usize = 128;
-const COPIES: u32 = 2;
-const ANSWERS: u32 = 2;
-const SENTENCES: usize = 5;
-
-pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
-    let first = (inputs.first)(FIRST)?;
+) -> Result<Expansion, E> {
+    let first = (inputs.first)(own.count("passages"))?;
     let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
         let queries = Queries::join(inputs.question, copies, &texts);
         Expansion { kind: Kind::Csqe, form, queries, added, notes, tokens }
     };
     let (mut notes, mut tokens) = (Vec::new(), None);
+    let shown = shown(own, inputs, &first)?;
     if let Some(chat) = inputs.chat {
         let mut talk = Talk::new(chat, inputs.stop);
-        let mut written = copy_by_model(inputs, &first, &mut talk)?;
-        written.extend(answers(inputs, ANSWERS, &mut talk)?);
+        // Without feedback there is nothing to copy from, which is the wish of `passages=0`.
+        let copies = if own.count("passages") == 0 { 0 } else { own.count("copies") as u32 };
+        let mut written = copy_by_model(inputs, copies, &first, &shown, &mut talk)?;
+        written.extend(answers(inputs, own.count("answers") as u32, &mut talk)?);
         tokens = talk.tokens;
         if !written.is_empty() {
-            notes.extend(talk.note(&format!("{} of {} replies are used", written.len(), COPIES + ANSWERS)));
-            return Ok(expansion(Form::CsqeByModel, written.len(), written, notes, tokens));
+            let asked = copies as usize + own.count("answers");
+            notes.extend(talk.note(&format!("{} of {asked} replies are used", written.len())));
+            let repeat = own.repeat(written.len());
+            return Ok(expansion(Form::CsqeByModel, repeat, written, notes, tokens));
         }
         notes.extend(talk.note("the first passages' own sentences are used"));
     }
-    let taken = extract(inputs, &first)?;
+    let taken = extract(inputs, &first, &shown, own.count("sentences"))?;
     let mut form = Form::CsqeExtractive;
     if taken.is_empty() {
         notes.push("the question's own list has no sentence to add; the question is searched alone".into());
@@ -92,30 +52,99 @@ pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Resul
     Ok(expansion(form, 1, taken, notes, tokens))
 }
 
+pub(super) fn expand_q2d_prf<E: From<Stopped>>(
+    own: &Expand,
+    inputs: &ExpansionInputs<'_, E>,
+) -> Result<Expansion, E> {
+    let first = (inputs.first)(own.count("passages"))?;
+    let shown = shown(own, inputs, &first)?;
+    let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
+        let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
+        let queries = Queries::join(inputs.question, copies, &texts);
+        Expansion { kind: Kind::Q2dPrf, form, queries, added, notes, tokens }
+    };
+    let (mut notes, mut tokens) = (Vec::new(), None);
+    if let Some(chat) = inputs.chat {
+        let (mut talk, passages) = (Talk::new(chat, inputs.stop), shown.numbered());
+        let values = [("question", inputs.question), ("passages", &passages)];
+        let reply = talk.ask(&inputs.prompts.get(Job::Q2dPrf).request(&values, 0))?;
+        tokens = talk.tokens;
+        if let Some(reply) = reply {
+            let source = AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample: 0 };
+            let added = vec![Added::new(talk::plain(&reply.text), source)];
+            return Ok(expansion(Form::Q2dPrfByModel, own.repeat(1), added, notes, tokens));
+        }
+        notes.extend(talk.note("the first passages' own sentences are used"));
+    }
+    let taken = extract(inputs, &first, &shown, own.count("sentences"))?;
+    let mut form = Form::Q2dPrfExtractive;
+    if taken.is_empty() {
+        notes.push("the question's own list has no sentence to add; the question is searched alone".into());
+        form = Form::QuestionAlone;
+    }
+    Ok(expansion(form, 1, taken, notes, tokens))
+}
+
+/// The beginnings of the passages that are read: of title and text for a prompt, and of the text alone, without the title, which has
+/// no full stop and would run into the first sentence.
+pub(super) struct Shown {
+    contents: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Shown {
+    /// The passages with their numbers, as a prompt has them.
+    pub(super) fn numbered(&self) -> String {
+        let numbered = self.contents.iter().enumerate().map(|(i, passage)| format!("[{}] {passage}", i + 1));
+        numbered.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Cuts the passages by the options `tokens` or `words`. As one line each, because a line break would end a sentence.
+pub(super) fn shown<E>(
+    own: &Expand,
+    inputs: &ExpansionInputs<'_, E>,
+    first: &[FirstPassHit],
+) -> Result<Shown, E> {
+    let cut = |text: &str| -> Result<String, E> {
+        let text = talk::plain(text);
+        Ok(match own.count("tokens") {
+            0 => talk::cut(&text, own.count("words")).to_owned(),
+            count => text[..(inputs.tokens)(&text, count)?].trim_end().to_owned(),
+        })
+    };
+    Ok(Shown {
+        contents: first.iter().map(|hit| cut(&hit.passage.contents())).collect::<Result<_, E>>()?,
+        texts: first.iter().map(|hit| cut(&hit.passage.text)).collect::<Result<_, E>>()?,
+    })
+}
+
 /// Asks the model to copy sentences from the passages; one text per reply that has any.
 fn copy_by_model<E>(
     inputs: &ExpansionInputs<'_, E>,
+    copies: u32,
     first: &[FirstPassHit],
+    shown: &Shown,
     talk: &mut Talk<'_>,
 ) -> Result<Vec<Added>, Stopped> {
+    if copies == 0 {
+        return Ok(Vec::new());
+    }
     if first.is_empty() {
         talk.trouble("no passage to copy from".into());
         return Ok(Vec::new());
     }
-    let contents: Vec<String> = first.iter().map(|hit| talk::plain(&hit.passage.contents())).collect();
-    let shown: Vec<&str> = contents.iter().map(|contents| talk::cut(contents, WORDS)).collect();
     let folded: Vec<(PassageIx, String)> =
-        first.iter().zip(&shown).map(|(hit, shown)| (hit.at, talk::fold(shown))).collect();
+        first.iter().zip(&shown.contents).map(|(hit, shown)| (hit.at, talk::fold(shown))).collect();
     let holder = |sentence: &str| {
         let sentence = talk::fold(sentence);
         folded.iter().find(|(_, passage)| passage.contains(&sentence)).map(|(at, _)| *at)
     };
     let question_key = talk::key(inputs.question);
-    let numbered: Vec<String> =
-        shown.iter().enumerate().map(|(i, passage)| format!("[{}] {passage}", i + 1)).collect();
-    let values = [("question", inputs.question), ("passages", &numbered.join("\n"))];
+    let numbered = shown.numbered();
+    let values = [("question", inputs.question), ("passages", &numbered)];
     let (prompt, mut written) = (inputs.prompts.get(Job::Csqe), Vec::new());
-    for sample in 0..COPIES {
+    for sample in 0..copies {
         let Some(reply) = talk.ask(&prompt.request(&values, sample))? else { continue };
         let mut sentences = replies::sentences(&reply.text);
         if sentences.is_empty() {
@@ -134,18 +163,17 @@ fn copy_by_model<E>(
 }
 
 /// Takes the sentences nearest to the question; one text per passage that has any.
-fn extract<E: From<Stopped>>(
+pub(super) fn extract<E: From<Stopped>>(
     inputs: &ExpansionInputs<'_, E>,
     first: &[FirstPassHit],
+    shown: &Shown,
+    count: usize,
 ) -> Result<Vec<Added>, E> {
     // A sentence that repeats the question would be the nearest and would add nothing.
     let mut seen = HashSet::from([talk::key(inputs.question)]);
     let mut sentences: Vec<(usize, String)> = Vec::new();
-    for (i, hit) in first.iter().enumerate() {
-        // Without the title, which has no full stop and would run into the first sentence.
-        // As one line, because a line break would end a sentence.
-        let contents = talk::plain(&hit.passage.text);
-        let all = talk::cut(&contents, WORDS).unicode_sentences().map(talk::plain);
+    for (i, text) in shown.texts.iter().enumerate() {
+        let all = text.unicode_sentences().map(talk::plain);
         sentences
             .extend(all.filter(|sentence| talk::is_new(&mut seen, sentence)).map(|sentence| (i, sentence)));
     }
@@ -159,7 +187,7 @@ fn extract<E: From<Stopped>>(
     let mut nearest: Vec<(usize, f32)> = (inputs.similarity)(&texts)?.into_iter().enumerate().collect();
     nearest.retain(|(_, similarity)| similarity.is_finite());
     nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let taken: HashSet<usize> = nearest.iter().take(SENTENCES).map(|(i, _)| *i).collect();
+    let taken: HashSet<usize> = nearest.iter().take(count).map(|(i, _)| *i).collect();
     let sentences_of = |passage: usize| {
         let all = sentences.iter().enumerate().filter(move |(_, (i, _))| *i == passage);
         all.filter(|(i, _)| taken.contains(i)).map(|(_, (_, sentence))| sentence.clone())
@@ -188,77 +216,6 @@ fn join(sentences: impl Iterator<Item = (Option<PassageIx>, String)>, source: Ad
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand::testing::{Failed, Scripted, with_inputs};
-    use crate::llm::{Chat, ChatError, Tokens};
-
-    fn run(statements: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_inputs("Q?", statements, &[], chat, |inputs| expand_keqe(&inputs)).unwrap()
-    }
-
-    fn joined(terms: &str, vectors: &[&str]) -> Queries {
-        Queries::Joined {
-            terms: terms.into(),
-            vectors: vectors.iter().map(|text| (*text).to_owned()).collect(),
-        }
-    }
-
-    #[test]
-    fn five_answers_make_five_copies_of_the_question_and_six_vectors() {
-        let chat = Scripted::saying(&["a1", "a\n2", "a3", "a4", "a5"]);
-        let expansion = run(&["Yes."], Some(&chat));
-        assert_eq!(expansion.form, Form::KeqeByModel);
-        assert_eq!(
-            expansion.queries,
-            joined("Q?\nQ?\nQ?\nQ?\nQ?\na1\na 2\na3\na4\na5", &["Q?", "a1", "a 2", "a3", "a4", "a5"])
-        );
-        let requests: Vec<(u32, f32)> = chat.requests().iter().map(|r| (r.sample, r.temperature)).collect();
-        assert_eq!(requests, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)]);
-        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 50, reply: 15 })));
-    }
-
-    #[test]
-    fn fewer_answers_make_as_many_copies_and_a_note() {
-        let chat = Scripted::new(vec![
-            Ok("a1".into()),
-            Ok("  ".into()),
-            Err(ChatError::Refused("too long".into())),
-            Ok("a4".into()),
-        ]);
-        let expansion = run(&["Yes."], Some(&chat));
-        assert_eq!(expansion.queries, joined("Q?\nQ?\na1\na4", &["Q?", "a1", "a4"]));
-        let samples: Vec<&AddedFrom> = expansion.added.iter().map(|added| &added.source).collect();
-        assert!(matches!(samples[1], AddedFrom::Model { sample: 3, .. }));
-        assert_eq!(expansion.notes, ["fake: an empty reply; too long; nobody is there; 2 of 5 answers came"]);
-    }
-
-    #[test]
-    fn without_a_model_the_statements_are_the_answers() {
-        for chat in [None, Some(Scripted::down())] {
-            let expansion = run(&["Yes.", "No."], chat.as_ref().map(|chat| chat as &dyn Chat));
-            assert_eq!(expansion.form, Form::KeqeStatements);
-            assert_eq!(expansion.queries, joined("Q?\nQ?\nYes.\nNo.", &["Q?", "Yes.", "No."]));
-            assert_eq!(expansion.notes.len(), usize::from(chat.is_some()));
-        }
-    }
-
-    #[test]
-    fn with_nothing_to_add_the_question_is_searched_alone() {
-        let expansion = run(&[], None);
-        assert_eq!((expansion.form, expansion.queries), (Form::QuestionAlone, joined("Q?", &["Q?"])));
-        assert_eq!(expansion.notes.len(), 1);
-    }
-
-    #[test]
-    fn a_stop_between_answers_is_passed_on() {
-        let chat = Scripted::new(vec![Ok("a1".into()), Err(Stopped.into())]);
-        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| expand_keqe(&inputs));
-        assert_eq!(failed, Err(Failed::Stopped));
-    }
-}
-
-#[cfg(test)]
-mod csqe_tests {
-    use super::*;
     use crate::expand::testing::{Failed, Scripted, hits, with_inputs};
     use crate::expand::types::Similarity;
     use crate::llm::{Chat, ChatError, Tokens};
@@ -273,7 +230,7 @@ mod csqe_tests {
     ];
 
     fn run(texts: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_inputs("Q?", &["Yes."], texts, chat, |inputs| expand(&inputs)).unwrap()
+        with_inputs("Q?", &["Yes."], texts, chat, |inputs| expand(&Kind::Csqe.into(), &inputs)).unwrap()
     }
 
     fn searched(expansion: &Expansion) -> (&str, Vec<&str>) {
@@ -415,18 +372,64 @@ mod csqe_tests {
     }
 
     #[test]
+    fn options_change_the_number_of_replies_of_repeats_and_what_is_read() {
+        let asked = |options: &[(&str, f32)]| {
+            let chat = Scripted::saying(&[r#"["Zoos teach."]"#, "An answer.", "Another."]);
+            let own = options
+                .iter()
+                .fold(Expand::from(Kind::Csqe), |own, (name, value)| own.with(name, *value).unwrap());
+            let expansion =
+                with_inputs("Q?", &[], &TEXTS, Some(&chat), |inputs| expand(&own, &inputs)).unwrap();
+            (searched(&expansion).0.to_owned(), chat.requests())
+        };
+        // The ablations: no answers, no feedback.
+        let (terms, requests) = asked(&[("copies", 1.0), ("answers", 0.0)]);
+        assert_eq!((terms.as_str(), requests.len()), ("Q?\nZoos teach.", 1));
+        let (terms, requests) = asked(&[("passages", 0.0), ("answers", 1.0)]);
+        assert_eq!(
+            (terms.as_str(), requests.len()),
+            ("Q?\n[\"Zoos teach.\"]", 1),
+            "only an answer was asked for"
+        );
+        let (terms, requests) =
+            asked(&[("copies", 1.0), ("answers", 1.0), ("repeat", 4.0), ("passages", 1.0), ("words", 2.0)]);
+        assert_eq!(terms, "Q?\nQ?\nQ?\nQ?\nZoos teach.\nAn answer.");
+        assert!(requests[0].prompt.contains("[1] Zoos teach.\n") && !requests[0].prompt.contains("[2]"));
+        // The tokens of this test are letters.
+        let (_, requests) = asked(&[("passages", 1.0), ("tokens", 7.0)]);
+        assert!(requests[0].prompt.contains("[1] Zoos te\n"), "{}", requests[0].prompt);
+    }
+
+    #[test]
+    fn q2d_prf_writes_one_answer_from_the_first_passages_and_repeats_the_question_five_times() {
+        let chat = Scripted::saying(&["An\nanswer."]);
+        let ask = |chat| {
+            with_inputs("Q?", &[], &["Zoos teach.", "Few are freed."], chat, |inputs| {
+                expand_q2d_prf(&Kind::Q2dPrf.into(), &inputs)
+            })
+            .unwrap()
+        };
+        let expansion = ask(Some(&chat as &dyn crate::llm::Chat));
+        assert_eq!(expansion.queries, Queries::join("Q?", 5, &["An answer."]));
+        let requests = chat.requests();
+        assert!(requests.len() == 1 && requests[0].prompt.contains("[1] Zoos teach.\n[2] Few are freed."));
+        assert_eq!(ask(None).form, Form::Q2dPrfExtractive);
+    }
+
+    #[test]
     fn a_stop_and_a_failing_index_are_passed_on() {
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
-        let failed =
-            with_inputs("Q?", &[], &TEXTS, None, |inputs| expand(&ExpansionInputs { stop: &stop, ..inputs }));
+        let failed = with_inputs("Q?", &[], &TEXTS, None, |inputs| {
+            expand(&Kind::Csqe.into(), &ExpansionInputs { stop: &stop, ..inputs })
+        });
         assert_eq!(failed, Err(Failed::Stopped));
         let failed = with_inputs("Q?", &[], &[], None, |inputs| {
-            expand(&ExpansionInputs { first: &|_| Err(Failed::Index), ..inputs })
+            expand(&Kind::Csqe.into(), &ExpansionInputs { first: &|_| Err(Failed::Index), ..inputs })
         });
         assert_eq!(failed, Err(Failed::Index));
         let chat = Scripted::new(vec![Ok("[]".into()), Err(Stopped.into())]);
         assert_eq!(
-            with_inputs("Q?", &[], &TEXTS, Some(&chat), |inputs| expand(&inputs)),
+            with_inputs("Q?", &[], &TEXTS, Some(&chat), |inputs| expand(&Kind::Csqe.into(), &inputs)),
             Err(Failed::Stopped)
         );
     }
@@ -436,7 +439,12 @@ mod csqe_tests {
         let form_with = |similarity: Similarity<'_, Failed>| {
             let all = hits(&TEXTS);
             with_inputs("Q?", &[], &[], None, |inputs| {
-                expand(&ExpansionInputs { similarity, first: &|_| Ok(all.clone()), ..inputs }).unwrap().form
+                expand(
+                    &Kind::Csqe.into(),
+                    &ExpansionInputs { similarity, first: &|_| Ok(all.clone()), ..inputs },
+                )
+                .unwrap()
+                .form
             })
         };
         assert_eq!(form_with(&|texts| Ok(vec![f32::NAN; texts.len()])), Form::QuestionAlone);

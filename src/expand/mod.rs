@@ -1,22 +1,23 @@
 //! Query expansion: from a question to the texts or terms that are searched in its place.
 //!
-//! One file for each [`Kind`]. An expansion never fails because a chat fails: the form without a model is used instead, and the notes say
+//! An expansion never fails because a chat fails: the form without a model is used instead, and the notes say
 //! so. The caller supplies the first-pass list.
 //!
 //! May use: corpus, llm, question, retrieve (term analysis), work.
 
 mod csqe;
+mod feedback;
 mod perspectives;
 mod replies;
-mod rm3;
 mod statements;
 mod talk;
 mod types;
 
+pub use perspectives::round_robin;
 pub use statements::written_statements;
 pub use types::{
-    Added, AddedFrom, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, KindError, Queries, Similarity,
-    round_robin,
+    Added, AddedFrom, Expand, ExpandOption, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, KindError,
+    Queries, Similarity,
 };
 
 use crate::work::Stopped;
@@ -25,12 +26,15 @@ use crate::work::Stopped;
 ///
 /// # Errors
 /// `stop` was set, or a function in `inputs` failed. A chat's failure is only a note.
-pub fn expand<E: From<Stopped>>(kind: Kind, inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
-    match kind {
-        Kind::Perspectives => perspectives::expand(inputs),
-        Kind::Keqe => csqe::expand_keqe(inputs),
-        Kind::Csqe => csqe::expand(inputs),
-        Kind::Rm3 => rm3::expand(inputs),
+pub fn expand<E: From<Stopped>>(own: &Expand, inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+    match own.kind {
+        Kind::Perspectives => perspectives::expand(own, inputs),
+        Kind::Keqe => feedback::expand_keqe(own, inputs),
+        Kind::Csqe => csqe::expand(own, inputs),
+        Kind::Rm3 => feedback::expand(own, inputs),
+        Kind::Grf => feedback::expand_grf(own, inputs),
+        Kind::Q2d => feedback::expand_keqe(own, inputs),
+        Kind::Q2dPrf => csqe::expand_q2d_prf(own, inputs),
     }
 }
 
@@ -128,6 +132,7 @@ mod testing {
             prompts: &Prompts::builtin().unwrap(),
             first: &|depth| Ok(all.iter().take(depth).cloned().collect()),
             similarity: &|texts| Ok(texts.iter().map(|text| text.len() as f32 / 1000.0).collect()),
+            tokens: &|text, count| Ok(text.char_indices().nth(count).map_or(text.len(), |(i, _)| i)),
             document_frequency: &|_| Ok(1),
             passages: 1000,
             stop: &Stop::never(),

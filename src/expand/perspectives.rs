@@ -3,16 +3,19 @@
 use std::collections::HashSet;
 
 use super::talk::Talk;
-use super::types::{Added, AddedFrom, Expansion, ExpansionInputs, Form, Kind, Queries};
+use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, Form, Kind, Queries};
 use super::{replies, talk};
+use crate::corpus::PassageIx;
 use crate::llm::Job;
 use crate::question::Written;
 use crate::work::Stopped;
 
-/// The limit of perspectives: each costs a search, and some models write dozens.
-const MOST: usize = 12;
-
-pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Result<Expansion, E> {
+/// Each perspective costs a search, and some models write dozens, so the option `most` limits them.
+pub(super) fn expand<E: From<Stopped>>(
+    own: &Expand,
+    inputs: &ExpansionInputs<'_, E>,
+) -> Result<Expansion, E> {
+    let most = own.count("most");
     let expansion = |form, added: Vec<Added>, notes, tokens| {
         let queries = added.iter().map(|added| format!("{} {}", inputs.question, added.text)).collect();
         Expansion { kind: Kind::Perspectives, form, queries: Queries::Each(queries), added, notes, tokens }
@@ -30,12 +33,12 @@ pub(super) fn expand<E: From<Stopped>>(inputs: &ExpansionInputs<'_, E>) -> Resul
                 AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample: request.sample };
             let mut written = distinct(replies::perspectives(&reply.text), &source);
             if !written.is_empty() {
-                if written.len() > MOST {
+                if written.len() > most {
                     notes.push(format!(
-                        "{} perspectives were written; the first {MOST} are used",
+                        "{} perspectives were written; the first {most} are used",
                         written.len()
                     ));
-                    written.truncate(MOST);
+                    written.truncate(most);
                 }
                 return Ok(expansion(Form::PerspectivesByModel, written, notes, talk.tokens));
             }
@@ -64,6 +67,18 @@ fn distinct(perspectives: Vec<Written>, source: &AddedFrom) -> Vec<Added> {
     added.filter(|added| talk::is_new(&mut seen, &added.text)).collect()
 }
 
+/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already in the result is skipped, and its
+/// list loses that turn. Each passage is returned with the number of the list that had it first.
+pub fn round_robin(lists: &[Vec<PassageIx>], depth: usize) -> Vec<(PassageIx, usize)> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut seen = HashSet::new();
+    (0..longest)
+        .flat_map(|rank| lists.iter().enumerate().filter_map(move |(i, list)| Some((*list.get(rank)?, i))))
+        .filter(|(passage, _)| seen.insert(*passage))
+        .take(depth)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +89,8 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     fn run(statements: &[&str], chat: Option<&dyn Chat>) -> Expansion {
-        with_inputs("Q?", statements, &[], chat, |inputs| expand(&inputs)).unwrap()
+        with_inputs("Q?", statements, &[], chat, |inputs| expand(&Kind::Perspectives.into(), &inputs))
+            .unwrap()
     }
 
     fn each(expansion: &Expansion) -> Vec<&str> {
@@ -106,7 +122,7 @@ mod tests {
         let given = [("A", "One."), ("B", " ONE"), ("", "Two.")]
             .map(|(name, text)| Written { name: Some(name.into()), text: text.into() });
         let expansion = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| {
-            expand(&ExpansionInputs { given: &given, ..inputs })
+            expand(&Kind::Perspectives.into(), &ExpansionInputs { given: &given, ..inputs })
         })
         .unwrap();
         assert_eq!((expansion.form, each(&expansion)), (Form::PerspectivesGiven, vec!["Q? One.", "Q? Two."]));
@@ -146,7 +162,7 @@ mod tests {
     fn a_model_that_does_not_stop_counting_is_cut_off() {
         let lines: Vec<String> = (0..40).map(|i| format!("{}. view number {i}", i + 1)).collect();
         let expansion = run(&[], Some(&Scripted::saying(&[&lines.join("\n")])));
-        assert_eq!(each(&expansion).len(), MOST);
+        assert_eq!(each(&expansion).len(), 12);
         assert_eq!(expansion.notes, ["40 perspectives were written; the first 12 are used"]);
     }
 
@@ -155,11 +171,29 @@ mod tests {
         let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
         let chat = Scripted::saying(&["[]"]);
         let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| {
-            expand(&ExpansionInputs { stop: &stop, ..inputs })
+            expand(&Kind::Perspectives.into(), &ExpansionInputs { stop: &stop, ..inputs })
         });
         assert_eq!(failed, Err(Failed::Stopped));
         let chat = Scripted::new(vec![Err(Stopped.into())]);
-        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| expand(&inputs));
+        let failed = with_inputs("Q?", &["Yes."], &[], Some(&chat), |inputs| {
+            expand(&Kind::Perspectives.into(), &inputs)
+        });
         assert_eq!(failed, Err(Failed::Stopped));
+    }
+}
+
+#[cfg(test)]
+mod merge_tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_merged_in_turn_without_repeats_and_each_passage_knows_its_list() {
+        let list = |numbers: &[u32]| numbers.iter().copied().map(PassageIx).collect::<Vec<_>>();
+        let lists = [list(&[1, 2, 3]), list(&[1, 4]), list(&[]), list(&[5, 2, 6, 7])];
+        let merged: Vec<(u32, usize)> = round_robin(&lists, 100).iter().map(|(p, i)| (p.0, *i)).collect();
+        assert_eq!(merged, [(1, 0), (5, 3), (2, 0), (4, 1), (3, 0), (6, 3), (7, 3)]);
+        assert_eq!(round_robin(&lists, 2).len(), 2);
+        assert!(round_robin(&[], 5).is_empty());
+        assert!(round_robin(&lists, 0).is_empty());
     }
 }

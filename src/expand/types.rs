@@ -23,11 +23,155 @@ pub enum Kind {
     Csqe,
     /// Weighted terms from the first passages. There is no text that a dense lane could embed.
     Rm3,
+    /// Weighted terms from hypothetical answers (Mackie et al. 2023).
+    Grf,
+    /// One hypothetical answer, asked for without examples (Wang et al. 2023).
+    Q2d,
+    /// One hypothetical answer, written with the first passages in the prompt.
+    Q2dPrf,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Perspectives, Kind::Keqe, Kind::Csqe, Kind::Rm3];
+    pub const ALL: [Kind; 7] =
+        [Kind::Perspectives, Kind::Keqe, Kind::Csqe, Kind::Rm3, Kind::Grf, Kind::Q2d, Kind::Q2dPrf];
+
+    /// Whether it makes weighted terms, which an encoder cannot read.
+    pub fn makes_terms(self) -> bool {
+        matches!(self, Kind::Rm3 | Kind::Grf)
+    }
+
+    /// Whether it asks a language model, if there is one.
+    pub fn asks_chat(self) -> bool {
+        self != Kind::Rm3
+    }
+
+    /// Its options.
+    pub fn options(self) -> &'static [ExpandOption] {
+        const fn whole(name: &'static str, default: f32, least: f32) -> ExpandOption {
+            ExpandOption { name, default, least, most: 1000.0, whole: true }
+        }
+        const WEIGHT: ExpandOption =
+            ExpandOption { name: "weight", default: 0.5, least: 0.0, most: 1.0, whole: false };
+        const SHOWN: [ExpandOption; 3] =
+            [whole("passages", 10.0, 0.0), whole("words", 128.0, 1.0), whole("tokens", 0.0, 0.0)];
+        match self {
+            Kind::Perspectives => const { &[whole("most", 12.0, 1.0)] },
+            Kind::Keqe => const { &[whole("n", 5.0, 1.0), whole("repeat", 0.0, 0.0)] },
+            Kind::Csqe => {
+                const {
+                    &[
+                        whole("copies", 2.0, 0.0),
+                        whole("answers", 2.0, 0.0),
+                        SHOWN[0],
+                        SHOWN[1],
+                        SHOWN[2],
+                        whole("repeat", 0.0, 0.0),
+                        whole("sentences", 5.0, 1.0),
+                    ]
+                }
+            }
+            Kind::Rm3 => const { &[whole("docs", 10.0, 1.0), whole("terms", 10.0, 1.0), WEIGHT] },
+            Kind::Grf => const { &[whole("n", 5.0, 1.0), whole("terms", 10.0, 1.0), WEIGHT] },
+            Kind::Q2d => const { &[whole("repeat", 5.0, 1.0)] },
+            Kind::Q2dPrf => {
+                const { &[SHOWN[0], SHOWN[1], SHOWN[2], whole("repeat", 5.0, 1.0), whole("sentences", 5.0, 1.0)] }
+            }
+        }
+    }
+}
+
+/// An option of an expansion: a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpandOption {
+    /// Its name in a recipe.
+    pub name: &'static str,
+    /// Its value if it is not set.
+    pub default: f32,
+    least: f32,
+    most: f32,
+    whole: bool,
+}
+
+impl ExpandOption {
+    fn takes(&self, value: f32) -> bool {
+        (self.least..=self.most).contains(&value) && (!self.whole || value.fract() == 0.0)
+    }
+}
+
+impl fmt::Display for ExpandOption {
+    /// `docs=10`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.default)
+    }
+}
+
+/// An expansion with its options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expand {
+    /// How the question is expanded.
+    pub kind: Kind,
+    /// The language model that is asked, or whose recorded replies count; `None` for the one that the user named for all lanes.
+    pub llm: Option<String>,
+    /// The options that are set to another value than the default, in the order of [`Kind::options`].
+    set: Vec<(&'static str, f32)>,
+}
+
+impl From<Kind> for Expand {
+    fn from(kind: Kind) -> Self {
+        Expand { kind, llm: None, set: Vec::new() }
+    }
+}
+
+impl Expand {
+    /// Sets an option.
+    ///
+    /// # Errors
+    /// The kind has no such option, or the value is out of its range; holds what was expected.
+    pub fn with(mut self, name: &str, value: f32) -> Result<Self, String> {
+        let known = self.kind.options();
+        let option = known.iter().find(|option| option.name == name && option.takes(value));
+        let Some(option) = option else {
+            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+            let range = match known.is_empty() {
+                true => "llm=NAME".to_owned(),
+                false => format!("{} (these are the defaults) or llm=NAME", known.join(", ")),
+            };
+            return Err(format!("one of {range}, found `{name}={value}`"));
+        };
+        self.set.retain(|(set, _)| *set != option.name);
+        if value != option.default {
+            self.set.push((option.name, value));
+        }
+        let place = |name: &str| known.iter().position(|option| option.name == name);
+        self.set.sort_by_key(|(name, _)| place(name));
+        Ok(self)
+    }
+
+    /// The options that differ from the default.
+    pub fn set(&self) -> &[(&'static str, f32)] {
+        &self.set
+    }
+
+    /// The value of one of the kind's options.
+    pub(super) fn number(&self, name: &str) -> f32 {
+        let set = self.set.iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
+        let default = || self.kind.options().iter().find(|option| option.name == name);
+        set.or_else(|| default().map(|option| option.default)).unwrap_or_default()
+    }
+
+    /// The value of one of the kind's whole numbers.
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.number(name) as usize
+    }
+
+    /// How often the question is repeated beside so many texts: the option `repeat`, by default once a text.
+    pub(super) fn repeat(&self, texts: usize) -> usize {
+        match self.count("repeat") {
+            0 => texts.max(1),
+            count => count,
+        }
+    }
 }
 
 impl fmt::Display for Kind {
@@ -37,13 +181,16 @@ impl fmt::Display for Kind {
             Kind::Keqe => "keqe",
             Kind::Csqe => "csqe",
             Kind::Rm3 => "rm3",
+            Kind::Grf => "grf",
+            Kind::Q2d => "q2d",
+            Kind::Q2dPrf => "q2d-prf",
         })
     }
 }
 
 /// No expansion has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no expansion is called `{0}`; choose perspectives, keqe, csqe or rm3")]
+#[error("no expansion is called `{0}`; choose perspectives, keqe, csqe, rm3, grf, q2d or q2d-prf")]
 pub struct KindError(String);
 
 impl FromStr for Kind {
@@ -74,6 +221,18 @@ pub enum Form {
     CsqeExtractive,
     /// Terms of the first passages.
     Rm3,
+    /// Terms of a model's answers.
+    GrfByModel,
+    /// Terms of the question's own statements.
+    GrfStatements,
+    /// A model wrote the answer.
+    Q2dByModel,
+    /// The question's own statements are used as answers.
+    Q2dStatements,
+    /// A model wrote the answer with the first passages in the prompt.
+    Q2dPrfByModel,
+    /// The sentences nearest to the question were taken.
+    Q2dPrfExtractive,
     /// There was nothing to add.
     QuestionAlone,
 }
@@ -89,6 +248,12 @@ impl fmt::Display for Form {
             Form::CsqeByModel => "CSQE, by the model",
             Form::CsqeExtractive => "CSQE, extractive (no model)",
             Form::Rm3 => "RM3",
+            Form::GrfByModel => "GRF, by the model",
+            Form::GrfStatements => "GRF, own statements (no model)",
+            Form::Q2dByModel => "Q2D, by the model",
+            Form::Q2dStatements => "Q2D, own statements (no model)",
+            Form::Q2dPrfByModel => "Q2D/PRF, by the model",
+            Form::Q2dPrfExtractive => "Q2D/PRF, extractive (no model)",
             Form::QuestionAlone => "the question alone",
         })
     }
@@ -102,6 +267,9 @@ impl Form {
             Form::KeqeByModel | Form::KeqeStatements => "KEQE",
             Form::CsqeByModel | Form::CsqeExtractive => "CSQE",
             Form::Rm3 => "RM3",
+            Form::GrfByModel | Form::GrfStatements => "GRF",
+            Form::Q2dByModel | Form::Q2dStatements => "Q2D",
+            Form::Q2dPrfByModel | Form::Q2dPrfExtractive => "Q2D/PRF",
             Form::QuestionAlone => "the question alone",
         }
     }
@@ -225,6 +393,8 @@ pub struct ExpansionInputs<'a, E> {
     pub first: &'a dyn Fn(usize) -> Result<Vec<FirstPassHit>, E>,
     /// Computed with the built-in encoder.
     pub similarity: Similarity<'a, E>,
+    /// Returns the number of bytes that the first tokens of a text take, by the built-in encoder's word pieces.
+    pub tokens: &'a dyn Fn(&str, usize) -> Result<usize, E>,
     /// Returns the number of passages that contain a stem.
     pub document_frequency: &'a dyn Fn(&str) -> Result<usize, E>,
     /// The number of passages in the corpus.
@@ -260,18 +430,6 @@ impl Expansion {
     }
 }
 
-/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already in the result is skipped, and its
-/// list loses that turn. Each passage is returned with the number of the list that had it first.
-pub fn round_robin(lists: &[Vec<PassageIx>], depth: usize) -> Vec<(PassageIx, usize)> {
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let mut seen = HashSet::new();
-    (0..longest)
-        .flat_map(|rank| lists.iter().enumerate().filter_map(move |(i, list)| Some((*list.get(rank)?, i))))
-        .filter(|(passage, _)| seen.insert(*passage))
-        .take(depth)
-        .collect()
-}
-
 #[cfg(test)]
 mod kind_tests {
     use super::*;
@@ -282,24 +440,39 @@ mod kind_tests {
             assert_eq!(kind.to_string().to_uppercase().parse(), Ok(kind));
         }
         assert_eq!(
-            "q2d".parse::<Kind>().unwrap_err().to_string(),
-            "no expansion is called `q2d`; choose perspectives, keqe, csqe or rm3"
+            "hyde".parse::<Kind>().unwrap_err().to_string(),
+            "no expansion is called `hyde`; choose perspectives, keqe, csqe, rm3, grf, q2d or q2d-prf"
         );
     }
 }
 
 #[cfg(test)]
-mod base_tests {
+mod option_tests {
     use super::*;
 
     #[test]
-    fn lists_are_merged_in_turn_without_repeats_and_each_passage_knows_its_list() {
-        let list = |numbers: &[u32]| numbers.iter().copied().map(PassageIx).collect::<Vec<_>>();
-        let lists = [list(&[1, 2, 3]), list(&[1, 4]), list(&[]), list(&[5, 2, 6, 7])];
-        let merged: Vec<(u32, usize)> = round_robin(&lists, 100).iter().map(|(p, i)| (p.0, *i)).collect();
-        assert_eq!(merged, [(1, 0), (5, 3), (2, 0), (4, 1), (3, 0), (6, 3), (7, 3)]);
-        assert_eq!(round_robin(&lists, 2).len(), 2);
-        assert!(round_robin(&[], 5).is_empty());
-        assert!(round_robin(&lists, 0).is_empty());
+    fn options_have_the_papers_defaults_and_only_others_are_kept() {
+        let csqe = Expand::from(Kind::Csqe);
+        let counts = ["copies", "answers", "passages", "words"].map(|name| csqe.count(name));
+        assert_eq!((counts, csqe.repeat(4)), ([2, 2, 10, 128], 4));
+        let set =
+            csqe.with("answers", 0.0).unwrap().with("repeat", 2.0).unwrap().with("copies", 2.0).unwrap();
+        assert_eq!((set.set(), set.repeat(4)), (&[("answers", 0.0), ("repeat", 2.0)][..], 2));
+        assert_eq!(Expand::from(Kind::Rm3).number("weight"), 0.5);
+        assert_eq!(Expand::from(Kind::Q2d).repeat(1), 5);
+    }
+
+    #[test]
+    fn an_option_that_the_kind_does_not_have_or_a_value_out_of_range_is_refused() {
+        for (kind, name, value) in [
+            (Kind::Keqe, "answers", 2.0),
+            (Kind::Keqe, "n", 0.0),
+            (Kind::Keqe, "n", 2.5),
+            (Kind::Rm3, "weight", 1.5),
+            (Kind::Rm3, "docs", f32::NAN),
+        ] {
+            let error = Expand::from(kind).with(name, value).unwrap_err();
+            assert!(error.contains("these are the defaults"), "{error}");
+        }
     }
 }

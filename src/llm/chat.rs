@@ -15,6 +15,8 @@ pub enum Job {
     Keqe,
     /// Sentences copied from passages.
     Csqe,
+    /// A hypothetical answer, with passages to write it from.
+    Q2dPrf,
     /// Two opposite statements that answer a question.
     Statements,
     /// An answer from passages.
@@ -29,11 +31,12 @@ pub enum Job {
 
 impl Job {
     /// All of them.
-    pub const ALL: [Job; 9] = [
+    pub const ALL: [Job; 10] = [
         Job::Detect,
         Job::Perspectives,
         Job::Keqe,
         Job::Csqe,
+        Job::Q2dPrf,
         Job::Statements,
         Job::Read,
         Job::ReadAlone,
@@ -48,6 +51,7 @@ impl Job {
             Job::Perspectives => "perspectives",
             Job::Keqe => "keqe",
             Job::Csqe => "csqe",
+            Job::Q2dPrf => "q2d-prf",
             Job::Statements => "statements",
             Job::Read => "read",
             Job::ReadAlone => "read-alone",
@@ -61,7 +65,7 @@ impl Job {
         match self {
             Job::Detect => &["passage", "statement"],
             Job::Perspectives | Job::Keqe | Job::Statements | Job::ReadAlone => &["question"],
-            Job::Csqe | Job::Read => &["question", "passages"],
+            Job::Csqe | Job::Q2dPrf | Job::Read => &["question", "passages"],
             Job::ReadSides => &["first", "second", "passages"],
             Job::SameAnswer => &["question", "first", "second"],
         }

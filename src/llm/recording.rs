@@ -51,6 +51,15 @@ impl Recording {
         Ok(Recording { recorded, inner, model, journal, usable: Box::new(|_| true), lost: Mutex::default() })
     }
 
+    /// Answers only with replies of one model, and bears its name. For a model that cannot be asked.
+    #[must_use]
+    pub fn of_model(mut self, model: &str) -> Self {
+        let recorded = std::mem::take(self.recorded.get_mut());
+        *self.recorded.get_mut() = recorded.of_model(model);
+        model.clone_into(&mut self.model);
+        self
+    }
+
     /// Saves only usable replies. Useless replies that were saved earlier are requested again if there is a model.
     #[must_use]
     pub fn keeping(mut self, usable: impl Fn(&Reply) -> bool + Send + Sync + 'static) -> Self {
@@ -166,6 +175,39 @@ mod tests {
         let reply = again.reply(&request("a", 1), &Stop::never()).unwrap();
         assert!(reply.recorded && reply.text == "reply 1" && reply.model == "counting");
         assert_eq!(text(&again, "b", 0), Err(ChatError::NotRecorded));
+    }
+
+    #[test]
+    fn a_second_model_is_not_answered_with_the_first_ones_replies() {
+        struct Named(&'static str);
+        impl Chat for Named {
+            fn model(&self) -> &str {
+                self.0
+            }
+            fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
+                Ok(Reply {
+                    text: format!("of {}", self.0),
+                    model: self.0.into(),
+                    recorded: false,
+                    tokens: None,
+                })
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let ask = |model: &'static str| {
+            let chat =
+                Recording::open(Recorded::default(), Some(Arc::new(Named(model))), path.clone()).unwrap();
+            text(&chat, "a", 0).unwrap()
+        };
+        assert_eq!([ask("one"), ask("two"), ask("one")], ["of one", "of two", "of one"]);
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2, "each was asked once");
+        // Without a server the journal has replies of both: only those of the model that is named count; if none is named, any.
+        let of = |model| text(&open(&path, false).of_model(model), "a", 0);
+        assert_eq!([of("one"), of("two")], [Ok("of one".into()), Ok("of two".into())]);
+        assert_eq!(of("three"), Err(ChatError::NotRecorded));
+        assert!(text(&open(&path, false), "a", 0).is_ok());
+        assert_eq!(open(&path, false).of_model("three").model(), "three");
     }
 
     #[test]

@@ -26,11 +26,11 @@ use super::theme::{Depth, Theme};
 use super::widgets::text::fit;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{Choice, LabelSource};
-use crate::engine::recipe::{Diversify, Mmr, Norm, Project, Switches, Toward};
+use crate::engine::recipe::{Diversify, Mmr, Project, Switches, Toward};
 use crate::engine::{
     Compared, Figures, Judgments, Opened, Opening, Query, Ranked, Ranking, Recipe, Shares, Turn, recipe,
 };
-use crate::expand::Kind;
+use crate::expand::{Expand, Kind};
 use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
@@ -142,7 +142,7 @@ pub struct Options {
     /// The options of MMR.
     pub mmr: Mmr,
     /// The kind of expansion.
-    pub expand: Kind,
+    pub expand: Expand,
     /// The options of projection.
     pub project: Project,
     /// The diversifier and its λ.
@@ -152,8 +152,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            mmr: Mmr { lambda: Switches::LAMBDA, norm: Norm::Question },
-            expand: Kind::Perspectives,
+            mmr: Mmr::new(Switches::LAMBDA),
+            expand: Kind::Perspectives.into(),
             project: Project { variant: Variant::PapPlus, toward: Toward::Perspective(1) },
             diversify: (Diversify::Xquad, Switches::BALANCE),
         }

@@ -112,7 +112,7 @@ impl Base {
     /// The first reason why these switches cannot be used, as a sentence; `None` if they can.
     pub fn refuses(&self, switches: &Switches) -> Option<&'static str> {
         let project = switches.project.as_ref().and_then(|project| self.refuses_projection(project.variant));
-        project.or_else(|| self.refuses_expansion(switches.expand?))
+        project.or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
     }
 
     /// Why its query cannot be projected by this variant; `None` if it can.
@@ -139,12 +139,18 @@ impl Base {
             (Base::Run(_), _) => {
                 Some("a finished run has no query to expand; MMR and diversifiers re-rank it")
             }
-            (Base::MiniLm | Base::Custom(_), Kind::Rm3) => {
-                Some("rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane")
-            }
-            (Base::Remote(_), Kind::Rm3) => {
-                Some("rm3 weights stems of the index here, and a server has its own; try the BM25 lane")
-            }
+            (Base::MiniLm | Base::Custom(_), kind) if kind.makes_terms() => Some(match kind {
+                Kind::Rm3 => {
+                    "rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane"
+                }
+                _ => "grf makes weighted terms, and an encoder cannot read weights; try the BM25 lane",
+            }),
+            (Base::Remote(_), kind) if kind.makes_terms() => Some(match kind {
+                Kind::Rm3 => {
+                    "rm3 weights stems of the index here, and a server has its own; try the BM25 lane"
+                }
+                _ => "grf weights stems of the index here, and a server has its own; try the BM25 lane",
+            }),
             (Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_), _) => None,
         }
     }
@@ -214,7 +220,7 @@ impl Recipe {
 
     /// Writes one of its scores with as many decimals as are worth showing.
     pub fn score(&self, score: f32) -> String {
-        let decimals = match (&self.base, self.switches.expand) {
+        let decimals = match (&self.base, self.switches.expand.as_ref().map(|expand| expand.kind)) {
             // Some systems score in thousands.
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             (_, Some(Kind::Perspectives)) => 4,

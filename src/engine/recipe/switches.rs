@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::escape::escaped;
-use crate::expand::Kind;
+use crate::expand::Expand;
 use crate::measure::share;
 use crate::project::Variant;
 
@@ -11,7 +11,7 @@ use crate::project::Variant;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Switches {
     /// Words or vectors added to the query.
-    pub expand: Option<Kind>,
+    pub expand: Option<Expand>,
     /// The query projected toward one perspective.
     pub project: Option<Project>,
     /// Re-ranking. MMR and a diversifier exclude each other.
@@ -47,6 +47,15 @@ pub struct Mmr {
     pub lambda: f32,
     /// What scores are divided by.
     pub norm: Norm,
+    /// The encoder whose vectors say how similar two passages are, by its short name; `None` for the usual one.
+    pub sim: Option<&'static str>,
+}
+
+impl Mmr {
+    /// MMR with this λ and nothing else set.
+    pub fn new(lambda: f32) -> Self {
+        Mmr { lambda, norm: Norm::default(), sim: None }
+    }
 }
 
 /// The number that a retriever's scores are divided by before MMR weighs them.
@@ -104,16 +113,13 @@ impl Switches {
 
     /// Whether the expansion asks a language model, if there is one.
     pub fn asks_chat(&self) -> bool {
-        match self.expand {
-            Some(Kind::Perspectives | Kind::Keqe | Kind::Csqe) => true,
-            Some(Kind::Rm3) | None => false,
-        }
+        self.expand.as_ref().is_some_and(|expand| expand.kind.asks_chat())
     }
 
     /// Takes the switches that are off here from `others`.
     pub fn or(self, others: &Switches) -> Self {
         Switches {
-            expand: self.expand.or(others.expand),
+            expand: self.expand.clone().or_else(|| others.expand.clone()),
             project: self.project.or_else(|| others.project.clone()),
             rerank: self.rerank.or(others.rerank),
         }
@@ -122,8 +128,11 @@ impl Switches {
     /// The short words that follow the retriever's name in a title.
     pub(super) fn title(&self) -> String {
         let mut title = String::new();
-        if let Some(kind) = self.expand {
-            title += &format!(" +{kind}");
+        if let Some(expand) = &self.expand {
+            title += &format!(" +{}", expand.kind);
+            let set = expand.set().iter().map(|(name, value)| format!("{name}={value}"));
+            let set: Vec<String> = expand.llm.iter().cloned().chain(set).collect();
+            title += &if set.is_empty() { String::new() } else { format!(" {}", set.join(" ")) };
         }
         if let Some(Project { variant, toward }) = &self.project {
             let toward = match toward {
@@ -133,7 +142,10 @@ impl Switches {
             title += &format!(" +{variant}{toward}");
         }
         match self.rerank {
-            Some(Rerank::Mmr(Mmr { lambda, .. })) => title += &format!(" +mmr {}", share(f64::from(lambda))),
+            Some(Rerank::Mmr(Mmr { lambda, sim, .. })) => {
+                let sim = sim.map_or_else(String::new, |name| format!(" by {name}"));
+                title += &format!(" +mmr {}{sim}", share(f64::from(lambda)));
+            }
             Some(Rerank::Diversify(kind, weight)) => {
                 title += &format!(" +{kind} {}", share(f64::from(weight)));
             }
@@ -146,8 +158,8 @@ impl Switches {
 impl fmt::Display for Switches {
     /// `+csqe+pap-plus@2+mmr@0.75`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(kind) = self.expand {
-            write!(f, "+{kind}")?;
+        if let Some(expand) = &self.expand {
+            write!(f, "+{expand}")?;
         }
         if let Some(Project { variant, toward }) = &self.project {
             match toward {
@@ -156,8 +168,9 @@ impl fmt::Display for Switches {
             }
         }
         match self.rerank {
-            Some(Rerank::Mmr(Mmr { lambda, norm })) => {
-                write!(f, "+mmr@{lambda}{}", if norm == Norm::Dataset { ",norm=dataset" } else { "" })
+            Some(Rerank::Mmr(Mmr { lambda, norm, sim })) => {
+                write!(f, "+mmr@{lambda}{}", if norm == Norm::Dataset { ",norm=dataset" } else { "" })?;
+                sim.map_or(Ok(()), |name| write!(f, ",sim={name}"))
             }
             Some(Rerank::Diversify(kind, weight)) => write!(f, "+{kind}@{weight}"),
             None => Ok(()),
@@ -171,5 +184,16 @@ impl fmt::Display for Diversify {
             Diversify::Xquad => "xquad",
             Diversify::Pm2 => "pm2",
         })
+    }
+}
+
+impl fmt::Display for Expand {
+    /// `csqe@llm=llama3,answers=0`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        let llm = self.llm.iter().map(|name| format!("llm={}", escaped(name)));
+        let set = self.set().iter().map(|(name, value)| format!("{name}={value}"));
+        let options: Vec<String> = llm.chain(set).collect();
+        if options.is_empty() { Ok(()) } else { write!(f, "@{}", options.join(",")) }
     }
 }

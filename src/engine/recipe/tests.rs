@@ -10,11 +10,18 @@ fn a_recipe_that_is_written_is_read_back_the_same() {
         " hybrid ",
         "minilm+mmr@.75",
         "bm25+mmr@1,norm=dataset",
+        "bm25+mmr@.5,sim=uae-large,norm=dataset",
+        "contriever+mmr@.5,sim=minilm",
         "bm25@k1=1.2,b=.75+rm3+mmr",
         "minilm+pap-plus@2",
         "minilm+pap@=animals%20%2B%20people%2C%20100%25",
         "hybrid+csqe+dual-sum@1+xquad@.5",
         "hybrid+pm2@0.25+perspectives",
+        "bm25+csqe@llm=org%2FModel%3A8b,answers=0,repeat=2+mmr",
+        "bm25+rm3@docs=5,terms=20,weight=.25",
+        "minilm+keqe@n=3,n=5",
+        "hybrid+grf@n=2",
+        "bm25+q2d-prf@tokens=128",
         "run:runs/dl19.tasb.json",
         "run:/a%20b/c%2Bd%40e%2C100%25:ü.run@ties=trec-eval+mmr@.75",
         "run:..%5Cr.jsonl+xquad",
@@ -60,9 +67,15 @@ fn a_wrong_recipe_says_what_was_expected() {
         ("minilm+mmr@1.5", "0 to 1"),
         ("minilm+mmr@nan", "0 to 1"),
         ("minilm+mmr@.5,norm=x", "norm=question"),
+        ("minilm+mmr@.5,sim=bm25", "models list"),
         ("minilm+mmr+xquad", "one of"),
         ("minilm+keqe+csqe", "one expansion"),
-        ("minilm+csqe@3", "without options"),
+        ("minilm+csqe@3", "copies=2, answers=2"),
+        ("minilm+csqe@answers=many", "found `answers=many`"),
+        ("minilm+keqe@n=0", "n=5"),
+        ("minilm+keqe@llm=", "a language model"),
+        ("bm25+rm3@llm=a", "docs=10"),
+        ("minilm+grf", "an encoder cannot read weights"),
         ("minilm+pap@0", "from 1"),
         ("minilm+pap@=", "from 1"),
         ("minilm+pap@=%zz", "from 1"),
@@ -88,6 +101,18 @@ fn a_title_names_what_is_on_and_nothing_else() {
     assert_eq!(title("bm25@k1=1.2,b=.75+mmr@.75"), "BM25 k1=1.2 b=0.75 +mmr .75");
     assert_eq!(title("run:runs/dl19.tasb.json+mmr"), "dl19.tasb +mmr .75");
     assert_eq!(title("hybrid+csqe+pap-plus@2+xquad"), "Hybrid +csqe +pap-plus→2 +xquad .50");
+}
+
+#[test]
+fn options_of_an_expansion_are_written_where_they_differ_from_the_default() {
+    let recipe: Recipe = "bm25+csqe@copies=2,answers=0,llm=llama%203".parse().unwrap();
+    let expand = recipe.switches.expand.as_ref().unwrap();
+    assert_eq!((expand.llm.as_deref(), expand.set()), (Some("llama 3"), &[("answers", 0.0)][..]));
+    assert_eq!(recipe.to_string(), "bm25@k1=0.9,b=0.4+csqe@llm=llama%203,answers=0");
+    assert_eq!(recipe.title(), "BM25 +csqe llama 3 answers=0");
+    assert_eq!("keqe@n=3".parse::<crate::expand::Expand>().unwrap().to_string(), "keqe@n=3");
+    let error = "hyde".parse::<crate::expand::Expand>().unwrap_err().to_string();
+    assert!(error.contains("choose perspectives"), "{error}");
 }
 
 #[test]

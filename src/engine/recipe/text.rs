@@ -8,7 +8,7 @@ use super::base::{Base, Recipe, RunFile};
 use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
 use super::switches::{Diversify, Mmr, Norm, Project, Rerank, Switches, Toward};
 use crate::encode::{Named, Source, registry};
-use crate::expand::Kind;
+use crate::expand::{Expand, Kind};
 use crate::input;
 use crate::measure::trec::RunOrder;
 use crate::project::Variant;
@@ -124,10 +124,9 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
         };
     }
     if let Ok(kind) = name.parse::<Kind>() {
-        return match (options, switches.expand.replace(kind)) {
-            ("", None) => Ok(switches),
-            ("", Some(_)) => Err("one expansion".into()),
-            _ => Err(format!("`{name}` without options")),
+        return match switches.expand.replace(expand(kind, options)?) {
+            None => Ok(switches),
+            Some(_) => Err("one expansion".into()),
         };
     }
     match name.parse::<Variant>() {
@@ -139,19 +138,58 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: mmr@.75, xquad@.5, pm2@.5, perspectives, keqe, csqe, rm3, pap@1, pap-plus@2 …; found `{name}`"
+            "a switch: mmr@.75, xquad@.5, pm2@.5, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; found `{name}`"
         )),
     }
 }
 
+/// Reads the options of an expansion: `llm=NAME` and numbers.
+fn expand(kind: Kind, options: &str) -> Result<Expand, String> {
+    let mut expand = Expand::from(kind);
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        if name == "llm" && kind.asks_chat() {
+            let model = unescaped(value).filter(|model| !model.is_empty());
+            expand.llm = Some(model.ok_or("the name of a language model after llm=")?);
+        } else {
+            // What is no number is refused as a number that no option takes.
+            expand = expand
+                .with(name, value.parse().unwrap_or(f32::NAN))
+                .map_err(|expected| expected.replace("=NaN`", &format!("={value}`")))?;
+        }
+    }
+    Ok(expand)
+}
+
+impl FromStr for Expand {
+    type Err = RecipeError;
+
+    fn from_str(text: &str) -> Result<Self, RecipeError> {
+        let error = |problem: String| RecipeError { recipe: format!("+{text}"), problem };
+        let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
+        let kind = name.parse::<Kind>().map_err(|unknown| error(unknown.to_string()))?;
+        expand(kind, options).map_err(|expected| error(format!("expected {expected}")))
+    }
+}
+
 fn mmr(options: &str) -> Result<Mmr, String> {
-    let (lambda, norm) = match options.split_once(',') {
-        None => (options, Norm::Question),
-        Some((lambda, "norm=question")) => (lambda, Norm::Question),
-        Some((lambda, "norm=dataset")) => (lambda, Norm::Dataset),
-        Some((_, other)) => return Err(format!("norm=question or norm=dataset, found `{other}`")),
-    };
-    Ok(Mmr { lambda: weight(lambda, Switches::LAMBDA)?, norm })
+    let mut parts = options.split(',').map(str::trim);
+    let mut mmr = Mmr::new(weight(parts.next().unwrap_or_default(), Switches::LAMBDA)?);
+    for option in parts {
+        match option.split_once('=') {
+            Some(("norm", "question")) => mmr.norm = Norm::Question,
+            Some(("norm", "dataset")) => mmr.norm = Norm::Dataset,
+            Some(("sim", "minilm")) => mmr.sim = Some("minilm"),
+            Some(("sim", name)) => {
+                let known = registry::model(&name.to_ascii_lowercase()).map(|entry| entry.name);
+                mmr.sim = Some(known.ok_or_else(|| {
+                    format!("sim=minilm or sim= with a name of `parallax models list`, found `{name}`")
+                })?);
+            }
+            _ => return Err(format!("norm=question, norm=dataset or sim=NAME, found `{option}`")),
+        }
+    }
+    Ok(mmr)
 }
 
 /// Reads λ, from 0 to 1.

@@ -185,12 +185,13 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
         };
         let mut missing = lanes
             .iter()
-            .filter(|recipe| recipe.needs_vectors() && matches!(setup.vectors(recipe.model()), Ok(None)));
-        if let Some(recipe) = missing.next()
+            .flat_map(|recipe| setup.encoders_of(recipe))
+            .filter(|model| matches!(setup.vectors(model.as_ref()), Ok(None)));
+        if let Some(model) = missing.next()
             && !shared.embedding.swap(true, Ordering::Relaxed)
         {
             // Lanes without vectors fail now; the screen asks again once the corpus is embedded.
-            shared.embed.put(recipe.model().cloned());
+            shared.embed.put(model);
         }
         match batch {
             Batch::Score(items, questions) => score(setup, number, &items, &questions, &stop, send),

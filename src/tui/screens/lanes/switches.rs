@@ -143,8 +143,9 @@ fn with_switch(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<R
             }
         }
         Switch::Expand => {
-            let takes = recipe.base.refuses_expansion(options.expand).is_none();
-            switches.expand = on.then_some(if takes { options.expand } else { Kind::Perspectives });
+            let takes = recipe.base.refuses_expansion(options.expand.kind).is_none();
+            let usual = || Kind::Perspectives.into();
+            switches.expand = on.then(|| if takes { options.expand.clone() } else { usual() });
         }
         Switch::Project => {
             switches.project = on.then(|| {
@@ -176,8 +177,8 @@ fn remember(options: &mut Options, recipe: &Recipe) {
         Some(Rerank::Diversify(method, weight)) => options.diversify = (method, weight),
         None => {}
     }
-    if let Some(kind) = switches.expand {
-        options.expand = kind;
+    if let Some(expand) = &switches.expand {
+        options.expand = expand.clone();
     }
     if let Some(project) = &switches.project {
         options.project = project.clone();

@@ -172,7 +172,7 @@ fn form_name(form: &Recipe, switch: Switch) -> String {
             format!("{method} {}", share(f64::from(weight)))
         }
         (Switch::Expand, _) if switches.expand.is_some() => {
-            switches.expand.map_or_else(String::new, |kind| kind.to_string())
+            switches.expand.as_ref().map_or_else(String::new, ToString::to_string)
         }
         (Switch::Project, _) if switches.project.is_some() => match &switches.project {
             Some(Project { variant, toward: Toward::Perspective(i) }) => format!("{variant} → {}", i + 1),

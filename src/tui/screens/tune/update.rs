@@ -7,7 +7,7 @@ use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
 use super::{SWITCHES, Tuning, draw};
-use crate::engine::recipe::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+use crate::engine::recipe::{Diversify, Mmr, Project, Rerank, Switch, Switches, Toward};
 use crate::engine::{Batch, Recipe, Reply, Sweep};
 use crate::expand::Kind;
 use crate::project::Variant;
@@ -190,12 +190,12 @@ pub fn measure(app: &mut App) -> Vec<Effect> {
 fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
     match switch {
         Switch::Mmr => {
-            let norm = match recipe.switches.rerank {
-                Some(Rerank::Mmr(Mmr { norm, .. })) => norm,
-                _ => Norm::Question,
+            let own = match recipe.switches.rerank {
+                Some(Rerank::Mmr(own)) => own,
+                _ => Mmr::new(0.0),
             };
             let form =
-                |lambda| with(recipe, |switches| switches.rerank = Some(Rerank::Mmr(Mmr { lambda, norm })));
+                |lambda| with(recipe, |switches| switches.rerank = Some(Rerank::Mmr(Mmr { lambda, ..own })));
             std::iter::once(with(recipe, |switches| switches.rerank = None))
                 .chain(LAMBDAS.map(form))
                 .collect()
@@ -213,7 +213,11 @@ fn forms(recipe: &Recipe, switch: Switch, perspectives: usize) -> Vec<Recipe> {
         }
         Switch::Expand => {
             let kinds = Kind::ALL.into_iter().filter(|kind| recipe.base.refuses_expansion(*kind).is_none());
-            let forms = kinds.map(|kind| with(recipe, |switches| switches.expand = Some(kind)));
+            // The lane's own options stay in its own form.
+            let own = |kind| recipe.switches.expand.clone().filter(|own| own.kind == kind);
+            let forms = kinds.map(|kind| {
+                with(recipe, |switches| switches.expand = own(kind).or_else(|| Some(kind.into())))
+            });
             std::iter::once(with(recipe, |switches| switches.expand = None)).chain(forms).collect()
         }
         Switch::Project => projections(recipe, perspectives),
