@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::annotate::{self, Annotate};
 use crate::cli::corpus::{self, CorpusCommand};
-use crate::cli::detect::{self, Detect, Statements};
+use crate::cli::detect::{self, Detect, Questions, Statements};
 use crate::cli::eval::{self, args::Eval};
 use crate::cli::explore::{self, ConfigAction, Demo, Frame};
 use crate::cli::job;
@@ -49,6 +49,9 @@ pub enum Command {
     Search(Search),
     /// Turn questions into two opposite statements, one JSON object per line. With --llm, a language model writes those that no rule makes.
     Statements(Statements),
+    /// Describe question sets.
+    #[command(subcommand)]
+    Questions(Questions),
     /// Judge pairs of passage and statement from a file.
     Detect(Detect),
     /// List the prompts that language models get, or print one as a file for --prompt.
@@ -185,6 +188,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Explore { question }) => explore::run(&common, &question),
         Some(Command::Search(search)) => search::run(&common, &search),
         Some(Command::Statements(statements)) => detect::statements(&common, &statements),
+        Some(Command::Questions(Questions::Info { files })) => detect::questions_info(&files),
         Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Prompts { name }) => detect::prompts(&common, name.as_deref()),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),

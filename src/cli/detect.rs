@@ -21,7 +21,7 @@ use crate::engine::{detector, model_threads, readers};
 use crate::expand::written_statements;
 use crate::input::{Expected, InputError, Lines, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
-use crate::question;
+use crate::question::{self, Question};
 use crate::report::safe;
 use crate::report::safe::line;
 use crate::report::verdicts::{self, Compared, Judged, Pair};
@@ -45,6 +45,17 @@ pub struct Detect {
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     pub format: Format,
+}
+
+/// `parallax questions`
+#[derive(Debug, clap::Subcommand)]
+pub enum Questions {
+    /// Print how many questions, perspectives, words and expansions each set has, as TSV. Perspectives made by rule count.
+    Info {
+        /// Question sets, in any format of --questions.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// `parallax statements`
@@ -288,6 +299,48 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
         return Err(InputError::Empty { path: path.into(), what: "the pairs file", advice });
     }
     Ok(pairs)
+}
+
+/// Runs `questions info`.
+///
+/// # Errors
+/// A file is not a question set.
+pub fn questions_info(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let mut out = String::from(
+        "set\tquestions\twords_a_question\tperspectives_a_question\tmost_perspectives\ttwo_sided\twords_a_perspective\texpansions_a_question\twords_an_expansion\n",
+    );
+    for path in files {
+        let set = question::set::read(path)?;
+        out += &info(&line(&path.display().to_string()), &set);
+    }
+    safe::stdout().write_all(out.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line of means over a set; `–` where there is nothing to count.
+fn info(name: &str, set: &[Question]) -> String {
+    let words = |text: &str| text.split_whitespace().count();
+    let mean = |sum: usize, of: usize| match of {
+        0 => "–".to_owned(),
+        of => format!("{:.2}", sum as f64 / of as f64),
+    };
+    let count = set.len();
+    let perspectives = || set.iter().flat_map(|question| &question.perspectives);
+    let expansions = || set.iter().flat_map(|question| &question.expansions);
+    let two_sided = set.iter().filter(|question| question.sides().is_some()).count();
+    let most = set.iter().map(|question| question.perspectives.len()).max().unwrap_or(0);
+    let columns = [
+        name.to_owned(),
+        count.to_string(),
+        mean(set.iter().map(|question| words(&question.text)).sum(), count),
+        mean(perspectives().count(), count),
+        most.to_string(),
+        two_sided.to_string(),
+        mean(perspectives().map(|text| words(text)).sum(), perspectives().count()),
+        mean(expansions().count(), count),
+        mean(expansions().map(|written| words(&written.text)).sum(), expansions().count()),
+    ];
+    columns.join("\t") + "\n"
 }
 
 /// Runs the command.

@@ -180,12 +180,15 @@ pub fn by_job(prompts: &Prompts, jobs: &[llm::Job]) -> Option<Value> {
 
 /// The jobs of a language model that judges, or that expands queries.
 fn jobs(judges: bool, expands: bool, recipes: &[Recipe]) -> Vec<llm::Job> {
-    let uses = |kind| expands && recipes.iter().any(|recipe| recipe.switches.expand == Some(kind));
+    let expands_by =
+        |recipe: &Recipe, kind| recipe.switches.expand.as_ref().is_some_and(|own| own.kind == kind);
+    let uses = |kind| expands && recipes.iter().any(|recipe| expands_by(recipe, kind));
     let in_use = |job: &llm::Job| match job {
         llm::Job::Detect => judges,
         llm::Job::Perspectives => uses(Kind::Perspectives),
-        // CSQE also asks for KEQE's hypothetical answers.
-        llm::Job::Keqe => uses(Kind::Keqe) || uses(Kind::Csqe),
+        // These also ask for KEQE's hypothetical answers.
+        llm::Job::Keqe => [Kind::Keqe, Kind::Csqe, Kind::Grf, Kind::Q2d].into_iter().any(uses),
+        llm::Job::Q2dPrf => uses(Kind::Q2dPrf),
         llm::Job::Csqe => uses(Kind::Csqe),
         _ => false,
     };

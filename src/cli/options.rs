@@ -1,15 +1,16 @@
 //! Options that several commands share.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::ValueEnum;
 
 use crate::api::cache_folder;
 use crate::detect::{Choice, LabelSource};
-use crate::engine::recipe::escaped;
+use crate::engine::recipe::{RecipeError, escaped};
 use crate::engine::{Opening, Recipe};
-use crate::expand::Kind;
+use crate::expand::Expand;
 use crate::project::Variant;
 use crate::report::safe;
 use crate::tui::config::Source;
@@ -231,9 +232,10 @@ pub struct SwitchArgs {
     /// Reorder by MMR with this λ, from 0 (diverse) to 1 (relevant). Default: off.
     #[arg(long, value_name = "LAMBDA", conflicts_with = "diversify")]
     pub mmr: Option<String>,
-    /// Expand the query: perspectives, keqe, csqe or rm3. Default: off.
+    /// Expand the query: perspectives, keqe, csqe, rm3, grf, q2d or q2d-prf, with options such as csqe@answers=0,llm=NAME. Default:
+    /// off.
     #[arg(long, value_name = "KIND")]
-    pub expand: Option<Kind>,
+    pub expand: Option<Expand>,
     /// Project the query: pap, pap-plus, cast, add, concat, dual-sum or tri-sum. Default: off.
     #[arg(long, value_name = "KIND")]
     pub pap: Option<Variant>,
@@ -254,7 +256,7 @@ impl SwitchArgs {
     pub fn apply(&self, recipes: Vec<Recipe>) -> anyhow::Result<Vec<Recipe>> {
         let mut wanted: Vec<(&str, String)> = Vec::new();
         wanted.extend(self.mmr.as_ref().map(|lambda| ("--mmr", format!("mmr@{lambda}"))));
-        wanted.extend(self.expand.map(|kind| ("--expand", kind.to_string())));
+        wanted.extend(self.expand.as_ref().map(|expand| ("--expand", expand.to_string())));
         let toward = self.toward.as_deref().unwrap_or("2").trim();
         let toward = match toward.strip_prefix('=') {
             Some(text) => format!("={}", escaped(text)),
@@ -286,5 +288,92 @@ impl SwitchArgs {
             }
         }
         Ok(switched)
+    }
+}
+
+/// A switch of which one parameter is chosen on a development set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tune {
+    /// The name in a recipe.
+    pub switch: String,
+    /// The parameters to choose from.
+    pub values: Vec<String>,
+}
+
+impl FromStr for Tune {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (switch, values) = text.split_once('=').unwrap_or((text, ""));
+        let values: Vec<String> =
+            values.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        if values.is_empty() {
+            anyhow::bail!("expected a switch with its parameters, such as mmr=.5,.75,.9; found `{text}`");
+        }
+        let switch = switch.trim().to_owned();
+        // Any lane with vectors takes all switches that have one number.
+        for value in &values {
+            let wrong = |error: RecipeError| anyhow::anyhow!("`{switch}={value}`: {}", error.problem());
+            format!("hybrid+{switch}@{value}").parse::<Recipe>().map_err(wrong)?;
+        }
+        Ok(Tune { switch, values })
+    }
+}
+
+/// A question set with its corpus and labels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetOf {
+    /// Its name.
+    pub name: String,
+    /// A file, a folder or a name of the library; `None` for the sample.
+    pub corpus: Option<PathBuf>,
+    /// The questions.
+    pub questions: Option<PathBuf>,
+    /// The label file with its declaration.
+    pub labels: Option<String>,
+    /// Graded judgments.
+    pub qrels: Option<PathBuf>,
+}
+
+impl FromStr for SetOf {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let mut set = SetOf::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+                Some(("name", value)) if !value.is_empty() => set.name = value.into(),
+                Some(("corpus", value)) if !value.is_empty() => set.corpus = Some(value.into()),
+                Some(("questions", value)) if !value.is_empty() => set.questions = Some(value.into()),
+                Some(("labels", value)) if !value.is_empty() => set.labels = Some(value.into()),
+                Some(("qrels", value)) if !value.is_empty() => set.qrels = Some(value.into()),
+                _ => anyhow::bail!(
+                    "expected name=, corpus=, questions=, labels= or qrels= with a value, found `{part}`"
+                ),
+            }
+        }
+        if set.name.is_empty() {
+            anyhow::bail!("expected name=NAME among the parts of `{text}`");
+        }
+        Ok(set)
+    }
+}
+
+impl SetOf {
+    /// The corpus's name in a table.
+    pub fn corpus_name(&self) -> String {
+        match &self.corpus {
+            Some(path) => set_name(path),
+            None => "sample".into(),
+        }
+    }
+}
+
+/// A set's name: the names of its folder and file, because question files often have the same name.
+pub fn set_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match path.parent().and_then(Path::file_name) {
+        Some(folder) => format!("{}/{stem}", folder.to_string_lossy()),
+        None => stem.into_owned(),
     }
 }

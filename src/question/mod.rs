@@ -37,7 +37,7 @@ pub struct Question {
     pub id: String,
     /// The question as asked.
     pub text: String,
-    /// Its statements, one sentence each; at least one.
+    /// Its statements, one sentence each. A query of PIR has its perspective here, or none.
     pub perspectives: Vec<String>,
     /// The index of the perspective that supports the question; `None` unless there are two.
     pub supports: Option<usize>,
@@ -47,6 +47,9 @@ pub struct Question {
     /// Perspectives that came with the question, for expansion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expansions: Vec<Written>,
+    /// PIR: the query without its perspective. Projections then take query, root and perspective as they stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Other data about it, such as the outlet that it asks for.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

@@ -34,6 +34,7 @@ struct Line {
 #[derive(Deserialize)]
 struct Meta {
     perspective: Option<String>,
+    src_query: Option<String>,
 }
 
 /// Reads a question set. Questions without perspectives get them by rule if one applies.
@@ -89,14 +90,20 @@ fn json_line(line: &str, number: usize) -> Result<Question, Expected> {
         Some(other) => other.to_string(),
         None => number.to_string(),
     };
-    let mut perspectives = line.perspectives;
+    let (mut perspectives, mut root) = (line.perspectives, None);
     if let Some(meta) = line.meta {
         let meta: Meta = serde_json::from_str(&meta)
             .map_err(|error| format!("`meta` to be JSON with `perspective`, as PIR writes it ({error})"))?;
         // It is empty for queries of the neutral side.
         perspectives.extend(meta.perspective.filter(|text| !text.trim().is_empty()));
+        root = meta.src_query.filter(|text| !text.trim().is_empty());
     }
-    let question = question(id, &line.question, perspectives, line.supports)?;
+    let bare = perspectives.is_empty() && root.is_some();
+    let mut question = question(id, &line.question, perspectives, line.supports)?;
+    if bare {
+        // "Find a news article …" is no question to answer with yes or no.
+        (question.perspectives, question.supports) = (Vec::new(), None);
+    }
     let metadata = match line.metadata {
         serde_json::Value::Object(metadata) => metadata,
         _ => Default::default(),
@@ -107,7 +114,7 @@ fn json_line(line: &str, number: usize) -> Result<Question, Expected> {
         }
         _ => Vec::new(),
     };
-    Ok(Question { answers, expansions: line.expansions, metadata, ..question })
+    Ok(Question { answers, expansions: line.expansions, root, metadata, ..question })
 }
 
 fn tab_line(line: &str) -> Result<Question, Expected> {
@@ -285,14 +292,19 @@ mod tests {
     }
 
     #[test]
-    fn a_query_of_pir_brings_its_perspective() {
+    fn a_query_of_pir_brings_its_perspective_and_its_root() {
         let meta = r#"{\"src_query\": \"zoos\", \"perspective\": \"Zoos are cruel.\"}"#;
-        let text = format!("{{\"_id\": \"q\", \"text\": \"zoos, cruel\", \"meta\": \"{meta}\"}}");
+        let general = r#"{\"src_query\": \"zoos\", \"perspective\": \"\"}"#;
+        let text = format!(
+            "{{\"_id\": \"q\", \"text\": \"zoos, cruel\", \"meta\": \"{meta}\"}}\n{{\"_id\": \"g\", \"text\": \"Is this about zoos?\", \"meta\": \"{general}\"}}"
+        );
         let questions = read_text(&text, ".jsonl").unwrap();
         assert_eq!(
             (questions[0].id.as_str(), questions[0].perspectives[0].as_str()),
             ("q", "Zoos are cruel.")
         );
+        assert!(questions.iter().all(|question| question.root.as_deref() == Some("zoos")));
+        assert!(questions[1].perspectives.is_empty(), "no rule writes the perspective of a neutral query");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::pattern::Effect::*;
 
-/// The effect of a passage on the answer when it was added (Oh & Thorne §3).
+/// The effect of a passage on the answer when it was added, as Oh & Thorne name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
     /// *Initially zero*: the answer was wrong and had never been right.
@@ -115,9 +115,9 @@ impl Accuracy {
     }
 }
 
-/// A choice of passages by their effects: `probe3`, or its first n passages, `probe3@5`.
+/// A choice of passages by their effects: `probe3`, or only n of them, `probe3@5`.
 ///
-/// Probe 6 is inferred from the paper's tables; the text does not define it.
+/// The numbers are those of Oh & Thorne's tables. Their text does not define probe 6; what it keeps is what their code keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Probe {
     number: usize,
@@ -140,10 +140,27 @@ impl Probe {
         (1..=KEPT.len()).map(|number| Probe { number, first: None })
     }
 
-    /// The indices of the passages to keep, in the order they were read. If there are none, the question is asked without passages.
+    /// The same probe with at most so many passages.
+    pub fn at_most(self, first: usize) -> Probe {
+        Probe { first: Some(first), ..self }
+    }
+
+    /// The indices of the passages to keep, in the order they were read.
+    ///
+    /// Of a list from which no answer was right, all are kept: otherwise a probe would profit from what the reader knows without
+    /// passages. If fewer are wanted than are kept, those with which the answer was right (DP, SP) come first, by rank, then the others,
+    /// by rank: by rank alone, probe 3 would repeat AcEM.
     pub fn keep(self, effects: &[Effect]) -> Vec<usize> {
-        let places = effects.iter().enumerate().filter(|(_, effect)| KEPT[self.number - 1].contains(effect));
-        places.map(|(place, _)| place).take(self.first.unwrap_or(usize::MAX)).collect()
+        let right = |effect: &Effect| matches!(effect, DefinitePositive | SemiPositive);
+        let never = !effects.iter().any(right);
+        let kept = |effect: &Effect| never || KEPT[self.number - 1].contains(effect);
+        let mut places: Vec<usize> = (0..effects.len()).filter(|place| kept(&effects[*place])).collect();
+        if let Some(first) = self.first.filter(|first| *first < places.len()) {
+            // The sort is stable.
+            places.sort_by_key(|place| !right(&effects[*place]));
+            places.truncate(first);
+        }
+        places
     }
 }
 
@@ -337,13 +354,28 @@ mod probe_tests {
 
     #[test]
     fn no_probe_keeps_a_definite_negative() {
-        assert!(Probe::all().all(|probe| probe.keep(&[DefiniteNegative]).is_empty()));
+        assert!(Probe::all().all(|probe| probe.keep(&[DefinitePositive, DefiniteNegative]) == [0]));
     }
 
     #[test]
-    fn a_size_keeps_the_first_ones() {
-        assert_eq!(places("probe3@2"), [0, 1]);
+    fn probe_3_by_size_takes_the_right_ones_first_and_a_single_passage_that_suffices_is_enough() {
+        // DP and SP are at 2, 3, 5, 8, 9; IZ at 0, 1.
+        assert_eq!(places("probe3@2"), [2, 3]);
+        assert_eq!(places("probe3@6"), [2, 3, 5, 8, 9, 0]);
+        assert_eq!(places("probe3@7"), places("probe3"), "all that are kept stay in their order");
+        assert_eq!(places("probe4@2"), [2, 5]);
         assert_eq!("probe3@2".parse::<Probe>().unwrap().to_string(), "probe3@2");
+        // 0010: the third passage makes the answer right, so it alone is probe3@1.
+        let pattern: Pattern = [false, false, true, false].into_iter().collect();
+        assert_eq!("probe3@1".parse::<Probe>().unwrap().keep(&pattern.effects()), [2]);
+    }
+
+    #[test]
+    fn a_pattern_without_a_right_answer_keeps_the_whole_list_in_every_probe() {
+        let never: Vec<Effect> = [false; 3].into_iter().collect::<Pattern>().effects();
+        assert!(Probe::all().all(|probe| probe.keep(&never) == [0, 1, 2]));
+        assert_eq!("probe1@2".parse::<Probe>().unwrap().keep(&never), [0, 1]);
+        assert!(Probe::all().all(|probe| probe.keep(&[]).is_empty()));
     }
 
     #[test]

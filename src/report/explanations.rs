@@ -173,7 +173,7 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
         Step::Mmr { options, picks, pool } => json!({
             "step": "mmr",
             "lambda": options.lambda,
-            "similarity": similarity_encoder(ranking),
+            "similarity": options.sim.map_or_else(|| similarity_encoder(ranking), str::to_owned),
             "pool": pool.len(),
             "picks": top().zip(picks).map(|(ranked, pick)| json!({
                 "id": ranked.passage.id,

@@ -11,7 +11,7 @@ use crate::measure::significance::{
     DRAWS, SignificanceError, bootstrap_interval, holm, paired_randomisation,
 };
 use crate::measure::uncertainty::Spread;
-use crate::report::table::{Cell, Row, Table};
+use crate::report::table::{Cell, Change, Row, Table};
 
 /// The values of one lane and measure, one per question; `None` if the question has no value of this measure.
 pub type Values = Vec<Option<f64>>;
@@ -54,25 +54,46 @@ pub fn cells(
         });
         rows.push(row.collect::<Result<_, _>>()?);
     }
-    let measures = lanes.first().map_or(0, Vec::len);
-    for measure in 0..measures {
+    compare(&mut rows.iter_mut().collect::<Vec<_>>(), &lanes.iter().collect::<Vec<_>>(), versus)?;
+    Ok(rows)
+}
+
+/// Adds to the cells of every lane its difference from the row in `versus`, if any: the paired test, Holm-corrected over the lanes
+/// compared, and the interval, over the questions of which both lanes have a value.
+pub fn compare(
+    rows: &mut [&mut Vec<Option<Cell>>],
+    lanes: &[&Vec<Values>],
+    versus: &[Option<usize>],
+) -> Result<(), SignificanceError> {
+    for measure in 0..lanes.iter().map(|values| values.len()).max().unwrap_or(0) {
         let mut compared = Vec::new();
         for (lane, other) in versus.iter().enumerate() {
             let Some(other) = other else { continue };
-            let both = lanes[lane][measure].iter().zip(&lanes[*other][measure]);
-            let (left, right): (Vec<f64>, Vec<f64>) = both.filter_map(|(a, b)| Some(((*a)?, (*b)?))).unzip();
+            let (Some(own), Some(plain)) = (lanes[lane].get(measure), lanes[*other].get(measure)) else {
+                continue;
+            };
+            let both = own.iter().zip(plain).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+            let (left, right): (Vec<f64>, Vec<f64>) = both.unzip();
             if !left.is_empty() {
-                compared.push((lane, paired_randomisation(&left, &right, DRAWS, 0)?));
+                let change = change(&left, &right)?;
+                compared.push((lane, paired_randomisation(&left, &right, DRAWS, 0)?, change));
             }
         }
-        let corrected = holm(&compared.iter().map(|(_, p)| *p).collect::<Vec<_>>());
-        for ((lane, _), p) in compared.iter().zip(corrected) {
-            if let Some(cell) = &mut rows[*lane][measure] {
-                cell.p = Some(p);
+        let corrected = holm(&compared.iter().map(|(_, p, _)| *p).collect::<Vec<_>>());
+        for ((lane, _, change), p) in compared.into_iter().zip(corrected) {
+            if let Some(Some(cell)) = rows[lane].get_mut(measure) {
+                (cell.p, cell.change) = (Some(p), Some(change));
             }
         }
     }
-    Ok(rows)
+    Ok(())
+}
+
+fn change(own: &[f64], plain: &[f64]) -> Result<Change, SignificanceError> {
+    let pairs: Vec<f64> = own.iter().zip(plain).map(|(own, plain)| own - plain).collect();
+    let interval = bootstrap_interval(&pairs, 0.95, DRAWS, 0)?;
+    let plain = plain.iter().sum::<f64>() / plain.len() as f64;
+    Ok(Change { mean: interval.mean, low: interval.low, high: interval.high, plain, pairs })
 }
 
 /// Returns the average of the tables, with the tables below it. A single table is returned unchanged.
@@ -109,6 +130,7 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
         let judged = same.iter().map(|row| row.judged).sum::<Option<f64>>();
         rows.push(Row {
             lane: row.lane.clone(),
+            form: row.form.clone().filter(|form| same.iter().all(|other| other.form.as_ref() == Some(form))),
             cells: cells.collect::<Result<_, _>>()?,
             failed: failed.collect(),
             judged: judged.map(|sum| sum / same.len() as f64),
@@ -129,6 +151,7 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
         k: first.k,
         label_source: labels.join(", "),
         caution: first.caution.clone(),
+        counts: first.counts,
         notes: vec![format!(
             "mean of the means of {}; – if a set has none; the intervals resample the questions of every set",
             names.join(", ")
@@ -163,7 +186,20 @@ fn cell(rows: &[&Row], column: usize) -> Result<Option<Cell>, SignificanceError>
         Spread::of(&mut (0..count).map(mean).collect::<Vec<f64>>())
     });
     let widened = cells.iter().map(|cell| cell.widened).sum::<f64>() / sets;
+    let changes: Option<Vec<&Change>> = cells.iter().map(|cell| cell.change.as_ref()).collect();
+    let change = match changes {
+        Some(changes) => {
+            let groups: Vec<Vec<(f64, f64)>> =
+                changes.iter().map(|change| change.pairs.iter().map(|pair| (*pair, 1.0)).collect()).collect();
+            let plain = changes.iter().map(|change| change.plain).sum::<f64>() / sets;
+            let interval = grouped_interval(&groups, 0.95, DRAWS, 0)?;
+            let (mean, low, high) = (interval.mean, interval.low, interval.high);
+            Some(Change { mean, low, high, plain, pairs: Vec::new() })
+        }
+        None => None,
+    };
     Ok(Some(Cell {
+        change,
         mean: cells.iter().map(|cell| cell.mean).sum::<f64>() / sets,
         interval: interval.map(|interval| (interval.low, interval.high)),
         n: cells.iter().map(|cell| cell.n).sum(),
@@ -373,6 +409,37 @@ mod tests {
         assert!(
             table.text().contains("macro-average: 4 questions") && table.text().contains("b: 1 questions")
         );
+    }
+
+    #[test]
+    fn the_difference_to_the_plain_lane_has_an_interval_and_a_share_of_the_plain_mean() {
+        let values = |all: &[f64]| vec![all.iter().copied().map(Some).collect::<Values>()];
+        // The second question has no value in the switched lane, so it does not count: .50 against (.20 + .60)/2 = .40.
+        let mut switched = values(&[0.3, 0.9, 0.7]);
+        switched[0][1] = None;
+        let lanes = [values(&[0.2, 0.1, 0.6]), switched];
+        let rows = cells(&lanes, &[None, Some(0)]).unwrap();
+        let change = rows[1][0].as_ref().unwrap().change.as_ref().unwrap();
+        assert!((change.mean - 0.1).abs() < 1e-12 && (change.plain - 0.4).abs() < 1e-12);
+        assert!((change.percent().unwrap() - 25.0).abs() < 1e-9);
+        // Both questions gain .10, so every draw does.
+        assert!((change.low - 0.1).abs() < 1e-12 && (change.high - 0.1).abs() < 1e-12);
+        assert!(rows[0][0].as_ref().unwrap().change.is_none(), "the plain lane is compared with nothing");
+    }
+
+    #[test]
+    fn an_average_over_sets_keeps_the_difference_to_the_plain_lane() {
+        let table = |plain: &[f64], own: &[f64]| {
+            let values = |all: &[f64]| vec![all.iter().copied().map(Some).collect::<Values>()];
+            let values = vec![values(plain), values(own)];
+            let (names, judged) = (["a", "a+mmr"].map(String::from), vec![(0, 0); 2]);
+            let rows = rows(names, values, &[None, Some(0)], vec![Vec::new(); 2], judged).unwrap();
+            Table { columns: vec!["Prec@5".into()], rows, questions: own.len(), ..Table::default() }
+        };
+        let sets = [("x".into(), table(&[0.5, 0.5], &[0.7, 0.7])), ("y".into(), table(&[0.3], &[0.3]))];
+        let average = averaged(sets.to_vec()).unwrap();
+        let change = average.rows[1].cells[0].as_ref().unwrap().change.clone().unwrap();
+        assert!((change.mean - 0.1).abs() < 1e-12 && (change.plain - 0.4).abs() < 1e-12, "{change:?}");
     }
 
     #[test]

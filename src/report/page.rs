@@ -19,49 +19,12 @@ pub const READER_OVER_K: &str = "reader-over-k";
 
 /// Returns the page of a table.
 pub fn html(table: &Table) -> String {
-    let (title, text) = about(table.suite);
+    let (title, text) = super::cell::about(table.suite);
     let command = std::env::args().collect::<Vec<_>>().join(" ");
     let plots = plots(table).into_iter().map(|(_, plot)| plot).collect();
     let mut tables = Vec::new();
     below(table, &mut tables);
     page(title, &command, &[Section { heading: title.into(), text: text.into(), tables, plots }])
-}
-
-fn about(suite: &str) -> (&'static str, &'static str) {
-    match suite {
-        "berds" => (
-            "Perspectives in the first passages",
-            "MRecall: whether the first k passages cover the question's statements. Prec: how many of them support any. The stacks show \
-             how often only one side, both or neither was among them (Chen and Choi, Tables 3 and 4, Figure 2).",
-        ),
-        "corrected" => (
-            "The model's verdicts, corrected by labels",
-            "Labels on questions drawn at random correct the model's verdicts on all questions (prediction-powered inference, PPI++).",
-        ),
-        "coverage" => (
-            "How far to read",
-            "The rank by which every statement is supported, and how often that is within the first 100 (Chen and Choi, Tables 5 and 6).",
-        ),
-        "bias" => (
-            "Which way the lanes lean",
-            "The lean towards one of two sides; how unevenly the order treats the statements (rKL, AWRF); and for a field of the passages, the \
-             share of each value at the top against its share of the corpus (Zhao et al., Figures 3, 5 and 6).",
-        ),
-        "sycophancy" => (
-            "Does the answer follow the wording?",
-            "Every lane is asked neutrally, with the supporting statement and with the opposing one (Chen and Choi, Figure 3).",
-        ),
-        "pir" => (
-            "Perspective awareness",
-            "The p-Recall of every way to score a passage (Zhao et al., Tables 2 and 8).",
-        ),
-        "reader" => (
-            "What is read from the first passages",
-            "Whether a reader is right from the first k (EM), was right at any depth up to k (AcEM), and what more passages cost (Oh and \
-             Thorne); for questions of two sides, the stance that the first k take together and what turns it.",
-        ),
-        _ => ("Graded relevance", "As trec_eval measures it."),
-    }
 }
 
 /// Collects the table and all tables below it.
@@ -100,6 +63,21 @@ fn measures(table: &Table) -> Vec<Series> {
     table.rows.iter().map(line).collect()
 }
 
+/// Returns Δ of every lane in every wording, with its interval.
+fn deltas(table: &Table) -> Vec<(String, f64, f64, f64)> {
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        for (head, cell) in table.columns.iter().zip(&row.cells) {
+            let wording = head.name.strip_prefix("Δ@").and_then(|name| name.split_once(' '));
+            if let (Some((_, wording)), Some(cell)) = (wording, cell) {
+                let (low, high) = cell.interval.unwrap_or((cell.mean, cell.mean));
+                rows.push((format!("{} {wording}", row.lane), cell.mean, low, high));
+            }
+        }
+    }
+    rows
+}
+
 /// Returns every plot of a table, each with the name of its file.
 fn plots(table: &Table) -> Vec<(String, String)> {
     let column = |name: &str| table.columns.iter().position(|head| head.name.starts_with(name));
@@ -130,6 +108,10 @@ fn plots(table: &Table) -> Vec<(String, String)> {
             }
         };
         plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
+    }
+    let deltas = deltas(table);
+    if !deltas.is_empty() {
+        plots.push(("deltas".to_owned(), intervals(&deltas)));
     }
     for (i, head) in table.columns.iter().enumerate().filter(|(_, head)| head.plotted) {
         let rows = table.rows.iter().filter_map(|row| {
@@ -277,7 +259,7 @@ fn table(out: &mut String, table: &Table) {
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
-        let _ = write!(out, "<tr><th scope=\"row\">{}{}</th>", escape(&row.lane), failed(row));
+        let _ = write!(out, "<tr><th scope=\"row\">{}{}</th>", escape(&row.name()), failed(row));
         // Even if a row has too few cells, the share judged belongs in its own column.
         for i in 0..table.columns.len() {
             cell(out, row.cells.get(i).and_then(Option::as_ref));
@@ -307,7 +289,8 @@ fn failed(row: &Row) -> String {
 
 /// Writes a value with its star, and below it its interval and n. The script sorts by `data-v`.
 fn cell(out: &mut String, cell: Option<&Cell>) {
-    let Some(Cell { mean, interval, n, p, doubt, .. }) = cell.filter(|cell| cell.mean.is_finite()) else {
+    let Some(Cell { mean, interval, n, p, doubt, change, .. }) = cell.filter(|cell| cell.mean.is_finite())
+    else {
         out.push_str("<td>–</td>");
         return;
     };
@@ -325,9 +308,11 @@ fn cell(out: &mut String, cell: Option<&Cell>) {
     let doubt = doubt.map_or_else(String::new, |doubt| {
         format!("<span>[{}–{}]</span> ", short(doubt.low), short(doubt.high))
     });
+    let change =
+        change.as_ref().map_or_else(String::new, |change| format!("<br><small>Δ {}</small>", change.text()));
     let _ = write!(
         out,
-        "<td data-v=\"{mean}\"{chance}><b>{value}</b>{star}<br><small>{interval}{doubt}n&#160;{n}</small></td>"
+        "<td data-v=\"{mean}\"{chance}><b>{value}</b>{star}<br><small>{interval}{doubt}n&#160;{n}</small>{change}</td>"
     );
 }
 

@@ -170,7 +170,8 @@ fn probes(read: &[ReadCase], k: usize, questions: usize) -> Result<Table, Signif
     let mut table =
         rows("reader-probes", heads, Probe::all().enumerate().map(row).collect(), &[], questions)?;
     table.notes = vec![
-        "the first 1 … k of the passages that a probe keeps, read again in their order; none kept: the question alone; probe6 is inferred"
+        "EM@n: n of the passages that a probe keeps, DP and SP by rank, then the others by rank; if it keeps no more than n, in their order. Of a \
+         list without a right answer all are kept"
             .into(),
     ];
     Ok(table)
@@ -190,8 +191,9 @@ fn stability(read: &[ReadCase], questions: usize) -> Result<Table, SignificanceE
     let heads = (1..=MOST).map(|n| format!("SER@{n}")).collect();
     let mut table = rows("reader-stability", heads, lines, &[], questions)?;
     let right = read.iter().filter(|read| read.unstable.iter().any(Option::is_some)).count();
+    table.counts = true;
     table.notes = vec![format!(
-        "over the {right} questions right from the gold passage alone: how often 1 … {MOST} added passages without a gold answer change the answer; – if none can be added or no such answer was recorded"
+        "{right} questions are right from the gold passage alone. SER@n: how often n added passages without a gold answer change the answer, over the n=… of them to which so many can be added and whose answers are known; – if there are none"
     )];
     Ok(table)
 }

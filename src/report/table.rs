@@ -5,99 +5,10 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
+pub use super::cell::{Cell, Change, Head, Row};
 use super::marks::share;
 use super::safe;
-use crate::measure::Measure;
-use crate::measure::score::Column;
 use crate::measure::uncertainty::Spread;
-
-/// The name of a column, and whether it has a plot of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The name.
-    pub name: String,
-    /// Whether the column is plotted by itself. A column that shares a plot with others, or belongs only in the table, is not.
-    pub plotted: bool,
-}
-
-impl Head {
-    /// A column with a plot of its own.
-    pub fn plotted(name: impl Into<String>) -> Self {
-        Head { name: name.into(), plotted: true }
-    }
-}
-
-/// A column without a plot of its own.
-impl From<String> for Head {
-    fn from(name: String) -> Self {
-        Head { name, plotted: false }
-    }
-}
-
-/// A column without a plot of its own.
-impl From<&str> for Head {
-    fn from(name: &str) -> Self {
-        Head::from(name.to_owned())
-    }
-}
-
-/// Every measure has a plot of its own.
-impl From<Measure> for Head {
-    fn from(measure: Measure) -> Self {
-        Head::plotted(measure.to_string())
-    }
-}
-
-impl From<Column> for Head {
-    fn from(column: Column) -> Self {
-        match column {
-            Column::Named(measure) => Head::from(measure),
-            // The shares of covered sides are stacked in one plot.
-            Column::Covers(..) => Head::from(column.to_string()),
-        }
-    }
-}
-
-/// A measure of one lane over all questions.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
-    /// The mean.
-    pub mean: f64,
-    /// The 95 % interval of the mean, if there is one.
-    pub interval: Option<(f64, f64)>,
-    /// The number of questions that the mean is over.
-    pub n: usize,
-    /// The p-value of the difference from the lane's plain form, corrected for the number of lanes compared; `None` if it is not
-    /// compared.
-    pub p: Option<f64>,
-    /// The interval that includes the uncertainty of the model's verdicts, if they counted.
-    pub doubt: Option<Spread>,
-    /// The difference from the lane's plain form with questions and verdicts drawn, if the model's verdicts counted.
-    pub difference: Option<Spread>,
-    /// The share of labelled passages among those that the measure looks at, if it differs from the row's.
-    pub judged: Option<f64>,
-    /// How far both ends of [`Cell::doubt`] were moved outwards, for the bias of the model's means.
-    pub widened: f64,
-    /// Whether it is a count, which is printed without decimals.
-    pub count: bool,
-}
-
-/// A lane's figures.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
-    /// The lane's recipe, or the run's name.
-    pub lane: String,
-    /// One cell per column; `None` if there is nothing to measure.
-    pub cells: Vec<Option<Cell>>,
-    /// The questions without a list, each with the reason. They count as 0.
-    pub failed: Vec<(String, String)>,
-    /// The share of the first k passages that have a label.
-    pub judged: Option<f64>,
-    /// The values of each measure, one per question in the order of [`Table::question_ids`]; empty if there are none by question.
-    pub values: Vec<Vec<Option<f64>>>,
-    /// The mean of each measure in every replicate that its interval comes from.
-    pub replicates: Vec<Option<Vec<f64>>>,
-}
 
 /// The figures of all lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,36 +37,10 @@ pub struct Table {
     pub provenance: Value,
     /// Whether the printed table has one row per measure instead of one row per lane: for many measures of few lanes.
     pub turned: bool,
+    /// Whether every cell shows over how many questions its mean is.
+    pub counts: bool,
     /// Tables with other columns, printed below this one.
     pub further: Vec<Table>,
-}
-
-/// Formats a figure: four decimals between −1 and 1, else two.
-fn figure(value: f64) -> String {
-    // No sign before a zero.
-    let value = value + 0.0;
-    if (-1.0..=1.0).contains(&value) { format!("{value:.4}") } else { format!("{value:.2}") }
-}
-
-impl Cell {
-    fn star(&self) -> &'static str {
-        // No lane is called better or worse if the model's doubt allows the opposite.
-        let undecided = self.difference.is_some_and(|difference| difference.holds_zero());
-        if !undecided && self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
-    }
-
-    fn text(&self) -> String {
-        if self.count {
-            return format!("{:.0}", self.mean);
-        }
-        let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
-        let range = |low, high| format!("{}–{}", short(low), short(high));
-        let interval =
-            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", range(low, high)));
-        let doubt =
-            self.doubt.map_or_else(String::new, |doubt| format!(" [{}]", range(doubt.low, doubt.high)));
-        format!("{}{}{interval}{doubt}", figure(self.mean), self.star())
-    }
 }
 
 impl Table {
@@ -165,12 +50,30 @@ impl Table {
         format!("{}{}", self.suite, set.unwrap_or_default())
     }
 
+    /// Whether a column of differences from the plain lane stands beside a measure: if a lane is compared, beside every measure with a
+    /// plot of its own, or beside all where none has one. TSV and JSON have the differences of all measures.
+    fn shows_change(&self, column: usize) -> bool {
+        let main = self.columns[column].plotted || !self.columns.iter().any(|head| head.plotted);
+        let compared = |row: &Row| row.cells.get(column)?.as_ref()?.change.as_ref().map(drop);
+        main && self.rows.iter().any(|row| compared(row).is_some())
+    }
+
     /// Returns every row as texts, the lane first.
     fn texts(&self) -> Vec<Vec<String>> {
+        let missing = || "–".to_owned();
         let one = |row: &Row| {
-            let cells = row.cells.iter().map(|cell| cell.as_ref().map_or_else(|| "–".into(), Cell::text));
-            let mut texts = vec![safe::line(&row.lane)];
-            texts.extend(cells);
+            let mut texts = vec![safe::line(&row.name())];
+            for (column, cell) in row.cells.iter().enumerate() {
+                let text = cell.as_ref().map_or_else(missing, |cell| match self.counts {
+                    true => format!("{} n={}", cell.text(), cell.n),
+                    false => cell.text(),
+                });
+                texts.push(text);
+                if self.shows_change(column) {
+                    let change = cell.as_ref().and_then(|cell| cell.change.as_ref());
+                    texts.push(change.map_or_else(missing, Change::text));
+                }
+            }
             if self.rows.iter().any(|row| row.judged.is_some()) {
                 texts.push(row.judged.map_or_else(|| "–".into(), share));
             }
@@ -181,7 +84,12 @@ impl Table {
 
     fn heads(&self) -> Vec<String> {
         let mut heads = vec!["lane".to_owned()];
-        heads.extend(self.columns.iter().map(|head| safe::line(&head.name)));
+        for (column, head) in self.columns.iter().enumerate() {
+            let name = safe::line(&head.name);
+            let change = self.shows_change(column).then(|| format!("Δ {name}"));
+            heads.push(name);
+            heads.extend(change);
+        }
         heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
         heads
     }
@@ -220,6 +128,12 @@ impl Table {
                     }
                 }
                 .into(),
+            );
+        }
+        if (0..self.columns.len()).any(|column| self.shows_change(column)) {
+            remarks.push(
+                "Δ: difference from the lane's plain form, also in per cent of it, with its 95 % interval by question"
+                    .into(),
             );
         }
         for row in self.rows.iter().filter(|row| !row.failed.is_empty()) {
@@ -314,7 +228,7 @@ impl Table {
 
     /// Writes it as TSV, one line per lane and measure.
     pub fn tsv(&self) -> String {
-        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\n";
+        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\tchange\tchange_low\tchange_high\tchange_percent\n";
         heads.to_owned() + &self.tab_lines()
     }
 
@@ -323,16 +237,20 @@ impl Table {
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (Head { name: measure, .. }, cell) in self.columns.iter().zip(&row.cells) {
-                let Some(Cell { mean, interval, n, p, doubt, judged, .. }) = cell else { continue };
+                let Some(Cell { mean, interval, n, p, doubt, judged, change, .. }) = cell else { continue };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
-                let (lane, measure) = (safe::field(&row.lane), safe::field(measure));
+                let (lane, measure) = (safe::field(&row.name()), safe::field(measure));
                 let (failed, source) = (row.failed.len(), safe::field(&self.label_source));
                 let (p, judged) = (optional(*p), optional(judged.or(row.judged)));
                 let of = |part: fn(Spread) -> f64| optional(doubt.map(part));
                 let doubt = [of(|d| d.mean), of(|d| d.low), of(|d| d.high)].join("\t");
+                let of = |part: fn(&Change) -> Option<f64>| optional(change.as_ref().and_then(part));
+                let change =
+                    [of(|c| Some(c.mean)), of(|c| Some(c.low)), of(|c| Some(c.high)), of(Change::percent)]
+                        .join("\t");
                 let _ = writeln!(
                     out,
-                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}",
+                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}\t{change}",
                     safe::field(&self.name())
                 );
             }
@@ -345,7 +263,7 @@ impl Table {
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let measures = self.columns.iter().zip(&row.cells).filter_map(|(Head { name, .. }, cell)| {
-                let Cell { mean, interval, n, p, doubt, judged, difference, .. } = cell.as_ref()?;
+                let Cell { mean, interval, n, p, doubt, judged, difference, change, .. } = cell.as_ref()?;
                 let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
                 let judged = judged.or(row.judged);
                 let mut value =
@@ -356,15 +274,24 @@ impl Table {
                 if let Some(Spread { mean, low, high }) = difference {
                     value["difference"] = json!({"mean": mean, "low": low, "high": high});
                 }
+                if let Some(change) = change {
+                    let Change { mean, low, high, .. } = change;
+                    value["change"] =
+                        json!({"mean": mean, "low": low, "high": high, "percent": change.percent()});
+                }
                 Some((name.clone(), value))
             });
             let failed: Vec<_> = row.failed.iter().map(|(id, _)| id).collect();
-            json!({
+            let mut value = json!({
                 "lane": row.lane,
                 "measures": measures.collect::<serde_json::Map<_, _>>(),
                 "failed": failed.len(),
                 "failed_questions": failed,
-            })
+            });
+            if let Some(form) = &row.form {
+                value["form"] = json!(form);
+            }
+            value
         });
         let failed: std::collections::BTreeSet<_> =
             self.rows.iter().flat_map(|row| &row.failed).map(|(id, _)| id).collect();
@@ -447,6 +374,34 @@ mod tests {
         let text = cell(&mut table, -0.05);
         assert!(text.contains("0.7500 (") && text.contains("does not hold 0"), "{text}");
         assert_eq!(table.json()["rows"][1]["measures"]["MRecall@5"]["difference"]["low"], json!(-0.05));
+    }
+
+    #[test]
+    fn a_compared_lane_shows_its_difference_beside_the_measure_and_the_form_in_its_name() {
+        let mut table = table();
+        let change = Change { mean: 0.25, low: -0.05, high: 0.5, plain: 0.5, pairs: Vec::new() };
+        table.rows[1].cells[0].as_mut().unwrap().change = Some(change);
+        table.rows[1].form = Some("extractive (no model)".into());
+        let text = table.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("Δ MRecall@5") && !lines[0].contains("Δ Cover"), "{text}");
+        assert!(lines[1].contains("  –  "), "the plain lane has none: {text}");
+        assert!(lines[2].starts_with("minilm+mmr@0.75 [extractive (no model)]  0.7500* (.10–.90)"), "{text}");
+        assert!(lines[2].contains("+0.2500 +50.0 % (-.050 to +.500)"), "{text}");
+        assert!(text.contains("Δ: difference from the lane's plain form"), "{text}");
+        let json = table.json();
+        assert_eq!(json["rows"][1]["measures"]["MRecall@5"]["change"]["percent"], json!(50.0));
+        assert_eq!(
+            (&json["rows"][1]["lane"], &json["rows"][1]["form"]),
+            (&json!("minilm+mmr@0.75"), &json!("extractive (no model)"))
+        );
+        assert!(
+            table.tsv().lines().nth(2).unwrap().ends_with("\t0.2500\t-0.0500\t0.5000\t50.0000"),
+            "{}",
+            table.tsv()
+        );
+        table.counts = true;
+        assert!(table.text().contains("0.5000 (.10–.90) n=2"), "{}", table.text());
     }
 
     #[test]

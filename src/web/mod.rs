@@ -31,7 +31,7 @@ mod tests;
 
 pub use manners::{Manners, SearchError, WebError, anywhere, public};
 pub use search::{Provider, Results, Search};
-pub use store::{End, FOLDER, Store, place};
+pub use store::{CORPUS, End, FOLDER, PAGES, Store, place};
 
 /// The number of pages fetched at once. Two requests to one host are always apart by its pause.
 const AT_ONCE: usize = 4;

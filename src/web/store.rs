@@ -19,9 +19,11 @@ use crate::storage::{Attempt, FileLock, Holder, Journal, replace};
 
 /// The folder that holds these folders, below the data folder.
 pub const FOLDER: &str = "web";
-const PAGES: &str = "pages.jsonl";
+/// The journal of searches and pages in such a folder.
+pub const PAGES: &str = "pages.jsonl";
 const LOCK: &str = "pages.lock";
-const CORPUS: &str = "corpus.jsonl";
+/// The passages in such a folder.
+pub const CORPUS: &str = "corpus.jsonl";
 
 /// How fetching a page ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! May use: everything below `cli`.
 
 mod library;
-mod remote;
+pub mod remote;
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ pub enum CorpusCommand {
     List,
     /// Describe a corpus: its source, lengths, metadata, duplicates and vectors.
     Info {
-        /// Its name or fingerprint.
+        /// Its name or fingerprint, or `web:` for the corpora that from-web made: pages and passages for each question.
         name: String,
     },
     /// Import vectors of the passages: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
@@ -52,6 +52,7 @@ pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode>
         CorpusCommand::Add(args) => library::add(&library, args),
         CorpusCommand::FromWeb(args) => remote::from_web(common, args),
         CorpusCommand::List => library::list(&library),
+        CorpusCommand::Info { name } if name == remote::WEB => remote::web_info(common),
         CorpusCommand::Info { name } => library::info(&library, &find(&library, name)?),
         CorpusCommand::Vectors(args) => library::vectors(common, args),
         CorpusCommand::Push(args) => remote::push(common, args),

@@ -18,7 +18,7 @@ use crate::web::{self, Manners, Provider, Search, Store, Summary, WebError};
 use crate::work::Stop;
 
 /// The default number of pages to fetch.
-const PAGES: usize = 50;
+const PAGES: usize = 100;
 /// The number of unread pages that are listed with their reason.
 const LISTED: usize = 10;
 
@@ -34,7 +34,7 @@ pub struct FromWeb {
     /// The name of the corpus. Default: made from the question.
     #[arg(long)]
     pub name: Option<String>,
-    /// How many pages to fetch, from 1 to 1000. Default: 50, or the whole list.
+    /// How many pages to fetch, from 1 to 1000. Default: 100, as in BERDS, or the whole list.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub pages: Option<u16>,
     /// The pause in seconds between two requests to one host; a longer Crawl-delay in its robots.txt wins.
@@ -93,6 +93,57 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
     if failed > 0 {
         bail!("{failed} of {} questions have no corpus", questions.len());
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The name that means: for each question the corpus that `from-web` made of it.
+pub const WEB: &str = "web:";
+
+/// `corpus info web:`: the pages and passages of each question's corpus, with their means (BERDS, Table 2). With --questions, of these
+/// questions, and which of them lack a corpus; otherwise of all that were made.
+///
+/// # Errors
+/// The question set or a folder cannot be read.
+pub fn web_info(common: &Common) -> anyhow::Result<ExitCode> {
+    let data = common.opening().data_dir;
+    let mut names = Vec::new();
+    if let Some(file) = common.questions.first() {
+        names.extend(set::read(file)?.into_iter().map(|question| corpus_name(&question.text)));
+    } else if let Ok(folders) = std::fs::read_dir(data.join(web::FOLDER)) {
+        names.extend(folders.flatten().map(|folder| folder.file_name().to_string_lossy().into_owned()));
+        names.sort();
+    }
+    let (mut out, mut sums, mut lacking) =
+        (String::from("corpus\tpages\tpages_read\tpassages\n"), [0usize; 3], 0);
+    for name in &names {
+        let place = web::place(&data, name)?;
+        if !place.join(web::CORPUS).is_file() {
+            lacking += 1;
+            out += &format!("{}\tno corpus\t\t\n", safe::line(name));
+            continue;
+        }
+        let mut counts = [0usize; 3];
+        crate::input::lines(&place.join(web::PAGES), |_, line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+            let is_page = line["kind"] == "page";
+            counts[0] += usize::from(is_page);
+            counts[1] += usize::from(is_page && line["end"] == "read");
+            Ok(())
+        })?;
+        crate::input::lines(&place.join(web::CORPUS), |_, _| {
+            counts[2] += 1;
+            Ok(())
+        })?;
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        out += &format!("{}\t{}\t{}\t{}\n", safe::line(name), counts[0], counts[1], counts[2]);
+    }
+    let made = names.len() - lacking;
+    if made == 0 {
+        bail!("no question has a corpus from the web; make them with `parallax corpus from-web`");
+    }
+    let means = sums.map(|sum| format!("{:.1}", sum as f64 / made as f64));
+    out += &format!("mean of {made}\t{}\n", means.join("\t"));
+    safe::stdout().write_all(out.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -171,7 +222,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The name of a question's corpus: `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
-fn corpus_name(question: &str) -> String {
+pub fn corpus_name(question: &str) -> String {
     let mut name = String::new();
     for word in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if name.chars().count() + word.chars().count() > 48 {

@@ -1,12 +1,12 @@
 //! The arguments of `parallax eval`, its question sets one by one, and the thresholds of `--fail-under`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::cli::options::{Common, SwitchArgs};
+use crate::cli::options::{Common, SetOf, SwitchArgs, Tune, set_name};
 use crate::engine::Recipe;
 use crate::measure::seeded::hashed;
 use crate::report::table::Table;
@@ -48,6 +48,29 @@ pub struct Eval {
         default_value_t
     )]
     pub target: Target,
+    /// Choose a switch's parameter on the development set --dev, lane by lane, and measure the choice on --questions: mmr=.5,.75,.9;
+    /// repeat for more switches.
+    #[arg(help_heading = "Options of berds", long, value_name = "SWITCH=VALUES", requires = "dev")]
+    pub tune: Vec<Tune>,
+    /// The questions of the development set of --tune.
+    #[arg(help_heading = "Options of berds", long, value_name = "FILE", requires = "tune")]
+    pub dev: Option<PathBuf>,
+    /// The labels of the development set. Default: those of --labels.
+    #[arg(
+        help_heading = "Options of berds",
+        long,
+        value_name = "FILE[:complete|:positives]",
+        requires = "dev"
+    )]
+    pub dev_labels: Option<String>,
+    /// A question set with its corpus and labels: name=NAME,corpus=C,questions=Q,labels=L (or qrels=R); repeat for more, instead of
+    /// --corpus, --questions, --labels and --qrels.
+    #[arg(long = "set", value_name = "SET", conflicts_with_all = ["qrels", "write", "correct", "tune"])]
+    pub sets: Vec<SetOf>,
+    /// With several sets: `stacked` prints the average and a table for each set, `wide` one row for each corpus and lane and a column for
+    /// each set and main measure, the average last.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Layout,
     /// Also write the lists of every lane (TREC run, BERDS JSONL) and the labels (qrels) to this folder.
     #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
@@ -79,6 +102,16 @@ pub struct Eval {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: TableFormat,
+}
+
+/// How several sets are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// The average, then a table for each set.
+    #[default]
+    Stacked,
+    /// One table.
+    Wide,
 }
 
 /// What `eval` measures.
@@ -249,6 +282,9 @@ impl Threshold {
 /// There are several label files and not as many sets, two sets have one name, or the suite takes one set only.
 pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)>> {
     let (sets, labels) = (&common.questions, &common.labels);
+    if !args.sets.is_empty() {
+        return each_of_sets(common, args);
+    }
     if labels.len() > 1 && labels.len() != sets.len() {
         bail!(
             "{} question sets and {} label files: give --labels once for all sets, or once per set in the same order",
@@ -265,7 +301,7 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
     }
     let mut named: Vec<(String, Common)> = Vec::new();
     for (i, set) in sets.iter().enumerate() {
-        let name = name(set);
+        let name = set_name(set);
         if named.iter().any(|(known, _)| *known == name) {
             bail!(
                 "two question sets are called `{name}`: rename a file or its folder, so that the tables have different names"
@@ -285,22 +321,51 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
     Ok(named)
 }
 
+/// The options of each `--set`. Their names are their own, or, if two corpora have a set of one name, with the corpus's.
+fn each_of_sets(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)>> {
+    if args.suite == Suite::Pir {
+        bail!("--set is not for eval pir, whose tasks bring their passages; name them with --questions");
+    }
+    for (option, typed) in [
+        ("--corpus", common.is_typed("corpus")),
+        ("--questions", common.is_typed("questions")),
+        ("--labels", common.is_typed("labels")),
+    ] {
+        if typed {
+            bail!("{option} belongs inside each --set; leave it out");
+        }
+    }
+    let mut named: Vec<(String, Common)> = Vec::new();
+    for set in &args.sets {
+        if (args.suite == Suite::Trec) != set.qrels.is_some() {
+            bail!(
+                "--set {}: eval trec needs qrels=FILE, and the other suites take labels=FILE instead",
+                set.name
+            );
+        }
+        let twice = args.sets.iter().filter(|other| other.name == set.name).count() > 1;
+        let name = if twice { format!("{}/{}", set.corpus_name(), set.name) } else { set.name.clone() };
+        if named.iter().any(|(known, _)| *known == name) {
+            bail!("two sets are called `{name}`: give them different names, or different corpora");
+        }
+        let own = Common {
+            corpus: set.corpus.clone(),
+            questions: set.questions.iter().cloned().collect(),
+            labels: set.labels.iter().cloned().collect(),
+            ..common.clone()
+        };
+        named.push((name, own));
+    }
+    Ok(named)
+}
+
 /// The seed of bootstrap intervals, paired tests and draws within one table. It is fixed, so that the same input always gives the
 /// same table; `eval` has no `--seed`.
 pub const RESAMPLING_SEED: u64 = 0;
 
 /// The seed of a set's replicates. It differs between sets, so that their replicates are independent.
 pub fn seed(common: &Common) -> u64 {
-    hashed(&common.questions.first().map_or_else(String::new, |set| name(set)))
-}
-
-/// A set's name: the names of its folder and file, because question files often have the same name.
-fn name(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    match path.parent().and_then(Path::file_name) {
-        Some(folder) => format!("{}/{stem}", folder.to_string_lossy()),
-        None => stem.into_owned(),
-    }
+    hashed(&common.questions.first().map_or_else(String::new, |set| set_name(set)))
 }
 
 #[cfg(test)]
@@ -328,6 +393,21 @@ mod tests {
         assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
         assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
         assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
+    }
+
+    #[test]
+    fn a_set_and_a_switch_to_tune_are_read_or_refused_with_what_was_expected() {
+        let set: SetOf = "name=kialo, corpus=wiki,questions=k.jsonl,labels=k.tsv:positives".parse().unwrap();
+        assert_eq!((set.name.as_str(), set.corpus_name()), ("kialo", "wiki".into()));
+        assert_eq!((set.labels.as_deref(), set.qrels), (Some("k.tsv:positives"), None));
+        for text in ["corpus=wiki", "name=", "name=a,color=red", "name=a,labels"] {
+            assert!(text.parse::<SetOf>().is_err(), "{text}");
+        }
+        let tune: Tune = "mmr=.5, .75".parse().unwrap();
+        assert_eq!((tune.switch.as_str(), tune.values.len()), ("mmr", 2));
+        for text in ["mmr", "mmr=", "mmr=2", "shuffle=.5", "pap=0"] {
+            assert!(text.parse::<Tune>().is_err(), "{text}");
+        }
     }
 
     #[test]

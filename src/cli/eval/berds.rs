@@ -1,5 +1,5 @@
 //! The suites of Chen and Choi: `eval berds` (Tables 3 and 4, Figure 2), `eval coverage` (Tables 5 and 6) and `eval sycophancy`
-//! (Figure 3).
+//! (section 7).
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds, seed};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
@@ -19,7 +19,7 @@ use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
 use crate::report::lists::Found;
 use crate::report::marks::share;
-use crate::report::means::{Values, cells, rows};
+use crate::report::means::{Values, cells, compare, rows};
 use crate::report::page::BERDS_OVER_K;
 use crate::report::table::{Cell, Head, Row, Table};
 
@@ -124,7 +124,8 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             ..table.clone()
         });
     }
-    let rows = results.rows(names(), cells, own, &versus, widening);
+    let mut rows = results.rows(names(), cells, own, &versus, widening);
+    lane_notes.name(&mut rows);
     let columns = columns.into_iter().map(Head::from).collect();
     Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
@@ -183,7 +184,8 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     lanes.show(measured.len(), measured.len());
     let mut versus = lanes.plain_forms();
     versus.push(None);
-    let rows = rows(names(), values, &versus, failed, judged)?;
+    let mut rows = rows(names(), values, &versus, failed, judged)?;
+    lane_notes.name(&mut rows);
     Ok(Some(Table {
         columns: ["Cover", "covered@100"].map(Head::plotted).to_vec(),
         rows,
@@ -261,9 +263,16 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
         let judged = (of > 0).then(|| judged as f64 / of as f64);
         // Δ pools all questions, so a single question has no value.
         values.resize(cells.len(), Values::new());
-        rows.push(Row { lane: recipe.to_string(), cells, failed, judged, values, replicates: means });
+        let lane = recipe.to_string();
+        rows.push(Row { lane, cells, failed, judged, values, replicates: means, ..Row::default() });
     }
     lanes.show(total, total);
+    let all: Vec<Vec<Values>> = rows.iter().map(|row| row.values.clone()).collect();
+    compare(
+        &mut rows.iter_mut().map(|row| &mut row.cells).collect::<Vec<_>>(),
+        &all.iter().collect::<Vec<_>>(),
+        &lanes.plain_forms(),
+    )?;
     let mut columns = Vec::new();
     for wording in WORDINGS {
         columns.extend(["p", "n", "lean"].map(|name| Head::from(format!("{name}@{k} {wording}"))));

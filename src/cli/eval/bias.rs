@@ -59,7 +59,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         .zip(&names)
         .map(|(values, name)| format!("{} ({name})", values[1].iter().flatten().count()));
     let uneven = uneven.collect::<Vec<_>>().join(", ");
-    let rows = rows(names.iter().cloned(), values, &lanes.plain_forms(), failed, shares)?;
+    let mut rows = rows(names.iter().cloned(), values, &lanes.plain_forms(), failed, shares)?;
+    lane_notes.name(&mut rows);
     let mut notes = vec![
         "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
             .to_owned(),
@@ -160,7 +161,7 @@ impl Attribute<'_> {
                 let log = |share: f64| (share > 0.0 && part > 0.0).then(|| (share / part).log2());
                 // The logarithm keeps the order, so the ends of the interval stay its ends.
                 let interval = cell.interval.and_then(|(low, high)| Some((log(low)?, log(high)?)));
-                Some(Cell { mean: log(cell.mean)?, interval, ..*cell })
+                Some(Cell { mean: log(cell.mean)?, interval, ..cell.clone() })
             };
             let row = cells.iter().zip(&corpus).map(|(cell, count)| against(cell, *count)).collect();
             over.rows.push(Row { lane: name.clone(), cells: row, ..Row::default() });

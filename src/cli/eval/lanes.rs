@@ -13,10 +13,10 @@ use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{Depth, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, run};
-use crate::expand::Expansion;
+use crate::expand::{Expansion, Form};
 use crate::question::Question;
 use crate::report::safe;
-use crate::report::table::Table;
+use crate::report::table::{Row, Table};
 use crate::work::{Job, Progress, Stop};
 
 /// The open setup, and the lanes to measure.
@@ -174,31 +174,76 @@ impl Lanes {
 
     /// For each lane with switches, the index of the same lane without them, if it is measured too.
     pub fn plain_forms(&self) -> Vec<Option<usize>> {
-        let plain = |recipe: &Recipe| {
-            let plain = recipe.plain();
-            self.recipes.iter().position(|other| *other == plain).filter(|_| *recipe != plain)
-        };
-        self.recipes.iter().map(plain).collect()
+        plain_forms(&self.recipes)
     }
 }
 
+/// For each lane with switches, the index of the same lane without them, if it is among them too.
+pub fn plain_forms(recipes: &[Recipe]) -> Vec<Option<usize>> {
+    let plain = |recipe: &Recipe| {
+        let plain = recipe.plain();
+        recipes.iter().position(|other| *other == plain).filter(|_| *recipe != plain)
+    };
+    recipes.iter().map(plain).collect()
+}
+
 /// The notes of one list: the writer of its expansion, and the fallbacks that ran.
-fn notes_of(list: &List) -> BTreeSet<String> {
+pub fn notes_of(list: &List) -> BTreeSet<String> {
     let writer = list.trace.expansion().map(Expansion::describe);
     writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
 }
 
+/// The form in which a list's query was expanded, without the method's name; `None` if the method has one form only.
+pub fn form_of(list: &List) -> Option<String> {
+    let described = list.trace.expansion()?.describe();
+    match described.split_once(", ") {
+        Some((_, form)) => Some(form.to_owned()),
+        None => (described == Form::QuestionAlone.to_string()).then_some(described),
+    }
+}
+
 /// The notes of all lanes, each with its questions: the writers of expansions, and the fallbacks that ran.
 #[derive(Default)]
-pub struct LaneNotes(BTreeMap<(String, String), BTreeSet<String>>);
+pub struct LaneNotes {
+    notes: BTreeMap<(String, String), BTreeSet<String>>,
+    /// By lane, the forms of its expansion with the number of lists.
+    forms: BTreeMap<String, BTreeMap<String, usize>>,
+}
 
 impl LaneNotes {
+    /// Adds what is known of one question's list.
+    pub fn take_list(
+        &mut self,
+        recipe: &Recipe,
+        question: &Question,
+        notes: BTreeSet<String>,
+        form: Option<String>,
+    ) {
+        notes.into_iter().for_each(|text| self.add(recipe.to_string(), text, question));
+        if let Some(form) = form {
+            *self.forms.entry(recipe.to_string()).or_default().entry(form).or_default() += 1;
+        }
+    }
+
+    /// Writes into every row the form in which its lane was expanded, with counts if there were several.
+    pub fn name(&self, rows: &mut [Row]) {
+        for row in rows {
+            row.form = self.forms.get(&row.lane).map(|forms| match forms.len() {
+                1 => forms.keys().cloned().collect(),
+                _ => {
+                    let each = forms.iter().map(|(form, count)| format!("{form}: {count}"));
+                    each.collect::<Vec<_>>().join("; ")
+                }
+            });
+        }
+    }
+
     /// Adds the notes of one question's lists.
     pub fn take(&mut self, outcome: &Outcome) {
         let Query { question, lanes, .. } = &outcome.query;
         for (recipe, lane) in lanes.iter().zip(&outcome.lanes) {
             let Ok(list) = &lane.ranking else { continue };
-            notes_of(list).into_iter().for_each(|text| self.add(recipe.to_string(), text, question));
+            self.take_list(recipe, question, notes_of(list), form_of(list));
         }
     }
 
@@ -222,12 +267,12 @@ impl LaneNotes {
     }
 
     fn add(&mut self, lane: String, text: String, question: &Question) {
-        self.0.entry((lane, text)).or_default().insert(question.id.clone());
+        self.notes.entry((lane, text)).or_default().insert(question.id.clone());
     }
 
     /// One line per note, with the number of its questions.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.0
+        self.notes
             .iter()
             .map(|((lane, text), questions)| format!("{lane}: {text} ({} questions)", questions.len()))
     }

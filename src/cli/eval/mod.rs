@@ -13,23 +13,29 @@ mod reader;
 mod results;
 mod trec;
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use serde_json::json;
 
+use super::corpus::remote::{WEB, corpus_name};
 use super::job::interrupted;
-use super::options::Common;
+use super::options::{Common, Tune, set_name};
 use crate::engine::Recipe;
 use crate::engine::recipe::{Base, RunFile};
 use crate::measure::trec::RunOrder;
+use crate::question;
 use crate::report::means::PerQuestion;
 use crate::report::means::averaged;
 use crate::report::page;
 use crate::report::safe;
-use crate::report::table::Table;
-use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
+use crate::report::table::{Head, Row, Table};
+use crate::web;
+use args::{Eval, Layout, Suite, TableFormat, Target, Ties, each, thresholds};
+use results::{put_together, wide};
 
 /// Runs the command.
 ///
@@ -73,11 +79,17 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     for folder in args.write.iter().chain(&args.plots).filter(|path| path.exists() && !path.is_dir()) {
         bail!("{}: a file; expected a folder", folder.display());
     }
+    if !args.tune.is_empty() && args.suite != Suite::Berds {
+        bail!("--tune is for eval berds");
+    }
     let mut tables = Vec::new();
-    for (set, common) in each(common, args)? {
+    for (at, (set, common)) in each(common, args)?.into_iter().enumerate() {
+        let qrels = args.sets.get(at).and_then(|set| set.qrels.as_ref()).or(args.qrels.as_ref());
         let table = match (&args.correct, args.suite) {
             (Some(folder), _) => corrected::table(&common, args, folder)?,
-            (None, Suite::Trec) => trec::table(&common, args)?,
+            (None, Suite::Trec) => trec::table(&common, args, qrels)?,
+            _ if common.corpus.as_deref() == Some(Path::new(WEB)) => of_web(&common, args)?,
+            (None, Suite::Berds) if !args.tune.is_empty() => tuned(&common, args)?,
             (None, Suite::Berds) => berds::berds(&common, args)?,
             (None, Suite::Pir) => pir::table(&common, args)?,
             (None, Suite::Coverage) => berds::coverage(&common, args)?,
@@ -94,7 +106,18 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         };
         tables.push((set, table));
     }
-    let table = averaged(tables)?;
+    let table = match args.layout {
+        Layout::Wide if tables.len() > 1 => {
+            let places = args.sets.iter().map(|set| (set.corpus_name(), set.name.clone()));
+            // Without --set, all sets are asked of one corpus.
+            let own = common.corpus.as_deref().map_or_else(|| "sample".into(), set_name);
+            let places = places.chain(tables.iter().map(|(name, _)| (own.clone(), name.clone())));
+            let tables = places.zip(tables.iter().map(|(_, table)| table.clone())).collect();
+            wide(tables)?
+        }
+        Layout::Wide => bail!("--layout wide is for several sets; name them with --set or --questions"),
+        Layout::Stacked => averaged(tables)?,
+    };
     let text = format_table(&table, args.format, args.per_question.as_deref())?;
     safe::stdout().write_all(text.as_bytes())?;
     if let Some(folder) = &args.plots {
@@ -111,6 +134,142 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         ended = ExitCode::from(1);
     }
     Ok(ended)
+}
+
+/// Chooses each lane's parameters on the development set by the first measure, and measures the plain lanes and the chosen forms. The
+/// table below has the development set's means of all forms (Chen and Choi, Table 8). `None` if the user interrupted.
+fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    let plain = common.recipes();
+    let mut forms: Vec<(usize, String, Recipe)> = Vec::new();
+    for Tune { switch, values } in &args.tune {
+        for (lane, recipe) in plain.iter().enumerate() {
+            for value in values {
+                match format!("{recipe}+{switch}@{value}").parse::<Recipe>() {
+                    Ok(form) => forms.push((lane, format!("{switch}@{value}"), form)),
+                    Err(error) => bail!("--tune: {error}"),
+                }
+            }
+        }
+    }
+    let lanes = |recipes: Vec<Recipe>, questions: Vec<PathBuf>, labels: Vec<String>| Common {
+        lane: recipes,
+        lanes: Vec::new(),
+        questions,
+        labels,
+        ..common.clone()
+    };
+    let all: Vec<Recipe> = plain.iter().cloned().chain(forms.iter().map(|(.., form)| form.clone())).collect();
+    let labels = args.dev_labels.clone().map_or_else(|| common.labels.clone(), |labels| vec![labels]);
+    let dev = lanes(all, args.dev.iter().cloned().collect(), labels);
+    let Some(dev) = berds::berds(&dev, args)? else { return Ok(None) };
+    let Some(measure) = dev.columns.first().map(|head| head.name.clone()) else { return Ok(None) };
+    // The rows are in the order of the lanes: the plain ones, then the forms.
+    let cell = |row: usize| dev.rows.get(row).and_then(|row| row.cells.first().cloned().flatten());
+    let mean = |row: usize| cell(row).map_or(f64::NEG_INFINITY, |cell| cell.mean);
+    let mut names: Vec<String> = Vec::new();
+    for (_, name, _) in &forms {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let (mut chosen, mut rows, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (lane, recipe) in plain.iter().enumerate() {
+        let own = || forms.iter().enumerate().filter(|(_, (of, ..))| *of == lane);
+        chosen.push(recipe.clone());
+        for Tune { switch, .. } in &args.tune {
+            let of_switch = own().filter(|(_, (_, name, _))| name.split('@').next() == Some(switch));
+            // Of equal means the first counts.
+            let best = of_switch.reduce(|best, other| {
+                if mean(plain.len() + other.0) > mean(plain.len() + best.0) { other } else { best }
+            });
+            if let Some((at, (_, name, form))) = best {
+                notes.push(format!(
+                    "{recipe}: {name}, {measure} {:.4} on the development set",
+                    mean(plain.len() + at)
+                ));
+                chosen.push(form.clone());
+            }
+        }
+        let cells = names.iter().map(|name| {
+            let (at, _) = own().find(|(_, (_, own, _))| own == name)?;
+            cell(plain.len() + at)
+        });
+        let cells = std::iter::once(cell(lane)).chain(cells).collect();
+        rows.push(Row { lane: recipe.to_string(), cells, ..Row::default() });
+    }
+    let test = lanes(chosen, common.questions.clone(), common.labels.clone());
+    let Some(mut table) = berds::berds(&test, args)? else { return Ok(None) };
+    let heads = std::iter::once("plain".to_owned()).chain(names);
+    notes.push(format!("{measure} on the development set; of each switch the parameter with the greatest mean is measured above, of equal ones the first"));
+    let choice = Table {
+        suite: "berds-tuned",
+        columns: heads.map(Head::from).collect(),
+        rows,
+        questions: dev.questions,
+        k: dev.k,
+        label_source: dev.label_source,
+        caution: dev.caution,
+        notes,
+        provenance: dev.provenance,
+        ..Table::default()
+    };
+    table.further.insert(0, choice);
+    Ok(Some(table))
+}
+
+/// The table of questions that have a corpus each, made by `corpus from-web`. Each is measured on its own corpus; then their values are
+/// put together. `None` if the user interrupted.
+fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    if !matches!(args.suite, Suite::Berds | Suite::Coverage) || !args.tune.is_empty() || args.write.is_some()
+    {
+        bail!("--corpus web: is for eval berds and eval coverage, without --tune and --write");
+    }
+    let Some(file) = common.questions.first() else {
+        bail!("--corpus web: needs the questions whose corpora were made; name them with --questions");
+    };
+    let (data, folder) = (common.opening().data_dir, tempfile::tempdir()?);
+    let (mut tables, mut lacking) = (Vec::new(), Vec::new());
+    for (number, question) in question::set::read(file)?.into_iter().enumerate() {
+        let corpus = web::place(&data, &corpus_name(&question.text))?.join(web::CORPUS);
+        if !corpus.is_file() {
+            lacking.push(question.id);
+            continue;
+        }
+        let own = folder.path().join(format!("{number}.jsonl"));
+        let line = json!({
+            "id": question.id,
+            "question": question.text,
+            "perspectives": question.perspectives,
+            "supports": question.supports,
+            "expansions": question.expansions,
+        });
+        fs::write(&own, line.to_string())?;
+        let common = Common { corpus: Some(corpus), questions: vec![own], ..common.clone() };
+        let table = match args.suite {
+            Suite::Coverage => berds::coverage(&common, args)?,
+            _ => berds::berds(&common, args)?,
+        };
+        let Some(table) = table else { return Ok(None) };
+        tables.push(table);
+    }
+    if tables.is_empty() {
+        bail!(
+            "no question of {} has a corpus from the web; make them with `parallax corpus from-web --questions`",
+            file.display()
+        );
+    }
+    let mut table = put_together(tables, &common.recipes())?;
+    if !lacking.is_empty() {
+        let (count, first) = (lacking.len(), lacking.iter().take(5).cloned().collect::<Vec<_>>().join(", "));
+        table.notes.insert(
+            0,
+            format!(
+                "{count} questions have no corpus and are in no mean: {first}{}",
+                if count > 5 { " …" } else { "" }
+            ),
+        );
+    }
+    Ok(Some(table))
 }
 
 /// The table in a format. If `per_question` is set, it has one row per question and lane, sorted by that measure if it names one.

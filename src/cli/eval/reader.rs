@@ -138,18 +138,17 @@ fn read_case(
         answers.iter().enumerate().map(|(i, answer)| ((0..=i).collect(), Some(answer.clone()))).collect();
     let mut probes = Vec::new();
     for probe in Probe::all() {
-        let kept = probe.keep(&own.effects());
         let mut right = Vec::new();
         for size in 1..=k {
-            let kept = &kept[..kept.len().min(size)];
-            if !known.contains_key(kept) {
-                let answer = from_places(reader, &case.question, passages, kept, stop);
-                known.insert(kept.to_vec(), if_recorded(answer)?);
+            let kept = probe.at_most(size).keep(&own.effects());
+            if !known.contains_key(&kept) {
+                let answer = from_places(reader, &case.question, passages, &kept, stop);
+                known.insert(kept.clone(), if_recorded(answer)?);
             }
-            let answer = known.get(kept).and_then(Option::as_ref);
+            let answer = known.get(&kept).and_then(Option::as_ref);
             right.push(answer.map(|said| reader::matches(&said.text, &case.gold)));
         }
-        probes.push((kept.len(), right));
+        probes.push((probe.keep(&own.effects()).len(), right));
     }
     let stable =
         |from| if_recorded(unstable(reader, case, &added(cases, at, from), stop)).map(Option::flatten);
@@ -226,7 +225,8 @@ fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }
     lanes.show(measured.len(), measured.len());
     let names = lanes.recipes.iter().map(ToString::to_string);
-    let rows = rows(names, values, &lanes.plain_forms(), failed, judged)?;
+    let mut rows = rows(names, values, &lanes.plain_forms(), failed, judged)?;
+    lane_notes.name(&mut rows);
     let mut columns: Vec<String> = STANCES.iter().map(|(_, name)| format!("{name}@{k}")).collect();
     columns.extend(["turned", "turns", "removed"].map(|name| format!("{name}@{k}")));
     Ok(Some(Table {

@@ -1,11 +1,15 @@
-//! The results of an evaluation so far: values, labelled passages, failures and intervals of every lane and column.
+//! The results of an evaluation so far: values, labelled passages, failures and intervals of every lane and column; and tables put together
+//! from several.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
+use serde_json::json;
+
 use super::args::RESAMPLING_SEED;
+use super::lanes::plain_forms;
 use crate::corpus::PassageIx;
-use crate::engine::{Judgments, LaneError, Outcome, Ranked, Shares};
+use crate::engine::{Judgments, LaneError, Outcome, Ranked, Recipe, Shares};
 use crate::measure::expected::expected;
 use crate::measure::intervals::Bias as Widening;
 use crate::measure::score::Column;
@@ -13,8 +17,8 @@ use crate::measure::score::SupportEvidence;
 use crate::measure::support::Measured;
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
-use crate::report::means::Values;
-use crate::report::table::{Cell, Row};
+use crate::report::means::{Values, averaged, rows};
+use crate::report::table::{Cell, Head, Row, Table};
 
 /// The number of draws behind a question's value on a curve.
 const CURVE_DRAWS: usize = 200;
@@ -238,7 +242,15 @@ impl EvalResults {
                 cell.difference = difference(column);
             }
             let values = row.values[columns.clone()].to_vec();
-            Row { lane, cells, failed: row.failed.clone(), judged, values, replicates: means }
+            Row {
+                lane,
+                cells,
+                failed: row.failed.clone(),
+                judged,
+                values,
+                replicates: means,
+                ..Row::default()
+            }
         })
         .collect()
     }
@@ -263,5 +275,207 @@ impl ResultRow {
                 judged.1 += of;
             }
         }
+    }
+}
+
+/// One table from tables of one question each: the means of all values, with intervals by question.
+pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Table> {
+    let Some(first) = tables.first().cloned() else { return Ok(Table::default()) };
+    let (mut values, mut failed, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    for at in 0..first.rows.len() {
+        let same: Vec<&Row> = tables.iter().filter_map(|table| table.rows.get(at)).collect();
+        let column = |column: usize| {
+            same.iter()
+                .flat_map(|row| row.values.get(column).cloned().unwrap_or_default())
+                .collect::<Vec<_>>()
+        };
+        values.push((0..first.columns.len()).map(column).collect::<Vec<_>>());
+        failed.push(same.iter().flat_map(|row| row.failed.clone()).collect::<Vec<_>>());
+        let judged: Option<f64> = same.iter().map(|row| row.judged).sum();
+        shares.push(judged.map(|sum| sum / same.len() as f64));
+    }
+    let mut versus = plain_forms(recipes);
+    versus.resize(first.rows.len(), None);
+    let names = first.rows.iter().map(|row| row.lane.clone());
+    let mut rows = rows(names, values, &versus, failed, vec![(0, 0); first.rows.len()])?;
+    for ((row, judged), own) in rows.iter_mut().zip(shares).zip(&first.rows) {
+        let one = tables
+            .iter()
+            .all(|table| table.rows.iter().any(|row| row.lane == own.lane && row.form == own.form));
+        (row.judged, row.form) = (judged, own.form.clone().filter(|_| one));
+    }
+    // A note on one question becomes a note on as many as have it.
+    let mut notes: Vec<(String, usize)> = Vec::new();
+    for note in tables.iter().flat_map(|table| &table.notes) {
+        let text = note.strip_suffix(" (1 questions)").unwrap_or(note);
+        match notes.iter_mut().find(|(known, _)| known == text) {
+            Some((_, count)) => *count += 1,
+            None => notes.push((text.to_owned(), 1)),
+        }
+    }
+    let each = "each question is measured on its own corpus; notes count the questions that they are about; intervals are by question alone";
+    let notes = notes.into_iter().map(|(text, count)| format!("{text} ({count} questions)"));
+    Ok(Table {
+        question_ids: tables.iter().flat_map(|table| table.question_ids.clone()).collect(),
+        questions: tables.iter().map(|table| table.questions).sum(),
+        rows,
+        notes: std::iter::once(each.to_owned()).chain(notes).collect(),
+        provenance: json!({"questions": tables.iter().map(|table| json!({"id": table.question_ids, "provenance": table.provenance})).collect::<Vec<_>>()}),
+        further: Vec::new(),
+        ..first
+    })
+}
+
+/// One table over corpora and sets: a row for each corpus and lane, a column for each set and main measure, then the averages over the
+/// corpus's sets. `tables` come with the names of corpus and set.
+pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
+    let distinct = |names: Vec<&String>| {
+        let mut all: Vec<String> = Vec::new();
+        names.into_iter().for_each(|name| {
+            if !all.contains(name) {
+                all.push(name.clone());
+            }
+        });
+        all
+    };
+    let corpora = distinct(tables.iter().map(|((corpus, _), _)| corpus).collect());
+    let sets = distinct(tables.iter().map(|((_, set), _)| set).collect());
+    let Some((_, first)) = tables.first() else { return Ok(Table::default()) };
+    let plotted = first.columns.iter().any(|head| head.plotted);
+    let main = |head: &&Head| head.plotted || !plotted;
+    let measures: Vec<String> = first.columns.iter().filter(main).map(|head| head.name.clone()).collect();
+    let place = |table: &Table, name: &str| table.columns.iter().position(|head| head.name == name);
+    let (mut rows, mut notes, mut questions) = (Vec::new(), Vec::new(), 0);
+    for corpus in &corpora {
+        let own: Vec<(String, Table)> = tables
+            .iter()
+            .filter(|((of, _), _)| of == corpus)
+            .map(|((_, set), table)| (set.clone(), table.clone()))
+            .collect();
+        let average = averaged(own.clone())?;
+        for lane in &average.rows {
+            let cell = |table: &Table, measure: &str| {
+                let row = table.rows.iter().find(|row| row.lane == lane.lane)?;
+                row.cells.get(place(table, measure)?)?.clone()
+            };
+            let mut cells = Vec::new();
+            for set in &sets {
+                let table = own.iter().find(|(name, _)| name == set).map(|(_, table)| table);
+                cells.extend(measures.iter().map(|measure| cell(table?, measure)));
+            }
+            cells.extend(measures.iter().map(|measure| cell(&average, measure)));
+            let failed = lane.failed.clone();
+            rows.push(Row {
+                lane: format!("{corpus} {}", lane.lane),
+                form: lane.form.clone(),
+                cells,
+                failed,
+                ..Row::default()
+            });
+        }
+        for (set, table) in &own {
+            questions += table.questions;
+            notes.extend(
+                table.caution.iter().chain(&table.notes).map(|note| format!("{corpus}, {set}: {note}")),
+            );
+        }
+    }
+    let heads = sets.iter().map(String::as_str).chain(["average"]);
+    let columns =
+        heads.flat_map(|set| measures.iter().map(move |measure| Head::plotted(format!("{set} {measure}"))));
+    notes.insert(
+        0,
+        "average: the mean of the means of a corpus's sets; – where a corpus lacks a set".to_owned(),
+    );
+    let mut sources: Vec<String> = tables.iter().map(|(_, table)| table.label_source.clone()).collect();
+    sources.dedup();
+    Ok(Table {
+        suite: first.suite,
+        columns: columns.collect(),
+        rows,
+        questions,
+        k: first.k,
+        label_source: sources.join(", "),
+        notes,
+        provenance: json!({"sets": tables.iter().map(|((corpus, set), table)| json!({"corpus": corpus, "set": set, "provenance": table.provenance})).collect::<Vec<_>>()}),
+        ..Table::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_with_corpora_of_their_own_are_put_together_as_one_set() {
+        let table = |id: &str, means: [f64; 2], note: &str| {
+            let row = |(lane, mean): (&str, f64)| Row {
+                lane: lane.into(),
+                values: vec![vec![Some(mean)]],
+                judged: Some(mean),
+                ..Row::default()
+            };
+            let recipes = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+rm3"];
+            Table {
+                suite: "berds",
+                columns: vec!["Prec@5".into()],
+                rows: recipes.into_iter().zip(means).map(row).collect(),
+                question_ids: vec![id.into()],
+                questions: 1,
+                notes: vec![note.into()],
+                ..Table::default()
+            }
+        };
+        let tables = vec![
+            table("a", [0.2, 0.4], "x: RM3 (1 questions)"),
+            table("b", [0.4, 0.4], "x: RM3 (1 questions)"),
+            table("c", [0.0, 0.1], "y (1 questions)"),
+        ];
+        let recipes = ["bm25", "bm25+rm3"].map(|recipe| recipe.parse().unwrap());
+        let all = put_together(tables, &recipes).unwrap();
+        assert_eq!((all.questions, all.question_ids.len()), (3, 3));
+        let cell = |row: usize| all.rows[row].cells[0].clone().unwrap();
+        assert!((cell(0).mean - 0.2).abs() < 1e-12 && (cell(1).mean - 0.3).abs() < 1e-12);
+        let change = cell(1).change.unwrap();
+        assert!((change.mean - 0.1).abs() < 1e-12 && cell(1).p.is_some());
+        assert!((all.rows[0].judged.unwrap() - 0.2).abs() < 1e-12);
+        assert!(all.notes.contains(&"x: RM3 (2 questions)".to_owned()), "{:?}", all.notes);
+    }
+
+    #[test]
+    fn a_wide_table_has_a_row_for_each_corpus_and_lane_and_averages_over_the_sets_of_a_corpus() {
+        let table = |means: [f64; 2]| {
+            let row = |(lane, mean): (&str, f64)| {
+                let cell = crate::report::table::Cell { mean, n: 1, ..Default::default() };
+                let values = vec![vec![Some(mean)]];
+                Row { lane: lane.into(), cells: vec![Some(cell)], values, ..Row::default() }
+            };
+            let rows = ["bm25", "minilm"].into_iter().zip(means).map(row).collect();
+            Table {
+                suite: "berds",
+                columns: vec![Head::plotted("MRecall@5")],
+                rows,
+                questions: 1,
+                ..Table::default()
+            }
+        };
+        let named = |corpus: &str, set: &str, means| ((corpus.to_owned(), set.to_owned()), table(means));
+        let all = wide(vec![
+            named("wiki", "kialo", [0.1, 0.2]),
+            named("wiki", "arguana", [0.3, 0.6]),
+            named("sphere", "kialo", [0.5, 0.7]),
+        ])
+        .unwrap();
+        let heads: Vec<&str> = all.columns.iter().map(|head| head.name.as_str()).collect();
+        assert_eq!(heads, ["kialo MRecall@5", "arguana MRecall@5", "average MRecall@5"]);
+        let row = |at: usize| {
+            let means =
+                all.rows[at].cells.iter().map(|cell| cell.as_ref().map(|cell| (cell.mean * 100.0).round()));
+            (all.rows[at].lane.as_str(), means.collect::<Vec<_>>())
+        };
+        assert_eq!(row(0), ("wiki bm25", vec![Some(10.0), Some(30.0), Some(20.0)]));
+        assert_eq!(row(1), ("wiki minilm", vec![Some(20.0), Some(60.0), Some(40.0)]));
+        assert_eq!(row(2), ("sphere bm25", vec![Some(50.0), None, Some(50.0)]));
+        assert_eq!(all.questions, 3);
     }
 }
