@@ -141,6 +141,12 @@ fn plots_are_written_as_svg_and_png_with_the_curves_among_them() {
     let annotation = TempDir::new().unwrap();
     let plan = ["eval", "berds", "--lanes", "bm25", "--label-source", "gold", "--plots", "plots"];
     good(command(annotation.path(), "data", &plan).output().unwrap());
+    let sycophancy =
+        ["eval", "sycophancy", "--lanes", "bm25,minilm", "--label-source", "gold", "--plots", "plots"];
+    good(command(annotation.path(), "data", &sycophancy).output().unwrap());
+    // Figure 3 of BERDS: Δ of each lane in three wordings.
+    let deltas = fs::read_to_string(annotation.path().join("plots/sycophancy-deltas.svg")).unwrap();
+    assert!(deltas.contains("minilm as-1") && deltas.contains("minilm neutral"), "{deltas}");
     for name in ["berds-sides", "berds-MRecall-over-k", "berds-Prec-over-k"] {
         let bytes = |ending: &str| {
             fs::read(annotation.path().join("plots").join(format!("{name}.{ending}"))).unwrap()
@@ -234,6 +240,222 @@ fn a_lanes_intervals_do_not_depend_on_the_other_lanes() {
     assert!(alone["Prec@3"].get("doubt").is_some(), "{alone}");
     for lanes in ["minilm,bm25", "bm25,hybrid,minilm"] {
         assert_eq!(of_bm25(lanes), alone, "{lanes}");
+    }
+}
+
+/// A corpus of six passages with two questions and their graded judgments.
+fn judged_corpus(folder: &Path) {
+    let texts = [
+        "Zoos breed rare animals. Some of them return to the wild.",
+        "The zoo opened in 1828 and has a park.",
+        "Animals in cages suffer. Zoos keep cages.",
+        "A tax on sugar lowers consumption of sugar.",
+        "Sugar was once rare. It is sold in shops now.",
+        "Bread needs flour.",
+    ];
+    let lines = |rows: Vec<Value>| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
+    let corpus =
+        texts.iter().enumerate().map(|(i, text)| serde_json::json!({"_id": format!("d{i}"), "text": text}));
+    fs::write(folder.join("corpus.jsonl"), lines(corpus.collect())).unwrap();
+    let asked = [("q1", "Should zoos be banned?"), ("q2", "Should sugar be taxed?")];
+    let asked = asked.map(|(id, text)| serde_json::json!({"_id": id, "text": text}));
+    fs::write(folder.join("queries.jsonl"), lines(asked.to_vec())).unwrap();
+    fs::write(folder.join("qrels"), "q1 0 d2 2\nq1 0 d0 1\nq2 0 d3 2\n").unwrap();
+}
+
+const JUDGED: [&str; 8] =
+    ["eval", "trec", "--corpus", "corpus.jsonl", "--questions", "queries.jsonl", "--qrels", "qrels"];
+
+#[test]
+fn eval_trec_says_which_form_of_an_expansion_ran_and_tests_it_against_the_plain_lane() {
+    let folder = TempDir::new().unwrap();
+    judged_corpus(folder.path());
+    let lanes = ["--lane", "bm25", "--lane", "bm25+csqe", "--lane", "bm25+rm3", "--measures", "nDCG@3"];
+    let run = |more: &[&str]| {
+        good(command(folder.path(), "data", &[&JUDGED[..], &lanes, more].concat()).output().unwrap())
+    };
+    let text = run(&[]);
+    let line =
+        |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{text}"));
+    assert!(line("bm25@k1=0.9,b=0.4+csqe [extractive (no model)]").contains(" % ("), "{text}");
+    assert!(line("bm25@k1=0.9,b=0.4+rm3 ").contains(" % ("), "RM3 has one form: {text}");
+    assert!(text.contains("+csqe: CSQE, extractive (no model) (2 questions)"), "{text}");
+    assert!(text.lines().next().unwrap().contains("Δ nDCG@3"), "{text}");
+    let table = json(&run(&["--format", "json"]));
+    let row = |at: usize| table["rows"][at].clone();
+    assert_eq!((row(1)["form"].as_str(), row(0).get("form")), (Some("extractive (no model)"), None));
+    let mean = |at: usize| row(at)["measures"]["nDCG@3"]["mean"].as_f64().unwrap();
+    for at in [1, 2] {
+        let measure = row(at)["measures"]["nDCG@3"].clone();
+        assert!(measure["p"].is_f64(), "{measure}");
+        let change = measure["change"]["mean"].as_f64().unwrap();
+        assert!((change - (mean(at) - mean(0))).abs() < 1e-12);
+        let percent = measure["change"]["percent"].as_f64().unwrap();
+        assert!((percent - 100.0 * change / mean(0)).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_parameter_is_chosen_lane_by_lane_on_the_development_set_and_measured_on_the_other() {
+    let folder = TempDir::new().unwrap();
+    sets(folder.path());
+    let plan =
+        ["eval", "berds", "--label-source", "gold", "--lane", "bm25", "--lane", "minilm", "--format", "json"];
+    let more = ["--tune", "mmr=.5,.75,1", "--dev", "few.jsonl", "--questions", "more.jsonl"];
+    let table = json(&good(command(folder.path(), "data", &[&plan[..], &more].concat()).output().unwrap()));
+    let lanes: Vec<String> = table["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["lane"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!((table["questions"].as_u64(), lanes.len()), (Some(5), 4));
+    let choice = &table["further"][0];
+    assert_eq!((choice["suite"].as_str(), choice["questions"].as_u64()), (Some("berds-tuned"), Some(2)));
+    for (at, chosen) in [(0, &lanes[1]), (1, &lanes[3])] {
+        let measures = &choice["rows"][at]["measures"];
+        let mean = |name: &str| measures[name]["mean"].as_f64().unwrap();
+        let forms = ["mmr@.5", "mmr@.75", "mmr@1"];
+        // The first of the greatest.
+        let best = forms.iter().rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap();
+        let recipe = format!("{}+{best}", lanes[2 * at]).parse::<parallax::engine::Recipe>().unwrap();
+        assert_eq!(*chosen, recipe.to_string(), "{choice}");
+        assert_eq!(mean("mmr@1"), mean("plain"), "λ = 1 changes nothing");
+    }
+    let refused_tune =
+        |more: &[&str]| command(folder.path(), "data", &[&plan[..], more].concat()).output().unwrap();
+    refused(refused_tune(&["--tune", "mmr=2", "--dev", "few.jsonl"]), &["mmr=2", "0 to 1"]);
+    refused(refused_tune(&["--tune", "mmr=.5"]), &["--dev"]);
+}
+
+#[test]
+fn sets_with_corpora_of_their_own_make_one_wide_table() {
+    let folder = TempDir::new().unwrap();
+    sets(folder.path());
+    let own = ["name=few,questions=few.jsonl", "name=more,questions=more.jsonl"];
+    let plan = ["eval", "berds", "--label-source", "gold", "--lane", "bm25", "--format", "json"];
+    let run = |more: &[&str]| {
+        json(&good(command(folder.path(), "data", &[&plan[..], more].concat()).output().unwrap()))
+    };
+    let wide = run(&["--set", own[0], "--set", own[1], "--layout", "wide"]);
+    assert_eq!(wide["rows"][0]["lane"], "sample bm25@k1=0.9,b=0.4");
+    let mean = |name: &str| wide["rows"][0]["measures"][name]["mean"].as_f64().unwrap();
+    let alone = ["few.jsonl", "more.jsonl"]
+        .map(|set| run(&["--questions", set])["rows"][0]["measures"]["Prec@5"]["mean"].as_f64().unwrap());
+    assert_eq!([mean("few Prec@5"), mean("more Prec@5")], alone);
+    assert!((mean("average Prec@5") - (alone[0] + alone[1]) / 2.0).abs() < 1e-12);
+    // Graded judgments go with their set.
+    let other = TempDir::new().unwrap();
+    judged_corpus(other.path());
+    let set = "name=a,corpus=corpus.jsonl,questions=queries.jsonl,qrels=qrels";
+    let plan = ["eval", "trec", "--set", set, "--lane", "bm25", "--measures", "nDCG@3", "--format", "json"];
+    let trec = json(&good(command(other.path(), "data", &plan).output().unwrap()));
+    let single = [&JUDGED[..], &["--lane", "bm25", "--measures", "nDCG@3", "--format", "json"]].concat();
+    let single = json(&good(command(other.path(), "data", &single).output().unwrap()));
+    assert_eq!(trec["rows"][0]["measures"], single["rows"][0]["measures"]);
+    let run = |more: &[&str]| {
+        command(folder.path(), "data", &[&["eval", "berds"], more].concat()).output().unwrap()
+    };
+    refused(run(&["--set", "corpus=a"]), &["name=NAME"]);
+    refused(run(&["--set", own[0], "--set", own[0]]), &["two sets", "few"]);
+    refused(run(&["--set", "name=a,qrels=b"]), &["labels=FILE"]);
+    refused(run(&["--layout", "wide"]), &["several sets"]);
+}
+
+#[test]
+fn a_question_set_is_described_by_its_counts() {
+    let folder = TempDir::new().unwrap();
+    let lines = r#"{"question":"Should zoos be banned?","expansions":[{"text":"Animals suffer there."},{"text":"They save some rare species."}]}
+{"question":"Who pays for the parks?","perspectives":["The state.","The visitors do.","All of us."]}
+"#;
+    fs::write(folder.path().join("set.jsonl"), lines).unwrap();
+    let printed = good(command(folder.path(), "data", &["questions", "info", "set.jsonl"]).output().unwrap());
+    // Words: (4 + 5)/2. Perspectives: two by rule and three given, 5/2; their words are (4 + 5 + 2 + 3 + 3)/5. Expansions: 2/2 of (3 + 5)/2.
+    let row = printed.lines().nth(1).unwrap();
+    assert_eq!(row, "set.jsonl\t2\t4.50\t2.50\t3\t1\t3.40\t1.00\t4.00");
+    refused(command(folder.path(), "data", &["questions", "info", "none"]).output().unwrap(), &["none"]);
+}
+
+#[test]
+fn rows_of_eval_trec_are_lists_of_one_depth_which_is_printed() {
+    let folder = TempDir::new().unwrap();
+    judged_corpus(folder.path());
+    let run = |measures: &str| {
+        let plan = [&JUDGED[..], &["--lane", "bm25", "--measures", measures]].concat();
+        good(command(folder.path(), "data", &plan).output().unwrap())
+    };
+    assert!(run("nDCG@10").contains("lists of at most 100 passages in every row\n"));
+    let alone = run("AP(rel=2)");
+    assert!(
+        alone.contains(
+            "lists of at most 1000 passages in every row; AP(rel=2) without a cut-off: the first 1000"
+        ),
+        "{alone}"
+    );
+}
+
+#[test]
+#[ignore = "needs PARALLAX_DATA"]
+fn papers_ap_on_dl19_is_the_same_alone_and_beside_a_deeper_measure() {
+    let data = std::env::var("PARALLAX_DATA").expect("PARALLAX_DATA names the folder of data");
+    let path = |name: &str| format!("{data}/trec-dl19/{name}");
+    let (corpus, asked, qrels) =
+        (path("corpus.dl19.jsonl"), path("queries.dl19.jsonl"), path("qrels.dl19-passage.txt"));
+    let folder = TempDir::new().unwrap();
+    let ap = |measures: &str| {
+        let plan = ["eval", "trec", "--corpus", &corpus, "--questions", &asked, "--qrels", &qrels];
+        let more = ["--lane", "bm25", "--format", "json", "--measures", measures];
+        let table =
+            json(&good(command(folder.path(), "data", &[&plan[..], &more].concat()).output().unwrap()));
+        format!("{:.4}", table["rows"][0]["measures"]["AP(rel=2)"]["mean"].as_f64().unwrap())
+    };
+    assert_eq!([ap("AP(rel=2)"), ap("AP(rel=2),R(rel=2)@1000")], ["0.2824", "0.2824"]);
+}
+
+#[test]
+fn a_lane_may_name_its_language_model_and_gets_no_other_models_replies() {
+    let folder = TempDir::new().unwrap();
+    let forms = |lane: &str| {
+        let plan = [
+            "search",
+            "Should zoos be banned?",
+            "--label-source",
+            "gold",
+            "--lane",
+            lane,
+            "--format",
+            "json",
+        ];
+        let found = json(&good(command(folder.path(), "data", &plan).output().unwrap()));
+        let steps = found["lanes"][0]["steps"].as_array().cloned().unwrap_or_default();
+        let step = steps.iter().find(|step| step["step"] == "expand").cloned();
+        (
+            step.unwrap_or_default()["form"].as_str().unwrap_or_default().to_owned(),
+            found["lanes"][0]["notes"].to_string(),
+        )
+    };
+    assert_eq!(forms("bm25+csqe").0, "CSQE, by the model");
+    assert_eq!(forms("bm25+csqe@llm=claude").0, "CSQE, by the model");
+    let (form, notes) = forms("bm25+csqe@llm=another");
+    assert_eq!(form, "CSQE, extractive (no model)");
+    assert!(notes.contains("another: no reply to this prompt was recorded"), "{notes}");
+    // Two models in one table, each with its own row.
+    let plan = [
+        "eval",
+        "berds",
+        "--label-source",
+        "gold",
+        "--lane",
+        "bm25",
+        "--lane",
+        "bm25+csqe@llm=claude",
+        "--lane",
+        "bm25+csqe@llm=another",
+    ];
+    let text = good(command(folder.path(), "data", &plan).output().unwrap());
+    for row in ["+csqe@llm=claude [recorded replies of claude]", "+csqe@llm=another [extractive (no model)]"]
+    {
+        assert!(text.contains(row), "no `{row}` in {text}");
     }
 }
 
@@ -476,9 +698,96 @@ mod pir {
         assert_eq!(hub.code, Some(0), "{}", hub.err);
         let hub: Value = serde_json::from_str(&hub.out).unwrap();
         assert_eq!(hub["rows"], workspace.json(&[])["rows"]);
+        // The same query, root and perspective outside eval pir: R@1 is pRecall@1 where every query has one gold passage.
+        let elsewhere = |arguments: &[&str]| -> Value {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+            command.args(arguments).args([
+                "--corpus",
+                "pets/corpus.jsonl",
+                "--questions",
+                "pets/queries.jsonl",
+            ]);
+            command.args(["--format", "json", "--data-dir", "data"]).current_dir(workspace.0.path());
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        let plain = workspace.json(&["-k", "1"]);
+        for variant in ["pap", "pap-plus", "cast", "add", "concat", "dual-sum", "tri-sum"] {
+            let lane = format!("minilm+{variant}");
+            let found =
+                elsewhere(&["search", task["queries"][1].as_str().unwrap(), "--lane", &lane, "-k", "4"]);
+            let step = found["lanes"][0]["steps"].as_array().unwrap();
+            let step = step.iter().find(|step| step["step"] == "project").unwrap();
+            let expected = [&task["queries"][1], &task["source_queries"][1], &task["perspectives"][1]];
+            assert_eq!(["q", "r", "p"].map(|name| &step[name]), expected, "{lane}");
+            let plan = ["eval", "trec", "--qrels", "pets/qrels.jsonl", "--lane", &lane, "--measures", "R@1"];
+            let rows = elsewhere(&plan)["rows"].clone();
+            let recall = rows[0]["measures"]["R@1"]["mean"].as_f64().unwrap();
+            // Of three queries two are of one root: (a + b)/2 and c over roots, (a + b + c)/3 over queries.
+            let of_roots = mean(&plain, &lane, "pets");
+            let possible = (0..8u8).any(|bits| {
+                let [a, b, c] = [1, 2, 4].map(|bit| f64::from(u8::from(bits & bit > 0)));
+                ((a + b) / 2.0 + c) / 2.0 == of_roots && (recall - (a + b + c) / 3.0).abs() < 1e-12
+            });
+            assert!(possible, "{lane}: {of_roots} over roots, {recall} over queries");
+        }
         fs::remove_file(folder.join("queries.jsonl")).unwrap();
         assert!(workspace.run(&["--questions", "pets"]).err.contains("expected queries.jsonl there"));
     }
+}
+
+#[test]
+#[ignore = "needs PARALLAX_DATA"]
+fn papers_pap_on_story_finds_the_same_in_both_suites() {
+    let data = std::env::var("PARALLAX_DATA").expect("PARALLAX_DATA names the folder of data");
+    let text = fs::read_to_string(format!("{data}/pir-demo/demo_pir_dataset.json")).unwrap();
+    let story = json(&text)["story"].clone();
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, rows: Vec<Value>| {
+        let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        fs::write(folder.path().join(name), rows).unwrap();
+    };
+    let list = |name: &str| story[name].as_array().unwrap().clone();
+    let corpus = list("corpus").into_iter().enumerate();
+    write(
+        "corpus.jsonl",
+        corpus.map(|(i, text)| serde_json::json!({"_id": format!("p{i}"), "text": text})).collect(),
+    );
+    let queries =
+        list("queries").into_iter().zip(list("source_queries")).zip(list("perspectives")).enumerate();
+    let query = |(i, ((text, root), perspective)): (usize, ((Value, Value), Value))| {
+        let meta = serde_json::json!({"src_query": root, "perspective": perspective}).to_string();
+        serde_json::json!({"_id": format!("q{i}"), "text": text, "meta": meta})
+    };
+    write("queries.jsonl", queries.map(query).collect());
+    let gold = story["key_ref"].as_object().unwrap().iter();
+    let line = |(query, passages): (&String, &Value)| {
+        let passage = passages[0].as_u64().unwrap();
+        serde_json::json!({"query-id": format!("q{query}"), "corpus-id": format!("p{passage}"), "score": 1})
+    };
+    write("qrels.jsonl", gold.map(line).collect());
+    fs::write(folder.path().join("story.json"), serde_json::json!({"story": story}).to_string()).unwrap();
+    let run = |plan: &[&str]| {
+        let all = [plan, &["--format", "json"]].concat();
+        json(&good(command(folder.path(), "data", &all).output().unwrap()))
+    };
+    let trec = [
+        "eval",
+        "trec",
+        "--corpus",
+        "corpus.jsonl",
+        "--questions",
+        "queries.jsonl",
+        "--qrels",
+        "qrels.jsonl",
+    ];
+    let trec = run(&[&trec[..], &["--lane", "minilm+pap", "--measures", "R@5"]].concat());
+    let pir = run(&["eval", "pir", "--questions", "story.json"]);
+    let rows = pir["rows"].as_array().unwrap();
+    let pap = rows.iter().find(|row| row["lane"] == "minilm+pap").unwrap();
+    let both = [&pap["measures"]["story"]["mean"], &trec["rows"][0]["measures"]["R@5"]["mean"]];
+    assert_eq!(both.map(|mean| format!("{:.4}", mean.as_f64().unwrap())), ["0.5200", "0.5200"]);
 }
 
 mod covering {

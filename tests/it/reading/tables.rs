@@ -38,10 +38,65 @@ fn recorded_answers_give_the_figures_that_are_computed_by_hand() {
     let retrieved = [1, 2, 3, 4].map(|n| mean(&stability, 0, &format!("SER@{n}")));
     assert_eq!(retrieved, [0.0, 1.0, 0.0, 1.0].map(Some));
     assert_eq!(mean(&stability, 1, "SER@1"), None, "nothing was recorded with random passages");
+    let text = String::from_utf8(eval(annotation.path(), &plan).stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("retrieved")).unwrap();
+    assert_eq!(line.matches(" n=").count(), 4, "every column has its own number of questions: {line}");
     let plots = eval(annotation.path(), &[&plan[..], &["--plots", "plots", "--format", "html"]].concat());
     assert_eq!(plots.status.code(), Some(0));
     let svg = fs::read_to_string(annotation.path().join("plots/reader-over-k.svg")).unwrap();
     assert!(svg.contains(">AcEM</text>") && svg.contains(">EM</text>"));
+}
+
+#[test]
+fn a_question_that_is_right_only_without_passages_is_wrong_in_every_probe() {
+    let folder = TempDir::new().unwrap();
+    let questions = r#"[
+{"question":"Who?","answers":["Ann"],"ctxs":[{"id":"a1","text":"x"},{"id":"a2","text":"y"},{"id":"a3","text":"z"},{"id":"a4","text":"u"}]},
+{"question":"Where?","answers":["Paris"],"ctxs":[{"id":"b1","text":"q"},{"id":"b2","text":"r"},{"id":"b3","text":"s"},{"id":"b4","text":"t"}]}
+]"#;
+    fs::write(folder.path().join("two.json"), questions).unwrap();
+    // The first is read rightly from three passages, 0010, and from the third alone; the second is right from no passage only.
+    let mut answers =
+        String::from("{\"question\":\"Who?\",\"k\":1,\"passages\":[\"a3\"],\"answer\":\"Ann\"}\n");
+    for k in 0..5 {
+        let said = |right: bool, gold: &str| if right { gold.to_owned() } else { "no".to_owned() };
+        for (question, answer) in [("Who?", said(k == 3, "Ann")), ("Where?", said(k == 0, "Paris"))] {
+            answers += &format!("{}\n", serde_json::json!({"question": question, "k": k, "answer": answer}));
+        }
+    }
+    fs::write(folder.path().join("said.jsonl"), answers).unwrap();
+    let plan = ["--questions", "two.json", "--answers", "said.jsonl", "-k", "4", "--format", "json"];
+    let all = table(&eval(folder.path(), &plan));
+    assert_eq!(mean(&all, 0, "AcEM@4"), Some(0.5));
+    let probes = &all["further"][2];
+    for row in 0..2 {
+        let each = [1, 2, 3, 4].map(|k| mean(probes, row, &format!("EM@{k}")));
+        assert_eq!(each, [Some(0.5); 4], "probe{}", row + 1);
+    }
+    // By rank, probe3@1 would be the first passage, from which the answer is wrong.
+    assert_eq!(mean(probes, 2, "EM@1"), Some(0.5));
+    assert_eq!(mean(probes, 0, "kept"), Some(2.5), "one passage of the first list, all four of the second");
+}
+
+#[test]
+#[ignore = "needs PARALLAX_DATA"]
+fn papers_probe_3_of_one_passage_is_666_on_ramdocs() {
+    let data =
+        PathBuf::from(std::env::var_os("PARALLAX_DATA").expect("PARALLAX_DATA names the folder of data"));
+    let questions = data.join("reader/ramdocs/RAMDocs_test.jsonl").display().to_string();
+    let reader = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/reader");
+    let folder = TempDir::new().unwrap();
+    let plan = ["--questions", questions.as_str(), "--reader", reader, "-k", "10"];
+    let all = table(&eval(folder.path(), &[&plan[..], &["--format", "json"]].concat()));
+    let probe3 = |name: &str| mean(&all["further"][2], 2, name).unwrap();
+    assert_eq!(format!("{:.3}", probe3("EM@1")), ".666".replace('.', "0."));
+    assert_eq!(format!("{:.3}", probe3("EM@10")), "0.670", "all that probe 3 keeps");
+    // Each column counts its own questions, and the text says how many.
+    let counts =
+        [1, 2, 3, 4].map(|n| all["further"][3]["rows"][0]["measures"][format!("SER@{n}")]["n"].clone());
+    assert_eq!(counts, [224, 162, 70, 24].map(Value::from));
+    let printed = String::from_utf8(eval(folder.path(), &plan).stdout).unwrap();
+    assert!(printed.contains(" n=224") && printed.contains(" n=24"), "{printed}");
 }
 
 #[test]
