@@ -1,7 +1,8 @@
 //! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
-//! `stream` tells regular files and streams from everything else, `file` opens them within limits and defines the errors; this file reads
-//! line by line and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here. May use: nothing of this crate.
+//! `stream` accepts regular files and streams and nothing else, `file` opens them within limits and defines the errors; this file reads
+//! line by line and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here.
+//! May use: nothing of this crate.
 
 use std::io;
 use std::io::{BufRead, BufReader, Read};

@@ -129,7 +129,7 @@ fn no_command_prints_what_a_terminal_obeys_or_a_formula() {
     let mut commands = vec![
         vec!["corpus", "list"],
         vec!["corpus", "add", "evil.jsonl", "--dry-run"],
-        vec!["corpus", "info", "evil.jsonl"],
+        vec!["corpus", "info", "evil"],
         vec!["statements", question["question"].as_str().unwrap()],
         vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "tsv"],
         vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "text"],
