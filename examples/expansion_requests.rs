@@ -42,7 +42,7 @@ fn main() -> anyhow::Result<()> {
             rank(&setup, &recipe, LaneQuery::neutral(question), &mut Lists::default(), &Stop::never())?;
         }
         for request in log.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let empty = Reply { text: String::new(), model: String::new(), recorded: false, tokens: None };
+            let empty = Reply::default();
             println!("{}", parallax::llm::line(&request, &empty)?);
         }
     }

@@ -50,7 +50,8 @@ pub mod rerank;
 #[doc(hidden)]
 pub mod retrieve;
 mod signals;
-mod storage;
+#[doc(hidden)]
+pub mod storage;
 #[doc(hidden)]
 pub mod tui;
 #[doc(hidden)]

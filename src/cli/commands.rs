@@ -10,6 +10,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::cli::annotate::{self, Annotate};
 use crate::cli::corpus::{self, CorpusCommand};
 use crate::cli::detect::{self, Detect, Questions, Statements};
+use crate::cli::doctor::{self, Doctor};
 use crate::cli::eval::{self, args::Eval};
 use crate::cli::explore::{self, ConfigAction, Demo, Frame};
 use crate::cli::job;
@@ -68,6 +69,8 @@ pub enum Command {
     Corpus(CorpusCommand),
     /// List, download and check encoders and detectors.
     Models(Models),
+    /// Describe this installation, check every file that the program derived, and say what a repair costs.
+    Doctor(Doctor),
     /// Play keys in the explorer and print the screen.
     Frame(Frame),
     /// Play a recorded session in the explorer. Default: a tour of about two minutes.
@@ -195,6 +198,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Models(args)) => models::run(&common, &args),
+        Some(Command::Doctor(args)) => doctor::run(&common, &args),
         Some(Command::Demo(demo)) => explore::demo(&common, &demo),
         Some(Command::Frame(frame)) => explore::frame(&common, &frame),
         Some(Command::Config { action }) => explore::config(&common, &action),

@@ -22,7 +22,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::cli::options::Common;
 use crate::detect::Choice;
-use crate::engine::{Recipe, Setup};
+use crate::engine::{Opening, Recipe, Setup, SetupError};
 use crate::expand::Kind;
 use crate::input::check_regular;
 use crate::llm::{self, Prompts};
@@ -83,6 +83,19 @@ impl Meter {
             let _ = writeln!(safe::stderr(), "{text}");
         }
     }
+}
+
+/// Opens the corpus, models and labels that the user named. Says on standard error what was damaged and is made again.
+///
+/// # Errors
+/// See [`SetupError`].
+pub fn open_setup(opening: &Opening, meter: &Meter, stop: &Stop) -> Result<Setup, SetupError> {
+    let setup = Setup::open(opening, &|progress| meter.show(progress), stop)?;
+    for note in &setup.damage {
+        // A failure to print it does not stop the command.
+        let _ = writeln!(safe::stderr(), "parallax: {note}");
+    }
+    Ok(setup)
 }
 
 /// Starts the log, if `--log FILE` was typed or RUST_LOG is set. RUST_LOG says what is logged, such as `parallax=debug`; without

@@ -9,6 +9,7 @@ mod annotate;
 mod commands;
 mod corpus;
 mod detect;
+mod doctor;
 mod eval;
 mod explore;
 mod job;

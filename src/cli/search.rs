@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use crate::cli::job::Meter;
-use crate::cli::job::prompts_in_use;
+use crate::cli::job::{Meter, open_setup, prompts_in_use};
 use crate::cli::options::{Common, Format, SwitchArgs};
 use crate::engine::{Depth, Lists, Query, Run, Setup};
 use crate::measure::Measure;
@@ -48,7 +47,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         bail!("{}", ScoreError::NeedsSeveralRankings(*shift));
     }
     let (meter, stop) = (Meter::default(), Stop::never());
-    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+    let setup = open_setup(&common.opening(), &meter, &stop)?;
     if let Some(reason) = setup.lacks(common.source()) {
         bail!("{reason}");
     }
@@ -87,7 +86,8 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         }
         Format::Tsv => result.tsv(),
     };
-    for notice in setup.verdicts.unsaved.iter().chain(&setup.notes).chain(&detector.usage()) {
+    let damage = setup.verdicts.damage();
+    for notice in setup.verdicts.unsaved.iter().chain(&damage).chain(&setup.notes).chain(&detector.usage()) {
         writeln!(safe::stderr(), "parallax: {notice}")?;
     }
     safe::stdout().write_all(text.as_bytes())?;

@@ -17,7 +17,8 @@ use super::importer::Refused;
 use super::source::Source;
 use super::store::Passage;
 use crate::input::{Expected, InputError};
-use crate::storage::{replace, replace_folder};
+use crate::storage::checked::{Damaged, owner, sum_file, sums_path};
+use crate::storage::{move_file, replace, replace_folder, seal, unseal};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// The number of passages between two progress reports.
@@ -58,6 +59,9 @@ pub enum BuildError {
     /// Another process is building the corpus of this name.
     #[error("{0} is being built by another process; nothing was removed, end that one first")]
     Busy(String),
+    /// A stored file is damaged, and the source that would make it again is gone or has changed.
+    #[error("{0}; give its source again with `parallax corpus add SOURCE`, and the corpus is made again")]
+    Damaged(#[from] Damaged),
     /// Stopped on request.
     #[error(transparent)]
     Stopped(#[from] crate::work::Stopped),
@@ -90,6 +94,37 @@ pub fn store(
     built?;
     replace_folder(&building, place).map_err(cache)
 }
+
+/// Imports `source` again and replaces the passages of the corpus in `place`. Its index, its vectors and its name stay, because they
+/// belong to the same content.
+///
+/// # Errors
+/// As for [`store`].
+pub fn restore(
+    source: &Source,
+    place: &Path,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), BuildError> {
+    let building = place.with_extension("building");
+    write(source, &building, on_progress, stop)?;
+    let restored = || {
+        for name in [PASSAGES, OFFSETS] {
+            move_file(&building.join(name), &place.join(name))?;
+            move_file(&sums_path(&building.join(name)), &sums_path(&place.join(name)))?;
+        }
+        if About::read(place).is_none() {
+            move_file(&building.join(About::FILE), &place.join(About::FILE))?;
+        }
+        fs::remove_dir_all(&building)
+    };
+    restored().map_err(|error| BuildError::cache(place, &error))
+}
+
+/// The passages of a store, one a line.
+pub const PASSAGES: &str = "passages.jsonl";
+/// Where each line begins.
+pub const OFFSETS: &str = "offsets.u64";
 
 fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Stop) -> Result<(), BuildError> {
     let cache = |error: std::io::Error| BuildError::cache(folder, &error);
@@ -133,12 +168,14 @@ fn write(source: &Source, folder: &Path, on_progress: OnProgress<'_>, stop: &Sto
     }
     about.repeats = std::mem::take(&mut part.census.repeats);
     part.finish().map_err(cache)?;
-    let about = serde_json::to_vec_pretty(&about).map_err(|error| BuildError::cache(folder, &error))?;
-    replace(&folder.join(About::FILE), &about).map_err(cache)
+    about.write(folder).map_err(cache)
 }
 
 /// Bytes of passages between two checkpoints: at most a second of work.
 const EVERY: u64 = 16 << 20;
+
+/// How far an unfinished import is.
+const CHECKPOINT: &str = "checkpoint.json";
 
 /// The part of the import that is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +186,8 @@ struct Checkpoint {
     passages: u64,
     /// Bytes of these passages.
     bytes: u64,
+    /// The hash of these bytes.
+    sum: [u8; 16],
 }
 
 /// A store that is being written.
@@ -158,6 +197,7 @@ pub struct Part {
     offsets: BufWriter<File>,
     line: Vec<u8>,
     bytes: u64,
+    hash: blake3::Hasher,
     saved: Checkpoint,
     /// Ids and texts written so far.
     pub census: Census,
@@ -181,32 +221,41 @@ impl Part {
         }
         fs::create_dir_all(folder)?;
         let create = |name| File::create(folder.join(name)).map(BufWriter::new);
-        let (passages, offsets) = (create("passages.jsonl")?, create("offsets.u64")?);
+        let (passages, offsets) = (create(PASSAGES)?, create(OFFSETS)?);
         let (line, saved, census) = (Vec::new(), Checkpoint::default(), Census::default());
-        Ok(Part { folder: folder.into(), passages, offsets, line, bytes: 0, saved, census })
+        let hash = blake3::Hasher::new();
+        Ok(Part { folder: folder.into(), passages, offsets, line, bytes: 0, hash, saved, census })
     }
 
     /// `None` if there is nothing to resume, or the files do not match the checkpoint.
     fn resume(folder: &Path) -> Option<Self> {
-        let saved: Checkpoint =
-            serde_json::from_slice(&fs::read(folder.join("checkpoint.json")).ok()?).ok()?;
+        let place = folder.join(CHECKPOINT);
+        let saved: Checkpoint = unseal(&place, &fs::read(&place).ok()?, &owner(&place)).ok()?;
         let open = |name, length| {
             let file = OpenOptions::new().read(true).append(true).open(folder.join(name)).ok()?;
             // Everything after the checkpoint is written again.
             (file.metadata().ok()?.len() >= length && file.set_len(length).is_ok()).then_some(file)
         };
-        let passages = open("passages.jsonl", saved.bytes)?;
-        let offsets = open("offsets.u64", saved.passages * 8)?;
-        let mut census = Census::default();
-        let (mut lines, mut line) =
-            (BufReader::new(File::open(folder.join("passages.jsonl")).ok()?), Vec::new());
+        let passages = open(PASSAGES, saved.bytes)?;
+        let mut offsets = BufWriter::new(open(OFFSETS, 0)?);
+        let (mut census, mut hash, mut bytes) = (Census::default(), blake3::Hasher::new(), 0);
+        let (mut lines, mut line) = (BufReader::new(File::open(folder.join(PASSAGES)).ok()?), Vec::new());
         while lines.read_until(b'\n', &mut line).ok()? > 0 {
             census.add(&serde_json::from_slice::<Passage>(&line).ok()?).ok()?;
+            hash.update(&line);
+            // Written anew, which is quicker than to prove the old ones.
+            offsets.write_all(&u64::to_le_bytes(bytes)).ok()?;
+            bytes += line.len() as u64;
             line.clear();
         }
-        let (passages, offsets) = (BufWriter::new(passages), BufWriter::new(offsets));
-        let part = Part { folder: folder.into(), passages, offsets, line, bytes: saved.bytes, saved, census };
-        (part.census.len() == saved.passages).then_some(part)
+        let (folder, passages) = (folder.into(), BufWriter::new(passages));
+        let part = Part { folder, passages, offsets, line, bytes, hash, saved, census };
+        (part.census.len() == saved.passages && part.sum() == saved.sum).then_some(part)
+    }
+
+    /// The hash of all passages so far.
+    fn sum(&self) -> [u8; 16] {
+        <[u8; 16]>::try_from(&self.hash.finalize().as_bytes()[..16]).unwrap_or_default()
     }
 
     /// Items of the source that are already stored.
@@ -223,6 +272,7 @@ impl Part {
         serde_json::to_writer(&mut self.line, passage)?;
         self.line.push(b'\n');
         self.passages.write_all(&self.line)?;
+        self.hash.update(&self.line);
         self.offsets.write_all(&self.bytes.to_le_bytes())?;
         self.bytes += self.line.len() as u64;
         Ok(())
@@ -242,13 +292,14 @@ impl Part {
             file.flush()?;
             file.get_ref().sync_data()?;
         }
-        let saved = Checkpoint { items, passages: self.census.len(), bytes: self.bytes };
-        replace(&self.folder.join("checkpoint.json"), &serde_json::to_vec(&saved)?)?;
+        let saved = Checkpoint { items, passages: self.census.len(), bytes: self.bytes, sum: self.sum() };
+        let place = self.folder.join(CHECKPOINT);
+        replace(&place, &seal(&saved, &owner(&place))?)?;
         self.saved = saved;
         Ok(())
     }
 
-    /// Completes the store and removes its checkpoint.
+    /// Completes the store, writes its checksums and removes its checkpoint.
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -256,6 +307,9 @@ impl Part {
         self.offsets.write_all(&self.bytes.to_le_bytes())?;
         for file in [self.passages, self.offsets] {
             file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        }
+        for name in [PASSAGES, OFFSETS] {
+            sum_file(&self.folder.join(name), &self.folder.join(name))?;
         }
         // Checkpoints, and temporary files of killed runs.
         for entry in fs::read_dir(&self.folder)? {
@@ -344,6 +398,7 @@ pub struct About {
     #[serde(alias = "given")]
     pub named_by_user: bool,
     /// The file or folder it was imported from.
+    #[serde(serialize_with = "lossy")]
     pub source: PathBuf,
     /// The recognised format and columns.
     pub recognised: String,
@@ -353,7 +408,27 @@ pub struct About {
     pub built: u64,
 }
 
+/// Writes a path as text: one that is not UTF-8 loses what is not.
+pub(super) fn lossy<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
 impl About {
+    /// Reads it from the folder of a corpus; `None` if it is missing or damaged.
+    pub fn read(folder: &Path) -> Option<Self> {
+        let place = folder.join(Self::FILE);
+        unseal(&place, &fs::read(&place).ok()?, &owner(&place)).ok()
+    }
+
+    /// Writes it into the folder of a corpus.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let place = folder.join(Self::FILE);
+        replace(&place, &seal(self, &owner(&place))?)
+    }
+
     /// Its file name.
     pub const FILE: &str = "about.json";
 

@@ -15,26 +15,50 @@ use super::store::Passage;
 use crate::input::{InputError, WHOLE, lines, read_regular_text};
 use crate::work::catch_panic;
 
-/// The text files below `folder`, in order of their paths.
+/// The text files of a folder.
+pub struct Listing {
+    /// The files, in order of their paths.
+    pub files: Vec<PathBuf>,
+    /// The number of links that were not followed.
+    pub links: usize,
+}
+
+/// The text files below `folder`. A link may lead anywhere, so it counts only with `follow_links`.
 ///
 /// # Errors
-/// A folder cannot be listed.
-pub fn files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
-    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
+/// A folder cannot be listed, or a file is a pipe, a socket or a device.
+pub fn files(folder: &Path, follow_links: bool) -> Result<Listing, InputError> {
+    let (mut found, mut open) = (Listing { files: Vec::new(), links: 0 }, vec![folder.to_path_buf()]);
+    // Links may form a loop.
+    let mut entered = HashSet::new();
     while let Some(next) = open.pop() {
-        let listing = fs::read_dir(&next).map_err(|error| InputError::unreadable(&next, &error))?;
-        for entry in listing {
-            let entry = entry.map_err(|error| InputError::unreadable(&next, &error))?;
-            let path = entry.path();
-            // Links to folders are not followed: they may form a loop.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let unreadable = |error| InputError::unreadable(&next, &error);
+        if follow_links && !entered.insert(next.canonicalize().map_err(unreadable)?) {
+            continue;
+        }
+        for entry in fs::read_dir(&next).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let (path, mut kind) = (entry.path(), entry.file_type().map_err(unreadable)?);
+            let is_text = is_text(&path) || is_html(&path) || is_titles(&path);
+            if kind.is_symlink() {
+                let end = fs::metadata(&path);
+                if !follow_links {
+                    found.links += usize::from(is_text || end.is_ok_and(|end| end.is_dir()));
+                    continue;
+                }
+                kind = end.map_err(|error| InputError::unreadable(&path, &error))?.file_type();
+            }
+            if kind.is_dir() {
                 open.push(path);
-            } else if is_text(&path) || is_html(&path) || is_titles(&path) {
-                found.push(path);
+            } else if is_text && kind.is_file() {
+                found.files.push(path);
+            } else if is_text {
+                let reason = "neither a file nor a folder; take it out of the folder".into();
+                return Err(InputError::Unreadable { path, reason });
             }
         }
     }
-    found.sort();
+    found.files.sort();
     Ok(found)
 }
 
@@ -54,13 +78,14 @@ fn is_titles(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "titles.tsv")
 }
 
-/// Reads the files given by [`files`], all but the first `done`, into `sink`.
+/// Reads the files that [`files`] finds, all but the first `done`, into `sink`.
 ///
 /// # Errors
 /// A file cannot be read or is not UTF-8 text, or a line of `titles.tsv` has no title.
-pub fn read(folder: &Path, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
-    let all = files(folder)?;
-    let titles = titles(&folder.join("titles.tsv"))?;
+pub fn read(folder: &Path, follow_links: bool, done: usize, sink: Sink<'_>) -> Result<(), InputError> {
+    let all = files(folder, follow_links)?.files;
+    let titles = folder.join("titles.tsv");
+    let titles = if all.contains(&titles) { self::titles(&titles)? } else { HashMap::new() };
     let (mut stems, texts) = (HashSet::new(), all.iter().filter(|file| !is_titles(file)));
     let count = texts.clone().count();
     for (i, file) in texts.enumerate() {
@@ -107,13 +132,11 @@ fn heading(text: &str) -> Option<String> {
 
 fn titles(path: &Path) -> Result<HashMap<String, String>, InputError> {
     let mut titles = HashMap::new();
-    if path.exists() {
-        lines(path, |_, line| {
-            let (file, title) = line.split_once('\t').ok_or("FILE<Tab>TITLE")?;
-            titles.insert(file.to_owned(), title.trim().to_owned());
-            Ok(())
-        })?;
-    }
+    lines(path, |_, line| {
+        let (file, title) = line.split_once('\t').ok_or("FILE<Tab>TITLE")?;
+        titles.insert(file.to_owned(), title.trim().to_owned());
+        Ok(())
+    })?;
     Ok(titles)
 }
 
@@ -216,5 +239,36 @@ mod tests {
     fn a_blank_text_has_no_chunks_and_one_word_has_one() {
         assert_eq!(chunks(" \n\t").count(), 0);
         assert_eq!(chunks("alone").collect::<Vec<_>>(), ["alone"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_only_on_request_and_loops_end() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("in"), folder.path().join("out"));
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(inside.join("a.txt"), "owls").unwrap();
+        fs::write(outside.join("secret"), "passwords").unwrap();
+        fs::write(outside.join("titles.tsv"), "a.txt\tForeign\n").unwrap();
+        symlink(outside.join("secret"), inside.join("pw.txt")).unwrap();
+        symlink(outside.join("titles.tsv"), inside.join("titles.tsv")).unwrap();
+        symlink(&inside, inside.join("loop")).unwrap();
+        symlink(outside.join("gone"), inside.join("note")).unwrap();
+        let texts = |follow| {
+            let mut found = Vec::new();
+            read(&inside, follow, 0, &mut |_, passage| {
+                found.push((passage.title, passage.text));
+                Ok(())
+            })
+            .unwrap();
+            found
+        };
+        let pair = |title: &str, text: &str| (title.to_owned(), text.to_owned());
+        assert_eq!(texts(false), [pair("a", "owls")]);
+        assert_eq!(files(&inside, false).unwrap().links, 3);
+        fs::remove_file(inside.join("note")).unwrap();
+        assert_eq!(texts(true), [pair("Foreign", "owls"), pair("pw", "passwords")]);
     }
 }

@@ -5,9 +5,12 @@
 //! `text`, `title`), Sphere (`id`, `title`, `raw`, `url`). All other columns become metadata. A quoted field of a CSV may contain line
 //! breaks; a field of a TSV may not.
 
+use std::fmt;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
 
 use super::store::Passage;
 use crate::input::{Expected, InputError, Lines, excerpt, fields};
@@ -268,8 +271,80 @@ fn each_passage(
 }
 
 fn object(line: &str) -> Result<Map<String, Value>, Expected> {
-    serde_json::from_str(line)
+    exact_object(line)
         .map_err(|error| format!("a JSON object with an id, a text and perhaps a title ({error})").into())
+}
+
+/// The deepest nesting of a line.
+const DEEPEST: usize = 64;
+
+/// Reads an object of JSON without changing it: a number that 64 bits do not hold as it stands becomes a text, and a key may occur only
+/// once in its object.
+///
+/// # Errors
+/// It is no such object.
+pub fn exact_object(line: &str) -> Result<Map<String, Value>, String> {
+    let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    exact_fields(fields, 0)
+}
+
+fn exact_fields(Fields(fields): Fields<'_>, depth: usize) -> Result<Map<String, Value>, String> {
+    let mut object = Map::new();
+    for (key, raw) in fields {
+        let value = exact(raw.get(), depth + 1)?;
+        if let serde_json::map::Entry::Vacant(entry) = object.entry(&key) {
+            entry.insert(value);
+        } else {
+            return Err(format!("the key {} occurs twice", excerpt(&key)));
+        }
+    }
+    Ok(object)
+}
+
+fn exact(raw: &str, depth: usize) -> Result<Value, String> {
+    let unread = |error: serde_json::Error| error.to_string();
+    match raw.as_bytes().first() {
+        _ if depth > DEEPEST => Err(format!("nested deeper than {DEEPEST} levels")),
+        Some(b'{') => exact_fields(serde_json::from_str(raw).map_err(unread)?, depth).map(Value::Object),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(unread)?;
+            items
+                .into_iter()
+                .map(|item| exact(item.get(), depth + 1))
+                .collect::<Result<_, _>>()
+                .map(Value::Array)
+        }
+        Some(b'-' | b'0'..=b'9') => {
+            let number = serde_json::from_str::<Number>(raw).ok().filter(|number| number.to_string() == raw);
+            Ok(number.map_or_else(|| Value::String(raw.to_owned()), Value::Number))
+        }
+        _ => serde_json::from_str(raw).map_err(unread),
+    }
+}
+
+/// The fields of an object as they stand, in order.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry::<String, &RawValue>()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(Object)
+    }
 }
 
 fn open(path: &Path, separator: char) -> Result<Lines, InputError> {
@@ -282,4 +357,47 @@ fn header(row: &str, separator: char, columns: &Columns) -> Result<(Vec<String>,
     let expected = |Expected(wanted)| Expected(format!("a header that names {wanted}"));
     let taken = columns.choose(names.iter().map(String::as_str)).map_err(expected)?;
     Ok((names, taken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passage(line: &str) -> Result<Passage, String> {
+        let fields = object(line).map_err(|expected| expected.0)?;
+        let chosen = Columns::default().choose(fields.keys().map(String::as_str)).map_err(|error| error.0)?;
+        chosen.passage(fields).map_err(|error| error.0)
+    }
+
+    #[test]
+    fn ids_and_numbers_of_any_size_stay_as_they_stand() {
+        for id in
+            ["123456789012345678901", "9007199254740993", "18446744073709551616", "1.50", "-0", "1e3", "7"]
+        {
+            let line = format!(r#"{{"_id": {id}, "text": "a", "doi": {id}, "more": {{"of": [{id}]}}}}"#);
+            let read = passage(&line).unwrap();
+            assert_eq!(read.id, id);
+            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            assert_eq!(
+                (plain(&read.metadata["doi"]), plain(&read.metadata["more"]["of"][0])),
+                (id.into(), id.into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_that_occurs_twice_is_refused_at_any_depth() {
+        for line in [
+            r#"{"_id": "1", "_id": "2", "text": "a"}"#,
+            r#"{"_id": "1", "text": "a", "te\u0078t": "b"}"#,
+            r#"{"_id": "1", "text": "a", "metadata": {"outlet": "A", "outlet": "B"}}"#,
+            r#"{"_id": "1", "text": "a", "of": [{"x": 1, "x": 1}]}"#,
+        ] {
+            let error = passage(line).unwrap_err();
+            assert!(error.contains("occurs twice"), "{line}: {error}");
+        }
+        let deep = format!(r#"{{"_id": "1", "text": "a", "of": {}1{}}}"#, "[".repeat(500), "]".repeat(500));
+        assert!(passage(&deep).unwrap_err().contains("nested deeper"));
+        assert!(passage(r#"["_id"]"#).is_err() && passage(r#"{"_id": "1", "text": "a"} x"#).is_err());
+    }
 }

@@ -1,8 +1,8 @@
 //! The library: all imported corpora, each under the fingerprint of its content.
 //!
 //! ```text
-//! DATA/sources/PATH-HASH.json          size and time of a source's files when they were last read
-//! DATA/corpora/FINGERPRINT/            passages.jsonl, offsets.u64, about.json, and the index and vectors made from them
+//! DATA/sources/PATH-HASH.json          size, times and number of a source's files when they were last read
+//! DATA/corpora/FINGERPRINT/            passages.jsonl, offsets.u64, about.json, the index and vectors made from them, and checksums
 //! DATA/corpora/FINGERPRINT.building/   the same, unfinished
 //! DATA/corpora/FINGERPRINT.lock        held while something in that folder is built; names the process that holds it
 //! ```
@@ -10,16 +10,19 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memmap2::Mmap;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::build::{self, About, BuildError};
-use super::source::{FileStamp, Source};
+use super::build::{self, About, BuildError, OFFSETS, PASSAGES};
+use super::source::{FileStamp, Source, Wanted};
 use super::store::{Corpus, Fingerprint};
 use crate::input::{self, InputError};
-use crate::storage::{Attempt, FileLock, Holder, replace};
+use crate::storage::checked::{Damaged, adopt, open_sum, owner, set_aside};
+use crate::storage::{Attempt, FileLock, Holder, replace, seal, unseal};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// The pause between two checks whether another process has finished.
@@ -29,6 +32,8 @@ const WAIT: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct Library {
     root: PathBuf,
+    /// What was damaged and set aside.
+    notes: Arc<Mutex<Vec<String>>>,
 }
 
 /// A corpus as the user named it.
@@ -49,7 +54,25 @@ struct Seen {
 impl Library {
     /// A library in `root`, which is created on the first import.
     pub fn at(root: &Path) -> Self {
-        Library { root: root.into() }
+        Library { root: root.into(), notes: Arc::default() }
+    }
+
+    /// Sets a damaged file or folder of a corpus aside, and notes it.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn set_aside(&self, unit: &Path, damaged: &Damaged) -> Result<(), BuildError> {
+        let place = set_aside(unit).map_err(|error| BuildError::cache(unit, &error))?;
+        let place = place.file_name().unwrap_or_default().to_string_lossy();
+        let note = format!("{damaged}; it was set aside as {place} and made again");
+        tracing::warn!("{note}");
+        self.notes.lock().push(note);
+        Ok(())
+    }
+
+    /// What was damaged and set aside since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock())
     }
 
     /// The folder of one corpus.
@@ -88,8 +111,54 @@ impl Library {
     ) -> Result<Corpus, BuildError> {
         match called {
             Called::Source(source) => self.open(source, on_progress, stop),
-            Called::StoredCorpus(stored) => self.open_stored(stored),
+            Called::StoredCorpus(stored) => match self.open_stored(stored) {
+                Err(BuildError::Damaged(damaged)) => {
+                    let source =
+                        self.source_of(stored).ok_or_else(|| BuildError::Damaged(damaged.clone()))?;
+                    self.restore(
+                        &source,
+                        (&stored.folder, &stored.fingerprint),
+                        &damaged,
+                        on_progress,
+                        stop,
+                    )?;
+                    self.open_stored(stored)
+                }
+                opened => opened,
+            },
         }
+    }
+
+    /// The source of a stored corpus, if it is still there and has the same content.
+    pub fn source_of(&self, stored: &StoredCorpus) -> Option<Source> {
+        let path = &stored.about.as_ref()?.source;
+        [false, true].into_iter().find_map(|segment| {
+            let source = Source::wanted(path, Wanted { segment, ..Wanted::default() }).ok()?;
+            (source.fingerprint(&source.listing().ok()?).ok()? == stored.fingerprint).then_some(source)
+        })
+    }
+
+    /// Makes the damaged passages of a corpus again.
+    ///
+    /// # Errors
+    /// As for [`Library::open`].
+    pub fn restore(
+        &self,
+        source: &Source,
+        (folder, fingerprint): (&Path, &Fingerprint),
+        damaged: &Damaged,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<(), BuildError> {
+        let _lock = self.lock(fingerprint, on_progress, stop)?;
+        // Another process may have done so meanwhile.
+        if Self::map(folder, String::new(), fingerprint.clone()).is_ok() {
+            return Ok(());
+        }
+        let unit =
+            if damaged.path.starts_with(folder) { damaged.path.clone() } else { folder.join(PASSAGES) };
+        self.set_aside(&unit, damaged)?;
+        build::restore(source, folder, on_progress, stop)
     }
 
     /// Opens a source, importing it first if its content is new.
@@ -111,7 +180,13 @@ impl Library {
                 build::store(source, &folder, on_progress, stop)?;
             }
         }
-        Self::map(&folder, source.name(), fingerprint)
+        match Self::map(&folder, source.name(), fingerprint.clone()) {
+            Err(BuildError::Damaged(damaged)) => {
+                self.restore(source, (&folder, &fingerprint), &damaged, on_progress, stop)?;
+                Self::map(&folder, source.name(), fingerprint)
+            }
+            opened => opened,
+        }
     }
 
     /// Imports a source under a name. [`Library::named`] then finds it by this name, even without its source.
@@ -135,15 +210,11 @@ impl Library {
             return Err(BuildError::NameTaken(name.into()));
         }
         let mut corpus = self.open(source, on_progress, stop)?;
-        let place = self.folder(&fingerprint).join(About::FILE);
-        let stored = fs::read(&place).ok().and_then(|bytes| serde_json::from_slice::<About>(&bytes).ok());
-        let about =
-            stored.map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
+        let folder = self.folder(&fingerprint);
+        let about = About::read(&folder)
+            .map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
         let about = About { name: name.into(), named_by_user: true, source: source.path().into(), ..about };
-        serde_json::to_vec_pretty(&about)
-            .map_err(std::io::Error::from)
-            .and_then(|bytes| replace(&place, &bytes))
-            .map_err(|error| BuildError::cache(&place, &error))?;
+        about.write(&folder).map_err(|error| BuildError::cache(&folder.join(About::FILE), &error))?;
         corpus.name = name.into();
         Ok(corpus)
     }
@@ -159,21 +230,29 @@ impl Library {
     /// Opens a stored corpus.
     ///
     /// # Errors
-    /// It is unfinished.
+    /// It is unfinished or damaged.
     pub fn open_stored(&self, stored: &StoredCorpus) -> Result<Corpus, BuildError> {
         Self::map(&stored.folder, stored.name().to_owned(), stored.fingerprint.clone())
     }
 
     fn map(folder: &Path, name: String, fingerprint: Fingerprint) -> Result<Corpus, BuildError> {
-        let at = |name: &str| folder.join(name);
-        let open = |name: &str| File::open(at(name)).map_err(|error| BuildError::cache(&at(name), &error));
-        let (lines, offsets) = (open("passages.jsonl")?, open("offsets.u64")?);
-        let length =
-            lines.metadata().map_err(|error| BuildError::cache(&at("passages.jsonl"), &error))?.len();
-        // SAFETY: the file is never written again once its folder has its final name.
-        let offsets =
-            unsafe { Mmap::map(&offsets) }.map_err(|error| BuildError::cache(&at("offsets.u64"), &error))?;
-        Ok(Corpus::from_files(name, fingerprint, (lines, length), offsets))
+        let failed = |place: &Path, error: io::Error| match Damaged::of(&error) {
+            Some(damaged) => BuildError::Damaged(damaged.clone()),
+            None => BuildError::cache(place, &error),
+        };
+        adopt(folder, is_derived).map_err(|error| failed(folder, error))?;
+        let (lines, offsets) = (folder.join(PASSAGES), folder.join(OFFSETS));
+        let sums = open_sum(&lines).map_err(|error| failed(&lines, error))?;
+        // Every passage depends on them, and they are small, so they are checked as a whole.
+        let whole = open_sum(&offsets).and_then(|sums| sums.inspect());
+        whole.map_err(|error| failed(&offsets, error))?;
+        let file = File::open(&lines).map_err(|error| failed(&lines, error))?;
+        let map = File::open(&offsets).and_then(|offsets| {
+            // SAFETY: the file is never written again once its folder has its final name.
+            unsafe { Mmap::map(&offsets) }
+        });
+        let map = map.map_err(|error| failed(&offsets, error))?;
+        Ok(Corpus::from_files(name, fingerprint, (file, sums), map))
     }
 
     /// Removes a corpus, with its index and vectors.
@@ -228,18 +307,19 @@ impl Library {
         FileLock::try_acquire(&place, &Holder::here("parallax")).map_err(cache)
     }
 
-    /// The fingerprint of the content, which is read again only if a file's size or time has changed.
+    /// The fingerprint of the content, which is read again if a file's size, times or number have changed.
     fn fingerprint(&self, source: &Source) -> Result<Fingerprint, BuildError> {
         let listing = source.listing()?;
         let card = self.root.join("sources").join(format!("{}.json", source.key()));
-        let seen = fs::read(&card).ok().and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
+        let seen = fs::read(&card).ok();
+        let seen = seen.and_then(|bytes| unseal::<Seen>(&card, &bytes, &owner(&card)).ok());
         if let Some(seen) = seen.filter(|seen| seen.listing == listing) {
             return Ok(seen.fingerprint);
         }
         let fingerprint = source.fingerprint(&listing)?;
         let seen = Seen { listing, fingerprint };
         let written = fs::create_dir_all(self.root.join("sources"))
-            .and_then(|()| Ok(serde_json::to_vec(&seen)?))
+            .and_then(|()| Ok(seal(&seen, &owner(&card))?))
             .and_then(|bytes| replace(&card, &bytes));
         written.map_err(|error| BuildError::cache(&self.root, &error))?;
         Ok(seen.fingerprint)
@@ -291,6 +371,12 @@ impl StoredCorpus {
     }
 }
 
+/// Whether a file or folder of this name in a corpus's folder is made from its passages, or is them.
+pub fn is_derived(name: &str) -> bool {
+    let is_index = name.starts_with("terms-") && !name.contains('.');
+    is_index || name == PASSAGES || name == OFFSETS || name.ends_with(".f32") || name.ends_with(".i8")
+}
+
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -316,8 +402,7 @@ pub(super) fn all(corpora: &Path) -> Result<Vec<StoredCorpus>, BuildError> {
             continue;
         }
         let fingerprint = Fingerprint(folder.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-        let about = fs::read(folder.join(About::FILE)).ok();
-        let about = about.and_then(|bytes| serde_json::from_slice(&bytes).ok()).filter(|_| whole);
+        let about = About::read(&folder).filter(|_| whole);
         found.push(StoredCorpus { fingerprint, folder, about, whole });
     }
     found.sort_by(|a, b| (a.name(), &a.fingerprint.0).cmp(&(b.name(), &b.fingerprint.0)));

@@ -20,9 +20,9 @@ pub mod results;
 pub mod source;
 pub mod store;
 
-pub use build::{About, BuildError, Census, Repeats};
+pub use build::{About, BuildError, Census, OFFSETS, PASSAGES, Repeats};
 pub use folder::{HtmlError, Page, chunks, main_text};
-pub use importer::{Columns, Refused};
+pub use importer::{Columns, Refused, exact_object};
 pub use library::StoredCorpus;
 pub use store::{Corpus, Fingerprint, Passage, PassageIx};
 

@@ -4,6 +4,7 @@
 //! after the last whole item.
 
 use std::fmt;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,6 +15,7 @@ use super::importer::{Columns, Sink};
 use super::store::{Fingerprint, Passage};
 use super::{importer, results};
 use crate::input::{self, InputError};
+use crate::storage::entry_identity;
 
 /// The version of the importers, a part of every fingerprint. Change it when an importer would read the same file into other passages, but
 /// not for a new format: every stored corpus would be imported again.
@@ -56,6 +58,8 @@ pub struct Wanted {
     pub columns: Columns,
     /// Whether texts are cut into passages of 100 words. A folder's always are.
     pub segment: bool,
+    /// Whether links in a folder are followed. They may lead out of it.
+    pub follow_links: bool,
 }
 
 /// The user's files that hold a corpus.
@@ -67,14 +71,30 @@ pub struct Source {
     pub format: CorpusFormat,
     columns: Columns,
     segment: bool,
+    follow_links: bool,
 }
 
-/// Path, size and time of a file: enough to notice a change.
+/// Path, size, times and number of a file: enough to notice a change. The times of the content can be set back, that of the file's entry
+/// cannot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
+    #[serde(serialize_with = "super::build::lossy")]
     path: PathBuf,
     bytes: u64,
-    modified_ns: u128,
+    modified_ns: u64,
+    #[serde(default)]
+    changed_ns: u64,
+    #[serde(default)]
+    inode: u64,
+}
+
+impl FileStamp {
+    fn of(path: PathBuf, about: &Metadata) -> Self {
+        let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified_ns = modified.map_or(0, |since| since.as_nanos() as u64);
+        let (changed_ns, inode) = entry_identity(about);
+        FileStamp { path, bytes: about.len(), modified_ns, changed_ns, inode }
+    }
 }
 
 impl Source {
@@ -104,7 +124,13 @@ impl Source {
         }
         // A folder in BEIR's layout.
         let candidates = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst"].map(|name| path.join(name));
-        let path = candidates.into_iter().find(|inside| inside.is_file()).unwrap_or(path);
+        let corpus = candidates.into_iter().find(|inside| inside.is_file());
+        if let Some(link) = corpus.as_ref().filter(|inside| !wanted.follow_links && leads_out(inside, &path))
+        {
+            let reason = "a link out of its folder; name the file itself, or follow links with `parallax corpus add FOLDER --follow-links`";
+            return Err(InputError::Unreadable { path: link.clone(), reason: reason.into() });
+        }
+        let path = corpus.unwrap_or(path);
         let format = match (path.is_dir(), wanted.format, input::ending(&path)) {
             (true, None | Some(CorpusFormat::Folder), _) => CorpusFormat::Folder,
             (false, Some(format), _) if format != CorpusFormat::Folder => format,
@@ -125,12 +151,14 @@ impl Source {
             }
         };
         let segment = wanted.segment && format != CorpusFormat::Folder;
-        Ok(Source { paths: vec![path], format, columns: wanted.columns, segment })
+        let (paths, columns, follow_links) = (vec![path], wanted.columns, wanted.follow_links);
+        Ok(Source { paths, format, columns, segment, follow_links })
     }
 
     /// The passages contained in result files: at least one, with full paths.
     pub fn results(paths: Vec<PathBuf>) -> Self {
-        Source { paths, format: CorpusFormat::Results, columns: Columns::default(), segment: false }
+        let (format, columns) = (CorpusFormat::Results, Columns::default());
+        Source { paths, format, columns, segment: false, follow_links: false }
     }
 
     /// The file or folder; the first of several.
@@ -166,7 +194,15 @@ impl Source {
             CorpusFormat::Jsonl => importer::describe_jsonl(path, &self.columns)?,
             CorpusFormat::Csv => importer::describe_table(path, ',', &self.columns)?,
             CorpusFormat::Tsv => importer::describe_table(path, '\t', &self.columns)?,
-            CorpusFormat::Folder => "folder of .txt, .md and .html files".into(),
+            CorpusFormat::Folder => {
+                let links = folder::files(path, self.follow_links)?.links;
+                let links = match links {
+                    0 => String::new(),
+                    1 => ", without a link (--follow-links)".into(),
+                    links => format!(", without {links} links (--follow-links)"),
+                };
+                format!("folder of .txt, .md and .html files{links}")
+            }
             CorpusFormat::Results => format!("{}: the passages they contain", self.format),
         };
         let cut = self.segment || self.format == CorpusFormat::Folder;
@@ -208,30 +244,25 @@ impl Source {
             CorpusFormat::Jsonl => importer::read_jsonl(path, &self.columns, done, sink),
             CorpusFormat::Csv => importer::read_table(path, ',', &self.columns, done, sink),
             CorpusFormat::Tsv => importer::read_table(path, '\t', &self.columns, done, sink),
-            CorpusFormat::Folder => folder::read(path, done, sink),
+            CorpusFormat::Folder => folder::read(path, self.follow_links, done, sink),
             CorpusFormat::Results => results::read(&self.paths, done, sink),
         }
     }
 
-    /// Path, size and time of every file.
+    /// Path, size, times and number of every file.
     ///
     /// # Errors
     /// A file cannot be inspected.
     pub fn listing(&self) -> Result<Vec<FileStamp>, InputError> {
         let files = match self.format {
-            CorpusFormat::Folder => folder::files(self.path())?,
+            CorpusFormat::Folder => folder::files(self.path(), self.follow_links)?.files,
             _ => self.paths.clone(),
         };
         files
             .into_iter()
             .map(|path| {
                 let about = path.metadata().map_err(|error| InputError::unreadable(&path, &error))?;
-                let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                Ok(FileStamp {
-                    bytes: about.len(),
-                    modified_ns: modified.unwrap_or_default().as_nanos(),
-                    path,
-                })
+                Ok(FileStamp::of(path, &about))
             })
             .collect()
     }
@@ -275,10 +306,58 @@ impl Source {
     }
 }
 
+/// Whether a path is a link whose end lies outside `folder`.
+fn leads_out(path: &Path, folder: &Path) -> bool {
+    path.is_symlink() && path.canonicalize().map_or(true, |end| !end.starts_with(folder))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
     use crate::work::{Job, Progress};
+
+    #[cfg(unix)]
+    #[test]
+    fn other_bytes_of_the_same_size_and_time_are_another_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.jsonl");
+        let write =
+            |text: &str| std::fs::write(&path, format!("{{\"_id\":\"1\",\"text\":\"{text}\"}}\n")).unwrap();
+        let library = crate::corpus::library::Library::at(&folder.path().join("data"));
+        let text = || {
+            let source = Source::recognise(&path).unwrap();
+            let corpus = library.open(&source, &|_| (), &crate::work::Stop::never()).unwrap();
+            corpus.passage(crate::corpus::PassageIx(0)).text
+        };
+        write("cages");
+        let time = std::fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(text(), "cages");
+        write("zebra");
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        assert_eq!(text(), "zebra");
+        // A file that takes the other's place, with both times of the content.
+        let other = folder.path().join("other");
+        std::fs::write(&other, std::fs::read_to_string(&path).unwrap().replace("zebra", "horse")).unwrap();
+        File::options().write(true).open(&other).unwrap().set_modified(time).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_eq!(text(), "horse");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_corpus_file_that_is_a_link_out_of_its_folder_is_refused_unless_links_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("set"), folder.path().join("other.jsonl"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(&outside, "{\"_id\":\"1\",\"text\":\"a\"}\n").unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("corpus.jsonl")).unwrap();
+        let error = Source::recognise(&inside).unwrap_err().to_string();
+        assert!(error.contains("corpus.jsonl") && error.contains("--follow-links"), "{error}");
+        let followed = Wanted { follow_links: true, ..Wanted::default() };
+        assert_eq!(Source::wanted(&inside, followed).unwrap().format, CorpusFormat::Jsonl);
+    }
 
     #[test]
     fn an_import_extrapolates_its_total_from_the_share_read() {

@@ -9,13 +9,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use memmap2::Mmap;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::input::read_at;
+use crate::storage::checked::{Damaged, Summed};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// One retrievable piece of text, as BEIR's `corpus.jsonl` writes it.
@@ -66,7 +69,7 @@ pub struct Fingerprint(pub String);
 
 enum Bytes {
     /// Read line by line. Mapped pages would stay resident, until all of a large corpus counted as memory.
-    Filed(File, u64),
+    Filed(File, Summed),
     Held(Cow<'static, [u8]>),
 }
 
@@ -84,6 +87,8 @@ pub struct Corpus {
     bytes: Bytes,
     offsets: Offsets,
     by_id: OnceLock<HashMap<String, PassageIx>>,
+    /// The first line that could not be read.
+    damage: OnceLock<Damaged>,
 }
 
 impl Corpus {
@@ -91,11 +96,11 @@ impl Corpus {
     pub(super) fn from_files(
         name: String,
         fingerprint: Fingerprint,
-        (lines, length): (File, u64),
+        (lines, sums): (File, Summed),
         offsets: Mmap,
     ) -> Self {
-        let (bytes, offsets) = (Bytes::Filed(lines, length), Offsets::Mapped(offsets));
-        Corpus { name, fingerprint, bytes, offsets, by_id: OnceLock::new() }
+        let (bytes, offsets) = (Bytes::Filed(lines, sums), Offsets::Mapped(offsets));
+        Corpus { name, fingerprint, bytes, offsets, by_id: OnceLock::new(), damage: OnceLock::new() }
     }
 
     /// Passages compiled into the binary as JSONL.
@@ -128,7 +133,16 @@ impl Corpus {
             bytes: Bytes::Held(jsonl),
             offsets: Offsets::Counted(offsets),
             by_id: OnceLock::new(),
+            damage: OnceLock::new(),
         }
+    }
+
+    /// Fails once a passage could not be read back. Whatever was computed from this corpus does not count then.
+    ///
+    /// # Errors
+    /// [`Damaged`]: the first such passage.
+    pub fn sound(&self) -> Result<(), Damaged> {
+        self.damage.get().map_or(Ok(()), |damaged| Err(damaged.clone()))
     }
 
     /// Number of passages.
@@ -155,54 +169,75 @@ impl Corpus {
         }
     }
 
-    /// A line; empty if it cannot be read.
-    fn line(&self, PassageIx(ix): PassageIx) -> Cow<'_, [u8]> {
-        let place = self.offset(ix as usize)..self.offset(ix as usize + 1);
+    /// A line.
+    fn line(&self, PassageIx(ix): PassageIx) -> Result<Cow<'_, [u8]>, Damaged> {
+        let (start, end) = (self.offset(ix as usize), self.offset(ix as usize + 1));
+        let unfit =
+            |path: &Path| Damaged::new(path, format!("passage {ix} would be at bytes {start} to {end}"));
         match &self.bytes {
-            Bytes::Held(all) => all.get(place).unwrap_or_default().into(),
+            Bytes::Held(all) => {
+                all.get(start..end).map(Cow::from).ok_or_else(|| unfit(Path::new(&self.name)))
+            }
             // Damaged offsets can point past the end and request any amount of memory.
-            Bytes::Filed(_, length) if place.end as u64 > *length => Cow::default(),
-            Bytes::Filed(file, _) => {
-                let mut line = vec![0; place.len()];
-                let read = read_at(file, &mut line, place.start as u64);
-                read.map_or_else(|_| Cow::default(), |()| line.into())
+            Bytes::Filed(_, sums) if start > end || end as u64 > sums.bytes() => Err(unfit(sums.path())),
+            Bytes::Filed(file, sums) => {
+                let mut line = vec![0; end - start];
+                let read = sums
+                    .check(start as u64..end as u64, |block, at| read_at(file, block, at))
+                    .and_then(|()| read_at(file, &mut line, start as u64));
+                read.map(|()| line.into()).map_err(|error| {
+                    Damaged::of(&error)
+                        .cloned()
+                        .unwrap_or_else(|| Damaged::new(sums.path(), error.to_string()))
+                })
             }
         }
     }
 
-    /// The passage at a position.
-    ///
-    /// # Panics
-    /// Never. A damaged line reads as a passage that says so.
+    /// A line as a value. The first failure is kept for [`Corpus::sound`].
+    fn value<T: DeserializeOwned>(&self, ix: PassageIx) -> Option<T> {
+        let read = self.line(ix).and_then(|line| {
+            serde_json::from_slice(&line).map_err(|error| {
+                let path = match &self.bytes {
+                    Bytes::Filed(_, sums) => sums.path(),
+                    Bytes::Held(_) => Path::new(&self.name),
+                };
+                Damaged::new(path, format!("passage {} is no line of JSON ({error})", ix.0))
+            })
+        });
+        match read {
+            Ok(value) => Some(value),
+            Err(damaged) => {
+                tracing::error!("{damaged}");
+                let _ = self.damage.set(damaged);
+                None
+            }
+        }
+    }
+
+    /// The passage at a position. One that cannot be read has no words, so nothing judges it, and [`Corpus::sound`] fails from then on.
     pub fn passage(&self, ix: PassageIx) -> Passage {
-        serde_json::from_slice(&self.line(ix)).unwrap_or_else(|error| Passage {
-            id: format!("damaged-{}", ix.0),
-            text: format!("This passage could not be read back ({error}). Remove the corpus from the cache and add it again."),
-            ..Passage::default()
-        })
+        self.value(ix).unwrap_or_else(|| Passage { id: unreadable(ix), ..Passage::default() })
     }
 
     /// A passage's id alone.
     pub fn id(&self, ix: PassageIx) -> String {
         #[derive(serde::Deserialize)]
-        struct Id<'a> {
-            #[serde(rename = "_id", borrow)]
-            id: Cow<'a, str>,
+        struct Id {
+            #[serde(rename = "_id")]
+            id: String,
         }
-        match serde_json::from_slice::<Id>(&self.line(ix)) {
-            Ok(line) => line.id.into_owned(),
-            Err(_) => self.passage(ix).id,
-        }
+        self.value(ix).map_or_else(|| unreadable(ix), |line: Id| line.id)
     }
 
-    /// A passage's metadata; empty if its line cannot be read.
+    /// A passage's metadata; empty if its line cannot be read, and [`Corpus::sound`] fails then.
     pub fn metadata(&self, ix: PassageIx) -> Map<String, Value> {
         #[derive(Default, serde::Deserialize)]
         struct Line {
             #[serde(default)]
             metadata: Map<String, Value>,
         }
-        serde_json::from_slice::<Line>(&self.line(ix)).unwrap_or_default().metadata
+        self.value::<Line>(ix).unwrap_or_default().metadata
     }
 
     /// The position of the passage with this id. The first call reads all ids.
@@ -214,6 +249,11 @@ impl Corpus {
     pub fn places(&self) -> impl Iterator<Item = PassageIx> + use<> {
         (0..self.len() as u32).map(PassageIx)
     }
+}
+
+/// The id of a passage that cannot be read.
+fn unreadable(PassageIx(ix): PassageIx) -> String {
+    format!("unreadable-{ix}")
 }
 
 /// The limit of distinct values: a field with more does not form groups.
@@ -407,5 +447,44 @@ mod tests {
         let corpus = crate::corpus::sample::corpus();
         let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1));
         assert!(Fields::read(&corpus, &|_| {}, &Stop::when_past(&now, 0)).is_err());
+    }
+
+    #[test]
+    fn a_passage_that_cannot_be_read_has_no_words_and_the_corpus_is_no_longer_sound() {
+        use crate::storage::checked::{open_unchecked, sum_file};
+        let folder = tempfile::tempdir().unwrap();
+        let (path, map) = (folder.path().join("passages.jsonl"), folder.path().join("offsets.u64"));
+        let line = |i: usize| format!("{{\"_id\":\"{i}\",\"text\":\"{}\"}}\n", "zoos ".repeat(2_000));
+        let lines: Vec<String> = (0..8).map(line).collect();
+        let ends = lines.iter().scan(0u64, |end, line| {
+            *end += line.len() as u64;
+            Some(*end)
+        });
+        let offsets: Vec<u8> = std::iter::once(0).chain(ends).flat_map(u64::to_le_bytes).collect();
+        std::fs::write(&map, offsets).unwrap();
+        std::fs::write(&path, lines.concat()).unwrap();
+        sum_file(&path, &path).unwrap();
+        let mut bytes = lines.concat().into_bytes();
+        let last = bytes.len() - 40;
+        bytes[last] = b'Z';
+        std::fs::write(&path, &bytes).unwrap();
+        let open = || {
+            let sums = open_unchecked(&path).unwrap().pop().unwrap();
+            // SAFETY: the file does not change.
+            let offsets = unsafe { Mmap::map(&File::open(&map).unwrap()) }.unwrap();
+            Corpus::from_files(
+                "t".into(),
+                Fingerprint("f".into()),
+                (File::open(&path).unwrap(), sums),
+                offsets,
+            )
+        };
+        let corpus = open();
+        assert_eq!((corpus.passage(PassageIx(0)).id.as_str(), corpus.sound()), ("0", Ok(())));
+        let lost = corpus.passage(PassageIx(7));
+        assert_eq!((lost.id.as_str(), lost.contents().as_str()), ("unreadable-7", ""));
+        let damaged = corpus.sound().unwrap_err().to_string();
+        assert!(damaged.contains("passages.jsonl is damaged") && damaged.contains("set aside"), "{damaged}");
+        assert!(folder.path().join("passages.jsonl.damaged").exists());
     }
 }

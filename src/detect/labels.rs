@@ -1,4 +1,4 @@
-//! Gold labels: which passage supports which statement.
+//! Gold labels: which passage supports which statement; and which of several labels counts.
 //!
 //! There are three formats: a table with a header that names `id` (the passage's), `perspective` (the statement) and `label`; TREC
 //! diversity qrels (`question perspective passage label`, statements numbered from 1); and Perspectrum's JSON. A label belongs to
@@ -11,9 +11,10 @@
 //! This module reads `--labels`. Label files of other tools are imported by `annotate::formats`.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::input::{self, BadLine, Expected, InputError, lines, unquote};
 use crate::measure::trec::{diversity_line, grade};
@@ -300,9 +301,85 @@ fn read_perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, 
     Ok(pairs)
 }
 
+/// The source of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// A detector.
+    Model,
+    /// Gold labels, from a file or the built-in data.
+    Gold,
+    /// A person, in Parallax.
+    Human,
+}
+
+/// Which labels count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LabelSource {
+    /// The most trusted label of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
+    #[default]
+    Auto,
+    /// The detector alone.
+    Model,
+    /// Gold labels alone.
+    Gold,
+    /// Human labels alone.
+    Human,
+}
+
+impl LabelSource {
+    /// The next source in the cycle, skipping those without labels.
+    pub fn next(self, gold: bool, human: bool) -> Self {
+        let next = match self {
+            LabelSource::Auto => LabelSource::Model,
+            LabelSource::Model => LabelSource::Gold,
+            LabelSource::Gold => LabelSource::Human,
+            LabelSource::Human => LabelSource::Auto,
+        };
+        match next {
+            LabelSource::Gold if !gold => next.next(gold, human),
+            LabelSource::Human if !human => next.next(gold, human),
+            _ => next,
+        }
+    }
+
+    /// Whether only labels count, so no detector needs to run.
+    pub fn is_labels(self) -> bool {
+        matches!(self, LabelSource::Gold | LabelSource::Human)
+    }
+}
+
+impl fmt::Display for LabelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LabelSource::Auto => "auto",
+            LabelSource::Model => "model",
+            LabelSource::Gold => "gold",
+            LabelSource::Human => "human",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sources_cycle_and_skip_those_without_labels() {
+        let round = |gold, human| {
+            let mut source = LabelSource::Auto;
+            std::iter::from_fn(|| {
+                source = source.next(gold, human);
+                (source != LabelSource::Auto).then(|| source.to_string())
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+        };
+        assert_eq!(round(true, true), "model gold human");
+        assert_eq!(round(false, true), "model human");
+        assert_eq!(round(true, false), "model gold");
+        assert_eq!(round(false, false), "model");
+    }
 
     fn questions() -> Vec<Question> {
         let perspectives = vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()];

@@ -3,8 +3,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `detector` | the [`Detector`] trait, the user's [`Choice`], fitted thresholds |
-//! | `verdict` | which of several labels counts, and the cache of verdicts |
-//! | `labels` | gold labels from files |
+//! | `verdict` | the labels and verdict of a pair, and the cache of verdicts |
+//! | `labels` | gold labels from files; which of several labels counts |
 //! | `text` | which part of a passage is judged, its language, the decisive sentence |
 //! | [`rule`] | a detector's readings, and how they become probabilities |
 //! | [`decision`] | one decision on a passage and two opposite statements |
@@ -18,7 +18,7 @@
 //!
 //! A reading depends only on (detector, passage, statement); a verdict depends only on readings and the question's statements. Must not
 //! depend on lanes.
-//! May use: assets, corpus, encode, input, llm, measure, question, vector, work.
+//! May use: assets, corpus, encode, input, llm, measure, question, storage, vector, work.
 
 pub mod calibration;
 mod cross_encoder;
@@ -40,10 +40,10 @@ pub use custom::CustomCrossEncoder;
 pub use decision::{Decision, DetectError, EVEN, Outcome};
 pub use detector::{Choice, Detector, Fitted, PredictionFile, Refitted, UnknownDetector};
 pub use evidence::evidence;
-pub use labels::Labels;
+pub use labels::{By, LabelSource, Labels};
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
 pub use predictions::{Predictions, Unmatched};
 pub use prompted::PromptedDetector;
 pub use rule::{NO_SIDE, Reading, Rule};
 pub use text::{cut, foreign, sentences};
-pub use verdict::{By, Cache, LabelSource, PairLabels, Verdict};
+pub use verdict::{Cache, FILE as VERDICTS, PairLabels, Verdict};

@@ -16,7 +16,7 @@ use super::decision::DetectError;
 use super::detector::{Detector, PredictionFile};
 use super::labels::truth;
 use super::rule::{Reading, Rule};
-use crate::corpus::Passage;
+use crate::corpus::{Passage, exact_object};
 use crate::input::{self, Expected, InputError, excerpt, lines, unquote};
 use crate::work::Stop;
 
@@ -244,7 +244,7 @@ impl Reader<'_> {
     }
 
     fn json(&mut self, number: usize, line: &str) -> Result<(), Expected> {
-        let object: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
+        let object: Map<String, Value> = exact_object(line).map_err(|error| {
             Expected(format!("an object with document, perspective and label or score ({error})"))
         })?;
         if object.contains_key("ctxs") {

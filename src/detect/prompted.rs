@@ -1,6 +1,6 @@
 //! A language model as a detector: it is asked whether a passage supports a statement, and answers yes or no.
 //!
-//! Any other answer gives no verdict, and the reason is shown. A passage of more than [`WORDS`] words or [`BYTES`] bytes is
+//! Any other answer is unreadable: it gives no verdict, is counted, and is shown. A passage of more than [`WORDS`] words or [`BYTES`] bytes is
 //! judged in windows that overlap by half, until one supports the statement.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const WORDS: usize = 2_000;
 /// The most bytes of a passage in one prompt: the usual size of 2,000 English words, or 4,000 characters of a script without spaces.
 const BYTES: usize = 12_000;
 /// The version of the code that parses replies. It is part of the key, because another version may give other verdicts.
-const REPLY_PARSER_VERSION: u32 = 3;
+const REPLY_PARSER_VERSION: u32 = 4;
 /// The approximate number of bytes in a token of English prose.
 const TOKEN: u64 = 4;
 /// The longest word, in bytes. Longer words are cut, so that windows overlap in texts without spaces.
@@ -50,6 +50,8 @@ struct Usage {
     tokens: Option<Tokens>,
     /// The number of requests without a verdict, and the last reason.
     missing: (u64, String),
+    /// The number of these whose reply is unreadable.
+    unreadable: u64,
     /// When and why the server failed.
     failed: Option<(Instant, String)>,
 }
@@ -84,7 +86,7 @@ impl PromptedDetector {
     /// Whether a reply has one of the prompt's outcomes. Other replies are not recorded, so a later run asks again: a server that is
     /// still loading its model may reply with a message about that.
     pub fn usable(prompt: &Prompt, reply: &Reply) -> bool {
-        prompt.outcome(reply.answer()).is_some()
+        prompt.verdict(reply).is_some()
     }
 
     fn request(&self, passage: &str, statement: &str) -> Request {
@@ -119,9 +121,13 @@ impl PromptedDetector {
                     .map(|new| Tokens { prompt: old.prompt + new.prompt, reply: old.reply + new.reply })
                     .or(usage.tokens);
                 drop(usage);
-                let outcome = self.prompt.outcome(reply.answer()).ok_or_else(|| {
-                    let (model, unmet) = (&reply.model, self.prompt.describe_other());
-                    DetectError::Unanswered(format!("{model} answered {unmet}: {}", excerpt(reply.answer())))
+                let outcome = self.prompt.verdict(&reply).ok_or_else(|| {
+                    self.usage.lock().unreadable += 1;
+                    let (model, answer) = (&reply.model, excerpt(reply.answer()));
+                    DetectError::Unanswered(match &reply.cut {
+                        Some(why) => format!("{model} ended its answer early ({}): {answer}", excerpt(why)),
+                        None => format!("{model} answered {}: {answer}", self.prompt.describe_other()),
+                    })
                 })?;
                 // Yes is the first outcome.
                 Ok(outcome == 0)
@@ -176,7 +182,13 @@ impl Detector for PromptedDetector {
             (1, why) => Some(format!("no verdict once; reason: {why}")),
             (count, why) => Some(format!("no verdict {count} times; last reason: {why}")),
         };
-        let parts: Vec<String> = missing.into_iter().chain(cost).collect();
+        let unreadable = match usage.unreadable {
+            0 => None,
+            1 => Some("1 reply was unreadable".to_owned()),
+            count => Some(format!("{count} replies were unreadable")),
+        };
+        let parts: Vec<String> =
+            self.chat.damage().into_iter().chain(unreadable).chain(missing).chain(cost).collect();
         (!parts.is_empty()).then(|| parts.join(" · "))
     }
 
@@ -251,7 +263,7 @@ mod tests {
             self.1.fetch_add(1, Ordering::Relaxed);
             let text = self.0(&request.prompt)?;
             let tokens = Some(Tokens { prompt: 100, reply: 1 });
-            Ok(Reply { text, model: "m".into(), recorded: false, tokens })
+            Ok(Reply { text, model: "m".into(), tokens, ..Reply::default() })
         }
     }
 
@@ -267,32 +279,77 @@ mod tests {
     }
 
     #[test]
-    fn the_first_word_is_the_verdict_and_anything_else_is_none() {
+    fn only_a_reply_that_is_an_outcome_is_a_verdict() {
         let prompt = Arc::clone(Prompts::builtin().unwrap().get(Job::Detect));
-        for (reply, expected) in [
-            ("Yes", Some(true)),
-            ("**No**, it does not.", Some(false)),
-            (" yes.\n", Some(true)),
-            ("Answer: No", Some(false)),
-            ("Yes\n\nIt names the cages.", Some(true)),
-            ("No - it is silent.", Some(false)),
-            ("Yes/No", None),
-            ("Yes or No: it depends.", None),
-            ("Yes, no, perhaps", None),
-            ("No doubt: the passage supports it.", None),
-            ("No. No part of it supports the statement.", Some(false)),
-            ("No\n\nYes would need a reason.", Some(false)),
-            ("Yes it does.", Some(true)),
-            ("{\"answer\": \"Yes\"}", Some(true)),
-            ("<answer>No</answer>", Some(false)),
-            ("None", None),
-            ("Yesterday", None),
-            ("Not sure", None),
-            ("The passage says yes", None),
-            ("", None),
-            ("…", None),
+        for reply in [
+            "Yes",
+            "yes",
+            " YES.\n",
+            "**Yes**",
+            "Answer: Yes",
+            "\u{201c}Yes\u{201d}",
+            "{\"answer\": \"Yes\"}",
+            "Final answer: yes!",
         ] {
-            assert_eq!(prompt.outcome(reply).map(|outcome| outcome == 0), expected, "{reply:?}");
+            assert_eq!(prompt.outcome(reply), Some(0), "{reply:?}");
+        }
+        for reply in ["No", "no.", "<answer>No</answer>", "`No`", "Answer - No"] {
+            assert_eq!(prompt.outcome(reply), Some(1), "{reply:?}");
+        }
+        for reply in [
+            "Yes and no",
+            "yes, but no",
+            "Yes I cannot judge this",
+            "No idea",
+            "No comment",
+            "No answer",
+            "No opinion",
+            "No information is given",
+            concat!("No way to t", "ell"),
+            "Yes/No",
+            "Yes or No: it depends.",
+            "Yes, no, perhaps",
+            "No doubt: the passage supports it.",
+            "Yes\n\nBut no.",
+            "Yes it does.",
+            "No - it is silent.",
+            "None",
+            "Nope",
+            "Yesterday",
+            "Not sure",
+            "The passage says yes",
+            "Answer",
+            "Answers: yes",
+            "Yes yes",
+            "",
+            "\u{2026}",
+        ] {
+            assert_eq!(prompt.outcome(reply), None, "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_yes_that_ended_early_is_counted_as_unreadable_and_never_as_a_verdict() {
+        struct Cut(&'static str);
+        impl Chat for Cut {
+            fn model(&self) -> &str {
+                "m"
+            }
+            fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
+                Ok(Reply {
+                    text: "Yes".into(),
+                    model: "m".into(),
+                    cut: Some(self.0.into()),
+                    ..Reply::default()
+                })
+            }
+        }
+        for why in ["length", "content_filter"] {
+            let prompt = Arc::clone(Prompts::builtin().unwrap().get(Job::Detect));
+            let detector = PromptedDetector::new(Arc::new(Cut(why)), prompt, "m".into());
+            let message = judge(&detector, "Cages.").unwrap_err().to_string();
+            assert!(message.contains(why) && message.contains("early"), "{message}");
+            assert!(detector.usage().unwrap().starts_with("1 reply was unreadable · no verdict once"));
         }
     }
 
@@ -381,7 +438,7 @@ mod tests {
         let prompt = Arc::clone(Prompts::builtin().unwrap().get(Job::Detect));
         let key_of = |model, server, replies| PromptedDetector::key_of(model, &prompt, server, replies);
         let key = key_of("org/Model-7b", "", b"");
-        assert!(key.starts_with(&format!("org-model-7b-v1-{}-", &prompt.id.hash[..12])), "{key}");
+        assert!(key.starts_with(&format!("org-model-7b-v2-{}-", &prompt.id.hash[..12])), "{key}");
         assert_ne!(key, key_of("org/model-7b", "", b""));
         assert_ne!(key, key_of("org/Model-7b", "http://localhost:1/v1", b""));
         assert_ne!(key, key_of("org/Model-7b", "", b"replies"));

@@ -28,6 +28,8 @@ pub struct Reading(Vec<Window>);
 impl Reading {
     /// The logit of a yes or no in words, which has a probability of 1 or 0.
     const WORDS: f32 = 100.0;
+    /// The largest logit that is read back.
+    const LARGEST: f32 = 1e6;
 
     /// Makes a reading of these windows.
     ///
@@ -61,7 +63,7 @@ impl Reading {
         numbers.flat_map(f32::to_le_bytes).collect()
     }
 
-    /// Reads the bytes of [`Reading::to_bytes`]; `None` for other bytes.
+    /// Reads the bytes of [`Reading::to_bytes`]; `None` for other bytes, and for numbers that no model gives.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let numbers: Vec<f32> = bytes
             .chunks(4)
@@ -73,7 +75,10 @@ impl Reading {
             }
             _ => None,
         });
-        Reading::new(rows.collect::<Option<_>>()?).ok()
+        let possible = |window: &Window| {
+            window.cosine.abs() <= 1.01 && window.logits.iter().all(|z| z.abs() <= Self::LARGEST)
+        };
+        Reading::new(rows.collect::<Option<_>>()?).ok().filter(|reading| reading.0.iter().all(possible))
     }
 
     /// All windows as one: log Σ exp of supports against neither, the same for opposes, 0 for neither, and the greatest cosine.

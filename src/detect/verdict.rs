@@ -1,81 +1,27 @@
-//! Which of several labels of a pair counts, and the cache of what detectors read, by (detector, passage, statement).
+//! The labels and verdict of a pair, and the cache of what detectors read, by (detector, passage, statement).
 //!
 //! The cache is one SQLite file in WAL mode, shared by all screens, commands and processes, and safe against kills. It holds logits
 //! and cosines; probabilities and decisions are computed from them and never cached. It holds at most two million pairs; the oldest
 //! are deleted first. If it cannot be written, readings stay in memory and the reason is shown.
+//!
+//! Each row has a checksum over its pair and its reading. A damaged row is deleted and read again, and a damaged file is set aside as
+//! `verdicts.sqlite.damaged`; both are shown.
 
-use std::fmt;
+use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::decision::DetectError;
 use super::detector::Detector;
+use super::labels::By;
 use super::rule::Reading;
 use crate::corpus::Passage;
+use crate::storage::checked::{set_aside, with_ending};
 use crate::work::Stop;
-
-/// The source of a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// A detector.
-    Model,
-    /// Gold labels, from a file or the built-in data.
-    Gold,
-    /// A person, in Parallax.
-    Human,
-}
-
-/// Which labels count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LabelSource {
-    /// The most trusted label of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
-    #[default]
-    Auto,
-    /// The detector alone.
-    Model,
-    /// Gold labels alone.
-    Gold,
-    /// Human labels alone.
-    Human,
-}
-
-impl LabelSource {
-    /// The next source in the cycle, skipping those without labels.
-    pub fn next(self, gold: bool, human: bool) -> Self {
-        let next = match self {
-            LabelSource::Auto => LabelSource::Model,
-            LabelSource::Model => LabelSource::Gold,
-            LabelSource::Gold => LabelSource::Human,
-            LabelSource::Human => LabelSource::Auto,
-        };
-        match next {
-            LabelSource::Gold if !gold => next.next(gold, human),
-            LabelSource::Human if !human => next.next(gold, human),
-            _ => next,
-        }
-    }
-
-    /// Whether only labels count, so no detector needs to run.
-    pub fn is_labels(self) -> bool {
-        matches!(self, LabelSource::Gold | LabelSource::Human)
-    }
-}
-
-impl fmt::Display for LabelSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LabelSource::Auto => "auto",
-            LabelSource::Model => "model",
-            LabelSource::Gold => "gold",
-            LabelSource::Human => "human",
-        })
-    }
-}
 
 /// The model's reading of a pair, and the pair's labels.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,11 +71,19 @@ enum OnDiskError {
     Database(#[from] rusqlite::Error),
 }
 
+/// The file of the cache.
+pub const FILE: &str = "verdicts.sqlite";
+
+/// A larger file is not checked as a whole when it is opened; its rows are checked when they are read.
+const CHECKED_WHOLE: u64 = 16 << 20;
+
 /// The cache of verdicts.
 pub struct Cache {
     connection: Mutex<Connection>,
-    /// Why verdicts are not saved to disk; `None` if they are.
+    /// Why verdicts are not saved to disk, or that the file was damaged; `None` in an ordinary case.
     pub unsaved: Option<String>,
+    /// The number of damaged rows that were found and read again.
+    damaged: AtomicU64,
 }
 
 impl Cache {
@@ -138,13 +92,48 @@ impl Cache {
     /// # Errors
     /// Not even a cache in memory can be opened.
     pub fn open(folder: &Path) -> rusqlite::Result<Self> {
-        match Self::on_disk(folder) {
-            Ok(connection) => Ok(Cache { connection: Mutex::new(connection), unsaved: None }),
+        let mut note = None;
+        let mut opened = Self::on_disk(folder);
+        if let Err(OnDiskError::Database(error)) = &opened
+            && is_damage(error)
+        {
+            let place = folder.join(FILE);
+            note = Some(match Self::set_aside(&place) {
+                Ok(()) => format!(
+                    "{} is damaged ({error}); it was set aside as {FILE}.damaged, and its verdicts are made again",
+                    place.display()
+                ),
+                Err(error) => {
+                    format!("{} is damaged and cannot be set aside ({error}); remove it", place.display())
+                }
+            });
+            opened = Self::on_disk(folder);
+        }
+        match opened {
+            Ok(connection) => {
+                let connection = Mutex::new(connection);
+                Ok(Cache { connection, unsaved: note, damaged: AtomicU64::new(0) })
+            }
             Err(reason) => {
                 let reason = format!("verdicts are not saved: {} ({reason})", folder.display());
                 Ok(Cache { unsaved: Some(reason), ..Self::in_memory()? })
             }
         }
+    }
+
+    /// Sets the file of the cache aside, with its log of changes, which another file must not get.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn set_aside(place: &Path) -> std::io::Result<()> {
+        set_aside(place)?;
+        for ending in ["-wal", "-shm"] {
+            match fs::remove_file(with_ending(place, ending)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// A cache in memory.
@@ -154,18 +143,62 @@ impl Cache {
     pub fn in_memory() -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
         prepare(&connection)?;
-        Ok(Cache { connection: Mutex::new(connection), unsaved: None })
+        Ok(Cache { connection: Mutex::new(connection), unsaved: None, damaged: AtomicU64::new(0) })
     }
 
     fn on_disk(folder: &Path) -> Result<Connection, OnDiskError> {
         std::fs::create_dir_all(folder)?;
-        let connection = Connection::open(folder.join("verdicts.sqlite"))?;
-        connection.busy_timeout(Duration::from_secs(2))?;
+        let place = folder.join(FILE);
+        let connection = Connection::open(&place)?;
+        // Several processes may open it for the first time at once.
+        connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // A power cut may lose the last verdicts, but never damages the file.
         connection.pragma_update(None, "synchronous", "normal")?;
         prepare(&connection)?;
+        if fs::metadata(&place)?.len() <= CHECKED_WHOLE {
+            whole(&connection)?;
+        }
         Ok(connection)
+    }
+
+    /// Checks the whole file and every row, and deletes damaged rows if `repair`. Returns the number of rows and of damaged ones.
+    ///
+    /// # Errors
+    /// The file itself is damaged, or cannot be read or written.
+    pub fn check(folder: &Path, repair: bool) -> rusqlite::Result<(u64, u64)> {
+        let place = folder.join(FILE);
+        if !place.exists() {
+            return Ok((0, 0));
+        }
+        let connection = Connection::open(place)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        prepare(&connection)?;
+        whole(&connection)?;
+        let (mut rows, mut damaged) = (0, Vec::new());
+        let mut query = connection.prepare("SELECT n, pair, read, sum FROM verified")?;
+        let mut found = query.query([])?;
+        while let Some(row) = found.next()? {
+            rows += 1;
+            let bytes = |at: usize| row.get::<_, Vec<u8>>(at).unwrap_or_default();
+            if reading(&bytes(1), &bytes(2), &bytes(3)).is_none() {
+                damaged.push(row.get::<_, i64>(0)?);
+            }
+        }
+        drop(found);
+        if repair {
+            for row in &damaged {
+                connection.execute("DELETE FROM verified WHERE n = ?1", [row])?;
+            }
+        }
+        Ok((rows, damaged.len() as u64))
+    }
+
+    /// A note about damaged rows; `None` if there were none.
+    pub fn damage(&self) -> Option<String> {
+        let rows = self.damaged.load(Ordering::Relaxed);
+        let verdicts = if rows == 1 { "verdict was" } else { "verdicts were" };
+        (rows > 0).then(|| format!("{rows} damaged {verdicts} found in {FILE} and made again"))
     }
 
     /// Returns the cached reading of a pair; if there is none, runs `detector` and caches its reading.
@@ -185,9 +218,10 @@ impl Cache {
         }
         let reading = detector.read(passage, statement, stop)?;
         // A reading that cannot be cached is still valid.
+        let bytes = reading.to_bytes();
         let _ = self.lock().execute(
-            "INSERT OR IGNORE INTO readings (pair, read) VALUES (?1, ?2)",
-            params![key, reading.to_bytes()],
+            "INSERT OR REPLACE INTO verified (pair, read, sum) VALUES (?1, ?2, ?3)",
+            params![key, bytes, row_sum(&key, &bytes)],
         );
         Ok(reading)
     }
@@ -213,9 +247,21 @@ impl Cache {
 
     fn get(&self, key: &[u8]) -> Option<Reading> {
         let connection = self.lock();
-        let mut query = connection.prepare_cached("SELECT read FROM readings WHERE pair = ?1").ok()?;
-        let bytes: Option<Vec<u8>> = query.query_row([key], |row| row.get(0)).optional().ok()?;
-        Reading::from_bytes(&bytes?)
+        let found = connection.prepare_cached("SELECT pair, read, sum FROM verified WHERE pair = ?1");
+        let found = found.and_then(|mut query| {
+            let bytes = |row: &rusqlite::Row<'_>, at: usize| row.get::<_, Vec<u8>>(at).unwrap_or_default();
+            query.query_row([key], |row| Ok((bytes(row, 0), bytes(row, 1), bytes(row, 2)))).optional()
+        });
+        let damaged = match found {
+            Ok(None) => false,
+            Ok(Some((pair, read, sum))) => match reading(&pair, &read, &sum).filter(|_| pair == key) {
+                Some(reading) => return Some(reading),
+                None => true,
+            },
+            Err(error) => is_damage(&error),
+        };
+        self.damaged.fetch_add(u64::from(damaged), Ordering::Relaxed);
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -224,13 +270,51 @@ impl Cache {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    // Earlier versions cached probabilities, from which no decision can be computed.
+    // Earlier versions cached probabilities, from which no decision can be computed, then readings without checksums.
     connection.execute_batch(
         "DROP TABLE IF EXISTS verdicts;
-         CREATE TABLE IF NOT EXISTS readings (n INTEGER PRIMARY KEY, pair BLOB NOT NULL UNIQUE, read BLOB NOT NULL)",
+         DROP TABLE IF EXISTS readings;
+         CREATE TABLE IF NOT EXISTS verified
+            (n INTEGER PRIMARY KEY, pair BLOB NOT NULL UNIQUE, read BLOB NOT NULL, sum BLOB NOT NULL)",
     )?;
-    connection.execute("DELETE FROM readings WHERE n <= (SELECT max(n) FROM readings) - ?1", [BOUND])?;
+    connection.execute("DELETE FROM verified WHERE n <= (SELECT max(n) FROM verified) - ?1", [BOUND])?;
     Ok(())
+}
+
+/// Checks the pages of the file and what its indexes hold.
+fn whole(connection: &Connection) -> rusqlite::Result<()> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found == "ok" {
+        return Ok(());
+    }
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    Err(rusqlite::Error::SqliteFailure(code, Some(found)))
+}
+
+/// Whether an error means that the file is damaged, or has another form than this program's.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(
+            ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::Unknown
+                | ErrorCode::SchemaChanged
+        )
+    )
+}
+
+/// The checksum of a row.
+fn row_sum(pair: &[u8], read: &[u8]) -> Vec<u8> {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&(pair.len() as u64).to_le_bytes()).update(pair).update(read);
+    hash.finalize().as_bytes()[..12].to_vec()
+}
+
+/// The reading of a row; `None` if the row is damaged.
+fn reading(pair: &[u8], read: &[u8], sum: &[u8]) -> Option<Reading> {
+    if row_sum(pair, read) == sum { Reading::from_bytes(read) } else { None }
 }
 
 fn key(detector: &str, passage: &Passage, statement: &str) -> Vec<u8> {
@@ -246,23 +330,6 @@ mod tests {
     use super::*;
     use crate::detect::rule::Rule;
     use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[test]
-    fn the_sources_cycle_and_skip_those_without_labels() {
-        let round = |gold, human| {
-            let mut source = LabelSource::Auto;
-            std::iter::from_fn(|| {
-                source = source.next(gold, human);
-                (source != LabelSource::Auto).then(|| source.to_string())
-            })
-            .collect::<Vec<_>>()
-            .join(" ")
-        };
-        assert_eq!(round(true, true), "model gold human");
-        assert_eq!(round(false, true), "model human");
-        assert_eq!(round(true, false), "model gold");
-        assert_eq!(round(false, false), "model");
-    }
 
     #[derive(Default)]
     struct Counting(AtomicUsize, Rule);
@@ -316,5 +383,64 @@ mod tests {
     fn title_text_and_statement_have_separate_parts_of_the_key() {
         let a = Passage { title: "x".into(), ..passage("y") };
         assert_ne!(key("d", &a, "z"), key("d", &Passage { title: "xy".into(), ..passage("") }, "z"));
+    }
+
+    /// A cache of one verdict, and the path of its file.
+    fn cached() -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path()).unwrap();
+        cache.judge(&Counting::default(), &passage("a"), "s", &Stop::never()).unwrap();
+        drop(cache);
+        let place = folder.path().join(FILE);
+        (folder, place)
+    }
+
+    #[test]
+    fn a_changed_row_is_never_taken_whatever_it_holds() {
+        let far = Reading::of(1.0).to_bytes();
+        let huge: Vec<u8> = [f32::MAX, 0.0, 0.0, 0.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let changes: [(&str, rusqlite::types::Value); 7] = [
+            ("read", far.clone().into()),
+            ("read", huge.into()),
+            ("read", 7.0.into()),
+            ("read", (-3.0).into()),
+            ("read", "0.9".to_owned().into()),
+            ("sum", vec![0u8; 12].into()),
+            ("pair", vec![1u8; 20].into()),
+        ];
+        for (column, value) in changes {
+            let (folder, place) = cached();
+            let other = Connection::open(&place).unwrap();
+            other.execute(&format!("UPDATE verified SET {column} = ?1"), [&value]).unwrap();
+            drop(other);
+            assert_eq!(Cache::check(folder.path(), false).unwrap(), (1, 1), "{column} {value:?}");
+            let (cache, detector) = (Cache::open(folder.path()).unwrap(), Counting::default());
+            assert_eq!(cache.judge(&detector, &passage("a"), "s", &Stop::never()), Ok(0.5), "{value:?}");
+            assert_eq!(detector.0.load(Ordering::Relaxed), 1);
+            assert_eq!(cache.damage().is_some(), column != "pair");
+            assert_eq!(cache.cached(&detector, &passage("a"), "s"), Some(Reading::of(0.5)));
+            drop(cache);
+            let left = u64::from(column == "pair");
+            assert_eq!(Cache::check(folder.path(), true).unwrap(), (1 + left, left));
+            assert_eq!(Cache::check(folder.path(), false).unwrap(), (1, 0));
+        }
+    }
+
+    #[test]
+    fn every_damaged_byte_of_the_file_is_noticed_or_harmless() {
+        let (folder, place) = cached();
+        let whole = fs::read(&place).unwrap();
+        let mut set_aside = 0;
+        for at in (0..whole.len()).step_by(29).chain(0..100) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x11;
+            fs::write(&place, damaged).unwrap();
+            let (cache, detector) = (Cache::open(folder.path()).unwrap(), Counting::default());
+            assert_eq!(cache.judge(&detector, &passage("a"), "s", &Stop::never()), Ok(0.5), "{at}");
+            set_aside += u64::from(cache.unsaved.is_some());
+            drop(cache);
+            let _ = Cache::set_aside(&place);
+        }
+        assert!(set_aside > 10, "{set_aside}");
     }
 }

@@ -31,6 +31,6 @@ pub use custom::CustomEncoder;
 pub use encoder::{Directions, EncodeError, Encoder, ModelError, Remembering, Role, Similarity};
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
-pub use ready::ReadyError;
+pub use ready::{EmbedError, ReadyError, embed};
 pub use registry::{Named, Pooling, Source, Title, Towers};
-pub use vectors::{Codes, Direction, EmbedError, Vectors, embed};
+pub use vectors::{Codes, Direction, Vectors};

@@ -1,17 +1,21 @@
-//! Imports vectors computed elsewhere, from `.npy` or `.safetensors`, in the order of the corpus.
+//! Makes a corpus's file of vectors: embeds its passages, or imports vectors computed elsewhere, from `.npy` or `.safetensors`, in the
+//! order of the corpus.
 //!
-//! Everything is checked first: the file's format, the length of the rows, every number, and that each passage has exactly one row.
+//! Of imported ones everything is checked first: the file's format, the length of the rows, every number, and that each passage has exactly one row.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rayon::ThreadPool;
 
 use super::array::{Array, ArrayError};
-use super::encoder::Similarity;
-use crate::corpus::Corpus;
-use crate::input::{self, BadLine, InputError, LISTED};
+use super::encoder::{EncodeError, Encoder, Similarity};
+use crate::corpus::{Corpus, PassageIx};
+use crate::input::{self, BadLine, InputError, LISTED, read_at};
+use crate::storage::checked::{Damaged, sum_file};
 use crate::storage::move_file;
-use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
 /// Rows between two reports of progress.
 const BATCH: usize = 4_096;
@@ -78,12 +82,13 @@ pub fn import(
     }
     let taken = written?;
     // The codes of earlier vectors and partial vectors are invalid now.
-    for ending in ["i8", "f32.part"] {
+    for ending in ["i8", "i8.sums", "f32.part", "f32.part.sums"] {
         match fs::remove_file(place.with_extension(ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
+    sum_file(&unfinished, place)?;
     move_file(&unfinished, place)?;
     Ok(taken)
 }
@@ -158,10 +163,118 @@ fn write(
     Ok(taken)
 }
 
+/// Passages a thread encodes between two writes to disk.
+const SHARE: usize = 8;
+
+/// Why embedding a corpus ended early. The rows written so far stay.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// The model failed.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The rows could not be written.
+    #[error(
+        "the vectors cannot be written ({0}); make room or name another folder with --data-dir; the vectors computed so far are kept"
+    )]
+    Write(#[from] std::io::Error),
+    /// A passage could not be read back.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+    /// Stopped on request.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Writes the vectors of `corpus` to `place`, on all threads of `models`, in order. Resumes an interrupted call: rows are appended to
+/// `KEY.f32.part`, which gets its final name after the last row; a kill loses at most one block. `KEY.f32.part.sums` holds the end and
+/// the checksum of every block, so that a resumed call keeps only rows that it can prove.
+///
+/// # Errors
+/// The model or the disk failed, or `stop` was set.
+pub fn embed(
+    corpus: &Corpus,
+    encoder: &dyn Encoder,
+    place: &Path,
+    models: &ThreadPool,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), EmbedError> {
+    let (part, proofs) = (place.with_extension("f32.part"), place.with_extension("f32.part.sums"));
+    let row = encoder.dimensions() as u64 * 4;
+    let append = |path: &Path| OpenOptions::new().create(true).append(true).read(true).open(path);
+    let _sweep = Sweep([part.clone(), proofs.clone()]);
+    let (mut file, mut proof) = (append(&part)?, append(&proofs)?);
+    let (bytes, blocks) = proven(&file, &fs::read(&proofs)?, row)?;
+    // A row cut short by a kill is computed again.
+    file.set_len(bytes)?;
+    proof.set_len(blocks * PROOF as u64)?;
+    let total = corpus.len() as u64;
+    let mut done = (bytes / row).min(total);
+    let report = |done| on_progress(Progress { job: Job::Embedding, done, total });
+    report(done);
+    while done < total {
+        if stop.is_set() {
+            file.sync_all()?;
+            return Err(Stopped.into());
+        }
+        let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
+        let rows = on_all(models, (end - done) as usize, &Stop::never(), |i| {
+            encoder.passage(&corpus.passage(PassageIx(done as u32 + i as u32)))
+        });
+        corpus.sound()?;
+        let rows = rows.into_iter().collect::<Result<Vec<_>, EncodeError>>()?;
+        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        file.write_all(&bytes)?;
+        done = end;
+        proof.write_all(&[&(done * row).to_le_bytes(), &blake3::hash(&bytes).as_bytes()[..16]].concat())?;
+        report(done);
+    }
+    file.sync_all()?;
+    drop::<File>(file);
+    sum_file(&part, place)?;
+    move_file(&part, place)?;
+    fs::remove_file(proofs)?;
+    Ok(())
+}
+
+/// Removes files in which nothing was written, such as on a full disk.
+struct Sweep([PathBuf; 2]);
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            if fs::metadata(path).is_ok_and(|about| about.len() == 0) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// The length of a proof: the end of a block and its checksum.
+const PROOF: usize = 24;
+
+/// The bytes of unfinished vectors whose checksums are right, and the number of their blocks.
+fn proven(file: &File, proofs: &[u8], row: u64) -> std::io::Result<(u64, u64)> {
+    let length = file.metadata()?.len();
+    let (mut bytes, mut blocks) = (0, 0);
+    for proof in proofs.chunks_exact(PROOF) {
+        let end = proof[..8].try_into().map_or(0, u64::from_le_bytes);
+        if end <= bytes || end > length || end % row > 0 {
+            break;
+        }
+        let mut block = vec![0; (end - bytes) as usize];
+        read_at(file, &mut block, bytes)?;
+        if blake3::hash(&block).as_bytes()[..16] != proof[8..] {
+            break;
+        }
+        (bytes, blocks) = (end, blocks + 1);
+    }
+    Ok((bytes, blocks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::PassageIx;
     use crate::encode::array::tests::{npy, safetensors};
     use crate::encode::vectors::Vectors;
 
@@ -250,6 +363,32 @@ mod tests {
         ] {
             let message = imported("v.npy", &bytes, None).unwrap_err();
             assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn unfinished_vectors_are_kept_as_far_as_their_checksums_are_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.f32.part");
+        let bytes: Vec<u8> = (0..64).collect();
+        let mut proofs = Vec::new();
+        for end in [16usize, 48, 64] {
+            let start = [0, 16, 48][[16, 48, 64].iter().position(|at| *at == end).unwrap()];
+            proofs.extend((end as u64).to_le_bytes());
+            proofs.extend(&blake3::hash(&bytes[start..end]).as_bytes()[..16]);
+        }
+        let kept = |bytes: &[u8], proofs: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            proven(&File::open(&path).unwrap(), proofs, 8).unwrap()
+        };
+        assert_eq!(kept(&bytes, &proofs), (64, 3));
+        assert_eq!(kept(&bytes[..60], &proofs), (48, 2));
+        assert_eq!(kept(&bytes, &[]), (0, 0));
+        for at in 0..64 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            let whole = [0, 16, 48].into_iter().filter(|start| *start <= at as u64).max().unwrap();
+            assert_eq!(kept(&changed, &proofs).0, whole, "{at}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The vectors of a corpus, one row per passage: computed, stored, and approximated by int8 codes.
+//! The vectors of a corpus, one row per passage: stored, and approximated by int8 codes.
 //!
 //! Small corpora are held in memory. Large ones are read with positioned reads, not mapped: a search touches a few hundred rows, and
 //! mapped pages would count as this program's memory.
@@ -10,32 +10,48 @@
 //! [rows] f32 × 3            scale, error and length of every row
 //! ```
 //!
+//! Vectors and codes have checksums ([`crate::storage::checked`]). Damaged codes cost a search only time: it reads all vectors then.
+//!
 //! With `x = s·c + e`, a query `q = t·d + f` with integer `d` has `q·x = s·t·(d·c) + q·e + f·(s·c)`. By Cauchy–Schwarz the last
 //! two terms are at most `‖q‖‖e‖ + ‖f‖(‖x‖ + ‖e‖)`. The integer product therefore bounds the true one, and a search that rescores
 //! every row whose upper bound reaches the best is exact.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
 use memmap2::Mmap;
-use rayon::ThreadPool;
 
-use super::encoder::{EncodeError, Encoder};
-use crate::corpus::{Corpus, PassageIx};
+use crate::corpus::PassageIx;
 use crate::input::read_at;
-use crate::storage::{move_file, replace_with};
+use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
+use crate::storage::replace_with;
 use crate::vector::{products, rounding};
-use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
 
 enum Rows {
     Held(Vec<f32>),
-    Filed { file: File, codes: Codes },
+    Filed { file: Filed, codes: Codes },
+}
+
+/// A file of rows that is checked as it is read.
+struct Filed {
+    file: File,
+    sums: Summed,
+    dimensions: usize,
+}
+
+impl Filed {
+    fn rows(&self, range: Range<usize>) -> std::io::Result<Vec<f32>> {
+        let row = self.dimensions as u64 * 4;
+        let place = range.start as u64 * row..range.end as u64 * row;
+        self.sums.check(place, |block, at| read_at(&self.file, block, at))?;
+        read_rows(&self.file, range, self.dimensions)
+    }
 }
 
 /// A matrix of f32, `[passages, dimensions]`.
@@ -49,18 +65,22 @@ impl Vectors {
     /// Opens a file of little-endian rows. Large files come with codes, which are computed on the first opening.
     ///
     /// # Errors
-    /// The file cannot be read, or the codes cannot be written to the same folder.
+    /// The file cannot be read or is [`Damaged`], or the codes cannot be written to the same folder.
     pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
         Self::open_holding(HELD, path, dimensions)
     }
 
     fn open_holding(most: usize, path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len() as usize / 4 / dimensions;
+        let sums = open_sum(path)?;
+        let (len, over) = (sums.bytes() as usize / 4 / dimensions, sums.bytes() as usize % (4 * dimensions));
+        if over > 0 {
+            return Err(Damaged::new(path, format!("no whole rows of {dimensions} numbers")).into());
+        }
+        let file = Filed { file: File::open(path)?, sums, dimensions };
         let rows = if len <= most {
-            Rows::Held(read_rows(&file, 0..len, dimensions)?)
+            Rows::Held(file.rows(0..len)?)
         } else {
-            let codes = Codes::of(&file, &path.with_extension("i8"), len, dimensions)?;
+            let codes = Codes::of(&file, &path.with_extension("i8"), len)?;
             Rows::Filed { file, codes }
         };
         Ok(Vectors { rows, len, dimensions })
@@ -107,7 +127,7 @@ impl Vectors {
     /// The file cannot be read or does not reach that far.
     pub fn rows(&self, range: Range<usize>) -> std::io::Result<Cow<'_, [f32]>> {
         match &self.rows {
-            Rows::Filed { file, .. } => read_rows(file, range, self.dimensions).map(Cow::Owned),
+            Rows::Filed { file, .. } => file.rows(range).map(Cow::Owned),
             Rows::Held(rows) => {
                 let rows = rows.get(range.start * self.dimensions..range.end * self.dimensions);
                 rows.map(Cow::Borrowed).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
@@ -125,7 +145,7 @@ impl Vectors {
 }
 
 /// Reads rows of f32 without moving the cursor, so many threads can read at once.
-pub(super) fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> std::io::Result<Vec<f32>> {
+fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> std::io::Result<Vec<f32>> {
     let mut bytes = vec![0; range.len() * dimensions * 4];
     read_at(file, &mut bytes, range.start as u64 * dimensions as u64 * 4)?;
     Ok(floats(&bytes))
@@ -143,6 +163,7 @@ const FINEST: i32 = 2_047;
 /// The codes of a file of vectors, memory-mapped.
 pub struct Codes {
     map: Mmap,
+    sums: Summed,
     rows: usize,
     dimensions: usize,
 }
@@ -165,18 +186,26 @@ struct RowNotes {
 }
 
 impl Codes {
-    /// Opens the codes of `rows` vectors, computing them if they are missing or have another number of rows.
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or have another number of rows.
     ///
     /// # Errors
     /// The vectors cannot be read, or the codes cannot be written.
-    pub(super) fn of(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<Self> {
+    fn of(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<Self> {
+        let dimensions = vectors.dimensions;
         let size = rows as u64 * (dimensions as u64 + 12);
-        if fs::metadata(place).map_or(true, |about| about.len() != size) {
-            write_codes(vectors, place, rows, dimensions)?;
-        }
+        let sums = match open_sum(place) {
+            Ok(sums) if sums.bytes() == size => sums,
+            Err(error) if Damaged::of(&error).is_none() => return Err(error),
+            // Not set aside: another process may be writing the same codes, and they are made again from the vectors alone.
+            _ => {
+                write_codes(vectors, place, rows)?;
+                sum_file(place, place)?;
+                open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?
+            }
+        };
         // SAFETY: the file is never written again once it has its final name.
         let map = unsafe { Mmap::map(&File::open(place)?) }?;
-        Ok(Codes { map, rows, dimensions })
+        Ok(Codes { map, sums, rows, dimensions })
     }
 
     /// The number of rows.
@@ -199,10 +228,23 @@ impl Codes {
 
     /// Calls `each` with every row of a range and the lower and upper bound of its dot product with the direction, in exact
     /// arithmetic and in f32.
-    pub fn bounds(&self, direction: &Direction, range: Range<usize>, mut each: impl FnMut(usize, f32, f32)) {
+    ///
+    /// # Errors
+    /// The codes are [`Damaged`].
+    pub fn bounds(
+        &self,
+        direction: &Direction,
+        range: Range<usize>,
+        mut each: impl FnMut(usize, f32, f32),
+    ) -> std::io::Result<()> {
         let range = range.start.min(self.rows)..range.end.min(self.rows);
-        let bytes =
-            self.map.get(range.start * self.dimensions..range.end * self.dimensions).unwrap_or_default();
+        let place = range.start * self.dimensions..range.end * self.dimensions;
+        let all = self.rows * self.dimensions;
+        let notes = all + range.start * 12..all + range.end * 12;
+        for part in [&place, &notes] {
+            self.sums.check_bytes(part.start as u64..part.end as u64, &self.map)?;
+        }
+        let bytes = self.map.get(place).unwrap_or_default();
         // SAFETY: every byte is an i8.
         let codes = unsafe { bytes.align_to::<i8>().1 };
         let mut dots = vec![0; range.len()];
@@ -213,6 +255,7 @@ impl Codes {
             let width = direction.length * error + (direction.error + direction.slack) * (length + error);
             each(i, middle - width, middle + width);
         }
+        Ok(())
     }
 
     fn notes(&self, row: usize) -> RowNotes {
@@ -226,12 +269,12 @@ impl Codes {
 }
 
 /// Computes the codes and writes them. Two processes that do so at once write the same bytes.
-fn write_codes(vectors: &File, place: &Path, rows: usize, dimensions: usize) -> std::io::Result<()> {
+fn write_codes(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<()> {
     replace_with(place, |file| {
         let mut notes = Vec::with_capacity(rows * 12);
         for start in (0..rows).step_by(BLOCK) {
-            let block = read_rows(vectors, start..(start + BLOCK).min(rows), dimensions)?;
-            for row in block.chunks_exact(dimensions) {
+            let block = vectors.rows(start..(start + BLOCK).min(rows))?;
+            for row in block.chunks_exact(vectors.dimensions) {
                 let (codes, RowNotes { scale, error, length }) = code(row);
                 file.write_all(&codes)?;
                 notes.extend([scale, error, length].iter().flat_map(|x| x.to_le_bytes()));
@@ -260,70 +303,10 @@ fn length(numbers: impl Iterator<Item = f64>) -> f32 {
     (numbers.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
 }
 
-/// Passages a thread encodes between two writes to disk.
-const SHARE: usize = 8;
-
-/// Why embedding a corpus ended early. The rows written so far stay.
-#[derive(Debug, thiserror::Error)]
-pub enum EmbedError {
-    /// The model failed.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// The rows could not be written.
-    #[error(
-        "the vectors cannot be written ({0}); make room or name another folder with --data-dir; the vectors computed so far are kept"
-    )]
-    Write(#[from] std::io::Error),
-    /// Stopped on request.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
-}
-
-/// Writes the vectors of `corpus` to `place`, on all threads of `models`, in order. Resumes an interrupted call: rows are appended to
-/// `KEY.f32.part`, which gets its final name after the last row; a kill loses at most one block.
-///
-/// # Errors
-/// The model or the disk failed, or `stop` was set.
-pub fn embed(
-    corpus: &Corpus,
-    encoder: &dyn Encoder,
-    place: &Path,
-    models: &ThreadPool,
-    on_progress: OnProgress<'_>,
-    stop: &Stop,
-) -> Result<(), EmbedError> {
-    let part = place.with_extension("f32.part");
-    let row = encoder.dimensions() as u64 * 4;
-    let mut file = OpenOptions::new().create(true).append(true).open(&part)?;
-    let mut done = file.metadata()?.len() / row;
-    // A row cut short by a kill is computed again.
-    file.set_len(done * row)?;
-    let total = corpus.len() as u64;
-    let report = |done| on_progress(Progress { job: Job::Embedding, done, total });
-    report(done);
-    while done < total {
-        if stop.is_set() {
-            file.sync_all()?;
-            return Err(Stopped.into());
-        }
-        let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
-        let rows = on_all(models, (end - done) as usize, &Stop::never(), |i| {
-            encoder.passage(&corpus.passage(PassageIx(done as u32 + i as u32)))
-        });
-        let rows = rows.into_iter().collect::<Result<Vec<_>, EncodeError>>()?;
-        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
-        file.write_all(&bytes)?;
-        done = end;
-        report(done);
-    }
-    file.sync_all()?;
-    drop::<File>(file);
-    move_file(&part, place)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::vector::dot;
 
@@ -333,6 +316,7 @@ mod tests {
         let path = folder.path().join("v.f32");
         let bytes: Vec<u8> = (0..12).flat_map(|i| (i as f32).to_le_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();
+        sum_file(&path, &path).unwrap();
         for vectors in
             [Vectors::open(&path, 3), Vectors::open_with_codes(&path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
         {
@@ -373,30 +357,79 @@ mod tests {
             let file = folder.path().join("v.f32");
             fs::write(&file, bytes).unwrap();
             let place = folder.path().join("v.i8");
-            let codes = Codes::of(&File::open(&file).unwrap(), &place, rows.len(), dimensions).unwrap();
+            let codes = Codes::of(&filed(&file, dimensions), &place, rows.len()).unwrap();
             for query in &rows[..40] {
                 let mut met = 0;
-                codes.bounds(&codes.direction(query, 0.0), 0..rows.len(), |i, low, high| {
-                    let product = dot(query, &rows[i]);
-                    assert!(
-                        product.is_nan() || (low <= product && product <= high),
-                        "{low} {product} {high}"
-                    );
-                    met += 1;
-                });
+                let every = 0..rows.len();
+                codes
+                    .bounds(&codes.direction(query, 0.0), every, |i, low, high| {
+                        let product = dot(query, &rows[i]);
+                        assert!(
+                            product.is_nan() || (low <= product && product <= high),
+                            "{low} {product} {high}"
+                        );
+                        met += 1;
+                    })
+                    .unwrap();
                 assert_eq!(met, rows.len());
             }
         }
     }
 
+    fn filed(path: &Path, dimensions: usize) -> Filed {
+        sum_file(path, path).unwrap();
+        Filed { file: File::open(path).unwrap(), sums: open_sum(path).unwrap(), dimensions }
+    }
+
     #[test]
-    fn codes_with_another_number_of_rows_are_computed_again() {
+    fn codes_with_another_number_of_rows_and_damaged_ones_are_computed_again() {
         let folder = tempfile::tempdir().unwrap();
         let (file, place) = (folder.path().join("v.f32"), folder.path().join("v.i8"));
-        fs::write(&file, [0; 4 * 4 * 3]).unwrap();
+        fs::write(&file, (0..48).collect::<Vec<u8>>()).unwrap();
+        let vectors = filed(&file, 4);
         fs::write(&place, b"cut short").unwrap();
-        Codes::of(&File::open(&file).unwrap(), &place, 3, 4).unwrap();
-        assert_eq!(fs::metadata(&place).unwrap().len(), 3 * (4 + 12));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        Codes::of(&vectors, &place, 3).unwrap();
+        let right = fs::read(&place).unwrap();
+        assert_eq!(right.len(), 3 * (4 + 12));
+        for at in 0..right.len() {
+            let mut damaged = right.clone();
+            damaged[at] ^= 1;
+            fs::write(&place, damaged).unwrap();
+            Codes::of(&vectors, &place, 3).unwrap();
+            assert_eq!(fs::read(&place).unwrap(), right);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn changed_rows_are_an_error_in_memory_on_disk_and_of_another_corpus() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..60_000).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let path = |corpus: &str| folder.path().join(corpus).join("v.f32");
+        for corpus in ["a", "b"] {
+            fs::create_dir(folder.path().join(corpus)).unwrap();
+            fs::write(path(corpus), &bytes).unwrap();
+            sum_file(&path(corpus), &path(corpus)).unwrap();
+        }
+        let vectors = Vectors::open_with_codes(&path("a"), 10).unwrap();
+        assert!(vectors.row(PassageIx(5_999)).is_ok());
+        // The vectors of another corpus, with their checksums.
+        let sums = crate::storage::checked::sums_path;
+        fs::copy(sums(&path("b")), sums(&path("a"))).unwrap();
+        assert!(Vectors::open(&path("a"), 10).is_err());
+        sum_file(&path("a"), &path("a")).unwrap();
+        let changes: [fn(&mut Vec<u8>); 4] = [
+            |bytes| bytes[100_003] ^= 0x40,
+            |bytes| bytes.chunks_exact_mut(4).for_each(|x| x[3] ^= 0x80),
+            |bytes| bytes.rotate_left(40),
+            |bytes| bytes.chunks_exact_mut(4).for_each(|x| x.copy_from_slice(&f32::NAN.to_le_bytes())),
+        ];
+        for change in changes {
+            let mut changed = bytes.clone();
+            change(&mut changed);
+            fs::write(path("a"), &changed).unwrap();
+            let error = Vectors::open(&path("a"), 10).err().unwrap();
+            assert!(Damaged::of(&error).is_some(), "{error}");
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::remote::RemoteError;
 use crate::rerank::{Choice, Pick};
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{Hit, RetrieveError};
+use crate::storage::checked::Damaged;
 use crate::work::Stopped;
 
 /// A passage in a list.
@@ -114,6 +115,9 @@ pub enum LaneError {
     /// An index, a model or a file could not be opened.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// A passage could not be read back, so the list does not count.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// The retriever failed or was stopped.
     #[error(transparent)]
     Retrieve(#[from] RetrieveError),

@@ -250,11 +250,12 @@ const READ: &str = "read";
 
 /// Chooses the reader, in this order: recorded answers, a reading model from a folder, a general language model.
 ///
-/// The folder is checked here; the model's weights are loaded when it is first asked.
+/// Notes about its damaged record go to `notes`. The folder is checked here; the model's weights are loaded when it is first asked.
 pub(super) fn reader(
     opening: &Opening,
     model: Option<Arc<dyn Chat>>,
     prompts: &Prompts,
+    notes: &mut Vec<String>,
 ) -> Result<Option<Arc<dyn Reader>>, InputError> {
     if let Some(path) = &opening.answers {
         return Ok(Some(Arc::new(Answers::read(path)?)));
@@ -262,7 +263,9 @@ pub(super) fn reader(
     if let Some(folder) = &opening.reader {
         return Ok(Some(Arc::new(read::LazyReader::at(folder)?)));
     }
-    Ok(reading_chat(opening, model)?.map(|chat| prompted_reader(chat, prompts)))
+    let chat = reading_chat(opening, model)?;
+    notes.extend(chat.as_ref().and_then(|chat| chat.damage()));
+    Ok(chat.map(|chat| prompted_reader(chat, prompts)))
 }
 
 /// Opens the language model that judges answers and the reader, without a corpus; `None` for one that the user did not name. The

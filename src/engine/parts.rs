@@ -20,6 +20,7 @@ use crate::expand::Expand;
 use crate::llm::Chat;
 use crate::question::Question;
 use crate::retrieve::TermIndex;
+use crate::storage::checked::Damaged;
 use crate::work::{OnProgress, Stop, Stopped};
 
 impl Setup {
@@ -108,15 +109,19 @@ impl Setup {
             if !place.exists() {
                 return Err(None);
             }
-            let unusable = |error| Some(unusable(&place)(error));
-            let vectors = Vectors::open(&place, dimensions).map_err(unusable)?;
-            if vectors.len() != self.corpus.len() {
-                // The file was cut short: embed again.
-                drop(vectors);
-                fs::remove_file(&place).map_err(unusable)?;
-                return Err(None);
-            }
-            Ok(Arc::new(vectors))
+            let damaged = match Vectors::open(&place, dimensions) {
+                Ok(vectors) if vectors.len() == self.corpus.len() => return Ok(Arc::new(vectors)),
+                Ok(vectors) => {
+                    Damaged::new(&place, format!("{} rows of {}", vectors.len(), self.corpus.len()))
+                }
+                Err(error) => match Damaged::of(&error) {
+                    Some(damaged) => damaged.clone(),
+                    None => return Err(Some(unusable(&place)(error))),
+                },
+            };
+            // Embedded again.
+            self.library.set_aside(&place, &damaged).map_err(|error| Some(error.into()))?;
+            Err(None)
         });
         match made {
             Ok(vectors) => Ok(Some(vectors)),

@@ -17,6 +17,7 @@ use crate::project::{Degenerate, Parts, Perspective, Projection, Variant};
 use crate::question::pir::{Row, Task};
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{RetrieveError, Retriever, TermIndex};
+use crate::storage::checked::{Damaged, adopt, set_aside};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
 /// Why a task could not be ranked.
@@ -209,19 +210,28 @@ fn vectors_of(
 ) -> Result<Vectors, RankError> {
     let name = name(corpus, encoder.key());
     let place = folder.join(format!("{name}.f32"));
-    if !place.exists() {
-        let _lock = library.lock(&Fingerprint(name), on_progress, stop)?;
-        // Another process may have made them while this one waited.
-        if !place.exists() {
-            embed(corpus, encoder, &place, models, on_progress, stop)?;
-        }
+    let failed = |source| RankError::Vectors { path: place.clone(), source };
+    adopt(folder, |name| name.ends_with(".f32") || name.ends_with(".i8")).map_err(failed)?;
+    let open = || match Vectors::open(&place, encoder.dimensions()) {
+        Err(error) if place.exists() && Damaged::of(&error).is_none() => Err(failed(error)),
+        Err(_) => Ok(None),
+        Ok(vectors) if vectors.len() != corpus.len() => Ok(None),
+        Ok(vectors) => Ok(Some(vectors)),
+    };
+    if let Some(vectors) = open()? {
+        return Ok(vectors);
     }
-    let vectors = Vectors::open(&place, encoder.dimensions());
-    let vectors = vectors.map_err(|source| RankError::Vectors { path: place.clone(), source })?;
-    if vectors.len() != corpus.len() {
-        return Err(RankError::CutShort { path: place });
+    let _lock = library.lock(&Fingerprint(name), on_progress, stop)?;
+    // Another process may have made them while this one waited.
+    if let Some(vectors) = open()? {
+        return Ok(vectors);
     }
-    Ok(vectors)
+    if place.exists() {
+        let aside = set_aside(&place).map_err(failed)?;
+        tracing::warn!("{} is damaged; it was set aside as {}", place.display(), aside.display());
+    }
+    embed(corpus, encoder, &place, models, on_progress, stop)?;
+    open()?.ok_or(RankError::CutShort { path: place.clone() })
 }
 
 /// A name that depends on the texts, their boundaries and the encoder.

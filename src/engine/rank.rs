@@ -63,7 +63,9 @@ fn ranked_list(
         passage: Arc::new(setup.passage(hit.passage)),
         score: hit.score,
     });
-    Ok(Arc::new(List { ranked: ranked.collect(), trace }))
+    let ranked = ranked.collect();
+    setup.corpus.sound()?;
+    Ok(Arc::new(List { ranked, trace }))
 }
 
 /// The passages to re-rank.

@@ -18,7 +18,7 @@ use crate::annotate::{Human, is_name, journals};
 use crate::corpus::library::{Called, Library};
 use crate::corpus::source::{CorpusFormat, Source};
 use crate::corpus::store::Fields;
-use crate::corpus::{Corpus, PassageIx, results, sample};
+use crate::corpus::{BuildError, Corpus, PassageIx, results, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{Cache, Choice, Detector, Fitted, Labels, Predictions, foreign_corpus};
 use crate::input::{Expected, InputError};
@@ -28,6 +28,7 @@ use crate::question::{self, Question};
 use crate::read::Reader;
 use crate::remote::Remotes;
 use crate::retrieve::{RetrieveError, TermIndex};
+use crate::storage::checked::{Damaged, open_sums, sum_folder};
 use crate::storage::replace_folder;
 use crate::work::{OnProgress, Stop, Stopped};
 
@@ -53,6 +54,8 @@ pub struct Setup {
     pub annotator: String,
     /// Notes about the labels: lines that do not count, and why.
     pub notes: Vec<String>,
+    /// What was damaged on disk, where it was set aside, and what is made again.
+    pub damage: Vec<String>,
     /// The cache of verdicts.
     pub verdicts: Cache,
     /// Writes expansions: recorded replies first, then the language model, if there is one.
@@ -128,8 +131,11 @@ impl Setup {
         let named_chats = NamedChats::new(opening, is_sample, model.clone());
         let prompts = Prompts::with(&opening.prompts)?;
         let judges = judges(opening, model.clone(), &prompts)?;
-        let reader = reader(opening, model, &prompts)?;
-        let setup = Setup {
+        let mut damage = Vec::new();
+        let reader = reader(opening, model, &prompts, &mut damage)?;
+        damage.extend(chat.as_ref().and_then(|chat| chat.damage()));
+        let verdicts = Cache::open(&opening.data_dir)?;
+        let mut setup = Setup {
             human: RwLock::new(human),
             journals: place,
             named_journal: opening.journals.first().cloned(),
@@ -138,7 +144,8 @@ impl Setup {
             corpus: Arc::new(corpus),
             questions,
             labels,
-            verdicts: Cache::open(&opening.data_dir)?,
+            damage,
+            verdicts,
             runs: RunFiles::default(),
             remotes: Remotes::new(opening.offline),
             chat,
@@ -161,7 +168,10 @@ impl Setup {
         };
         if setup.folder.is_some() {
             index_terms(&setup.library, &setup.corpus, on_progress, stop)?;
+            check_vectors(&setup.library, &setup.corpus)?;
         }
+        setup.corpus.sound().map_err(BuildError::from)?;
+        setup.damage.extend(setup.library.take_notes());
         let (corpus, passages) = (&setup.corpus.name, setup.corpus.len());
         tracing::info!(corpus, passages, questions = setup.questions.len(), "opened");
         Ok(setup)
@@ -231,13 +241,15 @@ pub fn index_terms(
     stop: &Stop,
 ) -> Result<(), SetupError> {
     let place = library.folder(&corpus.fingerprint).join(TermIndex::FOLDER);
-    if place.exists() {
+    if matches!(state(&place)?, State::Sound) {
         return Ok(());
     }
     let _lock = library.lock(&corpus.fingerprint, on_progress, stop)?;
     // Another process may have built it while this one waited.
-    if place.exists() {
-        return Ok(());
+    match state(&place)? {
+        State::Sound => return Ok(()),
+        State::Damaged(damaged) => library.set_aside(&place, &damaged)?,
+        State::Missing => {}
     }
     let building = place.with_extension("building");
     let unusable = unusable(&place);
@@ -249,7 +261,44 @@ pub fn index_terms(
         RetrieveError::Index(reason) => unusable(std::io::Error::other(reason)),
         other => other.into(),
     })?;
-    replace_folder(&building, &place).map_err(&unusable)
+    sum_folder(&building, &place).and_then(|()| replace_folder(&building, &place)).map_err(&unusable)
+}
+
+/// The state of a derived file or folder.
+enum State {
+    Sound,
+    Missing,
+    Damaged(Damaged),
+}
+
+fn state(place: &Path) -> Result<State, SetupError> {
+    if !place.exists() {
+        return Ok(State::Missing);
+    }
+    match open_sums(place) {
+        Ok(_) => Ok(State::Sound),
+        Err(error) => match Damaged::of(&error) {
+            Some(damaged) => Ok(State::Damaged(damaged.clone())),
+            None => Err(unusable(place)(error)),
+        },
+    }
+}
+
+/// Sets the damaged vectors and codes of a corpus aside. They are made again when a lane needs them.
+///
+/// # Errors
+/// The library cannot be read or written.
+fn check_vectors(library: &Library, corpus: &Corpus) -> Result<(), SetupError> {
+    let folder = library.folder(&corpus.fingerprint);
+    for entry in fs::read_dir(&folder).map_err(unusable(&folder))? {
+        let path = entry.map_err(unusable(&folder))?.path();
+        if path.extension().is_some_and(|end| end == "f32" || end == "i8")
+            && let State::Damaged(damaged) = state(&path)?
+        {
+            library.set_aside(&path, &damaged)?;
+        }
+    }
+    Ok(())
 }
 
 /// The system's name of the user, or `me` if that cannot be the name of a file.

@@ -85,7 +85,7 @@ mod testing {
             let line = self.lines.lock().unwrap().pop_front();
             let text = line.unwrap_or_else(|| Err(ChatError::Unreachable("nobody is there".into())))?;
             let tokens = Some(Tokens { prompt: 10, reply: 3 });
-            Ok(Reply { text, model: "fake".into(), recorded: false, tokens })
+            Ok(Reply { text, model: "fake".into(), tokens, ..Reply::default() })
         }
     }
 

@@ -241,7 +241,7 @@ mod talk_tests {
             ("<think>cut short", ""),
             (" yes", "yes"),
         ] {
-            let reply = Reply { text: text.into(), model: String::new(), recorded: false, tokens: None };
+            let reply = Reply { text: text.into(), model: String::new(), ..Reply::default() };
             assert_eq!(reply.answer(), said_of_it);
         }
     }

@@ -11,7 +11,13 @@ pub(super) struct Answer {
     pub text: String,
     pub model: Option<String>,
     pub tokens: Option<Tokens>,
+    /// The finish reason, if it says that the reply is not whole.
+    pub cut: Option<String>,
 }
+
+/// Words in finish reasons of replies that are not whole: servers name the same reasons differently.
+const CUT: [&str; 9] =
+    ["length", "max", "filter", "safety", "abort", "error", "tool", "function", "recitation"];
 
 /// Why a body is not a reply.
 #[derive(Debug, PartialEq)]
@@ -150,6 +156,8 @@ impl Reading {
             let why = self.finish.take().map_or_else(String::new, |why| format!(" (finish reason: {why})"));
             return Err(self.nonsense(&format!("an empty reply{why}")));
         }
+        let is_cut = |why: &String| CUT.iter().any(|word| why.to_lowercase().contains(word));
+        self.answer.cut = self.finish.take().filter(is_cut);
         Ok(self.answer)
     }
 
@@ -234,6 +242,7 @@ mod tests {
             text: "Grüße, 世界 🌍".into(),
             model: Some("m-1".into()),
             tokens: Some(Tokens { prompt: 7, reply: 3 }),
+            cut: None,
         };
         for step in 1..STREAM.len() + 1 {
             assert_eq!(read(STREAM.as_bytes(), step).as_ref(), Ok(&right), "{step}");
@@ -281,6 +290,21 @@ mod tests {
         {
             let Err(Odd::Nonsense(_, excerpt)) = read(body.as_bytes(), 4) else { panic!("{body}") };
             assert!(body.contains(&excerpt), "{body}: {excerpt}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_ended_early_says_why_however_the_server_names_it() {
+        let cut = |reason: &str| {
+            let body =
+                format!(r#"{{"choices":[{{"message":{{"content":"Yes"}},"finish_reason":"{reason}"}}]}}"#);
+            read(body.as_bytes(), 7).unwrap().cut
+        };
+        for reason in ["length", "content_filter", "max_tokens", "MAX_TOKENS", "SAFETY", "tool_calls"] {
+            assert_eq!(cut(reason).as_deref(), Some(reason));
+        }
+        for reason in ["stop", "eos", "end_turn", "eos_token", "STOP"] {
+            assert_eq!(cut(reason), None, "{reason}");
         }
     }
 

@@ -18,12 +18,12 @@ mod recording;
 #[cfg(test)]
 mod tests;
 
-pub use chat::{Chat, ChatError, Job, PromptId, Reply, Request, Tokens};
+pub use chat::{Chat, ChatError, FENCE, Job, PromptId, Reply, Request, Tokens};
 pub use endpoint::{AT_ONCE, BadEndpoint, Endpoint, KEY_VARIABLE};
 #[cfg(feature = "local-llm")]
 pub use local::Local;
 pub use nearby::{Nearby, PORTS, nearby};
 pub use openai::{OpenAi, named};
 pub use prompts::{Prompt, Prompts};
-pub use recorded::{RecordError, Recorded, line};
+pub use recorded::{RecordError, Recorded, is_damaged, line};
 pub use recording::Recording;

@@ -107,7 +107,8 @@ impl OpenAi {
             return Err(refused(&"its temperature is not a finite number"));
         }
         let system = Message { role: "system", content: &request.system };
-        let user = Message { role: "user", content: &request.prompt };
+        let sent = request.sent();
+        let user = Message { role: "user", content: &sent };
         let body = Body {
             model: &self.line.endpoint.model,
             messages: if request.system.is_empty() { vec![user] } else { vec![system, user] },
@@ -172,7 +173,8 @@ async fn ask(
             Ok(answer) => {
                 let model =
                     answer.model.map_or_else(|| line.endpoint.model.clone(), |model| line.tame(&model));
-                return Ok(Reply { text: answer.text, model, recorded: false, tokens: answer.tokens });
+                let cut = answer.cut.map(|cut| line.tame(&cut));
+                return Ok(Reply { text: answer.text, model, recorded: false, tokens: answer.tokens, cut });
             }
             Err(Failure::Permanent(error)) => return Err(error),
             Err(Failure::Temporary(error, _)) if tried >= line.endpoint.tries => {

@@ -12,20 +12,23 @@
 //! passage = "…"
 //! statement = "…"
 //! reply = "Yes"
-//! [outcomes]                # the words that a reply may begin with
+//! [outcomes]                # the words that a reply may be
 //! yes = ["yes"]
 //! no = ["no"]
 //! ```
 //!
 //! `{name}` is replaced, `{{name}}` becomes `{name}`, and every other brace stays. Inserted values are not searched for fields.
+//! `{fence}` is a delimiter that is drawn anew for each request. In a prompt that holds it, the labels before a colon at the beginning of the
+//! prompt's own lines lose their colon in a passage, so that no passage can imitate the prompt.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::chat::{Job, PromptId, Request};
+use super::chat::{FENCE, Job, PromptId, Reply, Request, without_frame};
 use crate::assets::PROMPTS;
 use crate::input::{self, BadLine, InputError};
 
@@ -65,6 +68,8 @@ pub struct Prompt {
     pub id: PromptId,
     system: String,
     user: Vec<Piece>,
+    /// The labels of its own lines, in lower case, that no passage may imitate; empty without a fence.
+    labels: Vec<String>,
     /// The words of each outcome, in the order of [`Job::outcomes`] and in lower case.
     outcomes: Vec<Vec<String>>,
     temperature: f32,
@@ -106,7 +111,7 @@ impl Prompt {
         if read.max_tokens == 0 {
             return Err(("max_tokens", "at least 1".into()));
         }
-        let user = pieces(&read.user, &[job.fields(), &["examples"]].concat());
+        let user = pieces(&read.user, &[job.fields(), &["examples", "fence"]].concat());
         let mut user = user.map_err(|expected| ("user", expected))?;
         if let Some(field) = job.fields().iter().find(|field| !has(&user, field)) {
             return Err(("user", format!("a text that holds {{{field}}}")));
@@ -115,9 +120,12 @@ impl Prompt {
             return Err(("user", "a text that holds {examples}, as there are examples".into()));
         }
         let shown = examples(job, read)?;
+        let labels = if has(&user, "fence") { labels(job, &user, &shown) } else { Vec::new() };
         for piece in &mut user {
-            if matches!(piece, Piece::Field(name) if name == "examples") {
-                *piece = Piece::Text(shown.clone());
+            match piece {
+                Piece::Field(name) if name == "examples" => *piece = Piece::Text(shown.clone()),
+                Piece::Field(name) if name == "fence" => *piece = Piece::Text(FENCE.into()),
+                _ => {}
             }
         }
         let json = serde_json::to_vec(read).map_err(|error| ("for", error.to_string()))?;
@@ -129,6 +137,7 @@ impl Prompt {
             id: PromptId { name, version: read.version, hash },
             system: read.system.clone(),
             user,
+            labels,
             outcomes: outcomes(job, read)?,
             temperature: read.temperature,
             max_tokens: read.max_tokens,
@@ -137,43 +146,39 @@ impl Prompt {
 
     /// The request with these values inserted; `sample` is the number of the reply, from 0.
     pub fn request(&self, values: &[(&str, &str)], sample: u32) -> Request {
+        let values: Vec<(&str, Cow<'_, str>)> =
+            values.iter().map(|(name, value)| (*name, without_frame(value, &self.labels))).collect();
+        let value = |name: &str| values.iter().find(|(field, _)| *field == name).map(|(_, value)| &**value);
         Request {
             made_from: self.id.clone(),
             system: self.system.clone(),
-            prompt: fill(&self.user, |name| values.iter().find(|(field, _)| *field == name).map(|(_, v)| *v)),
+            prompt: fill(&self.user, value),
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             sample,
         }
     }
 
-    /// The outcome with which a reply begins, as an index into [`Job::outcomes`]. `None` if it begins otherwise, with two outcomes (`Yes/No`),
-    /// or with a phrase of another meaning (`No doubt`).
-    pub fn outcome(&self, reply: &str) -> Option<usize> {
-        let plain = reply.to_lowercase();
-        let begins = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
-        let mut rest = &plain[begins(&plain)..];
-        if let Some(after) = rest.strip_prefix("answer") {
-            rest = &after[begins(after)..];
-        }
-        let (outcome, word) = self.first_outcome(rest)?;
-        let after = &rest[word.len()..];
-        let (between, next) = after.split_at(begins(after));
-        let other = self.first_outcome(next).is_some_and(|(other, _)| other != outcome);
-        let or = next.split(|c: char| !c.is_alphanumeric()).next() == Some("or");
-        let both = or || other && !between.contains(['.', '\n']);
-        let phrase = word == "no" && next.starts_with("doubt");
-        (!both && !phrase).then_some(outcome)
+    /// The outcome of a whole reply; none if it ended early.
+    pub fn verdict(&self, reply: &Reply) -> Option<usize> {
+        self.outcome(reply.answer()).filter(|_| reply.cut.is_none())
     }
 
-    /// The outcome whose word is the first of a text, and that word. If several words fit, the longest counts.
-    fn first_outcome(&self, text: &str) -> Option<(usize, &str)> {
-        let words =
-            self.outcomes.iter().enumerate().flat_map(|(i, words)| words.iter().map(move |word| (i, word)));
-        let whole = words.filter(|(_, word)| {
-            text.strip_prefix(word.as_str()).is_some_and(|after| !after.starts_with(char::is_alphanumeric))
-        });
-        whole.max_by_key(|(_, word)| word.len()).map(|(i, word)| (i, word.as_str()))
+    /// The outcome that a text is, as an index into [`Job::outcomes`]: one of its words, perhaps in quotes, in bold, in JSON or after
+    /// `Answer:`. Any other reply has none, whatever it begins with: `Yes and no`, `No idea`.
+    pub fn outcome(&self, reply: &str) -> Option<usize> {
+        let bare = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+        let mut word = bare(&reply.to_lowercase());
+        for label in ["final", "answer"] {
+            if let Some(rest) =
+                word.strip_prefix(label).filter(|rest| !rest.starts_with(char::is_alphanumeric))
+            {
+                // The end of a tag: `<answer>no</answer>`.
+                let rest = rest.strip_suffix(&format!("</{label}")).unwrap_or(rest);
+                word = bare(rest);
+            }
+        }
+        self.outcomes.iter().position(|words| words.contains(&word))
     }
 
     /// Describes a reply without an outcome: `neither yes nor no`.
@@ -185,6 +190,24 @@ impl Prompt {
             more => format!("none of {}", more.join(", ")),
         }
     }
+}
+
+/// The labels before a colon at the beginning of a prompt's lines, and the usual ones, in lower case.
+fn labels(job: Job, user: &[Piece], examples: &str) -> Vec<String> {
+    let mut text = fill(user, |_| Some(""));
+    text.push('\n');
+    text.push_str(examples);
+    let label = |line: &str| {
+        let (label, _) = line.split_once(':')?;
+        let plain =
+            !label.is_empty() && label.len() < 30 && label.chars().all(|c| c.is_alphanumeric() || c == ' ');
+        plain.then(|| label.trim().to_lowercase())
+    };
+    let usual = job.fields().iter().chain(&["answer"]).map(|label| (*label).to_owned());
+    let mut labels: Vec<String> = text.lines().filter_map(label).chain(usual).collect();
+    labels.sort();
+    labels.dedup();
+    labels
 }
 
 fn has(pieces: &[Piece], field: &str) -> bool {
@@ -408,17 +431,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_words_are_the_outcome_and_a_reply_of_several_has_none() {
+    fn a_reply_is_an_outcome_or_has_none() {
         let prompts = Prompts::builtin().unwrap();
         let (yes_no, sides) = (prompts.get(Job::Detect), prompts.get(Job::ReadSides));
         assert_eq!(yes_no.describe_other(), "neither yes nor no");
-        for (reply, outcome) in
-            [("A", Some(0)), ("b.", Some(1)), ("A or B", None), ("Balanced", Some(2)), ("Any", None)]
-        {
+        for (reply, outcome) in [
+            ("A", Some(0)),
+            ("b.", Some(1)),
+            ("A or B", None),
+            ("Balanced", Some(2)),
+            ("Any", None),
+            ("A is right", None),
+        ] {
             assert_eq!(sides.outcome(reply), outcome, "{reply}");
         }
         let german = parsed(&PLAIN.replace("[\"yes\"]", "[\"ja\", \"ja, sicher\"]")).unwrap();
-        assert_eq!(german.outcome("„Ja, sicher“, no"), None);
+        assert_eq!((german.outcome("„Ja, sicher“, no"), german.outcome("„Ja, sicher“")), (None, Some(0)));
         assert_eq!((german.outcome("Ja."), german.outcome("Jaguar")), (Some(0), None));
     }
 

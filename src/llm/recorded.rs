@@ -30,6 +30,22 @@ struct Line {
     prompt: PromptId,
     request: Prompt,
     reply: String,
+    /// Why the reply ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
+    /// A checksum of all that. Lines of earlier versions and of other programs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sum: Option<String>,
+}
+
+impl Line {
+    /// The checksum of its content.
+    fn content_sum(&mut self) -> serde_json::Result<String> {
+        let stated = self.sum.take();
+        let hash = blake3::hash(serde_json::to_string(self)?.as_bytes());
+        self.sum = stated;
+        Ok(hash.to_hex()[..32].to_owned())
+    }
 }
 
 /// A line of the version before prompts had hashes.
@@ -105,7 +121,7 @@ pub(super) fn line_of(
         temperature: request.temperature,
         max_tokens: request.max_tokens,
     };
-    let line = Line {
+    let mut line = Line {
         key: key(request),
         sample: request.sample,
         model: model.to_owned(),
@@ -114,7 +130,10 @@ pub(super) fn line_of(
         prompt: request.made_from.clone(),
         request: prompt,
         reply: reply.text.clone(),
+        cut: reply.cut.clone(),
+        sum: None,
     };
+    line.sum = Some(line.content_sum()?);
     Ok(serde_json::to_string(&line)?)
 }
 
@@ -122,7 +141,7 @@ pub(super) fn line_of(
 fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
     let found = || String::from_utf8_lossy(bytes).into_owned();
     let text = std::str::from_utf8(bytes).map_err(|_| ("UTF-8 text".to_owned(), found()))?;
-    let line: Line =
+    let mut line: Line =
         serde_json::from_str(text).map_err(|error| (format!("{EXPECTED} ({error})"), found()))?;
     let Prompt { system, prompt, temperature, max_tokens } = &line.request;
     let request = Request {
@@ -134,11 +153,21 @@ fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
         sample: line.sample,
     };
     let expected = key(&request);
-    if line.key == expected {
-        Ok(line)
-    } else {
-        Err((format!("the key {expected}, which its request has"), line.key))
+    if line.key != expected {
+        return Err((format!("the key {expected}, which its request has"), line.key));
     }
+    let sum = line.content_sum().map_err(|error| (error.to_string(), found()))?;
+    match line.sum.take() {
+        Some(stated) if stated != sum => Err((format!("the sum {sum}, which its content has"), stated)),
+        _ => Ok(line),
+    }
+}
+
+/// Whether a line of the program's own journal is damaged.
+pub fn is_damaged(line: &[u8]) -> bool {
+    !line.trim_ascii().is_empty()
+        && read_line(line).is_err()
+        && serde_json::from_slice::<Former>(line).is_err()
 }
 
 /// Shown instead of the models' names if there are several models.
@@ -157,12 +186,13 @@ struct Held {
     model: String,
     answered_by: Option<String>,
     text: String,
+    cut: Option<String>,
 }
 
 impl Held {
     fn reply(&self) -> Reply {
         let model = self.answered_by.as_ref().unwrap_or(&self.model).clone();
-        Reply { text: self.text.clone(), model, recorded: true, tokens: None }
+        Reply { text: self.text.clone(), model, recorded: true, tokens: None, cut: self.cut.clone() }
     }
 }
 
@@ -174,7 +204,7 @@ impl Recorded {
     /// # Errors
     /// A line is not a recorded reply, or its key is not that of its request.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, InputError> {
-        Self::parse_file(Path::new(name), bytes, false)
+        Self::parse_file(Path::new(name), bytes)
     }
 
     /// Reads a file of recorded replies.
@@ -185,11 +215,10 @@ impl Recorded {
         let mut bytes = Vec::new();
         let read = input::open_whole(path)?.read_to_end(&mut bytes);
         read.map_err(|error| InputError::unreadable(path, &error))?;
-        Self::parse_file(path, &bytes, false)
+        Self::parse_file(path, &bytes)
     }
 
-    /// Reads the lines of a file. If `former`, lines of the version before prompts had hashes are skipped.
-    pub(super) fn parse_file(file: &Path, bytes: &[u8], former: bool) -> Result<Self, InputError> {
+    fn parse_file(file: &Path, bytes: &[u8]) -> Result<Self, InputError> {
         let (mut recorded, mut bad) = (Recorded::default(), Vec::new());
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -197,16 +226,25 @@ impl Recorded {
                 continue;
             }
             match read_line(line) {
-                Ok(Line { key, sample, model, answered_by, reply, .. }) => {
-                    recorded.insert(key, sample, Held { model, answered_by, text: reply });
-                }
-                Err(_) if former && serde_json::from_slice::<Former>(line).is_ok() => {}
+                Ok(line) => recorded.take(line),
                 Err((expected, found)) => {
                     bad.push(BadLine { file: file.into(), line: at + 1, expected, found });
                 }
             }
         }
         if bad.is_empty() { Ok(recorded) } else { Err(InputError::BadLines(bad)) }
+    }
+
+    /// Reads the program's own journal, as far as it is sound: a damaged line is passed over, and so is one of the version before prompts had
+    /// hashes.
+    pub(super) fn of_journal<'l>(lines: impl Iterator<Item = &'l [u8]>) -> Self {
+        let mut recorded = Recorded::default();
+        lines.filter_map(|line| read_line(line).ok()).for_each(|line| recorded.take(line));
+        recorded
+    }
+
+    fn take(&mut self, Line { key, sample, model, answered_by, reply, cut, .. }: Line) {
+        self.insert(key, sample, Held { model, answered_by, text: reply, cut });
     }
 
     /// Adds other replies. If both have a reply to a request, the other one counts.
@@ -257,7 +295,8 @@ impl Recorded {
 
     pub(super) fn add(&mut self, request: &Request, model: &str, reply: &Reply) {
         let answered_by = (reply.model != model).then(|| reply.model.clone());
-        let held = Held { model: model.to_owned(), answered_by, text: reply.text.clone() };
+        let held =
+            Held { model: model.to_owned(), answered_by, text: reply.text.clone(), cut: reply.cut.clone() };
         self.insert(key(request), request.sample, held);
     }
 
@@ -295,7 +334,7 @@ mod record_tests {
     }
 
     fn reply(text: &str) -> Reply {
-        Reply { text: text.into(), model: "m-1".into(), recorded: false, tokens: None }
+        Reply { text: text.into(), model: "m-1".into(), ..Reply::default() }
     }
 
     #[test]
@@ -325,6 +364,22 @@ mod record_tests {
     }
 
     #[test]
+    fn a_changed_line_is_refused_wherever_it_changed() {
+        let cut = Reply { cut: Some("length".into()), ..reply("Yes, they should.") };
+        let line = line_of(&request("a", 1), "owl", Some("http://one/v1"), &cut).unwrap();
+        assert!(!is_damaged(line.as_bytes()));
+        for at in 0..line.len() {
+            let mut changed = line.clone().into_bytes();
+            changed[at] ^= 1;
+            let whole = read_line(line.as_bytes()).map_err(drop).unwrap();
+            if let Ok(read) = read_line(&changed) {
+                // Only the name of the sum itself, or of an optional field, can change without a word.
+                assert_eq!((read.reply, read.model, read.cut), (whole.reply, whole.model, whole.cut), "{at}");
+            }
+        }
+    }
+
+    #[test]
     fn any_temperature_survives_being_written_and_read() {
         for step in 0..2000u16 {
             let request = Request { temperature: f32::from(step) / 999.0, ..request("a", 0) };
@@ -345,7 +400,7 @@ mod recorded_tests {
     }
 
     fn reply(text: &str) -> Reply {
-        Reply { text: text.into(), model: "m-1".into(), recorded: false, tokens: None }
+        Reply { text: text.into(), model: "m-1".into(), ..Reply::default() }
     }
 
     fn file(replies: &[(&str, u32, &str)]) -> String {
@@ -402,8 +457,8 @@ mod recorded_tests {
         let old = r#"{"key":"b3","sample":0,"model":"m","request":{"system":"","prompt":"hi","temperature":0.0,"max_tokens":1},"reply":"r"}"#;
         let message = Recorded::parse("r", old.as_bytes()).unwrap_err().to_string();
         assert!(message.contains("missing field `prompt`"), "{message}");
-        assert!(Recorded::parse_file(Path::new("r"), old.as_bytes(), true).unwrap().is_empty());
-        assert!(Recorded::parse_file(Path::new("r"), b"{}", true).is_err());
+        assert!(Recorded::of_journal([old.as_bytes(), b"{}"].into_iter()).is_empty());
+        assert!(!is_damaged(old.as_bytes()) && is_damaged(b"{}") && !is_damaged(b" "));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::chat::{Chat, ChatError, Reply, Request};
-use super::recorded::{Recorded, line_of};
+use super::recorded::{Recorded, is_damaged, line_of};
 use crate::input::InputError;
 use crate::storage::Journal;
 use crate::work::Stop;
@@ -19,6 +19,7 @@ pub struct Recording {
     journal: Journal,
     usable: Box<dyn Fn(&Reply) -> bool + Send + Sync>,
     lost: Mutex<Lost>,
+    damage: Option<String>,
 }
 
 /// The replies that could not be saved.
@@ -32,8 +33,11 @@ impl Recording {
     /// Answers from `recorded` and the file `journal`, which need not exist yet. Other requests go to `inner`, and its replies are appended
     /// to `journal`. If both have a reply, the journal's counts. With `inner`, only replies of its model count.
     ///
+    /// Damaged lines of the journal are moved to `NAME.damaged` and asked again. A last line that a killed process left unfinished is
+    /// skipped.
+    ///
     /// # Errors
-    /// The journal exists but cannot be read, or has invalid lines. A last line that a killed process left unfinished is skipped.
+    /// The journal exists but cannot be read.
     pub fn open(
         recorded: Recorded,
         inner: Option<Arc<dyn Chat>>,
@@ -42,13 +46,39 @@ impl Recording {
         let journal = Journal::at(journal);
         let path = journal.path();
         let lines = journal.read().map_err(|error| InputError::unreadable(path, &error))?;
-        let mut recorded = recorded.with(Recorded::parse_file(path, lines.bytes(), true)?);
+        let damaged = lines.iter().filter(|line| is_damaged(line)).count();
+        if damaged > 0 && !lines.iter().any(|line| line.starts_with(b"{")) {
+            // No journal at all: whatever it is, it stays.
+            return Err(Recorded::parse(&path.display().to_string(), lines.bytes()).err().unwrap_or_else(
+                || InputError::Unreadable { path: path.into(), reason: "no recorded replies".into() },
+            ));
+        }
+        let damage = (damaged > 0).then(|| {
+            let count = if damaged == 1 { "1 line is".into() } else { format!("{damaged} lines are") };
+            match journal.remove_lines(is_damaged) {
+                Ok(_) => format!(
+                    "{}: {count} damaged; set aside in its file .damaged, and asked again",
+                    path.display()
+                ),
+                Err(error) => {
+                    format!("{}: {count} damaged, and cannot be set aside ({error})", path.display())
+                }
+            }
+        });
+        let damage = damage.or_else(|| {
+            let torn = !lines.torn().is_empty();
+            torn.then(|| {
+                format!("{}: its last line is damaged, cut short by a kill, and asked again", path.display())
+            })
+        });
+        let mut recorded = recorded.with(Recorded::of_journal(lines.iter()));
         if let Some(inner) = &inner {
             recorded = recorded.of_model(inner.model());
         }
         let model = inner.as_ref().map_or(recorded.model(), |inner| inner.model()).to_owned();
         let recorded = RwLock::new(recorded);
-        Ok(Recording { recorded, inner, model, journal, usable: Box::new(|_| true), lost: Mutex::default() })
+        let (usable, lost) = (Box::new(|_: &Reply| true), Mutex::default());
+        Ok(Recording { recorded, inner, model, journal, usable, lost, damage })
     }
 
     /// Answers only with replies of one model, and bears its name. For a model that cannot be asked.
@@ -102,6 +132,10 @@ impl Chat for Recording {
         self.inner.as_ref()?.window()
     }
 
+    fn damage(&self) -> Option<String> {
+        self.damage.clone()
+    }
+
     fn reply(&self, request: &Request, stop: &Stop) -> Result<Reply, ChatError> {
         if let Some(reply) = self.find(request) {
             return Ok(reply);
@@ -145,7 +179,7 @@ mod tests {
 
         fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
             let text = format!("reply {}", self.0.fetch_add(1, Ordering::Relaxed));
-            Ok(Reply { text, model: "counting".into(), recorded: false, tokens: None })
+            Ok(Reply { text, model: "counting".into(), ..Reply::default() })
         }
     }
 
@@ -185,12 +219,7 @@ mod tests {
                 self.0
             }
             fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
-                Ok(Reply {
-                    text: format!("of {}", self.0),
-                    model: self.0.into(),
-                    recorded: false,
-                    tokens: None,
-                })
+                Ok(Reply { text: format!("of {}", self.0), model: self.0.into(), ..Reply::default() })
             }
         }
         let folder = tempfile::tempdir().unwrap();

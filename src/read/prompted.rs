@@ -163,7 +163,7 @@ pub fn widen_gold(
                 }
                 Err(error) => return Err(error.into()),
             };
-            match prompt.outcome(reply.answer()) {
+            match prompt.verdict(&reply) {
                 Some(0) => {
                     widened.gold.push(answer.text.clone());
                     widened.added += 1;
@@ -223,7 +223,7 @@ mod prompted_tests {
 
         fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
             let text = request.prompt.len().to_string();
-            Ok(Reply { text, model: "small".into(), recorded: false, tokens: None })
+            Ok(Reply { text, model: "small".into(), ..Reply::default() })
         }
     }
 
@@ -249,7 +249,7 @@ mod prompted_tests {
 
         fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
             assert!(request.prompt.contains("A. Yes.\nB. No.") && request.prompt.contains("[1] one"));
-            Ok(Reply { text: self.0.into(), model: "weighs".into(), recorded: false, tokens: None })
+            Ok(Reply { text: self.0.into(), model: "weighs".into(), ..Reply::default() })
         }
     }
 
@@ -265,7 +265,8 @@ mod prompted_tests {
             (" b.", "opposes"),
             ("Answer: **Balanced**", "balanced"),
             ("both", "balanced"),
-            ("Neither of them", "silent"),
+            ("Neither.", "silent"),
+            ("Neither of them", "Neither of them"),
             ("I'm sorry, no.", "I'm sorry, no."),
             ("Any", "Any"),
         ] {
@@ -300,13 +301,13 @@ mod equivalence_tests {
 
         fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
             let text = self.0.lock().unwrap().remove(0).to_owned();
-            Ok(Reply { text, model: "judge".into(), recorded: false, tokens: None })
+            Ok(Reply { text, model: "judge".into(), ..Reply::default() })
         }
     }
 
     #[test]
     fn a_yes_joins_the_gold_list_a_no_does_not_and_anything_else_is_discarded() {
-        let judge = Judge(Mutex::new(vec!["No, never", "<think>hm</think>Yes.", "Yesterday", "no"]));
+        let judge = Judge(Mutex::new(vec!["No.", "<think>hm</think>Yes.", "Yesterday", "no"]));
         let reply = |text: &str| Answer { text: text.into(), ..Answer::default() };
         let answers = [reply("UK"), reply("the uk"), reply("London"), reply("Britain"), reply("")];
         let gold = ["Great Britain".to_owned(), "London".to_owned()];

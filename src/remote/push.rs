@@ -61,6 +61,7 @@ pub fn push(
             return Err(Stopped.into());
         }
         let passages: Vec<Passage> = batch.iter().map(|at| corpus.passage(*at)).collect();
+        corpus.sound().map_err(|damaged| PushError::Vectors(damaged.into()))?;
         let ids: Vec<String> = passages.iter().map(|passage| passage.id.clone()).collect();
         let stored = if created { Default::default() } else { engine.stored_hashes(&ids, stop)? };
         let (mut rows, mut bytes) = (Vec::new(), 0);

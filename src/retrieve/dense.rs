@@ -61,7 +61,14 @@ impl DenseRetriever {
         score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
         let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
-        let rows = candidates(codes, &codes.direction(direction, slack), depth, stop)?;
+        let rows = match candidates(codes, &codes.direction(direction, slack), depth, stop)? {
+            Ok(rows) => rows,
+            Err(error) => {
+                // The vectors give the same list; it only takes longer.
+                tracing::warn!("{error}");
+                return self.best(depth, stop, score);
+            }
+        };
         let shares: Vec<&[u32]> = rows.chunks(AGAIN).collect();
         let scored = on_cores(shares.len(), stop, |i| {
             let score = |row: &u32| Ok((PassageIx(*row), score(&self.vectors.row(PassageIx(*row))?)));
@@ -107,13 +114,13 @@ impl DenseRetriever {
     }
 }
 
-/// The rows that can be among the `depth` best, in order.
+/// The rows that can be among the `depth` best, in order; an error of the codes if they are damaged.
 fn candidates(
     codes: &Codes,
     direction: &crate::encode::Direction,
     depth: usize,
     stop: &Stop,
-) -> Result<Vec<u32>, Stopped> {
+) -> Result<std::io::Result<Vec<u32>>, Stopped> {
     // At least `depth` rows score this much.
     let sure = Mutex::new(f32::NEG_INFINITY);
     let batches = codes.len().div_ceil(BATCH);
@@ -125,18 +132,20 @@ fn candidates(
             if high >= least || high.is_nan() {
                 found.push(Bounded { row: row as u32, low, high });
             }
-        });
+        })?;
         let least = lowest_of_best(&found, depth);
         let mut sure = sure.lock();
         *sure = sure.max(least);
-        found
+        Ok(found)
     });
     if found.len() < batches {
         return Err(Stopped);
     }
-    let found = found.concat();
-    let least = lowest_of_best(&found, depth);
-    Ok(found.iter().filter(|row| row.high >= least || row.high.is_nan()).map(|row| row.row).collect())
+    Ok(found.into_iter().collect::<std::io::Result<Vec<_>>>().map(|found| {
+        let found = found.concat();
+        let least = lowest_of_best(&found, depth);
+        found.iter().filter(|row| row.high >= least || row.high.is_nan()).map(|row| row.row).collect()
+    }))
 }
 
 /// The depth-th greatest lower bound; negative infinity if there are fewer rows.
@@ -199,11 +208,29 @@ mod tests {
         let path = folder.path().join("v.f32");
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();
+        crate::storage::checked::sum_file(&path, &path).unwrap();
         let corpus = Arc::new(Corpus::of_texts("t", &vec![String::new(); rows.len()]).unwrap());
         let both = [Vectors::from_bytes(&bytes, 16), Vectors::open_with_codes(&path, 16).unwrap()];
         let both =
             both.map(|rows| DenseRetriever::new(Arc::clone(&corpus), Arc::new(NoEncoder), Arc::new(rows)));
         (folder, both)
+    }
+
+    #[test]
+    fn damaged_codes_are_set_aside_and_the_vectors_give_the_same_list() {
+        let rows = rows(3_000);
+        let (folder, [plain, coded]) = both(&rows);
+        let flip = |name: &str| {
+            let path = folder.path().join(name);
+            let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+            let mut bytes = std::fs::read(folder.path().join(name)).unwrap();
+            bytes.iter_mut().for_each(|byte| *byte ^= 0x40);
+            std::io::Write::write_all(&mut &file, &bytes).unwrap();
+        };
+        flip("v.i8");
+        let found = coded.nearest(&rows[2], 20, &Stop::never()).unwrap();
+        assert_eq!(found, plain.nearest(&rows[2], 20, &Stop::never()).unwrap());
+        assert!(folder.path().join("v.i8.damaged").exists());
     }
 
     #[test]

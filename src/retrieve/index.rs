@@ -3,19 +3,28 @@
 //! The analyzer: UAX #29 words, possessives stripped, lower case, Lucene's stop words, the original Porter stemmer. tantivy's own
 //! English analyzer uses Porter2 and keeps possessives, which changes published results by whole points.
 
+use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, OwnedBytes, WatchCallback, WatchHandle,
+    WritePtr,
+};
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{PreTokenizedString, Token};
-use tantivy::{Index, IndexSettings, IndexWriter, InvertedIndexReader, TantivyDocument};
+use tantivy::{
+    HasLen, Index, IndexSettings, IndexWriter, InvertedIndexReader, TantivyDocument, TantivyError,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::RetrieveError;
 use crate::corpus::{Corpus, PassageIx};
+use crate::storage::checked::{Damaged, Summed, open_sums};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_cores};
 
 /// The memory of the writer, large enough that it never flushes a segment by itself.
@@ -27,15 +36,113 @@ const BATCH: usize = 4_096;
 /// The number of passages that a thread analyses at a time.
 const SHARE: usize = 64;
 
-impl From<tantivy::TantivyError> for RetrieveError {
-    fn from(error: tantivy::TantivyError) -> Self {
-        RetrieveError::Index(error.to_string())
+impl From<TantivyError> for RetrieveError {
+    fn from(error: TantivyError) -> Self {
+        let cause = match &error {
+            TantivyError::IoError(cause)
+            | TantivyError::OpenReadError(OpenReadError::IoError { io_error: cause, .. }) => {
+                Damaged::of(cause)
+            }
+            _ => None,
+        };
+        match cause {
+            Some(damaged) => RetrieveError::Damaged(damaged.clone()),
+            None => RetrieveError::Index(error.to_string()),
+        }
     }
 }
 
-impl From<std::io::Error> for RetrieveError {
-    fn from(error: std::io::Error) -> Self {
-        RetrieveError::Index(error.to_string())
+impl From<io::Error> for RetrieveError {
+    fn from(error: io::Error) -> Self {
+        match Damaged::of(&error) {
+            Some(damaged) => RetrieveError::Damaged(damaged.clone()),
+            None => RetrieveError::Index(error.to_string()),
+        }
+    }
+}
+
+/// The folder of an index, of which every byte is checked before tantivy sees it: damaged ones make it panic, or find other passages.
+#[derive(Clone, Debug)]
+struct CheckedDirectory {
+    inner: MmapDirectory,
+    files: Arc<HashMap<PathBuf, Arc<Summed>>>,
+}
+
+#[derive(Debug)]
+struct CheckedFile {
+    bytes: OwnedBytes,
+    sums: Arc<Summed>,
+}
+
+impl HasLen for CheckedFile {
+    fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl FileHandle for CheckedFile {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        self.sums.check_bytes(range.start as u64..range.end as u64, &self.bytes)?;
+        Ok(self.bytes.slice(range))
+    }
+}
+
+impl CheckedDirectory {
+    fn open(folder: &Path) -> Result<Self, RetrieveError> {
+        let named = |sums: Summed| Some((PathBuf::from(sums.path().file_name()?), Arc::new(sums)));
+        let files = open_sums(folder)?.into_iter().filter_map(named).collect();
+        let inner = MmapDirectory::open(folder).map_err(|error| RetrieveError::Index(error.to_string()))?;
+        Ok(CheckedDirectory { inner, files: Arc::new(files) })
+    }
+
+    fn sums(&self, path: &Path) -> Result<&Arc<Summed>, OpenReadError> {
+        self.files.get(path).ok_or_else(|| OpenReadError::FileDoesNotExist(path.into()))
+    }
+}
+
+impl Directory for CheckedDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        let sums = Arc::clone(self.sums(path)?);
+        let inner = self.inner.get_file_handle(path)?;
+        let bytes = inner.read_bytes(0..inner.len());
+        let bytes = bytes.map_err(|error| OpenReadError::wrap_io_error(error, path.into()))?;
+        Ok(Arc::new(CheckedFile { bytes, sums }))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        let sums = self.sums(path)?;
+        let bytes = self.inner.atomic_read(path)?;
+        let checked = sums.check_bytes(0..sums.bytes(), &bytes);
+        checked.map_err(|error| OpenReadError::wrap_io_error(error, path.into()))?;
+        Ok(bytes)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.inner.exists(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        self.inner.delete(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        self.inner.open_write(path)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        self.inner.atomic_write(path, data)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.inner.sync_directory()
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        self.inner.acquire_lock(lock)
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.inner.watch(callback)
     }
 }
 
@@ -95,12 +202,12 @@ impl TermIndex {
         )
     }
 
-    /// Opens an index that [`TermIndex::build`] wrote.
+    /// Opens an index that [`TermIndex::build`] wrote and that has checksums.
     ///
     /// # Errors
-    /// It is missing or incomplete.
+    /// It is missing, incomplete or damaged.
     pub fn open(folder: &Path) -> Result<Self, RetrieveError> {
-        Self::read(&Index::open_in_dir(folder)?)
+        Self::read(&Index::open(CheckedDirectory::open(folder)?)?)
     }
 
     fn read(index: &Index) -> Result<Self, RetrieveError> {
@@ -165,6 +272,7 @@ fn fill(
         if documents.len() < shares {
             return Err(Stopped.into());
         }
+        corpus.sound()?;
         for document in documents.into_iter().flatten() {
             writer.add_document(document)?;
             written += 1;

@@ -7,12 +7,13 @@
 //! | `bm25` | BM25 over the term index |
 //! | `dense` | exact search by vectors |
 //!
-//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, vector, work.
+//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, storage, vector, work.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::corpus::{Corpus, PassageIx};
+use crate::storage::checked::Damaged;
 use crate::work::{Stop, Stopped};
 
 pub mod bm25;
@@ -34,11 +35,16 @@ pub struct Hit {
 #[derive(Debug, thiserror::Error)]
 pub enum RetrieveError {
     /// The index could not be read.
-    #[error("the term index cannot be read ({0}); remove the corpus from the cache and add it again")]
+    #[error("the term index cannot be read ({0}); `parallax doctor --repair` makes it again")]
     Index(String),
     /// The vectors could not be read.
-    #[error("the vectors cannot be read ({0}); remove the corpus from the cache and add it again")]
+    #[error(
+        "the vectors cannot be read ({0}); run it again, or look for other damage with `parallax doctor`"
+    )]
     Vectors(std::io::Error),
+    /// A file of the corpus is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// The query could not be encoded.
     #[error(transparent)]
     Encode(#[from] crate::encode::EncodeError),

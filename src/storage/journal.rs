@@ -165,6 +165,39 @@ impl Journal {
         Ok(before + bytes.len() as u64)
     }
 
+    /// Moves the whole lines that are bad to `NAME.damaged`. Returns their number. A kill in between loses no other line.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn remove_lines(&self, is_bad: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
+        let held = lock(&self.path)?;
+        let lines = Lines::of(std::fs::read(&self.path)?);
+        let (mut bad, mut kept, mut count) = (Vec::new(), Vec::new(), 0);
+        for line in lines.bytes().split_inclusive(|byte| *byte == b'\n') {
+            let bare = line.trim_ascii_end();
+            let to = if is_bad(bare) { &mut bad } else { &mut kept };
+            to.extend_from_slice(line);
+            count += usize::from(is_bad(bare));
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        kept.extend_from_slice(lines.torn());
+        let place = super::checked::with_ending(&self.path, ".damaged");
+        let mut aside = OpenOptions::new().append(true).create(true).open(place)?;
+        aside.write_all(&bad)?;
+        aside.sync_all()?;
+        drop(aside);
+        // Written in place, because another process may wait for the lock of this file. Lines only move forward, over bad ones or ones that
+        // were moved before.
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        file.write_all(&kept)?;
+        file.set_len(kept.len() as u64)?;
+        file.sync_all()?;
+        drop(held);
+        Ok(count)
+    }
+
     fn set_aside(&self, tail: &[u8]) -> io::Result<()> {
         if !self.any_tail && !is_ours(tail) {
             let reason =

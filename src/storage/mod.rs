@@ -1,17 +1,20 @@
 //! Files that survive a kill, a power cut and a full disk, and locks between processes.
 //!
 //! [`Journal`] appends whole lines and syncs them. [`replace()`] writes a temporary file and renames it, so that no reader sees half of a
-//! file. [`FileLock`] is the system's own file lock: one process holds it at a time, and it ends with its process. Only bytes and paths are
+//! file. `checked` holds the checksums of derived files. [`FileLock`] is the system's own file lock: one process holds it at a time, and it ends with its process. Only bytes and paths are
 //! handled here; no line is interpreted. May use: nothing of this crate.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, ErrorKind, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fmt, fs, io};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+pub mod checked;
 mod journal;
 
 pub use journal::{Journal, Lines};
@@ -108,6 +111,22 @@ fn host() -> String {
     let named = ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     named.or_else(kernel).map_or_else(|| "this machine".into(), |name| name.trim().to_owned())
+}
+
+/// When a file's entry was changed, in nanoseconds, and its number, as far as the system says. Unlike the time of its content, no program
+/// sets that time.
+pub fn entry_identity(about: &fs::Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let seconds = (about.ctime() as u64).wrapping_mul(1_000_000_000);
+        (seconds.wrapping_add(about.ctime_nsec() as u64), about.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let created = about.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        (created.map_or(0, |since| since.as_nanos() as u64), 0)
+    }
 }
 
 /// Milliseconds since 1970.
@@ -224,6 +243,70 @@ fn sync_folder(path: &Path) {
     }
 }
 
+/// A derived file whose bytes are not those that were written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is damaged: {what}", path.display())]
+pub struct Damaged {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl Damaged {
+    /// The damage of `path`.
+    pub fn new(path: &Path, what: impl Into<String>) -> Self {
+        Damaged { path: path.into(), what: what.into() }
+    }
+
+    /// The damage behind an error of a check, if it is one.
+    pub fn of(error: &io::Error) -> Option<&Damaged> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl From<Damaged> for io::Error {
+    fn from(damaged: Damaged) -> Self {
+        io::Error::new(ErrorKind::InvalidData, damaged)
+    }
+}
+
+/// The text of a small file of JSON, an object, with a field `sum` over its content and its owner.
+///
+/// # Errors
+/// The value is no object of JSON.
+pub fn seal(value: &impl Serialize, owner: &str) -> serde_json::Result<Vec<u8>> {
+    let mut value = serde_json::to_value(value)?;
+    let sum = seal_of(&value, owner);
+    let object = value.as_object_mut().ok_or_else(|| serde::ser::Error::custom("expected an object"))?;
+    object.insert(SEAL.into(), Value::String(sum));
+    serde_json::to_vec_pretty(&value)
+}
+
+const SEAL: &str = "sum";
+
+/// The checksum of a value and its owner, in hexadecimal digits.
+fn seal_of(value: &Value, owner: &str) -> String {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&(owner.len() as u64).to_le_bytes()).update(owner.as_bytes());
+    hash.update(value.to_string().as_bytes());
+    hash.finalize().to_hex()[..32].to_owned()
+}
+
+/// The content of a file that [`seal`] wrote, or of one of an earlier version, which has no sum.
+///
+/// # Errors
+/// [`Damaged`]: it is no JSON, lacks a field, or its sum is another.
+pub fn unseal<T: DeserializeOwned>(path: &Path, bytes: &[u8], owner: &str) -> Result<T, Damaged> {
+    let damaged = |error: serde_json::Error| Damaged::new(path, error.to_string());
+    let mut value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
+    let sum = value.as_object_mut().and_then(|object| object.remove(SEAL));
+    if sum.is_some_and(|sum| sum != seal_of(&value, owner)) {
+        return Err(Damaged::new(path, "its content does not have the sum that it states"));
+    }
+    serde_json::from_value(value).map_err(damaged)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -290,6 +373,28 @@ mod tests {
         replace(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_sealed_file_reads_back_and_no_changed_character_is_taken() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Card {
+            name: String,
+            built: u64,
+        }
+        let card = Card { name: "zoos".into(), built: 7 };
+        let path = Path::new("about.json");
+        let sealed = seal(&card, "owner").unwrap();
+        assert_eq!(unseal::<Card>(path, &sealed, "owner").unwrap(), card);
+        assert!(unseal::<Card>(path, &sealed, "other").is_err());
+        assert_eq!(unseal::<Card>(path, br#"{"name": "zoos", "built": 7}"#, "owner").unwrap(), card);
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 2;
+            if let Ok(read) = unseal::<Card>(path, &damaged, "owner") {
+                assert_eq!(read, card, "only white space or the name of the sum may change: {at}");
+            }
+        }
     }
 
     #[test]

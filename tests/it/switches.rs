@@ -216,6 +216,7 @@ mod projections {
         let path = folder.path().join("v.f32");
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
         std::fs::write(&path, bytes).unwrap();
+        parallax::storage::checked::sum_file(&path, &path).unwrap();
         let vectors = Vectors::open(&path, DIMENSIONS).unwrap();
         assert!(vectors.codes().is_some());
         let corpus = Corpus::of_texts("t", &vec![String::new(); ROWS]).unwrap();

@@ -6,6 +6,7 @@
 #   tools/campaign/run.sh kills [KILLS A JOB]       kills at random moments
 #   tools/campaign/run.sh memory [SECONDS]          hours of use, without the waiting
 #   tools/campaign/run.sh hostile                   archives of 10 GB, models, passages; or one: hostile::archives
+#   tools/campaign/run.sh hostile::caches [CHANGES] changed caches, a search after each
 #   tools/campaign/run.sh servers                   servers that mean harm
 #
 # PARALLAX_SEED=N repeats a run, or begins another. What broke something lies in target/campaign. The counts are printed at the end.
@@ -17,6 +18,7 @@ case $part in
     keys) default=600 ;;
     kills) default=40 ;;
     memory) default=900 ;;
+    hostile::caches) default=1000 ;;
     *) default=1 ;;
 esac
 

@@ -12,9 +12,8 @@ use crate::annotate::{
     Act, Decision, Entry, History, Journal, Key, Lost, Opened, Project, Read, ReadOnly, remap as by_text,
     repair, restate,
 };
-use crate::cli::job::Meter;
+use crate::cli::job::{Meter, open_setup};
 use crate::cli::options::Common;
-use crate::engine::Setup;
 use crate::input::LISTED;
 use crate::report::safe;
 use crate::work::Stop;
@@ -247,7 +246,7 @@ pub struct Remap {
 
 pub fn remap(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
     let meter = Meter::default();
-    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &Stop::never())?;
+    let setup = open_setup(&common.opening(), &meter, &Stop::never())?;
     let paths = match args.files.as_slice() {
         [] => vec![setup.journals.clone()],
         named => named.to_vec(),

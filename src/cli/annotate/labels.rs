@@ -15,7 +15,7 @@ use crate::annotate::formats::{Format, Imported, Reading, date_text};
 use crate::annotate::refit::{Refit, refit};
 use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
 use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write};
-use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::Passage;
 use crate::detect::{self, DetectError, Fitted};
@@ -47,7 +47,7 @@ pub struct Import {
 
 pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
     let meter = Meter::default();
-    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &Stop::never())?;
+    let setup = open_setup(&common.opening(), &meter, &Stop::never())?;
     let material = Material::new(&setup.questions, &setup.corpus);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let at = now.map_or(0, |now| now.as_millis() as u64);
@@ -135,7 +135,7 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
     }
     let decisions = decisions_of(&args.paths)?;
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
-    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+    let setup = open_setup(&common.opening(), &meter, &stop)?;
     let material = Material::new(&setup.questions, &setup.corpus);
     let model = if args.model { Some(judge(&setup, &material, &decisions, &meter, &stop)?) } else { None };
     if stop.is_set() {
@@ -207,7 +207,7 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
     let opening = common.opening();
     let model = if args.model || args.refit.is_some() {
         let (meter, stop) = (Meter::default(), stop_on_signal()?);
-        let setup = Setup::open(&opening, &|progress| meter.show(progress), &stop)?;
+        let setup = open_setup(&opening, &meter, &stop)?;
         let material = Material::new(&setup.questions, &setup.corpus);
         let model = judge(&setup, &material, &decisions, &meter, &stop)?;
         if stop.is_set() {

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use crate::annotate::sample::{Gap, labelled_prefix};
 use crate::annotate::{History, Human, Item, Order, Project, Sample, assign, is_name, journals, text_hash};
 use crate::cli::annotate::journals::{conflict, count};
-use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
@@ -57,7 +57,7 @@ pub struct New {
 pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     check(args)?;
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
-    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+    let setup = open_setup(&common.opening(), &meter, &stop)?;
     let has_statements = |question: &&Question| !question.perspectives.is_empty();
     let questions: Vec<Question> = setup.questions.iter().filter(has_statements).cloned().collect();
     if questions.is_empty() {

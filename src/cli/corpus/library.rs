@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 
-use crate::cli::job::{Meter, interrupted, stop_on_signal};
+use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::library::Library;
 use crate::corpus::source::{CorpusFormat, Source, Wanted};
 use crate::corpus::{
     BuildError, Census, Columns, Corpus, Passage, PassageIx, Refused, Repeats, StoredCorpus,
 };
-use crate::engine::{Opening, Recipe, Setup, SetupError, index_terms};
+use crate::engine::{Opening, Recipe, SetupError, index_terms};
 use crate::input::excerpt;
 use crate::report::safe;
 use crate::report::thousands;
@@ -35,6 +35,9 @@ pub struct Add {
     /// Cut the texts into passages of 100 words, as BERDS does.
     #[arg(long)]
     pub segment: bool,
+    /// Follow links in a folder, which may lead out of it.
+    #[arg(long)]
+    pub follow_links: bool,
     /// Read the source to its end and report what it holds, without storing anything.
     #[arg(long)]
     pub dry_run: bool,
@@ -58,7 +61,8 @@ pub struct Add {
 /// The source is not valid, or the library cannot be written.
 pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
     let columns = Columns { id: args.id.clone(), title: args.title.clone(), text: args.text.clone() };
-    let source = Source::wanted(&args.path, Wanted { format: args.format, columns, segment: args.segment })?;
+    let (format, segment, follow_links) = (args.format, args.segment, args.follow_links);
+    let source = Source::wanted(&args.path, Wanted { format, columns, segment, follow_links })?;
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
     if args.dry_run {
         return dry(&source, &meter, &stop);
@@ -71,6 +75,9 @@ pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
         }
         added => {
             print(library, &name, &added?)?;
+            for note in library.take_notes() {
+                writeln!(safe::stderr(), "parallax: {note}")?;
+            }
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -226,7 +233,7 @@ pub fn vectors(common: &Common, args: &Vectors) -> anyhow::Result<ExitCode> {
         data_dir: common.opening().data_dir,
         ..Opening::default()
     };
-    let setup = Setup::open(&opening, &|progress| meter.show(progress), &stop)?;
+    let setup = open_setup(&opening, &meter, &stop)?;
     let lane: Recipe = args.model.parse()?;
     if !lane.base.is_dense() || lane.base.remote().is_some() {
         bail!(

@@ -7,7 +7,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, seed};
-use crate::cli::job::{Meter, prompts_in_use, stop_on_signal};
+use crate::cli::job::{Meter, open_setup, prompts_in_use, stop_on_signal};
 use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};
@@ -35,7 +35,7 @@ impl Lanes {
     /// Opens the corpus with its question set, and embeds it if a lane needs vectors.
     pub fn open(common: &Common, args: &Eval) -> anyhow::Result<Self> {
         let (meter, stop) = (Meter::default(), stop_on_signal()?);
-        let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+        let setup = open_setup(&common.opening(), &meter, &stop)?;
         if setup.questions.is_empty() {
             bail!("lanes need questions; name a question set with --questions");
         }

@@ -59,7 +59,8 @@ pub(super) fn terms(shared: &Shared, opening: &Opening, send: &SendReply) {
 
 /// Describes the open corpus for the screen. The rule is part of it, so that the screen has it before the first verdict.
 fn about(setup: &Setup) -> Result<Opened, SetupError> {
-    let notices: Vec<&str> = setup.verdicts.unsaved.iter().chain(&setup.notes).map(String::as_str).collect();
+    let notices: Vec<&str> =
+        setup.damage.iter().chain(&setup.verdicts.unsaved).chain(&setup.notes).map(String::as_str).collect();
     Ok(Opened {
         corpus: setup.corpus.name.clone(),
         passages: setup.corpus.len(),

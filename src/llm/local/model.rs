@@ -174,7 +174,8 @@ impl Model {
             return Err(nonsense("an empty reply".into()));
         }
         let tokens = Tokens { prompt: prompt_tokens.len() as u64, reply: written.len() as u64 };
-        Ok(Reply { text: text.to_owned(), model: name.clone(), recorded: false, tokens: Some(tokens) })
+        let cut = (!ended).then(|| "length".to_owned());
+        Ok(Reply { text: text.to_owned(), model: name.clone(), recorded: false, tokens: Some(tokens), cut })
     }
 }
 

@@ -55,7 +55,7 @@ impl Template {
 
     /// The text that the model continues.
     pub fn prompt(&self, request: &Request, [begin, end]: &[String; 2]) -> Result<String, PromptError> {
-        let (system, prompt) = (request.system.as_str(), request.prompt.as_str());
+        let (system, prompt) = (request.system.as_str(), &*request.sent());
         let both = if system.is_empty() { prompt.to_owned() } else { format!("{system}\n\n{prompt}") };
         let Some(jinja) = &self.0 else { return Ok(both + "\n\n") };
         let render = |messages: &[(&str, &str)]| {

@@ -674,3 +674,308 @@ mod models {
         report(&format!("hostile pattern: given up, and the passage found; at most {most} MB"));
     }
 }
+
+/// Changes of the files that the program derived. None may give another answer in silence.
+mod caches {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+    use std::thread;
+
+    use parallax::llm::{PromptId, Reply, Request, line};
+    use parallax::measure::seeded::SplitMix64;
+    use serde_json::Value;
+
+    use super::super::{campaign_file, seed};
+    use super::*;
+
+    const QUESTION: &str = "Should zoos be banned?";
+    /// Changes in a brief run.
+    const BRIEF: u64 = 8;
+
+    fn sample(name: &str) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_data").join(name)).unwrap()
+    }
+
+    /// A data folder with two corpora, their indexes, vectors, verdicts and replies, and the answer of a search.
+    struct Derived {
+        workspace: Workspace,
+        whole: PathBuf,
+        answer: Value,
+        files: Vec<PathBuf>,
+    }
+
+    impl Derived {
+        fn new() -> Self {
+            let workspace = Workspace::new();
+            let corpus = sample("corpus.jsonl");
+            let lines: Vec<&str> = corpus.lines().collect();
+            workspace.write("zoos.jsonl", lines[..40].join("\n") + "\n");
+            workspace.write("other.jsonl", lines[40..80].join("\n") + "\n");
+            let of_question =
+                |line: &&str| line.contains(&QUESTION.replace('"', "\\\"")) && line.contains("\"keqe\"");
+            let replies: String = sample("replies.jsonl").lines().filter(of_question).map(recorded).collect();
+            workspace.write("data/replies.jsonl", replies);
+            let derived = Derived {
+                whole: workspace.files.path().join("whole"),
+                answer: Value::Null,
+                files: Vec::new(),
+                workspace,
+            };
+            derived.search("other.jsonl").0.good();
+            let answer = derived.search("zoos.jsonl").0.good();
+            copy(&derived.workspace.data, &derived.whole);
+            let answer = comparable(&answer);
+            let (again, err) = {
+                let (printed, _) = derived.search("zoos.jsonl");
+                (comparable(&printed.out), printed.err)
+            };
+            assert!(answer == again, "the answer is not the same from the caches: {err}");
+            let mut files = Vec::new();
+            listing(&derived.whole, Path::new(""), &mut files);
+            files.retain(|path| path.extension().is_none_or(|end| end != "lock"));
+            files.sort();
+            Derived { answer, files, ..derived }
+        }
+
+        fn search(&self, corpus: &str) -> (Printed, u64) {
+            let lanes = "bm25,minilm,bm25+keqe";
+            let arguments = [
+                "search",
+                QUESTION,
+                "--corpus",
+                corpus,
+                "--lanes",
+                lanes,
+                "--label-source",
+                "model",
+                "--format",
+                "json",
+                "--offline",
+            ];
+            run(&self.workspace, &arguments)
+        }
+
+        fn reset(&self) {
+            fs::remove_dir_all(&self.workspace.data).unwrap();
+            copy(&self.whole, &self.workspace.data);
+        }
+    }
+
+    /// A line of recorded replies, written as the program writes it.
+    fn recorded(text: &str) -> String {
+        let line_of: Value = serde_json::from_str(text).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let asked = &line_of["request"];
+        let request = Request {
+            made_from: serde_json::from_value::<PromptId>(line_of["prompt"].clone()).unwrap(),
+            system: text(&asked["system"]),
+            prompt: text(&asked["prompt"]),
+            temperature: asked["temperature"].as_f64().unwrap() as f32,
+            max_tokens: asked["max_tokens"].as_u64().unwrap() as u32,
+            sample: line_of["sample"].as_u64().unwrap() as u32,
+        };
+        let reply =
+            Reply { text: text(&line_of["reply"]), model: text(&line_of["model"]), ..Reply::default() };
+        line(&request, &reply).unwrap() + "\n"
+    }
+
+    /// What a search says, without times and prose.
+    fn comparable(json: &str) -> Value {
+        let mut json: Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        for other in ["provenance", "timing"] {
+            json.as_object_mut().unwrap().remove(other);
+        }
+        json
+    }
+
+    /// The files below a folder, by their relative paths.
+    fn listing(below: &Path, inside: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(below.join(inside)).unwrap().flatten() {
+            let path = inside.join(entry.file_name());
+            if entry.path().is_dir() {
+                listing(below, &path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().flatten() {
+            let place = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                copy(&entry.path(), &place);
+            } else {
+                fs::copy(entry.path(), place).unwrap();
+            }
+        }
+    }
+
+    /// Changes one file. Returns what was done; `None` if nothing changed.
+    fn change(derived: &Derived, rng: &mut SplitMix64) -> Option<String> {
+        let path = &derived.files[rng.below(derived.files.len())];
+        let place = derived.workspace.data.join(path);
+        let old = fs::read(&place).unwrap();
+        let mut new = old.clone();
+        let at = rng.below(old.len().max(1));
+        let what = match rng.below(10) {
+            _ if old.is_empty() => return None,
+            0..3 => {
+                new[at] ^= 1 << rng.below(8);
+                format!("a flipped bit of byte {at}")
+            }
+            3 => {
+                new[at] = rng.below(256) as u8;
+                format!("another byte {at}")
+            }
+            4 => {
+                let end = (at + 1 + rng.below(4_096)).min(new.len());
+                new[at..end].fill(0);
+                format!("zeros from {at} to {end}")
+            }
+            5 => {
+                new.truncate(at);
+                format!("cut to {at} bytes")
+            }
+            6 => {
+                let length = 1 + rng.below(64).min(old.len() / 2);
+                let to = rng.below(old.len() - length + 1);
+                let from = rng.below(old.len() - length + 1);
+                new.copy_within(from..from + length, to);
+                format!("bytes {from} to {} copied to {to}", from + length)
+            }
+            7 => {
+                let step = 1 + rng.below(2_000) % old.len();
+                new.rotate_left(step);
+                format!("rotated by {step}")
+            }
+            8 => {
+                // A file of the same kind, of the other corpus or of this one.
+                let kind = path.extension();
+                let alike: Vec<&PathBuf> = derived
+                    .files
+                    .iter()
+                    .filter(|other| other.extension() == kind && *other != path)
+                    .collect();
+                let other = alike.get(rng.below(alike.len().max(1)))?;
+                new = fs::read(derived.workspace.data.join(other)).unwrap();
+                format!("replaced by {}", other.display())
+            }
+            _ if path.ends_with("verdicts.sqlite") => {
+                let verdicts = rusqlite::Connection::open(&place).unwrap();
+                let values = ["7.0", "-3", "9e999", "'0.9'", "zeroblob(16)", "randomblob(16)", "NULL"];
+                let value = values[rng.below(values.len())];
+                let changed = verdicts.execute(&format!("UPDATE OR IGNORE verified SET read = {value}"), []);
+                return Some(format!("verdicts.sqlite: every reading is {value} ({})", changed.is_ok()));
+            }
+            _ => {
+                new.extend_from_slice(&old[..old.len().min(1 + at)]);
+                format!("{} bytes more", new.len() - old.len())
+            }
+        };
+        fs::write(&place, &new).unwrap();
+        (new != old).then(|| format!("{}: {what}", path.display()))
+    }
+
+    /// Makes changes and searches after each. Returns the number of each kind of end.
+    fn campaign(changes: u64, seed: u64) -> BTreeMap<&'static str, u64> {
+        let (derived, mut rng) = (Derived::new(), SplitMix64::new(seed));
+        let mut ends = BTreeMap::new();
+        let mut made = 0;
+        while made < changes {
+            derived.reset();
+            let Some(what) = change(&derived, &mut rng) else { continue };
+            made += 1;
+            let printed = derived.search("zoos.jsonl").0;
+            // Of replies that are gone, the answer itself says that they were not recorded.
+            let noticed = printed.err.contains("damaged")
+                || printed.out.contains("no reply to this prompt was recorded");
+            let said = || format!("PARALLAX_SEED={seed}, change {made}: {what}\n{}", printed.err);
+            let end = if printed.code != Some(0) {
+                assert!(!printed.err.trim().is_empty(), "an end without words: {}", said());
+                "an error in words"
+            } else if comparable(&printed.out) == derived.answer {
+                if noticed { "noticed, made again, the same answer" } else { "harmless: the same answer" }
+            } else {
+                if !noticed {
+                    fs::write(campaign_file("caches.txt"), said()).unwrap();
+                }
+                assert!(noticed, "another answer in silence: {}", said());
+                "noticed, another answer"
+            };
+            *ends.entry(end).or_default() += 1;
+        }
+        ends
+    }
+
+    #[test]
+    fn no_change_of_a_cache_gives_another_answer_in_silence() {
+        let changes = long().unwrap_or(BRIEF);
+        let halves: Vec<_> =
+            [0, 1].map(|half| thread::spawn(move || campaign(changes.div_ceil(2), seed() * 2 + half))).into();
+        let mut ends = BTreeMap::new();
+        for half in halves {
+            for (end, count) in half.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                *ends.entry(end).or_insert(0) += count;
+            }
+        }
+        let parts: Vec<String> = ends.iter().map(|(end, count)| format!("{count} {end}")).collect();
+        report(&format!(
+            "caches: {} changes from seed {}: {}",
+            ends.values().sum::<u64>(),
+            seed(),
+            parts.join("; ")
+        ));
+    }
+
+    #[test]
+    fn the_doctor_finds_and_repairs_what_is_damaged_and_nothing_else() {
+        let derived = Derived::new();
+        let doctor = |more: &[&str]| run(&derived.workspace, &[&["doctor", "--offline"], more].concat()).0;
+        let whole = doctor(&[]).good();
+        assert!(whole.contains("corpora 2,") && whole.contains("term indexes 2,"), "{whole}");
+        assert!(whole.ends_with("nothing is damaged\n") && whole.contains("terminal    TERM "), "{whole}");
+        let flip = |wanted: &dyn Fn(&Path) -> bool| {
+            let path = derived.files.iter().find(|path| wanted(path)).unwrap();
+            let place = derived.workspace.data.join(path);
+            let mut bytes = fs::read(&place).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 8;
+            fs::write(&place, bytes).unwrap();
+        };
+        let ends = |end: &'static str| move |path: &Path| path.extension().is_some_and(|own| own == end);
+        flip(&ends("f32"));
+        flip(&ends("term"));
+        flip(&ends("u64"));
+        flip(&|path| path.ends_with("replies.jsonl"));
+        let verdicts = rusqlite::Connection::open(derived.workspace.data.join("verdicts.sqlite")).unwrap();
+        verdicts.execute("UPDATE verified SET read = '0.9' WHERE n < 3", []).unwrap();
+        drop(verdicts);
+        let found = doctor(&[]);
+        assert_eq!(found.code, Some(1), "{}", found.out);
+        for words in [
+            ".f32 is damaged",
+            "terms-2",
+            "offsets.u64 is damaged",
+            "replies.jsonl is damaged: 1 of its lines",
+            "2 of ",
+            "passages to embed",
+            "passages to index",
+            "the import of ",
+        ] {
+            assert!(found.out.contains(words), "no `{words}` in {}", found.out);
+        }
+        assert!(found.out.contains("5 files are damaged; `parallax doctor --repair`"), "{}", found.out);
+        let repaired = doctor(&["--repair"]).good();
+        for words in ["imported again", "indexed again", "set aside as", "judged again when needed"] {
+            assert!(repaired.contains(words), "no `{words}` in {repaired}");
+        }
+        let after = doctor(&[]).good();
+        assert!(after.ends_with("nothing is damaged\n") && after.contains("set aside   "), "{after}");
+        for corpus in ["other.jsonl", "zoos.jsonl"] {
+            let printed = derived.search(corpus).0;
+            assert!(printed.code == Some(0) && !printed.err.contains("damaged"), "{}", printed.err);
+        }
+    }
+}
