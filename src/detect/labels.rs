@@ -62,6 +62,12 @@ impl Labels {
         self.by_pair.get(&(statement.to_owned(), id.to_owned()))
     }
 
+    /// The pairs of statement and passage that the file labels as support, in no order.
+    pub fn positives(&self) -> impl Iterator<Item = (&str, &str)> {
+        let supports = self.by_pair.iter().filter(|(_, label)| label.supports);
+        supports.map(|((statement, id), _)| (statement.as_str(), id.as_str()))
+    }
+
     /// The number of lines about passages that are not in the corpus.
     pub fn astray(&self, is_there: impl Fn(&str) -> bool) -> usize {
         let mut present: HashMap<&str, bool> = HashMap::new();

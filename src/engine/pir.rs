@@ -1,6 +1,7 @@
 //! Ranks every query of PIR's tasks, by the built-in encoder under each projection and by BM25. The vectors of the passages are stored
 //! in the data folder for later runs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,14 +12,20 @@ use rayon::ThreadPool;
 use crate::corpus::BuildError;
 use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Fingerprint};
+use crate::detect::LabelSource;
 use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Role, Vectors, embed};
-use crate::engine::{SetupError, model_threads};
+use crate::engine::{
+    Lane, Lists, Opening, Query, Ranking, Recipe, Setup, SetupError, model_threads, rank_lanes,
+};
+use crate::measure::pir::{QueryRow, Reading, by_root};
 use crate::project::{Degenerate, Parts, Perspective, Projection, Variant};
+use crate::question::Question;
 use crate::question::pir::{Row, Task};
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{RetrieveError, Retriever, TermIndex};
 use crate::storage::checked::{Damaged, adopt, set_aside};
-use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
+use crate::storage::replace;
+use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all, on_cores};
 
 /// Why a task could not be ranked.
 #[derive(Debug, thiserror::Error)]
@@ -244,6 +251,203 @@ fn name(corpus: &Corpus, encoder: &str) -> String {
     take(encoder);
     corpus.places().for_each(|place| take(&corpus.passage(place).contents()));
     hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// The positions of the passages of one list, best first.
+pub type Positions = Vec<usize>;
+
+/// The lists that lanes make of a task's queries.
+pub struct LaneLists {
+    /// By lane, then by query.
+    pub lists: Vec<Vec<Positions>>,
+    /// The lists of the root queries, by lane and query; `None` for a lane with a projection whose plain form is there too.
+    pub roots: Vec<Option<Vec<Positions>>>,
+    /// By lane, the queries without a list, each with the reason.
+    pub failed: Vec<Vec<(String, String)>>,
+    /// How many queries were not projected, by lane and reason.
+    pub degenerate: BTreeMap<(usize, String), usize>,
+}
+
+/// The recipe of a root query, which has no perspective to project from.
+pub fn without_projection(recipe: &Recipe) -> Recipe {
+    let mut recipe = recipe.clone();
+    recipe.switches.project = None;
+    recipe
+}
+
+/// Opens a task's passages as a corpus, which is stored in the data folder. The ids of the passages are their positions.
+///
+/// # Errors
+/// The passages cannot be stored or opened.
+pub fn setup_of(
+    task: &Task,
+    opening: &Opening,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<Setup, RankError> {
+    let folder = opening.data_dir.join("texts");
+    let unusable = |source| RankError::Folder { path: folder.clone(), source };
+    fs::create_dir_all(&folder).map_err(unusable)?;
+    let corpus = Corpus::of_texts(&task.name, &task.corpus)?;
+    let path = folder.join(format!("{}.jsonl", corpus.fingerprint.0));
+    if !path.exists() {
+        let mut lines = Vec::new();
+        for at in corpus.places() {
+            serde_json::to_writer(&mut lines, &corpus.passage(at))?;
+            lines.push(b'\n');
+        }
+        replace(&path, &lines).map_err(unusable)?;
+    }
+    let opening = Opening { corpus: Some(path), questions: None, labels: None, ..opening.clone() };
+    Ok(Setup::open(&opening, on_progress, stop)?)
+}
+
+/// Ranks a task's queries and root queries by every lane, on one thread per core. `at` is a passage's position. `None` once `stop` is set.
+pub fn rank_by_lanes(
+    setup: &Setup,
+    recipes: &[Recipe],
+    task: Task,
+    (depth, at): (usize, &(dyn Fn(&super::Ranked) -> usize + Sync)),
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Option<RankedTask> {
+    let bare: Vec<Recipe> = recipes.iter().map(without_projection).collect();
+    let positions = |list: &Ranking| list.iter().take(depth).map(at).collect::<Positions>();
+    let ask = |question: Question, lanes: &[Recipe]| {
+        let query = Query { question, lanes: lanes.to_vec(), k: depth, source: LabelSource::Model };
+        rank_lanes(setup, query, Lists::default(), stop)
+    };
+    let (done, total) = (AtomicU64::new(0), task.rows.len() as u64);
+    let found = on_cores(task.rows.len(), stop, |row| {
+        let Row { query, root, perspective, .. } = &task.rows[row];
+        let id = format!("{}/{row}", task.name);
+        let asked = Question {
+            id: id.clone(),
+            text: query.clone(),
+            perspectives: perspective.iter().cloned().collect(),
+            root: Some(root.clone()),
+            ..Question::default()
+        };
+        let root = Question { id, text: root.clone(), ..Question::default() };
+        let ranked = (ask(asked, recipes), ask(root, &bare));
+        on_progress(Progress { job: Job::Measuring, done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
+        ranked
+    });
+    if stop.is_set() || found.len() < task.rows.len() {
+        return None;
+    }
+    let (mut failed, mut degenerate) = (vec![Vec::new(); recipes.len()], BTreeMap::new());
+    let (mut lists, mut roots) = (Vec::new(), Vec::new());
+    for (lane, recipe) in recipes.iter().enumerate() {
+        let mut own = Vec::new();
+        for (row, (full, _)) in found.iter().enumerate() {
+            own.push(match &full[lane].ranking {
+                Ok(list) => {
+                    let impossible = list.trace.projected().is_some_and(|one| one.ran != one.asked);
+                    for note in list.trace.notes.iter().filter(|_| impossible) {
+                        *degenerate.entry((lane, note.clone())).or_default() += 1;
+                    }
+                    positions(list)
+                }
+                Err(error) => {
+                    failed[lane].push((format!("{}/{row}", task.name), error.to_string()));
+                    Vec::new()
+                }
+            });
+        }
+        lists.push(own);
+        let shown = recipe.switches.project.is_none() || !recipes.contains(&bare[lane]);
+        let root =
+            |(_, root): &(_, Vec<Lane>)| root[lane].ranking.as_ref().map(positions).unwrap_or_default();
+        roots.push(shown.then(|| found.iter().map(root).collect()));
+    }
+    let passages = if task.corpus.is_empty() { (setup.corpus.len(), None) } else { sizes(&task.corpus) };
+    let lanes = LaneLists { lists, roots, failed, degenerate };
+    Some(RankedTask { passages, fingerprint: setup.corpus.fingerprint.0.clone(), lanes, task })
+}
+
+/// A task that every lane has ranked.
+pub struct RankedTask {
+    /// The task.
+    pub task: Task,
+    /// The number of its passages, and the words of all of them; `None` if they are in a corpus.
+    pub passages: (usize, Option<usize>),
+    /// Identity of the passages.
+    pub fingerprint: String,
+    /// The lists.
+    pub lanes: LaneLists,
+}
+
+impl RankedTask {
+    /// Whether a query finds one of its gold passages.
+    pub fn finds(&self, lists: &[Positions], row: usize, k: usize) -> bool {
+        lists[row].iter().take(k).any(|passage| self.task.rows[row].gold.contains(passage))
+    }
+
+    /// The score of every root.
+    pub fn by_root(&self, lists: &[Positions], k: usize, reading: Reading) -> Vec<f64> {
+        let named = |passages: &[usize]| passages.iter().map(usize::to_string).collect::<Vec<String>>();
+        let named: Vec<_> =
+            lists.iter().zip(&self.task.rows).map(|(list, row)| (named(list), named(&row.gold))).collect();
+        fn texts(all: &[String]) -> Vec<&str> {
+            all.iter().map(String::as_str).collect()
+        }
+        let named: Vec<_> = named.iter().map(|(list, gold)| (texts(list), texts(gold))).collect();
+        let rows = self.task.rows.iter().zip(&named);
+        let rows: Vec<_> =
+            rows.map(|(row, (ranking, gold))| QueryRow { root: &row.root, ranking, gold }).collect();
+        by_root(&rows, k, reading)
+    }
+
+    /// The labels of the queries, in the order of the alphabet.
+    pub fn labels(&self) -> Vec<&str> {
+        let labels: BTreeSet<&str> = self.task.rows.iter().map(|row| row.label.as_str()).collect();
+        labels.into_iter().collect()
+    }
+
+    /// The roots.
+    pub fn roots(&self) -> BTreeSet<&str> {
+        self.task.rows.iter().map(|row| row.root.as_str()).collect()
+    }
+
+    /// A query's name in rows by question.
+    pub fn query_name(&self, row: usize) -> String {
+        let Row { root, perspective, .. } = &self.task.rows[row];
+        format!("{}/{row}: {root} [{}]", self.task.name, perspective.as_deref().unwrap_or_default())
+    }
+}
+
+/// Ranks every task by the built-in encoder under every projection, and by BM25. Returns the encoder's key too.
+///
+/// # Errors
+/// As [`rank_all`].
+pub fn rank_every_projection(
+    tasks: Vec<Task>,
+    depth: usize,
+    data: &Path,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(String, Vec<RankedTask>), RankError> {
+    let (encoder, found) = rank_all(&tasks, depth, data, on_progress, stop)?;
+    let count = Variant::ALL.len() + 1;
+    let ranked = tasks.into_iter().zip(found).map(|(task, Ranked { fingerprint, rows })| {
+        let mut degenerate = BTreeMap::new();
+        for (variant, reason) in rows.iter().flat_map(|row| &row.degenerate) {
+            *degenerate.entry((*variant, reason.to_string())).or_default() += 1;
+        }
+        let of_root = |place: usize| Some(rows.iter().map(|row| row.root[place].clone()).collect());
+        let mut roots = vec![None; count];
+        (roots[0], roots[count - 1]) = (of_root(0), of_root(1));
+        let lists = (0..count).map(|lane| rows.iter().map(|row| row.lists[lane].clone()).collect()).collect();
+        let lanes = LaneLists { lists, roots, failed: vec![Vec::new(); count], degenerate };
+        RankedTask { passages: sizes(&task.corpus), fingerprint, lanes, task }
+    });
+    Ok((encoder, ranked.collect()))
+}
+
+/// The number of passages and of their words.
+fn sizes(corpus: &[String]) -> (usize, Option<usize>) {
+    (corpus.len(), Some(corpus.iter().map(|text| text.split_whitespace().count()).sum()))
 }
 
 #[cfg(test)]

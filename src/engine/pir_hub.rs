@@ -1,16 +1,19 @@
-//! Reads a PIR task as the hub has it: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.jsonl`.
+//! Reads a PIR task as the hub has it: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels/test.jsonl`, or `qrels.jsonl`.
 //!
 //! A query is `{_id, text, meta}`. `meta` is a string that holds JSON: `src_query`, the query without its perspective, and
-//! `perspective`. The files do not say which side a perspective takes.
+//! `perspective`. The files do not say which side a perspective takes; its words do. A labelled question set is a task too.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::Setup;
 use crate::corpus::source::{CorpusFormat, Source, Wanted};
+use crate::detect::Labels;
 use crate::input::{self, InputError};
 use crate::measure::trec::{TrecError, read_jsonl_qrels};
+use crate::question::Question;
 use crate::question::pir::{NO_SIDE, Row, Task};
 
 #[derive(Deserialize)]
@@ -79,11 +82,15 @@ pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
             return Err(format!("an `_id` of its own (`{}` stood on an earlier line)", query.id).into());
         }
         let perspective = meta.perspective.filter(|text| !text.trim().is_empty());
-        let (query, root, label) = (query.text, meta.src_query, NO_SIDE.to_owned());
+        let label = perspective.as_deref().map_or(NO_SIDE, side).to_owned();
+        let (query, root) = (query.text, meta.src_query);
         rows.push(Row { query, root, perspective, label, gold: Vec::new() });
         Ok(())
     })?;
-    let qrels = file(folder, "qrels")?;
+    let qrels = match file(folder, "qrels/test") {
+        Ok(path) => path,
+        Err(_) => file(folder, "qrels")?,
+    };
     let name = qrels.display().to_string();
     for (question, judged) in read_jsonl_qrels(&name, input::open(&qrels)?)?.questions() {
         let Some(row) = queries.get(question) else {
@@ -103,9 +110,69 @@ pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
     Ok(Task { name, corpus, rows })
 }
 
+/// A labelled question set as a task: every question is a root, and each of its statements a query from that side.
+pub fn labelled(setup: &Setup, labels: &Labels) -> Task {
+    let mut gold: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (statement, id) in labels.positives() {
+        if let Some(at) = setup.corpus.find(id) {
+            gold.entry(statement).or_default().push(at.0 as usize);
+        }
+    }
+    let row = |(question, at): (&Question, usize)| {
+        let query = question.perspectives[at].clone();
+        let label = match question.sides() {
+            Some([first, _]) if at == first => "support".to_owned(),
+            Some(_) => "oppose".to_owned(),
+            None => (at + 1).to_string(),
+        };
+        let gold = gold.get(query.as_str()).cloned().unwrap_or_default();
+        Row { perspective: Some(query.clone()), query, root: question.text.clone(), label, gold }
+    };
+    let asked = setup.questions.iter().flat_map(|one| (0..one.perspectives.len()).map(move |at| (one, at)));
+    Task { name: setup.corpus.name.clone(), corpus: Vec::new(), rows: asked.map(row).collect() }
+}
+
+/// The side that a perspective takes, by its words: those of PIR's templates.
+fn side(perspective: &str) -> &'static str {
+    let lower = perspective.to_lowercase();
+    let words = || lower.split(|c: char| !c.is_alphanumeric());
+    let begins = |starts: &[&str]| words().any(|word| starts.iter().any(|start| word.starts_with(start)));
+    let is = |names: &[&str]| words().any(|word| names.contains(&word));
+    match () {
+        () if begins(&["oppos", "undermin"]) => "undermine",
+        () if begins(&["refut", "contradict"]) => "refute",
+        () if begins(&["support"]) => "support",
+        () if is(&["left"]) => "left",
+        () if is(&["right"]) => "right",
+        () if is(&["center", "centre"]) => "center",
+        () => NO_SIDE,
+    }
+}
+
 /// Finds the file of that name, plain or compressed.
 fn file(folder: &Path, name: &str) -> Result<PathBuf, HubTaskError> {
     let names = ["", ".gz", ".zst"].map(|ending| folder.join(format!("{name}.jsonl{ending}")));
     let found = names.into_iter().find(|path| path.is_file());
     found.ok_or_else(|| HubTaskError::Missing { folder: folder.into(), name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_perspective_say_which_side_it_takes() {
+        for (perspective, expected) in [
+            ("a claim that opposes the argument", "undermine"),
+            ("a claim that supports the argument", "support"),
+            ("a claim that relates to the argument", "general"),
+            ("claim that this sentence refutes", "refute"),
+            ("a news article biased towards: left", "left"),
+            ("a news article biased towards: right", "right"),
+            ("a news article biased towards: center", "center"),
+            ("a news article relates to Human rights issues", "general"),
+        ] {
+            assert_eq!(side(perspective), expected, "{perspective}");
+        }
+    }
 }

@@ -30,11 +30,13 @@ pub enum Job {
     ReadSides,
     /// Whether two answers mean the same.
     SameAnswer,
+    /// The perspective in a query.
+    Extract,
 }
 
 impl Job {
     /// All of them.
-    pub const ALL: [Job; 10] = [
+    pub const ALL: [Job; 11] = [
         Job::Detect,
         Job::Perspectives,
         Job::Keqe,
@@ -45,6 +47,7 @@ impl Job {
         Job::ReadAlone,
         Job::ReadSides,
         Job::SameAnswer,
+        Job::Extract,
     ];
 
     /// Its name in files, which is also the name of its built-in prompt.
@@ -60,6 +63,7 @@ impl Job {
             Job::ReadAlone => "read-alone",
             Job::ReadSides => "read-sides",
             Job::SameAnswer => "same-answer",
+            Job::Extract => "extract",
         }
     }
 
@@ -67,7 +71,7 @@ impl Job {
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Job::Detect => &["passage", "statement"],
-            Job::Perspectives | Job::Keqe | Job::Statements | Job::ReadAlone => &["question"],
+            Job::Perspectives | Job::Keqe | Job::Statements | Job::ReadAlone | Job::Extract => &["question"],
             Job::Csqe | Job::Q2dPrf | Job::Read => &["question", "passages"],
             Job::ReadSides => &["first", "second", "passages"],
             Job::SameAnswer => &["question", "first", "second"],

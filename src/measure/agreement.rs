@@ -75,9 +75,69 @@ pub fn krippendorff_alpha<L: Ord, I: AsRef<[Option<L>]>>(items: &[I]) -> Agreeme
     }
 }
 
+/// Pearson's correlation of pairs; `None` with fewer than two, or if one side is constant.
+///
+/// ```
+/// use parallax::measure::agreement::pearson;
+///
+/// assert_eq!(pearson(&[(1.0, 1.0), (-1.0, -1.0)]), Some(1.0));
+/// assert_eq!(pearson(&[(1.0, 0.0), (-1.0, 0.0)]), None);
+/// ```
+pub fn pearson(pairs: &[(f64, f64)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|(a, b)| of(a - x, b - y)).sum::<f64>();
+    let (together, own, other) = (sum(&|a, b| a * b), sum(&|a, _| a * a), sum(&|_, b| b * b));
+    (pairs.len() > 1 && own > 0.0 && other > 0.0).then(|| together / (own * other).sqrt())
+}
+
 /// The labels of the items that both annotators labelled, as input for [`cohen_kappa`].
 pub fn doubly_labelled<L: Copy>(left: &BTreeMap<String, L>, right: &BTreeMap<String, L>) -> Vec<(L, L)> {
     left.iter().filter_map(|(id, &label)| Some((label, *right.get(id)?))).collect()
+}
+
+/// The figures of a classification, for one class or as a mean over several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassScores {
+    /// The number of items of these classes.
+    pub n: usize,
+    /// The share of all items whose class was found; `None` without items.
+    pub accuracy: Option<f64>,
+    /// The mean precision; `None` if a class was never given.
+    pub precision: Option<f64>,
+    /// The mean recall; `None` if a class has no items.
+    pub recall: Option<f64>,
+    /// The mean F1 of the classes that have items or were given; a class without a hit has 0.
+    pub f1: Option<f64>,
+}
+
+/// Scores `(true class, given class)` items. An item without a given class counts as wrong. Means are over the classes in `of` for which
+/// the figure is defined.
+pub fn class_scores(items: &[(usize, Option<usize>)], of: &[usize]) -> ClassScores {
+    let count = |own: &dyn Fn(&(usize, Option<usize>)) -> bool| items.iter().filter(|item| own(item)).count();
+    let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
+    let mean = |values: Vec<Option<f64>>| {
+        let known: Vec<f64> = values.into_iter().flatten().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let (mut precision, mut recall, mut f1, mut n) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for class in of {
+        let hits = count(&|(own, given)| own == class && *given == Some(*class));
+        let (items, given) = (count(&|(own, _)| own == class), count(&|(_, given)| *given == Some(*class)));
+        precision.push(share(hits, given));
+        recall.push(share(hits, items));
+        f1.push(share(2 * hits, items + given));
+        n += items;
+    }
+    let right = count(&|(own, given)| *given == Some(*own));
+    ClassScores {
+        n,
+        accuracy: share(right, items.len()),
+        precision: mean(precision),
+        recall: mean(recall),
+        f1: mean(f1),
+    }
 }
 
 /// The figures of a detector over labelled pairs.

@@ -2,7 +2,7 @@
 //!
 //! Attribute values are numbered from 0; the caller has their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::seeded::SplitMix64;
 use super::significance::{Interval, SignificanceError, quantile};
@@ -63,6 +63,29 @@ fn notebook_success(rows: &[&QueryRow<'_>], k: usize) -> f64 {
     let successes =
         usize::from(first_finds_any) + others.iter().filter(|row| finds(row.ranking, row.gold, k)).count();
     successes as f64 / rows.len() as f64
+}
+
+/// QA-F1 of an extracted perspective as PIR's appendix A.8 defines it: the words that it shares with a gold one over the words of both,
+/// the greatest over the gold ones. A word counts once, without case and punctuation.
+///
+/// ```
+/// use parallax::measure::pir::qa_f1;
+///
+/// // 3 of 5 words are shared.
+/// assert_eq!(qa_f1("a claim that opposes", &["A claim that supports."]), 0.6);
+/// ```
+pub fn qa_f1(found: &str, golds: &[&str]) -> f64 {
+    let words = |text: &str| -> BTreeSet<String> {
+        let plain = |word: &str| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_lowercase();
+        text.split_whitespace().map(plain).filter(|word| !word.is_empty()).collect()
+    };
+    let own = words(found);
+    let score = |gold: &&str| {
+        let gold = words(gold);
+        let all = own.union(&gold).count();
+        if all == 0 { 0.0 } else { own.intersection(&gold).count() as f64 / all as f64 }
+    };
+    golds.iter().map(score).fold(0.0, f64::max)
 }
 
 /// A part and its whole.

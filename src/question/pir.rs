@@ -35,6 +35,23 @@ pub struct Row {
     pub gold: Vec<usize>,
 }
 
+/// Splits a query by PIR's templates, `Find PERSPECTIVE: ROOT`, into perspective and root; `None` for any other text.
+pub fn split(query: &str) -> Option<(&str, &str)> {
+    const LINKS: [&str; 5] = [
+        " and similar to the following news",
+        " and similar the following news",
+        " to the following story",
+        " with the following story",
+        " on the topic",
+    ];
+    let query = query.trim();
+    let begins = query.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("find "));
+    let (head, root) = query.get(5..).filter(|_| begins)?.split_once(':')?;
+    let head = LINKS.iter().find_map(|link| head.strip_suffix(link)).unwrap_or(head);
+    let (head, root) = (head.trim(), root.trim());
+    (!head.is_empty() && !root.is_empty()).then_some((head, root))
+}
+
 /// Reads the tasks, in order of their names.
 ///
 /// # Errors
@@ -187,6 +204,30 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         read(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_query_of_a_template_is_split_and_another_text_is_not() {
+        for (query, expected) in [
+            (
+                "Find a claim that opposes the argument: It should be allowed",
+                Some(("a claim that opposes the argument", "It should be allowed")),
+            ),
+            (
+                "Find a news article happened in Canada and similar to the following news: An inquiry: it began",
+                Some(("a news article happened in Canada", "An inquiry: it began")),
+            ),
+            (
+                "find a news article from the left wing on the topic: politics",
+                Some(("a news article from the left wing", "politics")),
+            ),
+            ("What is the legal age of marriage in usa?", None),
+            ("Find: nothing", None),
+            ("Find a claim:", None),
+            ("", None),
+        ] {
+            assert_eq!(split(query), expected, "{query}");
+        }
     }
 
     #[test]

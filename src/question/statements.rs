@@ -17,7 +17,8 @@ use super::{clause, invert, lexicon, lexicon as lex, negate, words};
 /// assert_eq!(made.supports, Some(0));
 /// ```
 pub fn statements(question: &str) -> Statements {
-    let pair = pair(question);
+    // "Find a news article …" asks for passages and says nothing that could be opposed.
+    let pair = if super::pir::split(question).is_some() { None } else { pair(question) };
     let by = if pair.is_some() { By::Rule } else { By::None };
     Statements {
         question: question.to_owned(),

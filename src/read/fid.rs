@@ -1,5 +1,6 @@
 //! Fusion-in-Decoder (Izacard & Grave, "Leveraging Passage Retrieval with Generative Models"): a T5 that encodes each passage
-//! with the question, and writes its answer from all of them at once. Their order does not matter to it.
+//! with the question, and writes its answer from all of them at once. Their order does not matter to it, unless its checkpoint has a bias
+//! by distance in the attention from the answer to the passages, as those of FiD's own code do: then it matters which one is first.
 //!
 //! This module holds the input and output texts and the cache of encoded passages; the network is in `encode`.
 
@@ -145,14 +146,16 @@ impl Fid {
         Ok(Read { part: self.network.encode(&ids)?, cut })
     }
 
-    fn begin(&self, read: &[Arc<Read>]) -> Result<Writing, EncodeError> {
+    /// Starts an answer from encoded passages. `order` has the place of each in its list.
+    fn begin(&self, order: &[usize], read: &[Arc<Read>]) -> Result<Writing, EncodeError> {
         let parts: Vec<_> = read.iter().map(|read| &read.part).collect();
-        self.network.begin(&parts)
+        let first = order.iter().position(|place| *place == 0).unwrap_or_default();
+        self.network.begin(&parts, first)
     }
 
     /// Writes the answer: each token is the likeliest after the previous ones.
-    fn write(&self, read: &[Arc<Read>], stop: &Stop) -> Result<Vec<u32>, ReadError> {
-        let mut writing = self.begin(read)?;
+    fn write(&self, order: &[usize], read: &[Arc<Read>], stop: &Stop) -> Result<Vec<u32>, ReadError> {
+        let mut writing = self.begin(order, read)?;
         let mut tokens = vec![self.first];
         while tokens.len() < LENGTH {
             if stop.is_set() {
@@ -175,7 +178,7 @@ impl Reader for Fid {
     }
 
     fn order_sensitive(&self) -> bool {
-        false
+        self.network.has_bias_across()
     }
 
     fn key(&self) -> Option<String> {
@@ -197,7 +200,7 @@ impl Reader for Fid {
             return Ok(None);
         }
         let (order, read) = self.read(question, passages, stop)?;
-        let mut writing = self.begin(&read)?;
+        let mut writing = self.begin(&order, &read)?;
         self.network.next(&mut writing, self.first)?;
         let mut shares = vec![0.0; order.len()];
         order.into_iter().zip(writing.shares()).for_each(|(at, share)| shares[at] = share);
@@ -205,8 +208,8 @@ impl Reader for Fid {
     }
 
     fn answer(&self, question: &str, passages: &[Context], stop: &Stop) -> Result<Answer, ReadError> {
-        let (_, read) = self.read(question, passages, stop)?;
-        let tokens = self.write(&read, stop)?;
+        let (order, read) = self.read(question, passages, stop)?;
+        let tokens = self.write(&order, &read, stop)?;
         let text = self.tokenizer.decode(&tokens, true).map_err(EncodeError::from)?;
         let cut = if passages.is_empty() { 0 } else { read.iter().filter(|read| read.cut).count() };
         Ok(Answer { text: text.trim().to_owned(), recorded: false, cut })

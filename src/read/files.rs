@@ -147,7 +147,7 @@ pub fn read(path: &Path) -> Result<Vec<Case>, InputError> {
     Ok(cases)
 }
 
-fn named(id: Option<Value>) -> Option<String> {
+pub(super) fn named(id: Option<Value>) -> Option<String> {
     match id {
         Some(Value::String(id)) => Some(id),
         Some(Value::Null) | None => None,
@@ -232,6 +232,12 @@ impl Answers {
             });
         }
         Ok(answers)
+    }
+
+    /// The answers from named passages and from none. A line that names no passages belongs to one list, so it does not hold for several.
+    pub fn of_named_passages(mut self) -> Self {
+        self.first.retain(|(_, k), _| *k == 0);
+        self
     }
 }
 
@@ -377,6 +383,19 @@ mod recorded_tests {
         assert_eq!(say(&all[..1]), Err(ReadError::NotRecorded(1)));
         let turned = [all[1].clone(), all[0].clone()];
         assert_eq!(say(&turned), Err(ReadError::NotRecorded(2)), "another order is another reading");
+    }
+
+    #[test]
+    fn for_several_lists_only_lines_that_name_their_passages_count() {
+        let answers = read(
+            "{\"question\":\"q\",\"k\":1,\"answer\":\"first\"}\n{\"question\":\"q\",\"k\":0,\"answer\":\"none\"}\n{\"question\":\"q\",\"k\":1,\"answer\":\"b\",\"passages\":[\"b\"]}\n",
+        )
+        .unwrap()
+        .of_named_passages();
+        let say =
+            |ids: &[&str]| answers.answer("q", &contexts(ids), &Stop::never()).map(|answer| answer.text);
+        assert_eq!((say(&[]), say(&["b"])), (Ok("none".into()), Ok("b".into())));
+        assert_eq!(say(&["a"]), Err(ReadError::NotRecorded(1)));
     }
 
     #[test]

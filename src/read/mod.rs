@@ -87,9 +87,9 @@ impl Reader for LazyReader {
         &self.name
     }
 
-    /// None of the readers in folders depends on the order.
+    /// Known once the weights are loaded.
     fn order_sensitive(&self) -> bool {
-        false
+        self.loaded.lock().as_ref().is_some_and(|reader| reader.order_sensitive())
     }
 
     fn attention(

@@ -12,6 +12,7 @@ use resvg::usvg::{FontResolver, Options, Tree, fontdb};
 use crate::work::{Job, Progress};
 
 pub mod agreement;
+pub(crate) mod analysis;
 mod cell;
 pub(crate) mod decisions;
 pub mod explanations;

@@ -56,8 +56,9 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
 /// Returns one line per measure of a table whose columns are depths.
 fn measures(table: &Table) -> Vec<Series> {
     let line = |row: &Row| {
-        let points = row.cells.iter().enumerate();
-        let points = points.filter_map(|(i, cell)| Some(((i + 1) as f64, cell.as_ref()?.mean))).collect();
+        let points = table.columns.iter().zip(&row.cells);
+        let depth = |head: &Head| head.name.strip_prefix("k=")?.parse::<f64>().ok();
+        let points = points.filter_map(|(head, cell)| Some((depth(head)?, cell.as_ref()?.mean))).collect();
         Series { name: row.lane.clone(), points }
     };
     table.rows.iter().map(line).collect()

@@ -1,11 +1,12 @@
-//! Makes tables from the answers of a reader: EM against AcEM over k, types of passages, probes, stability.
+//! Makes tables from the answers of a reader: EM against AcEM over k, types of passages, probes, stability, attention.
 
 use serde_json::json;
 
 use crate::measure::significance::SignificanceError;
 use crate::read::files::Case;
-use crate::read::incremental::MOST;
+use crate::read::incremental::{MOST, Reordered, Stands, unstable};
 use crate::read::pattern::Probe;
+use crate::read::reader::matches;
 use crate::read::{Answer, Effect, Pattern, Reader};
 use crate::report::means::{Values, cells};
 use crate::report::page::READER_OVER_K;
@@ -14,6 +15,10 @@ use crate::report::table::{Head, Row, Table};
 /// The answers to one question.
 #[derive(Default)]
 pub struct ReadCase {
+    /// Whether the question is in no mean, because it has nothing to read.
+    pub left_out: bool,
+    /// The answer without passages; `None` if it was not recorded.
+    pub alone: Option<Answer>,
     /// The answers from the first 1 … k.
     pub answers: Vec<Answer>,
     /// Whether the answer is right at every depth.
@@ -23,8 +28,36 @@ pub struct ReadCase {
     /// For every probe, how many passages it keeps, and whether the answer from its first 1 … k is right; `None` if that answer was not
     /// recorded.
     pub probes: Vec<(usize, Vec<Option<bool>>)>,
-    /// Whether the answer changes when 1 … n passages are added: retrieved ones, then random ones.
-    pub unstable: [Option<Vec<bool>>; 2],
+    /// The same answers according to a language model.
+    pub judged_probes: Vec<Vec<Option<bool>>>,
+    /// The answers from the gold passage alone and with 1 … n passages added, by the source of these.
+    pub added: Vec<Vec<Answer>>,
+    /// The effects that a file gives the passages; `None` for a passage that it lacks.
+    pub given: Option<Vec<Option<Effect>>>,
+    /// The reader's attention.
+    pub attention: Option<Attended>,
+    /// The answer without each of the passages.
+    pub without: Vec<Answer>,
+    /// How often the answer stays in other orders.
+    pub orders: Option<Reordered>,
+    /// Where each answer stands that replaced a right one.
+    pub changed: Vec<Stands>,
+}
+
+impl ReadCase {
+    /// A question that was not read: wrong at every depth.
+    pub fn unread(case: &Case, k: usize) -> Self {
+        let depth = case.passages.len().min(k);
+        ReadCase { pattern: (0..depth).map(|_| false).collect(), ..ReadCase::default() }
+    }
+}
+
+/// The reader's attention on the passages of one question.
+pub struct Attended {
+    /// The share of each passage.
+    pub shares: Vec<f64>,
+    /// How many passages are left at every threshold, and whether the answer from these is right.
+    pub kept: Vec<(usize, bool)>,
 }
 
 /// The name of the row that shows what the passages allow any reader.
@@ -39,18 +72,40 @@ pub struct Judge {
     pub discarded: usize,
 }
 
+/// The lists of one lane, read.
+pub struct ReadLane {
+    /// Its row's name: the lane, or the reader if the questions bring their passages.
+    pub name: String,
+    /// The questions with their passages.
+    pub cases: Vec<Case>,
+    /// The answers, question by question; empty without a reader.
+    pub read: Vec<ReadCase>,
+    /// The questions that failed, each with the reason.
+    pub failed: Vec<(String, String)>,
+    /// The row of the same lane without switches.
+    pub plain: Option<usize>,
+}
+
+/// What was read, besides the lanes.
+pub struct Study<'a> {
+    /// The reader; without one, the tables show what the passages allow.
+    pub reader: Option<&'a dyn Reader>,
+    /// How many passages were read.
+    pub k: usize,
+    /// The sources of added passages.
+    pub sources: Vec<String>,
+}
+
 /// Makes the table of a suite. Each row has one list of values per column, with one value per question.
-fn rows(
+pub(super) fn rows(
     suite: &'static str,
     columns: Vec<String>,
     rows: Vec<(String, Vec<Values>)>,
-    failed: &[(String, String)],
     questions: usize,
 ) -> Result<Table, SignificanceError> {
     let (names, values): (Vec<String>, Vec<Vec<Values>>) = rows.into_iter().unzip();
     let cells = cells(&values, &vec![None; names.len()])?;
-    let row =
-        |((lane, cells), values)| Row { lane, cells, values, failed: failed.to_vec(), ..Row::default() };
+    let row = |((lane, cells), values)| Row { lane, cells, values, ..Row::default() };
     Ok(Table {
         suite,
         columns: columns.into_iter().map(Head::from).collect(),
@@ -61,73 +116,106 @@ fn rows(
     })
 }
 
-fn one_if(yes: bool) -> Option<f64> {
+pub(super) fn one_if(yes: bool) -> Option<f64> {
     Some(f64::from(u8::from(yes)))
+}
+
+impl ReadLane {
+    /// One value per question; none for those that are left out.
+    pub(super) fn each(&self, value: impl Fn(&ReadCase) -> Option<f64>) -> Values {
+        self.read.iter().map(|read| if read.left_out { None } else { value(read) }).collect()
+    }
+
+    /// The name of one of the lane's rows in a table of several.
+    pub(super) fn row(&self, lanes: &[ReadLane], name: &str) -> String {
+        if lanes.len() > 1 { format!("{} {name}", self.name) } else { name.to_owned() }
+    }
+
+    /// Every measure at one depth.
+    fn at(&self, k: usize, by_model: bool) -> Vec<(&'static str, Values)> {
+        let judged = |read: &ReadCase, value: fn(&Pattern, usize) -> bool| {
+            read.judged.as_ref().map_or_else(|| value(&read.pattern, k), |(pattern, _)| value(pattern, k))
+        };
+        let mut measures: Vec<(&str, Values)> = Vec::new();
+        if !self.read.is_empty() {
+            let gap = |read: &ReadCase| one_if(read.pattern.accumulated_em(k) && !read.pattern.em(k));
+            measures.push(("EM", self.each(|read| one_if(read.pattern.em(k)))));
+            measures.push(("AcEM", self.each(|read| one_if(read.pattern.accumulated_em(k)))));
+            measures.push(("Gap", self.each(gap)));
+            if by_model {
+                measures.push(("SeEM", self.each(|read| one_if(judged(read, Pattern::em)))));
+                measures.push(("SeAcEM", self.each(|read| one_if(judged(read, Pattern::accumulated_em)))));
+            }
+        }
+        let held = |(at, case): (usize, &Case)| {
+            let left_out = self.read.get(at).is_some_and(|read| read.left_out);
+            let holds = (0..case.passages.len().min(k)).any(|at| case.holds_gold(at));
+            if left_out { None } else { one_if(holds) }
+        };
+        measures.push(("Held", self.cases.iter().enumerate().map(held).collect()));
+        measures
+    }
+
+    /// The passages that were read, each with its effect.
+    pub(super) fn effects(&self) -> impl Iterator<Item = (&ReadCase, Vec<Effect>)> {
+        self.read.iter().filter(|read| !read.left_out).map(|read| (read, read.pattern.effects()))
+    }
 }
 
 /// Makes all tables. Without a reader, they only show what the passages allow.
 pub fn table(
-    cases: &[Case],
-    read: &[ReadCase],
-    failed: &[(String, String)],
-    reader: Option<&dyn Reader>,
-    k: usize,
+    lanes: &[ReadLane],
+    study: &Study<'_>,
     mut notes: Vec<String>,
 ) -> Result<Table, SignificanceError> {
-    let first = |case: &Case| (0..case.passages.len().min(k)).find(|at| case.holds_gold(*at));
-    let first: Vec<Option<usize>> = cases.iter().map(first).collect();
-    let held =
-        |k: usize| first.iter().map(|first| one_if(first.is_some_and(|at| at < k))).collect::<Values>();
-    let each = |value: &dyn Fn(&ReadCase) -> Option<f64>| read.iter().map(value).collect::<Values>();
-    let judged = |read: &ReadCase, value: fn(&Pattern, usize) -> bool, k: usize| {
-        read.judged.as_ref().map_or_else(|| value(&read.pattern, k), |(pattern, _)| value(pattern, k))
-    };
-    let by_model = read.iter().any(|read| read.judged.is_some());
-    let at = |k: usize| {
-        let mut measures: Vec<(&str, Values)> = Vec::new();
-        if reader.is_some() {
-            let gap = |read: &ReadCase| {
-                Some(f64::from(u8::from(read.pattern.accumulated_em(k) && !read.pattern.em(k))))
-            };
-            measures.push(("EM", each(&|read| one_if(read.pattern.em(k)))));
-            measures.push(("AcEM", each(&|read| one_if(read.pattern.accumulated_em(k)))));
-            measures.push(("Gap", each(&gap)));
-            if by_model {
-                measures.push(("SeEM", each(&|read| one_if(judged(read, Pattern::em, k)))));
-                measures.push(("SeAcEM", each(&|read| one_if(judged(read, Pattern::accumulated_em, k)))));
-            }
+    let k = study.k;
+    let questions = lanes.first().map_or(0, |lane| lane.cases.len());
+    let by_model = lanes.iter().flat_map(|lane| &lane.read).any(|read| read.judged.is_some());
+    let third = Probe::all().nth(2).map(|probe| probe.to_string()).unwrap_or_default();
+    let (mut heads, mut values) = (Vec::new(), Vec::new());
+    for lane in lanes {
+        let (mut names, mut own): (Vec<String>, Vec<Values>) =
+            lane.at(k, by_model).into_iter().map(|(name, values)| (format!("{name}@{k}"), values)).unzip();
+        if study.reader.is_some() {
+            names.push(format!("{third}@{k}"));
+            own.push(lane.each(|read| one_if((*read.probes.get(2)?.1.last()?)?)));
         }
-        measures.push(("Held", held(k)));
-        measures
+        heads = names;
+        values.push(own);
+    }
+    let plain: Vec<Option<usize>> = lanes.iter().map(|lane| lane.plain).collect();
+    let row = |((lane, cells), values): ((&ReadLane, _), _)| Row {
+        lane: lane.name.clone(),
+        cells,
+        values,
+        failed: lane.failed.clone(),
+        ..Row::default()
     };
-    let named = reader.map(|reader| reader.name());
-    let name = named.unwrap_or(HELD).to_owned();
-    let (heads, values): (Vec<String>, Vec<Values>) =
-        at(k).into_iter().map(|(measure, values)| (format!("{measure}@{k}"), values)).unzip();
-    let mut table = rows("reader", heads, vec![(name.clone(), values)], failed, cases.len())?;
-    table.question_ids = cases.iter().map(|case| case.id.clone()).collect();
-    table.k = Some(k);
-    let mut models = json!({"reader": named});
-    if let Some(key) = reader.and_then(|reader| reader.key()) {
+    let made = cells(&values, &plain)?;
+    let mut models = json!({"reader": study.reader.map(|reader| reader.name())});
+    if let Some(key) = study.reader.and_then(|reader| reader.key()) {
         models["reader_weights"] = key.into();
     }
-    table.provenance = json!({"version": env!("CARGO_PKG_VERSION"), "models": models, "seed": 0});
-
-    let depths: Vec<Vec<(&str, Values)>> = (1..=k).map(at).collect();
-    let measures = depths.first().map_or(0, Vec::len);
-    let over = (0..measures).map(|measure| {
-        let values = depths.iter().map(|depth| depth[measure].1.clone()).collect();
-        (depths[0][measure].0.to_owned(), values)
-    });
-    let heads = (1..=k).map(|k| format!("k={k}")).collect();
-    table.further.push(rows(READER_OVER_K, heads, over.collect(), &[], cases.len())?);
-    if let Some(reader) = reader {
-        let (types, counts) = types(read);
-        notes.push(counts);
-        table.further.push(rows("reader-types", codes(), vec![(name, types)], &[], cases.len())?);
-        table.further.push(probes(read, k, cases.len())?);
-        table.further.push(stability(read, cases.len())?);
-        notes.extend(caveats(read, reader));
+    let mut table = Table {
+        suite: "reader",
+        columns: heads.into_iter().map(Head::from).collect(),
+        rows: lanes.iter().zip(made).zip(values).map(row).collect(),
+        questions,
+        question_ids: lanes
+            .first()
+            .map_or_else(Vec::new, |lane| lane.cases.iter().map(|case| case.id.clone()).collect()),
+        k: Some(k),
+        label_source: "gold answers".into(),
+        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "models": models, "seed": 0}),
+        ..Table::default()
+    };
+    table.further.push(over_k(lanes, k, by_model, questions)?);
+    if let Some(reader) = study.reader {
+        table.further.push(types(lanes, questions, &mut notes)?);
+        table.further.push(probes(lanes, k, questions)?);
+        table.further.push(stability(lanes, &study.sources, questions)?);
+        table.further.push(with_added(lanes, &study.sources, questions)?);
+        notes.extend(caveats(lanes, reader));
     }
     notes.push(
         "AcEM: right at any depth so far; Gap = AcEM − EM; Held: a passage of the first k has a gold answer's words"
@@ -137,60 +225,109 @@ pub fn table(
     Ok(table)
 }
 
-fn codes() -> Vec<String> {
+/// Makes the table over k. EM also has the answer without passages, where that was read.
+fn over_k(
+    lanes: &[ReadLane],
+    k: usize,
+    by_model: bool,
+    questions: usize,
+) -> Result<Table, SignificanceError> {
+    let from_none = lanes.iter().flat_map(|lane| &lane.read).any(|read| read.alone.is_some());
+    let mut lines = Vec::new();
+    for lane in lanes {
+        let depths: Vec<Vec<(&str, Values)>> = (1..=k).map(|k| lane.at(k, by_model)).collect();
+        for measure in 0..depths.first().map_or(0, Vec::len) {
+            let name = depths[0][measure].0;
+            let mut values: Vec<Values> = depths.iter().map(|depth| depth[measure].1.clone()).collect();
+            if from_none {
+                let gold = lane.cases.iter().map(|case| &case.gold);
+                let right = |(read, gold): (&ReadCase, &Vec<String>)| {
+                    let answer = read.alone.as_ref().filter(|_| name == "EM" && !read.left_out)?;
+                    one_if(matches(&answer.text, gold))
+                };
+                values.insert(0, lane.read.iter().zip(gold).map(right).collect());
+            }
+            lines.push((lane.row(lanes, name), values));
+        }
+    }
+    let heads = (usize::from(!from_none)..=k).map(|k| format!("k={k}")).collect();
+    rows(READER_OVER_K, heads, lines, questions)
+}
+
+pub(super) fn codes() -> Vec<String> {
     Effect::ALL.iter().map(|effect| effect.code().to_owned()).collect()
 }
 
-/// Returns how many passages of each type every question has, and the counts over all questions in words.
-fn types(read: &[ReadCase]) -> (Vec<Values>, String) {
-    let count =
-        |read: &ReadCase, effect: Effect| read.pattern.effects().iter().filter(|own| **own == effect).count();
-    let all = |effect: Effect| read.iter().map(|read| count(read, effect)).sum::<usize>();
-    let values = Effect::ALL.map(|effect| read.iter().map(|read| Some(count(read, effect) as f64)).collect());
-    let counts = Effect::ALL.map(|effect| format!("{} {}", effect.code(), all(effect)));
-    (
-        values.to_vec(),
-        format!("passages by type: {}; the table of types has them per question", counts.join(", ")),
-    )
+/// Makes the table of how many passages of each type a question has, and notes the counts over all questions.
+fn types(lanes: &[ReadLane], questions: usize, notes: &mut Vec<String>) -> Result<Table, SignificanceError> {
+    let mut lines = Vec::new();
+    for lane in lanes {
+        let count = |read: &ReadCase, effect: Effect| {
+            read.pattern.effects().iter().filter(|own| **own == effect).count()
+        };
+        let all = |effect| lane.read.iter().map(|read| count(read, effect)).sum::<usize>();
+        let counts = Effect::ALL.map(|effect| format!("{} {}", effect.code(), all(effect)));
+        let whose = if lanes.len() > 1 { format!("{}: ", lane.name) } else { String::new() };
+        notes.push(format!(
+            "{whose}passages by type: {}; the table of types has them per question",
+            counts.join(", ")
+        ));
+        let values = Effect::ALL.map(|effect| lane.each(|read| Some(count(read, effect) as f64)));
+        lines.push((lane.name.clone(), values.to_vec()));
+    }
+    rows("reader-types", codes(), lines, questions)
 }
 
 /// Makes the table of answers that are right if only the passages kept by a probe are read, at every size.
-fn probes(read: &[ReadCase], k: usize, questions: usize) -> Result<Table, SignificanceError> {
-    let row = |(at, probe): (usize, Probe)| {
-        let of = |read: &ReadCase| read.probes.get(at).cloned();
-        let kept = read.iter().map(|read| Some(of(read)?.0 as f64)).collect::<Values>();
-        let right = (0..k).map(|size| {
-            let right = |read: &ReadCase| one_if((*of(read)?.1.get(size)?)?);
-            read.iter().map(right).collect::<Values>()
-        });
-        (probe.to_string(), std::iter::once(kept).chain(right).collect())
-    };
+fn probes(lanes: &[ReadLane], k: usize, questions: usize) -> Result<Table, SignificanceError> {
+    let mut lines = Vec::new();
+    for lane in lanes {
+        for (at, probe) in Probe::all().enumerate() {
+            let kept = || lane.each(|read| Some(read.probes.get(at)?.0 as f64));
+            let own = (0..k).map(|size| lane.each(|read| one_if((*read.probes.get(at)?.1.get(size)?)?)));
+            lines.push((lane.row(lanes, &probe.to_string()), std::iter::once(kept()).chain(own).collect()));
+            if lane.read.iter().any(|read| !read.judged_probes.is_empty()) {
+                let judged =
+                    (0..k).map(|size| lane.each(|read| one_if((*read.judged_probes.get(at)?.get(size)?)?)));
+                let name = lane.row(lanes, &format!("{probe} SeEM"));
+                lines.push((name, std::iter::once(kept()).chain(judged).collect()));
+            }
+        }
+    }
     let mut heads = vec!["kept".to_owned()];
     heads.extend((1..=k).map(|size| format!("EM@{size}")));
-    let mut table =
-        rows("reader-probes", heads, Probe::all().enumerate().map(row).collect(), &[], questions)?;
+    let mut table = rows("reader-probes", heads, lines, questions)?;
     table.notes = vec![
         "EM@n: n of the passages that a probe keeps, DP and SP by rank, then the others by rank; if it keeps no more than n, in their order. Of a \
          list without a right answer all are kept"
             .into(),
     ];
+    if lanes.iter().flat_map(|lane| &lane.read).any(|read| read.given.is_some()) {
+        table.notes.push("the passages are chosen by the types of the file".into());
+    }
     Ok(table)
 }
 
 /// Makes the table of SER@1 … SER@4, over the questions that are right from the gold passage alone.
-fn stability(read: &[ReadCase], questions: usize) -> Result<Table, SignificanceError> {
-    let row = |from: usize| {
-        let at = |n: usize| {
-            let one =
-                |read: &ReadCase| read.unstable[from].as_ref()?.get(n).and_then(|differs| one_if(*differs));
-            read.iter().map(one).collect::<Values>()
-        };
-        (0..MOST).map(at).collect::<Vec<Values>>()
-    };
-    let lines = vec![("retrieved".to_owned(), row(0)), ("random".to_owned(), row(1))];
+fn stability(lanes: &[ReadLane], sources: &[String], questions: usize) -> Result<Table, SignificanceError> {
+    let mut lines = Vec::new();
+    for lane in lanes {
+        for (from, source) in sources.iter().enumerate() {
+            let differs = |(read, case): (&ReadCase, &Case)| unstable(read.added.get(from)?, &case.gold);
+            let differs: Vec<_> = lane.read.iter().zip(&lane.cases).map(differs).collect();
+            let at = |n: usize| differs.iter().map(|one| one_if(*one.as_ref()?.get(n)?)).collect::<Values>();
+            if lane.read.iter().any(|read| read.added.get(from).is_some()) {
+                lines.push((lane.row(lanes, source), (0..MOST).map(at).collect()));
+            }
+        }
+    }
     let heads = (1..=MOST).map(|n| format!("SER@{n}")).collect();
-    let mut table = rows("reader-stability", heads, lines, &[], questions)?;
-    let right = read.iter().filter(|read| read.unstable.iter().any(Option::is_some)).count();
+    let mut table = rows("reader-stability", heads, lines, questions)?;
+    let alone = |(read, case): (&ReadCase, &Case)| {
+        read.added.iter().flat_map(|answers| answers.first()).any(|one| matches(&one.text, &case.gold))
+    };
+    let right = lanes.iter().map(|lane| lane.read.iter().zip(&lane.cases).filter(|one| alone(*one)).count());
+    let right = right.max().unwrap_or(0);
     table.counts = true;
     table.notes = vec![format!(
         "{right} questions are right from the gold passage alone. SER@n: how often n added passages without a gold answer change the answer, over the n=… of them to which so many can be added and whose answers are known; – if there are none"
@@ -198,9 +335,38 @@ fn stability(read: &[ReadCase], questions: usize) -> Result<Table, SignificanceE
     Ok(table)
 }
 
+/// Makes the table of EM and AcEM from the gold passage with 0 … 4 passages added.
+fn with_added(lanes: &[ReadLane], sources: &[String], questions: usize) -> Result<Table, SignificanceError> {
+    let mut lines = Vec::new();
+    for lane in lanes.iter().filter(|lane| lane.read.iter().any(|read| !read.added.is_empty())) {
+        for (from, source) in sources.iter().enumerate() {
+            let pattern = |(read, case): (&ReadCase, &Case)| -> Option<Pattern> {
+                Some(read.added.get(from)?.iter().map(|answer| matches(&answer.text, &case.gold)).collect())
+            };
+            let patterns: Vec<Option<Pattern>> =
+                lane.read.iter().zip(&lane.cases).map(pattern).map(|p| p.filter(|p| !p.is_empty())).collect();
+            for (name, value) in
+                [("EM", Pattern::em as fn(&Pattern, usize) -> bool), ("AcEM", Pattern::accumulated_em)]
+            {
+                let at = |n: usize| {
+                    let one = |pattern: &Option<Pattern>| {
+                        let pattern = pattern.as_ref().filter(|pattern| pattern.len() > n)?;
+                        one_if(value(pattern, n + 1))
+                    };
+                    patterns.iter().map(one).collect::<Values>()
+                };
+                lines.push((lane.row(lanes, &format!("{source} {name}")), (0..=MOST).map(at).collect()));
+            }
+        }
+    }
+    let heads = (0..=MOST).map(|n| format!("gold+{n}")).collect();
+    rows("reader-added", heads, lines, questions)
+}
+
 /// Returns notes about the answers.
-fn caveats(read: &[ReadCase], reader: &dyn Reader) -> Vec<String> {
-    let answers = || read.iter().flat_map(|read| &read.answers);
+fn caveats(lanes: &[ReadLane], reader: &dyn Reader) -> Vec<String> {
+    let read = || lanes.iter().flat_map(|lane| &lane.read);
+    let answers = || read().flat_map(|read| &read.answers);
     let (empty, refused, cut) = (
         answers().filter(|answer| answer.is_empty()).count(),
         answers().filter(|answer| answer.is_refusal()).count(),
@@ -213,7 +379,7 @@ fn caveats(read: &[ReadCase], reader: &dyn Reader) -> Vec<String> {
     if cut > 0 {
         notes.push(format!("{cut} readings were cut at {}: the rest was not read", reader.window()));
     }
-    let judges = || read.iter().filter_map(|read| read.judged.as_ref().map(|(_, judge)| judge));
+    let judges = || read().filter_map(|read| read.judged.as_ref().map(|(_, judge)| judge));
     let (added, discarded): (usize, usize) =
         (judges().map(|judge| judge.added).sum(), judges().map(|judge| judge.discarded).sum());
     if judges().count() > 0 {

@@ -570,7 +570,8 @@ mod pir {
         let workspace = Workspace::new(&tasks().to_string());
         let table = workspace.json(&[]);
         let sides = &table["further"].as_array().unwrap()[..];
-        assert_eq!(sides.len(), 1, "a task with one label has no sides");
+        let with_sides = sides.iter().filter(|table| table["suite"] == "pir-bias").count();
+        assert_eq!(with_sides, 1, "a task with one label has no sides");
         assert_eq!(mean(&sides[0], "minilm", "pets/support@1"), 1.0);
         assert_eq!(mean(&sides[0], "minilm", "pets/undermine@1"), 0.0);
         // The top two of the dogs contain both sides, those of the cats only one.
@@ -639,7 +640,7 @@ mod pir {
         for (arguments, expected) in [
             (&[][..], "eval pir needs its tasks: --questions FILE"),
             (&["--questions", "none.json"], "none.json: no such file or folder"),
-            (&["--questions", "tasks.json", "--lane", "bm25"], "takes no --lane"),
+            (&["--questions", "tasks.json", "--lane", "run:x.run"], "no finished run"),
             (&["--questions", "tasks.json", "--fail-under", "minilm:years@9>=1"], "no measure `years@9`"),
         ] {
             let printed = workspace.run(arguments);
@@ -663,6 +664,243 @@ mod pir {
             let printed = workspace.run(&["--questions", "tasks.json", "--fail-under", bound]);
             assert_eq!(printed.code, Some(code), "{bound}: {}", printed.err);
         }
+    }
+
+    fn further(table: &Value, suite: &str) -> Value {
+        let all = table["further"].as_array().unwrap();
+        all.iter().find(|one| one["suite"] == suite).unwrap_or_else(|| panic!("no {suite}")).clone()
+    }
+
+    #[test]
+    fn eval_pir_takes_lanes_and_the_built_in_ones_have_the_same_figures_as_without() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let plain = workspace.json(&["-k", "1"]);
+        let lanes = ["bm25", "minilm", "minilm+pap-plus", "minilm+add", "bm25@k1=1.5,b=.75", "hybrid"];
+        let arguments: Vec<&str> =
+            lanes.iter().flat_map(|lane| ["--lane", lane]).chain(["-k", "1"]).collect();
+        let table = workspace.json(&arguments);
+        let names: Vec<&str> =
+            table["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap()).collect();
+        assert_eq!(
+            names,
+            ["bm25@k1=0.9,b=0.4", "minilm", "minilm+pap-plus", "minilm+add", "bm25@k1=1.5,b=0.75", "hybrid"]
+        );
+        for name in &names[..4] {
+            for task in ["pets", "years", "avg"] {
+                assert_eq!(mean(&table, name, task), mean(&plain, name, task), "{name} {task}");
+            }
+        }
+        assert!(
+            table["rows"][2]["measures"]["avg"]["p"].is_number(),
+            "a projected lane is compared with its plain form"
+        );
+        let sides = further(&table, "pir-bias");
+        let rows: Vec<&str> =
+            sides["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap()).collect();
+        assert_eq!(
+            rows,
+            ["bm25@k1=0.9,b=0.4", "minilm", "bm25@k1=1.5,b=0.75", "hybrid"],
+            "root queries have no perspective"
+        );
+        assert_eq!(
+            mean(&sides, "minilm", "pets/support@1"),
+            mean(&further(&plain, "pir-bias"), "minilm", "pets/support@1")
+        );
+    }
+
+    #[test]
+    fn p_recall_on_a_labelled_question_set_asks_every_question_once_a_statement() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let write = |name: &str, lines: &[Value]| {
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            fs::write(workspace.0.path().join(name), text).unwrap();
+        };
+        let passages = [
+            "Dogs are loyal friends to people.",
+            "Dogs are not loyal friends, they bite.",
+            "Bread needs flour.",
+        ];
+        let corpus: Vec<Value> = passages
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|(text, id)| json!({"_id": id, "title": "", "text": text}))
+            .collect();
+        write("pets.jsonl", &corpus);
+        write(
+            "questions.jsonl",
+            &[json!({"id": "q", "question": "Are dogs loyal friends?",
+            "perspectives": ["Dogs are loyal friends.", "Dogs are not loyal friends, they bite."], "supports": 0})],
+        );
+        fs::write(workspace.0.path().join("labels.tsv"),
+            "id\tperspective\tlabel\na\tDogs are loyal friends.\t1\nb\tDogs are not loyal friends, they bite.\t1\n").unwrap();
+        let plan = [
+            "--corpus",
+            "pets.jsonl",
+            "--questions",
+            "questions.jsonl",
+            "--labels",
+            "labels.tsv",
+            "--lanes",
+            "bm25,minilm,minilm+pap",
+            "-k",
+            "1",
+            "--format",
+            "json",
+        ];
+        let printed = workspace.run(&plan);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        let table: Value = serde_json::from_str(&printed.out).unwrap();
+        // The second statement is a passage word for word; for the first, "loyal friends" is in both.
+        assert_eq!(mean(&table, "minilm", "pets"), 1.0);
+        assert_eq!(
+            (table["questions"].as_u64(), table["label_source"].as_str()),
+            (Some(1), Some("--labels"))
+        );
+        let sides = further(&table, "pir-bias");
+        let share = |side: &str| mean(&sides, "minilm", &format!("pets/{side}@1"));
+        assert_eq!(share("support") + share("oppose"), 1.0, "one passage is at rank 1");
+        let recall = further(&table, "pir-perspective");
+        assert_eq!(mean(&recall, "minilm", "pets/oppose@1"), 1.0);
+        assert_eq!(recall["rows"][0]["measures"]["pets/support@1"]["n"], 1);
+        let unlabelled = workspace.run(&[
+            "--corpus",
+            "pets.jsonl",
+            "--questions",
+            "questions.jsonl",
+            "--labels",
+            "none.tsv",
+        ]);
+        assert_eq!(unlabelled.code, Some(2));
+    }
+
+    #[test]
+    fn recall_with_and_without_the_perspective_and_by_label_is_a_table_a_task() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let table = workspace.json(&["-k", "1"]);
+        let recall = further(&table, "pir-perspective");
+        // Full: the claims for dogs and cats are found, that against dogs is not. The root alone is the same text.
+        assert_eq!(mean(&recall, "minilm", "pets/support@1"), 1.0);
+        assert_eq!(mean(&recall, "minilm", "pets/undermine@1"), 0.0);
+        assert_eq!(mean(&recall, "minilm, root alone", "pets/support@1"), 1.0);
+        assert_eq!(mean(&recall, "minilm, root alone", "pets/pRecall@1"), 0.75);
+        assert!(recall["notes"].to_string().contains("support 2, undermine 1"), "{}", recall["notes"]);
+    }
+
+    #[test]
+    fn every_query_has_a_row_and_every_task_a_card() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let printed = workspace.run(&[
+            "--questions",
+            "tasks.json",
+            "-k",
+            "1",
+            "--per-question",
+            "--format",
+            "tsv",
+            "--lane",
+            "minilm",
+        ]);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        assert_eq!(printed.out.lines().count(), 5, "{}", printed.out);
+        assert!(
+            printed.out.contains("pets/1: dogs are loyal friends [a claim against]\tminilm\t0.0000"),
+            "{}",
+            printed.out
+        );
+        let cards = further(&workspace.json(&[]), "pir-tasks");
+        assert_eq!(
+            ["queries", "roots", "labels", "passages"].map(|name| mean(&cards, "pets", name)),
+            [3.0, 2.0, 2.0, 4.0]
+        );
+        // 8, 8 and 8 words a query.
+        assert_eq!(mean(&cards, "pets", "words a query"), 8.0);
+        assert_eq!(mean(&cards, "years", "words a passage"), 6.0);
+        let written =
+            workspace.run(&["--questions", "tasks.json", "-k", "1", "--lane", "minilm", "--write", "out"]);
+        assert_eq!(written.code, Some(0), "{}", written.err);
+        let lines = fs::read_to_string(workspace.0.path().join("out/queries.jsonl")).unwrap();
+        let second: Value = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
+        assert_eq!(
+            (second["root"].as_str(), second["success"].as_bool()),
+            (Some("dogs are loyal friends"), Some(false))
+        );
+    }
+
+    #[test]
+    fn perspectives_are_extracted_by_the_rule_and_by_a_model_and_scored() {
+        let workspace = Workspace::new(&tasks().to_string());
+        let run = |more: &[&str]| {
+            let plan =
+                ["eval", "extract", "--questions", "tasks.json", "--data-dir", "data", "--format", "json"];
+            let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+            let output = command
+                .args(plan)
+                .args(more)
+                .current_dir(workspace.0.path())
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            (
+                output.status.code(),
+                String::from_utf8(output.stdout).unwrap(),
+                String::from_utf8(output.stderr).unwrap(),
+            )
+        };
+        let (code, out, err) = run(&[]);
+        assert_eq!(code, Some(0), "{err}");
+        let table: Value = serde_json::from_str(&out).unwrap();
+        // "a claim for" and "a claim against" stand before the colon; the query about years is its own perspective.
+        assert_eq!((mean(&table, "rule", "pets/QA-F1"), mean(&table, "rule", "found")), (1.0, 1.0));
+        assert_eq!(table["questions"], 3);
+        let server = crate::server::Server::start(vec![], |prompt| {
+            if prompt.contains("against") { "a claim" } else { "None" }.into()
+        });
+        let (code, out, err) = run(&["--llm", &server.url, "--llm-model", "tiny"]);
+        assert_eq!(code, Some(0), "{err}");
+        let table: Value = serde_json::from_str(&out).unwrap();
+        // 2 of 3 words of one perspective, nothing of the two others.
+        assert!((mean(&table, "tiny", "QA-F1") - 2.0 / 9.0).abs() < 1e-9);
+        assert!((mean(&table, "tiny", "found") - 1.0 / 3.0).abs() < 1e-9);
+        let (code, out, _) = run(&["--llm", "http://127.0.0.1:9/v1", "--llm-model", "gone"]);
+        assert_eq!(code, Some(1), "a server that is not there fails: {out}");
+    }
+
+    #[test]
+    #[ignore = "needs PARALLAX_DATA"]
+    fn papers_pir_on_the_authors_demo_has_their_counts_and_our_figures() {
+        let data = std::env::var("PARALLAX_DATA").expect("PARALLAX_DATA names a folder");
+        let tasks = format!("{data}/pir-demo/demo_pir_dataset.json");
+        let workspace = Workspace::new("{}");
+        let run = |more: &[&str]| -> Value {
+            let printed = workspace.run(&[&["--questions", &tasks, "--format", "json"], more].concat());
+            assert_eq!(printed.code, Some(0), "{}", printed.err);
+            serde_json::from_str(&printed.out).unwrap()
+        };
+        let table = run(&["--lane", "minilm", "--lane", "minilm+pap", "--lane", "bm25"]);
+        for (lane, task, value) in [
+            ("minilm", "story", 0.51),
+            ("minilm+pap", "story", 0.52),
+            ("minilm", "avg", 0.5720),
+            ("bm25@k1=0.9,b=0.4", "avg", 0.4839),
+        ] {
+            assert!((mean(&table, lane, task) - value).abs() < 5e-5, "{lane} {task}");
+        }
+        let all = table["further"].as_array().unwrap();
+        let of = |name: &str| all.iter().find(|one| one.to_string().contains(name)).unwrap();
+        let labels = of("perspectrum/undermine@5\":{").clone();
+        let labels = if labels["suite"] == "pir-perspective" {
+            labels
+        } else {
+            all.iter()
+                .find(|one| one["suite"] == "pir-perspective" && one.to_string().contains("perspectrum/"))
+                .unwrap()
+                .clone()
+        };
+        let n = |label: &str| labels["rows"][0]["measures"][format!("perspectrum/{label}@5")]["n"].as_u64();
+        assert_eq!(["support", "undermine", "general"].map(n), [46, 39, 15].map(Some));
+        let cards = further(&table, "pir-tasks");
+        assert!((mean(&cards, "perspectrum", "words a query") - 15.01).abs() < 0.005);
+        assert!((mean(&cards, "perspectrum", "words a passage") - 11.03).abs() < 0.005);
     }
 
     #[test]
@@ -732,6 +970,24 @@ mod pir {
             });
             assert!(possible, "{lane}: {of_roots} over roots, {recall} over queries");
         }
+        // The hub's own layout has the judgments in a folder; several tasks are one table.
+        fs::create_dir(folder.join("qrels")).unwrap();
+        fs::rename(folder.join("qrels.jsonl"), folder.join("qrels/test.jsonl")).unwrap();
+        let other = workspace.0.path().join("more-pets");
+        fs::create_dir_all(other.join("qrels")).unwrap();
+        for name in ["corpus.jsonl", "queries.jsonl", "qrels/test.jsonl"] {
+            fs::copy(folder.join(name), other.join(name)).unwrap();
+        }
+        let both = workspace.run(&["--questions", "pets", "--questions", "more-pets", "--format", "json"]);
+        let both: Value = serde_json::from_str(&both.out).unwrap();
+        assert_eq!(mean(&both, "minilm", "pets"), mean(&both, "minilm", "more-pets"));
+        assert_eq!(mean(&both, "minilm", "pets"), mean(&hub, "minilm", "pets"));
+        assert!(
+            workspace
+                .run(&["--questions", "pets", "--questions", "pets"])
+                .err
+                .contains("two tasks are called `pets`")
+        );
         fs::remove_file(folder.join("queries.jsonl")).unwrap();
         assert!(workspace.run(&["--questions", "pets"]).err.contains("expected queries.jsonl there"));
     }

@@ -219,7 +219,7 @@ mod prompts {
             .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        assert_eq!(names.len(), 14);
+        assert_eq!(names.len(), 15);
         for name in names {
             let prompts = Prompts::with(&[name.as_str().into()]).unwrap();
             let prompt = Job::ALL

@@ -3,8 +3,12 @@
     pip install torch transformers
     python tools/reader/make_fid_fixture.py tests/fixtures/fid
 
-Every passage goes through the encoder alone, and the decoder is given all that came out as one sequence. Every folder has an
-`expected.json` with the tokens of its answers, the scores before the first of them, and how the first shares its attention out.
+Every passage goes through the encoder alone, and the decoder is given all that came out as one sequence, each passage padded as FiD's
+own code pads it. Every folder has an `expected.json` with the tokens of its answers, the scores before the first of them, and how the
+first shares its attention out. `wrapped` has the plain weights under FiD's names, and the bias by distance in the attention from the
+answer to the passages, which the `transformers` of FiD's time had and later versions do not make; here it is put in.
+
+    python tools/reader/make_fid_fixture.py tests/fixtures/fid wrapped     # only the expectations of this one, from its weights
 """
 
 import json
@@ -79,8 +83,10 @@ def read(model, made, question, passages):
     whole = [made.encode(text).ids for text in inputs(question, passages)]
     ids = [row if len(row) <= WINDOW else row[: WINDOW - 1] + [1] for row in whole]
     rows = [model.encoder(torch.tensor([row])).last_hidden_state for row in ids]
+    rows = [torch.nn.functional.pad(row, (0, 0, 0, WINDOW - row.shape[1])) for row in rows]
     joined = BaseModelOutput(last_hidden_state=torch.cat(rows, 1))
-    out = model.generate(encoder_outputs=joined, attention_mask=torch.ones(1, sum(map(len, ids)), dtype=torch.long),
+    mask = torch.tensor([[int(place < len(row)) for row in ids for place in range(WINDOW)]])
+    out = model.generate(encoder_outputs=joined, attention_mask=mask,
                          max_length=LENGTH, do_sample=False, num_beams=1, use_cache=False, return_dict_in_generate=True, output_logits=True,
                          output_attentions=True)
     best = [logits[0].topk(2).values for logits in out.logits]
@@ -93,7 +99,7 @@ def read(model, made, question, passages):
         "tokens": said,
         "text": made.decode(said).strip(),
         "scores": [[round(float(x), 6) for x in logits[0]] for logits in out.logits[:STEPS]],
-        "attention": [round(float(part.sum()), 6) for part in first.split(list(map(len, ids)))] if passages else [],
+        "attention": [round(float(part.sum()), 6) for part in first.split(WINDOW)] if passages else [],
     }, min(float(a - b) for a, b in best), len(said) + 1 < LENGTH
 
 
@@ -120,6 +126,30 @@ def found(made, feed_forward, tied):
     raise SystemExit("no seed makes a network that says different things")
 
 
+def with_bias(model, table):
+    """The same model with a bias in the attention to the encoder's rows, as every block of transformers 3.0.2 shares it."""
+    attention = hf.models.t5.modeling_t5.T5Attention(model.decoder.config, has_relative_attention_bias=True)
+    own = model.decoder.block[0].layer[1].EncDecAttention
+    attention.load_state_dict({**own.state_dict(), "relative_attention_bias.weight": table})
+    model.decoder.block[0].layer[1].EncDecAttention = attention.double()
+    return model.double().eval()
+
+
+def wrapped():
+    """The model of the stored folder `wrapped`, under the names that `transformers` has now."""
+    tensors = torch.load(OUT / "wrapped/pytorch_model.bin")
+    bias = tensors.pop("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight")
+    plain = {key.replace("encoder.encoder.", "encoder.").replace(".module.layer.", ".layer."): value for key, value in tensors.items()}
+    config = hf.T5Config(**json.loads((OUT / "plain/config.json").read_text()))
+    model = hf.T5ForConditionalGeneration._from_config(config, attn_implementation="eager")
+    model.load_state_dict(plain)
+    return with_bias(model.double(), bias)
+
+
+def expect(name, rows):
+    (OUT / name / "expected.json").write_text(json.dumps(rows, ensure_ascii=False, indent=None).replace('{"question"', '\n{"question"') + "\n")
+
+
 def store(name, model, rows, made, old_names=False):
     folder = OUT / name
     folder.mkdir(parents=True)
@@ -127,7 +157,7 @@ def store(name, model, rows, made, old_names=False):
     config = json.loads(model.config.to_json_string())
     tensors = {key: value.half().contiguous() for key, value in model.state_dict().items()}
     if old_names:
-        # As FiD's own code saved them with transformers 3: every table under every name, and a bias that no answer was to have.
+        # As FiD's own code saved them with transformers 3: every table under every name, and a bias across.
         wrapped = {}
         for key, value in tensors.items():
             if key.startswith("encoder."):
@@ -145,10 +175,20 @@ def store(name, model, rows, made, old_names=False):
         save_file({key: value for key, value in tensors.items() if key not in dropped}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     if rows:
-        (folder / "expected.json").write_text(json.dumps(rows, ensure_ascii=False, indent=None).replace('{"question"', '\n{"question"') + "\n")
+        expect(name, rows)
+
+
+def expect_wrapped():
+    made = tokenizers.Tokenizer.from_file(str(OUT / "wrapped/tokenizer.json"))
+    model = wrapped()
+    read_all = [read(model, made, *case) for case in CASES]
+    print("wrapped: the least margin between two tokens is", min(margin for _, margin, _ in read_all))
+    expect("wrapped", [row for row, _, _ in read_all])
 
 
 if __name__ == "__main__":
+    if sys.argv[2:] == ["wrapped"]:
+        raise SystemExit(expect_wrapped())
     shutil.rmtree(OUT, ignore_errors=True)
     torch.manual_seed(7)
     made = tokenizer()
@@ -157,6 +197,6 @@ if __name__ == "__main__":
         model, rows = found(made, feed_forward, tied)
         store(name, model, rows, made)
         if name == "plain":
-            # Its answers are the plain one's.
             store("wrapped", model, None, made, old_names=True)
+            expect_wrapped()
         print(name, *(row["text"] for row in rows), sep="\n  ")

@@ -71,9 +71,26 @@ pub struct Eval {
     /// each set and main measure, the average last.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Layout,
-    /// Also write the lists of every lane (TREC run, BERDS JSONL) and the labels (qrels) to this folder.
-    #[arg(help_heading = "Options of berds", long, value_name = "FOLDER")]
+    /// Also write to this folder: `berds` the lists of every lane (TREC run, BERDS JSONL) and the labels (qrels); `reader` the answers
+    /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list.
+    #[arg(help_heading = "Options of berds, pir and reader", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
+    /// Where the passages come from that are added to a gold passage for SER: the question's own list, BM25 or a draw over the corpus
+    /// (without --corpus, over the passages of all questions). Default: list,random.
+    #[arg(
+        help_heading = "Options of reader",
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "SOURCES"
+    )]
+    pub negatives: Vec<Negatives>,
+    /// What else is read of every list.
+    #[arg(help_heading = "Options of reader", long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    pub analyse: Vec<Analysis>,
+    /// Types of passages (JSONL: id or question, passage, type) for the probes, instead of the reader's own, by which they are scored.
+    #[arg(help_heading = "Options of reader", long, value_name = "FILE")]
+    pub types: Option<PathBuf>,
     /// Print one row per question and lane instead of means; if you name a measure, sorted by it, the lowest first.
     #[arg(long, value_name = "MEASURE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub per_question: Option<String>,
@@ -121,8 +138,12 @@ pub enum Suite {
     Trec,
     /// MRecall, Prec and the sides covered, as in BERDS.
     Berds,
-    /// pRecall on the tasks of PIR (--questions FILE): the built-in encoder under every projection, and BM25.
+    /// pRecall on tasks of PIR (--questions FILE or FOLDER, repeated for more), or on a labelled question set over a corpus
+    /// (--corpus, --questions, --labels), asked once a statement. Default lanes of tasks: the built-in encoder under every
+    /// projection, and BM25.
     Pir,
+    /// How well the perspective is found in the queries of PIR (--questions FILE): by rule, and by a language model (--llm URL).
+    Extract,
     /// How far down a list you must read until every statement is covered, up to rank 100.
     Coverage,
     /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns.
@@ -132,6 +153,39 @@ pub enum Suite {
     /// What a reader concludes from the first k: the stance of each lane. For questions with passages and gold answers: whether a
     /// reader is right at each k (--reader PATH, --llm URL or --answers FILE).
     Reader,
+}
+
+/// Where the passages come from that are added to a gold passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Negatives {
+    /// The list that is read.
+    List,
+    /// BM25 with the question.
+    Bm25,
+    /// A seeded draw.
+    Random,
+}
+
+impl Negatives {
+    /// The name in tables, as it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Negatives::List => "list",
+            Negatives::Bm25 => "bm25",
+            Negatives::Random => "random",
+        }
+    }
+}
+
+/// What else `eval reader` reads of every list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Analysis {
+    /// The attention on every passage, and the list without those that have little of it.
+    Attention,
+    /// The list without each of its passages.
+    Without,
+    /// The list in ten other orders.
+    Orders,
 }
 
 /// What an estimate is about.
@@ -293,11 +347,16 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
         );
     }
     if sets.len() > 1
-        && (matches!(args.suite, Suite::Trec | Suite::Pir | Suite::Bias) || args.write.is_some())
+        && !matches!(args.suite, Suite::Pir | Suite::Extract)
+        && (matches!(args.suite, Suite::Trec | Suite::Bias) || args.write.is_some())
     {
         bail!(
             "only eval berds, coverage, sycophancy and reader take several question sets, and only without --write; name one with --questions"
         );
+    }
+    // The tasks of PIR are one table.
+    if matches!(args.suite, Suite::Pir | Suite::Extract) {
+        return Ok(vec![(String::new(), common.clone())]);
     }
     let mut named: Vec<(String, Common)> = Vec::new();
     for (i, set) in sets.iter().enumerate() {

@@ -1,14 +1,26 @@
 //! `eval bias`: which side every lane favours, how uneven its order is, and which values of a metadata field its passages have
-//! (Figures 3, 5 and 6 of Zhao et al.). `eval berds` measures how often the sides are covered.
+//! (Figures 3, 5 and 6 of Zhao et al.). `eval berds` measures how often the sides are covered. Also the stance that a lane's first k
+//! take together, for `eval reader`.
 
-use crate::cli::eval::args::{Eval, RESAMPLING_SEED};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::bail;
+
+use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
 use crate::cli::eval::lanes::{LaneNotes, Lanes};
 use crate::cli::options::Common;
 use crate::corpus::store::{Field, Fields};
-use crate::engine::{Compared, Depth, Shares, category, desired};
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::Labels;
+use crate::engine::{Compared, Depth, Recipe, Shares, StanceTimeline, category, desired, readers};
+use crate::measure::agreement::pearson;
 use crate::measure::pir::grouped_interval;
 use crate::measure::pir::{crossed, distance, pooled, standings};
 use crate::measure::significance::{DRAWS, Interval};
+use crate::question::Question;
+use crate::read::Context;
+use crate::read::pattern::Stance;
 use crate::report::means::{Values, rows};
 use crate::report::table::{Cell, Head, Row, Table};
 
@@ -225,3 +237,174 @@ fn share_of(counts: &[Vec<usize>], part: impl Fn(&[usize]) -> usize) -> anyhow::
     let Interval { mean, low, high, .. } = grouped_interval(&[items], 0.95, DRAWS, RESAMPLING_SEED)?;
     Ok(Some(Cell { mean, interval: Some((low, high)), n, ..Cell::default() }))
 }
+
+const STANCES: [(Stance, &str); 4] = [
+    (Stance::Supports, "supports"),
+    (Stance::Opposes, "opposes"),
+    (Stance::Balanced, "balanced"),
+    (Stance::Silent, "silent"),
+];
+
+/// `eval reader` on questions of two sides: the stance that the first k take together. Returns `None` if the user interrupted.
+pub fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+    if let Some(option) = common.reads() {
+        bail!(
+            "{option} is for questions with passages and gold answers (FiD, RAMDocs, RetrievalQA), or for a question set with `answers` whose passages lanes retrieve; name such a file with --questions"
+        );
+    }
+    let lanes = Lanes::open(common, args)?;
+    check_thresholds(args, lanes.recipes.iter().map(ToString::to_string))?;
+    let k = usize::from(common.k);
+    let measured: Vec<_> = lanes
+        .setup
+        .questions
+        .iter()
+        .filter(|question| question.supports.is_some() && question.perspectives.len() == 2)
+        .collect();
+    let (maxima, count) = (lanes.maxima()?, lanes.recipes.len());
+    let mut values: Vec<Vec<Values>> = vec![vec![Values::new(); STANCES.len() + 3]; count];
+    let (mut failed, mut judged) = (vec![Vec::new(); count], vec![(0, 0); count]);
+    let (mut lane_notes, mut shares) = (LaneNotes::default(), Shares::default());
+    for (done, question) in measured.iter().enumerate() {
+        lanes.show(done, measured.len());
+        let outcome = lanes.run(question, k, Depth::Top, &maxima)?;
+        if lanes.stop.is_set() {
+            return Ok(None);
+        }
+        lane_notes.take(&outcome);
+        shares = shares.plus(outcome.shares());
+        for (lane, found) in outcome.lanes.iter().enumerate() {
+            let top: Vec<_> = match &found.ranking {
+                Ok(list) => list.iter().take(k).map(|ranked| ranked.at).collect(),
+                Err(error) => {
+                    failed[lane].push((question.id.clone(), error.to_string()));
+                    Vec::new()
+                }
+            };
+            let Some(timeline) = StanceTimeline::of(question, &outcome.judgments, &top) else { continue };
+            judged[lane] = (judged[lane].0 + timeline.judged, judged[lane].1 + top.len());
+            let is = |yes: bool| Some(f64::from(u8::from(yes)));
+            let mut own: Vec<Option<f64>> = STANCES
+                .iter()
+                .map(|(stance, _)| is(found.ranking.is_ok() && timeline.last() == *stance))
+                .collect();
+            own.push(is(!timeline.turns.is_empty()));
+            own.push(Some(timeline.turns.len() as f64));
+            own.push(timeline.removed.map(|removed| removed.len() as f64));
+            for (column, value) in own.into_iter().enumerate() {
+                values[lane][column].push(value);
+            }
+        }
+    }
+    lanes.show(measured.len(), measured.len());
+    let names = lanes.recipes.iter().map(ToString::to_string);
+    let mut rows = rows(names, values, &lanes.plain_forms(), failed, judged)?;
+    lane_notes.name(&mut rows);
+    let Some(further) = stance_said(common, &lanes, &measured, &maxima, k)? else { return Ok(None) };
+    let mut columns: Vec<String> = STANCES.iter().map(|(_, name)| format!("{name}@{k}")).collect();
+    columns.extend(["turned", "turns", "removed"].map(|name| format!("{name}@{k}")));
+    Ok(Some(Table {
+        columns: columns.into_iter().map(Head::from).collect(),
+        rows,
+        notes: [
+            "the stance of the first k: passages weigh 1/log2(rank + 1), one for both sides half on either, one that is not judged for both statements none; balanced within a fifth of the whole"
+                .to_owned(),
+            "turned: a passage below the first changed the stance; turns: how many did; removed: the fewest of one side that must go for another stance, over the questions where that can be"
+                .to_owned(),
+        ]
+        .into_iter()
+        .chain(lane_notes.notes())
+        .collect(),
+        further,
+        ..lanes.table("reader", measured.iter().copied(), k, shares)?
+    }))
+}
+
+/// With a language model: the stance that it says after reading what a lane retrieves when it is asked as either side, against the side
+/// asked for (Zhao et al., Table 5). The row `gold` reads labelled passages of the side. `None` if the user interrupted.
+///
+/// # Errors
+/// The model cannot be asked.
+fn stance_said(
+    common: &Common,
+    lanes: &Lanes,
+    questions: &[&Question],
+    maxima: &[(Recipe, f32)],
+    k: usize,
+) -> anyhow::Result<Option<Vec<Table>>> {
+    let reader = if common.llm.is_some() { readers(&common.opening())?.1 } else { None };
+    let Some(reader) = reader else { return Ok(Some(Vec::new())) };
+    let mut gold: HashMap<&str, Vec<PassageIx>> = HashMap::new();
+    for (statement, id) in lanes.setup.labels.iter().flat_map(Labels::positives) {
+        gold.entry(statement).or_default().extend(lanes.setup.corpus.find(id));
+    }
+    gold.values_mut().for_each(|places| places.sort_unstable());
+    let names: Vec<String> = lanes.recipes.iter().map(ToString::to_string).chain([GOLD.to_owned()]).collect();
+    let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); names.len()];
+    for (done, question) in questions.iter().enumerate() {
+        lanes.show(done, questions.len());
+        let Some(sides) = question.sides() else { continue };
+        let statements = sides.map(|side| question.perspectives[side].clone());
+        let Some(reader) = reader.on_sides(statements.clone()) else { return Ok(Some(Vec::new())) };
+        for (statement, asked) in statements.iter().zip([1.0, -1.0]) {
+            let as_side = Question { text: statement.clone(), ..(*question).clone() };
+            let ranked = lanes.rank(&as_side, k, maxima);
+            let mut lists: Vec<Option<Vec<Arc<Passage>>>> = Vec::new();
+            for lane in &ranked {
+                let list = lane.ranking.as_ref().ok();
+                lists
+                    .push(list.map(|list| list.iter().take(k).map(|one| Arc::clone(&one.passage)).collect()));
+            }
+            let own = gold.get(statement.as_str()).filter(|places| !places.is_empty());
+            let passage = |at: &PassageIx| Arc::new(lanes.setup.corpus.passage(*at));
+            lists.push(own.map(|places| places.iter().take(k).map(passage).collect()));
+            for (pairs, list) in pairs.iter_mut().zip(lists) {
+                let Some(list) = list else { continue };
+                let answer = match reader.answer(&question.text, &Context::list(list), &lanes.stop) {
+                    Err(error) if error.is_stop() => return Ok(None),
+                    answer => answer?,
+                };
+                let said = match answer.text.as_str() {
+                    "supports" => 1.0,
+                    "opposes" => -1.0,
+                    _ => 0.0,
+                };
+                pairs.push((asked, said));
+            }
+        }
+    }
+    lanes.show(questions.len(), questions.len());
+    let row = |(lane, pairs): (String, &Vec<(f64, f64)>)| {
+        let n = pairs.len();
+        let cell = |mean: f64| Cell { mean, n, ..Cell::default() };
+        let share = |which: fn(&(f64, f64)) -> bool| {
+            (n > 0).then(|| cell(pairs.iter().filter(|pair| which(pair)).count() as f64 / n as f64))
+        };
+        let as_asked = share(|(asked, said)| asked == said);
+        let cells = vec![
+            pearson(pairs).map(cell),
+            as_asked,
+            share(|(asked, said)| *asked == -said),
+            share(|(_, said)| *said == 0.0),
+        ];
+        Row { lane, cells, ..Row::default() }
+    };
+    let columns = ["r", "as asked", "opposite", "neither"].map(|name| Head::from(format!("{name}@{k}")));
+    Ok(Some(vec![Table {
+        suite: "reader-stance-said",
+        columns: columns.to_vec(),
+        rows: names.into_iter().zip(&pairs).map(row).collect(),
+        questions: questions.len(),
+        k: Some(k),
+        label_source: "the side asked for".into(),
+        notes: vec![format!(
+            "every lane asked as either side, and the side that {} takes from the first k: Pearson's r of the two (1 and −1; 0 for both or \
+             neither); {GOLD}: labelled passages of the side; without passages no side is taken",
+            reader.name()
+        )],
+        ..Table::default()
+    }]))
+}
+
+/// The name of the row that reads labelled passages.
+const GOLD: &str = "gold";

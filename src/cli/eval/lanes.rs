@@ -12,7 +12,9 @@ use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
-use crate::engine::{Depth, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, run};
+use crate::engine::{
+    Depth, Lane, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes, run,
+};
 use crate::expand::{Expansion, Form};
 use crate::question::Question;
 use crate::report::safe;
@@ -34,8 +36,22 @@ pub struct Lanes {
 impl Lanes {
     /// Opens the corpus with its question set, and embeds it if a lane needs vectors.
     pub fn open(common: &Common, args: &Eval) -> anyhow::Result<Self> {
+        Lanes::with(common, args, None)
+    }
+
+    /// Opens the corpus for these questions instead of those of the set, which has another format.
+    pub fn over(common: &Common, args: &Eval, questions: Vec<Question>) -> anyhow::Result<Self> {
+        Lanes::with(common, args, Some(questions))
+    }
+
+    fn with(common: &Common, args: &Eval, questions: Option<Vec<Question>>) -> anyhow::Result<Self> {
         let (meter, stop) = (Meter::default(), stop_on_signal()?);
-        let setup = open_setup(&common.opening(), &meter, &stop)?;
+        let mut opening = common.opening();
+        if questions.is_some() {
+            opening.questions = None;
+        }
+        let mut setup = open_setup(&opening, &meter, &stop)?;
+        setup.questions = questions.unwrap_or(setup.questions);
         if setup.questions.is_empty() {
             bail!("lanes need questions; name a question set with --questions");
         }
@@ -167,6 +183,13 @@ impl Lanes {
         Ok(run(&self.setup, query, depth, lists, &self.stop, &|_| ())?)
     }
 
+    /// Ranks all lanes on one question and judges nothing.
+    pub fn rank(&self, question: &Question, k: usize, maxima: &[(Recipe, f32)]) -> Vec<Lane> {
+        let mut lists = Lists::default();
+        lists.maxima = maxima.to_vec();
+        rank_lanes(&self.setup, self.query(question, self.recipes.clone(), k), lists, &self.stop)
+    }
+
     /// Shows how many questions are done.
     pub fn show(&self, done: usize, of: usize) {
         self.meter.show(Progress { job: Job::Measuring, done: done as u64, total: of as u64 });
@@ -240,8 +263,12 @@ impl LaneNotes {
 
     /// Adds the notes of one question's lists.
     pub fn take(&mut self, outcome: &Outcome) {
-        let Query { question, lanes, .. } = &outcome.query;
-        for (recipe, lane) in lanes.iter().zip(&outcome.lanes) {
+        self.take_lanes(&outcome.query.question, &outcome.query.lanes, &outcome.lanes);
+    }
+
+    /// Adds the notes of one question's lanes.
+    pub fn take_lanes(&mut self, question: &Question, recipes: &[Recipe], lanes: &[Lane]) {
+        for (recipe, lane) in recipes.iter().zip(lanes) {
             let Ok(list) = &lane.ranking else { continue };
             self.take_list(recipe, question, notes_of(list), form_of(list));
         }

@@ -7,6 +7,7 @@ mod berds;
 mod bias;
 mod corrected;
 mod estimates;
+mod extract;
 mod lanes;
 mod pir;
 mod reader;
@@ -52,8 +53,18 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.suite != Suite::Trec && args.qrels.is_some() {
         bail!("--qrels is for eval trec; the other suites measure by --labels or the model");
     }
-    if args.write.is_some() && args.suite != Suite::Berds {
-        bail!("--write is for eval berds");
+    if args.write.is_some() && !matches!(args.suite, Suite::Berds | Suite::Pir | Suite::Reader) {
+        bail!("--write is for eval berds, eval pir and eval reader");
+    }
+    if args.suite != Suite::Reader {
+        let given = [
+            ("--negatives", !args.negatives.is_empty()),
+            ("--analyse", !args.analyse.is_empty()),
+            ("--types", args.types.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            bail!("{option} is for eval reader");
+        }
     }
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");
@@ -92,6 +103,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             (None, Suite::Berds) if !args.tune.is_empty() => tuned(&common, args)?,
             (None, Suite::Berds) => berds::berds(&common, args)?,
             (None, Suite::Pir) => pir::table(&common, args)?,
+            (None, Suite::Extract) => extract::table(&common, args)?,
             (None, Suite::Coverage) => berds::coverage(&common, args)?,
             (None, Suite::Bias) => bias::table(&common, args)?,
             (None, Suite::Reader) => reader::table(&common, args)?,

@@ -183,6 +183,22 @@ pub fn causal_bias(table: &Tensor, tokens: usize, farthest: usize) -> candle_cor
     table.index_select(&numbers, 0)?.reshape((1, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
+/// The bias of one token, after `written` earlier ones, for the tokens that it attends to, `[heads, tokens]`. `places` has the position of
+/// each of these; those at or after the token's own position share the first bucket.
+pub fn memory_bias(
+    table: &Tensor,
+    written: usize,
+    places: impl Iterator<Item = usize>,
+    farthest: usize,
+) -> candle_core::Result<Tensor> {
+    let buckets = table.dim(0)?;
+    let numbers: Vec<u32> = places
+        .map(|place| one_sided_bucket(written.saturating_sub(place), buckets, farthest) as u32)
+        .collect();
+    let tokens = numbers.len();
+    table.index_select(&Tensor::from_vec(numbers, tokens, table.device())?, 0)?.t()?.contiguous()
+}
+
 /// Half of the buckets are for distances back and half for distances ahead.
 fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
     let half = buckets / 2;

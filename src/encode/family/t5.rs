@@ -8,7 +8,8 @@ use candle_nn::{Embedding, Linear, Module, RmsNorm};
 
 use super::checkpoint::{Config, Weights};
 use super::layer::{
-    Activation, Attention, Layers, Past, UnknownActivation, causal_bias, distance_bias, on_one_thread,
+    Activation, Attention, Layers, Past, UnknownActivation, causal_bias, distance_bias, memory_bias,
+    on_one_thread,
 };
 use crate::encode::encoder::{EncodeError, ModelError};
 use crate::input::InputError;
@@ -200,6 +201,8 @@ impl Layers for Encoder {
 pub struct Decoder {
     words: Embedding,
     distances: Tensor,
+    /// The bias of the attention to the encoder's rows by distance, which FiD's own checkpoints have; shared by all blocks.
+    distances_across: Option<Tensor>,
     farthest: usize,
     blocks: Vec<DecoderBlock>,
     norm: RmsNorm,
@@ -219,7 +222,7 @@ struct DecoderBlock {
 ///
 /// Keys and values of these rows are never computed. The key weights turn the query into a row, and the value weights turn the attended
 /// row into the output. An answer has few tokens and the input has thousands, so this is many times less work, and only the rows are
-/// stored. There is no bias, because the distance from an answer to a passage has no meaning.
+/// stored.
 struct Across {
     query: Linear,
     /// `[heads, size, width]`
@@ -238,12 +241,21 @@ impl Across {
         Ok(Across { query, key, value, output })
     }
 
-    /// The output for one row, and the attention of each head to `read`: `[heads, tokens]`.
-    fn forward(&self, row: &Tensor, read: &Tensor) -> candle_core::Result<(Tensor, Tensor)> {
+    /// The output for one row, and the attention of each head to `read`: `[heads, tokens]`, as `bias` is.
+    fn forward(
+        &self,
+        row: &Tensor,
+        read: &Tensor,
+        bias: Option<&Tensor>,
+    ) -> candle_core::Result<(Tensor, Tensor)> {
         let (heads, size, width) = self.key.dims3()?;
         let query = self.query.forward(row)?.reshape((heads, 1, size))?;
         let query = query.matmul(&self.key)?.reshape((heads, width))?;
-        let shares = softmax_last_dim(&query.matmul(&read.t()?)?)?;
+        let mut scores = query.matmul(&read.t()?)?;
+        if let Some(bias) = bias {
+            scores = (scores + bias)?;
+        }
+        let shares = softmax_last_dim(&scores)?;
         let seen = shares.matmul(read)?.reshape((heads, 1, width))?;
         let seen = seen.matmul(&self.value)?.reshape((1, heads * size))?;
         Ok((self.output.forward(&seen)?, shares))
@@ -253,6 +265,8 @@ impl Across {
 /// The state of an answer being written.
 pub struct State {
     read: Tensor,
+    /// Where the passage that is first in the list begins in `read`, and its number of tokens.
+    leading: (usize, usize),
     past: Vec<Past>,
     written: usize,
     /// The attention of the first answer token to the input tokens, averaged over all heads and layers.
@@ -273,6 +287,12 @@ impl Decoder {
                 forward: Forward::load(&sizes, weights, &format!("{place}.2"))?,
             })
         };
+        // Of the T5 that FiD's own code was written for; later versions have no such table.
+        let across = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
+        let distances_across = match weights.has(across) {
+            true => Some(weights.get(across, &[sizes.buckets, sizes.heads])?),
+            false => None,
+        };
         // T5 ties the embeddings to the scores and rescales them; later versions have separate tables. `transformers` 5
         // has a separate entry for the rescaling.
         let tied = config.switch("tie_word_embeddings").unwrap_or(true);
@@ -285,6 +305,7 @@ impl Decoder {
         Ok(Decoder {
             words: words.clone(),
             distances: sizes.distances(weights, "decoder")?,
+            distances_across,
             farthest: sizes.farthest,
             blocks: sizes.blocks(weights, ("decoder", count), block)?,
             norm: sizes.norm(weights, "decoder.final_layer_norm")?,
@@ -293,10 +314,23 @@ impl Decoder {
         })
     }
 
-    /// Starts an answer from the encoder's rows, `[tokens, width]`.
-    pub fn begin(&self, read: Tensor) -> State {
+    /// Starts an answer from the encoder's rows, `[tokens, width]`. `leading` says where the first passage begins, and its length.
+    pub fn begin(&self, read: Tensor, leading: (usize, usize)) -> State {
         let past = self.blocks.iter().map(|_| Past::default()).collect();
-        State { read, past, written: 0, first: Vec::new() }
+        State { read, leading, past, written: 0, first: Vec::new() }
+    }
+
+    /// The bias of the newest token for the encoder's rows. FiD pads every passage to the same length, which is longer than an answer, so
+    /// only tokens of the first passage are before the newest token; all others share one bucket. At the first token all do, which
+    /// changes nothing.
+    fn across(&self, state: &State) -> candle_core::Result<Option<Tensor>> {
+        let Some(table) = self.distances_across.as_ref().filter(|_| state.written > 1) else {
+            return Ok(None);
+        };
+        let (from, tokens) = state.leading;
+        let place = |at: usize| if (from..from + tokens).contains(&at) { at - from } else { usize::MAX };
+        let places = (0..state.read.dim(0)?).map(place);
+        memory_bias(table, state.written - 1, places, self.farthest).map(Some)
     }
 
     /// The scores of the next token after this one.
@@ -304,11 +338,13 @@ impl Decoder {
         state.written += 1;
         let mut row = self.words.forward(&Tensor::new(&[token], &Device::Cpu)?)?;
         let bias = causal_bias(&self.distances, state.written, self.farthest)?;
+        let across = self.across(state)?;
         let mut shares = Vec::new();
         for (block, past) in self.blocks.iter().zip(&mut state.past) {
             let seen = block.attention.step(&block.attention_norm.forward(&row)?, past, &bias)?;
             row = (row + seen)?;
-            let (seen, share) = block.across.forward(&block.across_norm.forward(&row)?, &state.read)?;
+            let (seen, share) =
+                block.across.forward(&block.across_norm.forward(&row)?, &state.read, across.as_ref())?;
             row = block.forward.add(&(row + seen)?)?;
             if state.written == 1 {
                 shares.push(share);
@@ -365,14 +401,21 @@ impl Fusion {
         self.encoder.rows(ids, &[]).map(Part).map_err(network_error)
     }
 
-    /// Starts an answer from these parts.
+    /// Whether the first passage of a list is attended to differently, so that the order counts.
+    pub fn has_bias_across(&self) -> bool {
+        self.decoder.distances_across.is_some()
+    }
+
+    /// Starts an answer from these parts; `first` is the index of the one that is first in its list.
     ///
     /// # Errors
     /// `parts` is empty.
-    pub fn begin(&self, parts: &[&Part]) -> Result<Writing, EncodeError> {
+    pub fn begin(&self, parts: &[&Part], first: usize) -> Result<Writing, EncodeError> {
         let rows: Vec<&Tensor> = parts.iter().map(|part| &part.0).collect();
-        let tokens = parts.iter().map(|part| part.tokens()).collect();
-        Ok(Writing { state: self.decoder.begin(Tensor::cat(&rows, 0).map_err(network_error)?), tokens })
+        let tokens: Vec<usize> = parts.iter().map(|part| part.tokens()).collect();
+        let leading = (tokens.iter().take(first).sum(), tokens.get(first).copied().unwrap_or_default());
+        let state = self.decoder.begin(Tensor::cat(&rows, 0).map_err(network_error)?, leading);
+        Ok(Writing { state, tokens })
     }
 
     /// The score of every token as the next one.
