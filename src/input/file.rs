@@ -414,7 +414,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        fs::File::create(&long).unwrap().set_len(2 << 30).unwrap();
+        let mut file = fs::File::create(&long).unwrap();
+        file.write_all(b"text\n").unwrap();
+        file.set_len(2 << 30).unwrap();
         for (path, reason) in [
             (pipe.as_path(), "a named pipe; expected a file"),
             (Path::new("/dev/zero"), "a device; expected a file"),

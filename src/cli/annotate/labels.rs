@@ -203,6 +203,10 @@ pub enum AgreeFormat {
 }
 
 pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
+    // Before the models are opened.
+    if let Some(Some(place)) = &args.refit {
+        check_output(place)?;
+    }
     let decisions = decisions_of(&args.paths)?;
     let opening = common.opening();
     let model = if args.model || args.refit.is_some() {

@@ -256,7 +256,7 @@ mod paths {
         FileOrNone,
         /// A file to write: it need not be there, and may be long.
         Output,
-        /// A folder to write to.
+        /// A folder to write to, or a journal to add to.
         OutputFolder,
     }
     use Takes::{File as AFile, FileOrFolder, FileOrNone, Output, OutputFolder};
@@ -297,7 +297,7 @@ mod paths {
         ("eval plots", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--plots", "{}"]),
         ("annotate new folder", "project", OutputFolder, &["annotate", "new", "{}"]),
         ("annotate status folder", "project", AFile, &["annotate", "status", "{}"]),
-        ("annotate merge out", "jsonl", Output, &["annotate", "merge", "{}", "good.jsonl"]),
+        ("annotate merge out", "jsonl", OutputFolder, &["annotate", "merge", "{}", "good.jsonl"]),
         ("annotate merge from", "jsonl", FileOrFolder, &["annotate", "merge", "merged.jsonl", "{}"]),
         ("annotate fsck files", "jsonl", FileOrFolder, &["annotate", "fsck", "{}"]),
         ("annotate agree paths", "jsonl", FileOrFolder, &["annotate", "agree", "{}"]),
@@ -329,7 +329,7 @@ mod paths {
         (
             "annotate export paths",
             "jsonl",
-            AFile,
+            FileOrFolder,
             &["annotate", "export", "{}", "--format", "tsv", "--out", "o.tsv"],
         ),
         (
