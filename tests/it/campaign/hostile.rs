@@ -292,6 +292,31 @@ mod paths {
         ("detect against", "jsonl", AFile, &["detect", "--pairs", "pairs.tsv", "--against", "file:{}"]),
         ("eval qrels", "qrels", AFile, &["eval", "trec", "--run", "good.run", "--qrels", "{}"]),
         ("eval runs", "run", AFile, &["eval", "trec", "--qrels", "good.qrels", "--run", "{}"]),
+        (
+            "eval dev",
+            "jsonl",
+            AFile,
+            &["eval", "berds", "--lanes", "bm25", "--tune", "mmr=.5", "--dev", "{}"],
+        ),
+        (
+            "eval dev_labels",
+            "tsv",
+            AFile,
+            &[
+                "eval",
+                "berds",
+                "--lanes",
+                "bm25",
+                "--tune",
+                "mmr=.5",
+                "--dev",
+                "set.jsonl",
+                "--dev-labels",
+                "{}",
+            ],
+        ),
+        ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
+        ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),
         ("eval correct", "project", AFile, &["eval", "berds", "--lanes", "bm25", "--correct", "{}"]),
         ("eval write", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--write", "{}"]),
         ("eval plots", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--plots", "{}"]),
@@ -379,7 +404,7 @@ mod paths {
             let is_path =
                 argument.get_value_parser().type_id() == clap::builder::ValueParser::path_buf().type_id();
             let names = argument.get_value_names().unwrap_or_default().iter().map(|name| name.to_string());
-            let called = ["FILE", "FOLDER", "PATH", "WHAT", "RECIPE", "PROVIDER"];
+            let called = ["FILE", "FOLDER", "PATH", "WHAT", "RECIPE", "PROVIDER", "SET"];
             let id = argument.get_id().as_str();
             if is_path
                 || id == "lanes"
@@ -434,6 +459,8 @@ mod paths {
         workspace.write("labels.tsv", "id\tperspective\tlabel\na\tx\t1\n");
         workspace.write("tiny.jsonl", "{\"_id\":\"a\",\"text\":\"Zoos teach.\"}\n");
         workspace.write("v.npy", "");
+        let question = json!({"id": "q", "question": QUESTION, "perspectives": ["Yes, they should.", "No, they should not."]});
+        workspace.write("set.jsonl", format!("{question}\n"));
         // So that no refusal waits for the index of the sample.
         assert_eq!(run(&workspace, &["search", QUESTION, "--lanes", "bm25"]).0.code, Some(0));
         let (mut tried, mut slowest, mut most) = (0, Duration::ZERO, 0);

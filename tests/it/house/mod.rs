@@ -267,6 +267,7 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/corpus/library.rs",
         "src/encode/hub.rs",
         "src/encode/ready.rs",
+        "src/encode/ready.rs",
         "src/encode/vectors.rs",
         "src/web/store.rs",
         "src/cli/job.rs",
