@@ -205,6 +205,7 @@ fn asked(folder: &Path, question: &str) -> Start {
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
+        linear: false,
     }
 }
 

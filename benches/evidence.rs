@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let all = sentences(&passage.text);
             let hit = |found: &Range<usize>| f64::from(u8::from(meets(found, &gold)));
             let found = evidence(&detector, passage, statement, &Stop::never())?;
-            let found = found.as_ref().map_or(0.0, &hit);
+            let found = found.as_ref().map_or(0.0, |sentence| hit(&sentence.at));
             let yes = detector.judge(passage, statement, &Stop::never())? >= detector.threshold();
             let near = nearest(&encoder, passage, statement, &all)?;
             let any = all.iter().map(&hit).sum::<f64>() / all.len() as f64;

@@ -86,6 +86,7 @@ fn start() -> Start {
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
+        linear: false,
     }
 }
 

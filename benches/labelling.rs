@@ -112,6 +112,7 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
+        linear: false,
     };
     let (send, replies) = mpsc::channel();
     let send_reply: SendReply = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));

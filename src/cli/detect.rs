@@ -22,9 +22,11 @@ use crate::expand::written_statements;
 use crate::input::{Expected, InputError, Lines, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
 use crate::question::{self, Question};
+use crate::report::plot::png;
 use crate::report::safe;
 use crate::report::safe::line;
 use crate::report::verdicts::{self, Compared, Judged, Pair};
+use crate::storage::replace;
 use crate::work::{Stop, on_all};
 
 /// `parallax detect`
@@ -42,6 +44,9 @@ pub struct Detect {
     /// before pairs are asked about.
     #[arg(long, value_name = "READ[,WRITTEN]")]
     pub price: Option<Price>,
+    /// Draw the risk over the coverage into this file, .svg or .png. Needs labels and opposite statements.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub plot: Option<PathBuf>,
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     pub format: Format,
@@ -56,6 +61,26 @@ pub enum Questions {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+}
+
+fn picture(text: &str) -> Result<PathBuf, Expected> {
+    let path = PathBuf::from(text);
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    let known = ending.is_some_and(|ending| ["svg", "png"].contains(&ending.as_str()));
+    known.then_some(path).ok_or_else(|| "a file name that ends with .svg or .png".into())
+}
+
+/// Draws the risk over the coverage.
+fn draw_risk(path: &Path, pairs: &[Pair], sides: &[&Judged]) -> anyhow::Result<()> {
+    let Some(plot) = verdicts::risk_plot(pairs, sides) else {
+        bail!(
+            "{}: nothing to draw: no document has labels for two opposite statements and a decision on both",
+            path.display()
+        );
+    };
+    let is_png = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+    let bytes = if is_png { png(&plot)? } else { plot.into_bytes() };
+    replace(path, &bytes).with_context(|| path.display().to_string())
 }
 
 /// `parallax statements`
@@ -108,6 +133,9 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
             None => verdicts::figures(&pairs, &own),
         };
         figures.iter().try_for_each(|line| writeln!(safe::stderr(), "{line}"))?;
+    }
+    if let Some(path) = &args.plot {
+        draw_risk(path, &pairs, &std::iter::once(&own).chain(&other).collect::<Vec<_>>())?;
     }
     let failed = std::iter::once(&own).chain(&other).map(missing).sum::<io::Result<usize>>()?;
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -73,7 +73,7 @@ const HISTORY: &str = "asked.jsonl";
 /// # Errors
 /// There is no terminal, or the configuration is not valid.
 pub fn run(common: &Common, question: &[String]) -> anyhow::Result<ExitCode> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    if !(io::stdout().is_terminal() || common.linear) || !io::stdin().is_terminal() {
         bail!(
             "the explorer needs a terminal; without one, use `parallax search QUESTION` or `parallax frame`"
         );
@@ -132,6 +132,7 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
         config: config_from.load()?,
         config_from,
         depth,
+        linear: common.linear,
     })
 }
 

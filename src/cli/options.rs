@@ -114,6 +114,9 @@ pub struct Common {
     /// Draw marks in plain ASCII instead of geometric shapes.
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Print what changed as sentences instead of drawing frames, for screen readers; the keys stay the same.
+    #[arg(long, global = true)]
+    pub linear: bool,
     /// The names of the options that were typed, without those from the environment or by default.
     #[arg(skip)]
     pub typed: Vec<String>,
@@ -203,14 +206,14 @@ impl Common {
             path: self.config.clone().or(usual),
             named: self.config.is_some(),
             look: self.theme.or(plain.then_some(Look::Mono)),
-            ascii: self.ascii,
+            ascii: self.ascii || self.linear,
         }
     }
 
     /// The marks to print.
     pub fn glyphs(&self) -> crate::report::marks::Glyphs {
         use crate::report::marks::Glyphs;
-        if self.ascii { Glyphs::Ascii } else { Glyphs::Shapes }
+        if self.ascii || self.linear { Glyphs::Ascii } else { Glyphs::Shapes }
     }
 }
 

@@ -11,6 +11,15 @@ use crate::work::{Stop, Stopped};
 /// The most sentences of a passage that is searched, because each sentence costs one verdict.
 const MOST: usize = 24;
 
+/// The sentence that a verdict rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvidenceSentence {
+    /// Its byte range in the passage's text.
+    pub at: Range<usize>,
+    /// How far the probability of support falls without it; `None` if it is the only sentence.
+    pub fall: Option<f32>,
+}
+
 /// Finds the sentence whose removal lowers the probability of support most. `None` if no removal lowers it, or if verdicts come
 /// from a server.
 ///
@@ -21,14 +30,14 @@ pub fn evidence(
     passage: &Passage,
     statement: &str,
     stop: &Stop,
-) -> Result<Option<Range<usize>>, DetectError> {
+) -> Result<Option<EvidenceSentence>, DetectError> {
     let all = sentences(&passage.text);
     if !detector.rereads() {
         return Ok(None);
     }
     match all.as_slice() {
         [] => return Ok(None),
-        [only] => return Ok(Some(only.clone())),
+        [only] => return Ok(Some(EvidenceSentence { at: only.clone(), fall: None })),
         _ if all.len() > MOST => return Ok(None),
         _ => {}
     }
@@ -47,7 +56,7 @@ pub fn evidence(
             least = (without, Some(sentence));
         }
     }
-    Ok(least.1)
+    Ok(least.1.map(|at| EvidenceSentence { at, fall: Some(whole - least.0) }))
 }
 
 #[cfg(test)]
@@ -80,8 +89,13 @@ mod tests {
         let passage =
             Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
         let found = |word| evidence(&Word::default(), &passage, word, &Stop::never()).unwrap();
-        assert_eq!(found("paced").map(|range| &passage.text[range]), Some("The bears paced."));
+        let sentence = found("paced").unwrap();
+        assert_eq!(&passage.text[sentence.at], "The bears paced.");
+        assert!(sentence.fall.is_some_and(|fall| (fall - 0.8).abs() < 1e-6), "{:?}", sentence.fall);
         assert_eq!(found("lions"), None);
+        let one = Passage { text: "The bears paced.".into(), ..Passage::default() };
+        let only = evidence(&Word::default(), &one, "paced", &Stop::never()).unwrap();
+        assert_eq!(only, Some(EvidenceSentence { at: 0..16, fall: None }));
     }
 
     #[test]

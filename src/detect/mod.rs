@@ -39,7 +39,7 @@ pub use cross_encoder::CrossEncoder;
 pub use custom::CustomCrossEncoder;
 pub use decision::{Decision, DetectError, EVEN, Outcome};
 pub use detector::{Choice, Detector, Fitted, PredictionFile, Refitted, UnknownDetector};
-pub use evidence::evidence;
+pub use evidence::{EvidenceSentence, evidence};
 pub use labels::{By, LabelSource, Labels};
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
 pub use predictions::{Predictions, Unmatched};

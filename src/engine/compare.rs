@@ -31,8 +31,12 @@ pub struct Compared {
     pub figures: Vec<Option<Figures>>,
     /// What each of the first k supports.
     pub supports: Vec<Vec<Option<SupportSet>>>,
+    /// Which of the first k take a side, unclear which.
+    pub unclear: Vec<Vec<bool>>,
     /// The ids of the first k.
     pub tops: Vec<Vec<String>>,
+    /// What the first k are called.
+    pub headings: Vec<Vec<String>>,
     /// The metadata of those of the first k that the corpus holds.
     pub metadata: Vec<Vec<Map<String, Value>>>,
     /// The number of statements.
@@ -96,13 +100,18 @@ impl Compared {
         let tops: Vec<&[Ranked]> =
             lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
         let ids = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
+        let unclear = |top: &&[Ranked]| top.iter().map(|ranked| judgments.is_unclear(ranked.at)).collect();
+        let headings =
+            |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.heading().to_owned()).collect();
         let held = |ranked: &&Ranked| ranked.at.as_outside().is_none();
         let metadata =
             |top: &&[Ranked]| top.iter().filter(held).map(|ranked| ranked.passage.metadata.clone()).collect();
         Compared {
             figures: lists.iter().map(|list| Figures::of((*list)?, judgments, question, k)).collect(),
             supports: tops.iter().map(|top| judgments.supports(top)).collect(),
+            unclear: tops.iter().map(unclear).collect(),
             tops: tops.iter().map(ids).collect(),
+            headings: tops.iter().map(headings).collect(),
             metadata: tops.iter().map(metadata).collect(),
             perspectives: question.perspectives.len(),
             supports_first: question.supports.unwrap_or(0).min(1),
@@ -120,6 +129,13 @@ impl Compared {
         }
         let supports = self.supports.get(lane)?;
         Some((mrecall(supports, m, k).value, prec(supports, m, k).value))
+    }
+
+    /// The passages among a lane's first k that no other lane has there, as indices.
+    pub fn only_in(&self, lane: usize) -> Vec<usize> {
+        let Some(own) = self.tops.get(lane) else { return Vec::new() };
+        let others = || self.tops.iter().enumerate().filter(|(other, _)| *other != lane);
+        (0..own.len()).filter(|i| others().all(|(_, top)| !top.contains(&own[*i]))).collect()
     }
 
     /// Jaccard and RBO of two lanes' first k; `None` if both are empty.
@@ -407,6 +423,28 @@ mod tests {
 
     fn question(text: &str) -> Question {
         Question { text: text.into(), ..Question::default() }
+    }
+
+    #[test]
+    fn a_passage_without_a_title_is_called_by_its_first_words_and_found_in_one_lane_only() {
+        let ranked = |id: &str, title: &str, text: &str| Ranked {
+            at: crate::corpus::PassageIx(id.len() as u32),
+            passage: std::sync::Arc::new(crate::corpus::Passage {
+                id: id.into(),
+                title: title.into(),
+                text: text.into(),
+                ..Default::default()
+            }),
+            score: 1.0,
+        };
+        let long = "Elephants in captivity live half as long as wild ones, and that is not all of it by far.";
+        let one = [ranked("a", "Zoos", ""), ranked("3fe19c07aa", "", long)];
+        let other = [ranked("a", "Zoos", ""), ranked("abc", "", "")];
+        let judgments = Judgments::new(&question(""), LabelSource::Auto, Default::default());
+        let compared = Compared::of(&question(""), 2, &[Some(&one), Some(&other)], &judgments);
+        assert_eq!(compared.headings[0][1], long);
+        assert_eq!(compared.headings[1], ["Zoos", "abc"]);
+        assert_eq!((compared.only_in(0), compared.only_in(1)), (vec![1], vec![1]));
     }
 
     #[test]

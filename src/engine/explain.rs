@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::list::{LaneError, List, Projected, Step, Stood, Wording};
-use super::recipe::{Base, Diversify, RunFile};
+use super::recipe::{Base, Diversify, Recipe, RunFile};
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::encode::{Role, Similarity};
 use crate::project::Variant;
 use crate::remote::By;
 use crate::retrieve::RetrieveError;
-use crate::retrieve::bm25::TermRetriever;
+use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::vector::dot;
 
 /// One reason for a passage's rank.
@@ -176,6 +178,58 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
     Ok(explanations)
 }
 
+/// Returns what the indexes of a lane hold about a passage, as JSON: its terms with their weights, and the beginning of its vectors.
+///
+/// # Errors
+/// The passage is outside the corpus, or an index cannot be read.
+pub fn index_entry(setup: &Setup, recipe: &Recipe, at: PassageIx) -> Result<String, LaneError> {
+    if at.as_outside().is_some() {
+        return Err(LaneError::NotInRun("only a run names this passage; no index holds it".into()));
+    }
+    let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, Bm25::default());
+    let entry = retriever.entry(at)?;
+    let terms = entry.terms.iter().map(|term| {
+        json!({"term": term.term, "times": term.times, "passages": term.passages, "idf": rounded(term.idf)})
+    });
+    let own = recipe.model().map(Some).filter(|_| recipe.needs_vectors());
+    let mut vectors = Vec::new();
+    for model in [None].into_iter().chain(own) {
+        let encoder = setup.encoder(model)?;
+        vectors.push(match setup.vectors(model)? {
+            None => json!({"encoder": encoder.key(), "missing": "the passages have no vectors by it yet"}),
+            Some(rows) => {
+                let row = rows.row(at).map_err(RetrieveError::Vectors)?;
+                json!({
+                    "encoder": encoder.key(),
+                    "dimensions": row.len(),
+                    "length": rounded(dot(&row, &row).sqrt()),
+                    "begins": row.iter().take(VALUES).copied().map(rounded).collect::<Vec<_>>(),
+                })
+            }
+        });
+    }
+    let corpus = &setup.corpus;
+    let entry = json!({
+        "passage": at.0,
+        "corpus": {"name": corpus.name, "fingerprint": corpus.fingerprint.0, "passages": corpus.len()},
+        "bm25": {
+            "terms": entry.length,
+            "terms of an average passage": rounded(entry.average),
+            "entries": terms.collect::<Vec<_>>(),
+        },
+        "vectors": vectors,
+    });
+    Ok(serde_json::to_string_pretty(&entry).unwrap_or_default())
+}
+
+/// How many values of a vector an index entry shows.
+const VALUES: usize = 16;
+
+/// Four decimals, so that an entry can be read.
+fn rounded(x: f32) -> f64 {
+    (f64::from(x) * 1e4).round() / 1e4
+}
+
 /// The shares of terms; `None` if the passage holds none of them.
 fn terms(
     retriever: &TermRetriever,
@@ -237,9 +291,35 @@ fn vectors(
 mod tests {
     use super::super::list::Trace;
     use super::super::opening::Opening;
-    use super::super::recipe::Recipe;
     use super::*;
     use crate::work::Stop;
+
+    #[test]
+    fn an_index_entry_counts_the_terms_of_a_passage_and_of_the_corpus() {
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = folder.path().join("corpus.jsonl");
+        let lines =
+            "{\"_id\": \"a\", \"text\": \"Zoos help zoos.\"}\n{\"_id\": \"b\", \"text\": \"Help!\"}\n";
+        std::fs::write(&corpus, lines).unwrap();
+        let opening =
+            Opening { corpus: Some(corpus), data_dir: folder.path().join("data"), ..Opening::default() };
+        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
+        let recipe: Recipe = "bm25".parse().unwrap();
+        let at = setup.corpus.find("a").unwrap();
+        let entry: serde_json::Value =
+            serde_json::from_str(&index_entry(&setup, &recipe, at).unwrap()).unwrap();
+        assert_eq!(entry["bm25"]["terms"], 3);
+        assert_eq!(entry["bm25"]["terms of an average passage"], 2.0);
+        // ln(1 + (2 − 1 + ½)/(1 + ½)) and ln(1 + (2 − 2 + ½)/(2 + ½)), the rarer term first.
+        let expected = json!([
+            {"term": "zoo", "times": 2, "passages": 1, "idf": 0.6931},
+            {"term": "help", "times": 1, "passages": 2, "idf": 0.1823},
+        ]);
+        assert_eq!(entry["bm25"]["entries"], expected);
+        assert_eq!(entry["vectors"][0]["missing"], "the passages have no vectors by it yet");
+        let outside = index_entry(&setup, &recipe, PassageIx::outside(0)).unwrap_err().to_string();
+        assert!(outside.contains("no index holds it"), "{outside}");
+    }
 
     #[test]
     fn a_server_with_vectors_is_named_if_there_are_none_here() {

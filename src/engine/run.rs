@@ -147,13 +147,14 @@ impl Run {
         stop: &Stop,
         on_event: &dyn Fn(Event),
     ) {
-        let text = LaneQuery::neutral(&self.query.question);
-        for (lane, recipe) in self.query.lanes.iter().enumerate() {
+        for lane in 0..self.query.lanes.len() {
+            let recipe = &self.query.lanes[lane];
             if self.lanes[lane].is_some() || !which(recipe) {
                 continue;
             }
             let open = open_parts(setup, recipe, self.lists.depth, stop);
             let began = Instant::now();
+            let text = LaneQuery::neutral(&self.query.question);
             let ranking = open.and_then(|()| rank(setup, recipe, text, &mut self.lists, stop));
             let took = began.elapsed();
             let ranking = match ranking {
@@ -164,6 +165,10 @@ impl Run {
                 Ok(ranking) => Event::LaneReady { lane, ranking: Arc::clone(ranking), took },
                 Err(error) => Event::LaneFailed { lane, error: Arc::clone(error) },
             });
+            // Labels cost nothing, and a lane after this one may have to judge a hundred passages before it is ranked.
+            if let Ok(ranking) = &ranking {
+                self.label(setup, std::slice::from_ref(ranking), on_event);
+            }
             self.lanes[lane] = Some(Lane { ranking, took });
         }
     }
@@ -412,5 +417,33 @@ impl Outcome {
             best.push(taken);
         }
         Some(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detect::LabelSource;
+    use crate::engine::opening::Opening;
+
+    #[test]
+    fn the_labels_of_a_lane_come_before_the_next_lane_is_ranked() {
+        let folder = tempfile::tempdir().unwrap();
+        let opening = Opening { data_dir: folder.path().to_owned(), ..Opening::default() };
+        let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
+        let lanes = ["bm25", "bm25@k1=1.2,b=0.75"].map(|recipe| recipe.parse().unwrap()).to_vec();
+        let query = Query { question: setup.questions[0].clone(), lanes, k: 5, source: LabelSource::Auto };
+        let events = Mutex::new(Vec::new());
+        let mut run = Run::new(query, Depth::Top, Lists::default());
+        run.rank(&setup, &|_| true, &Stop::never(), &|event| {
+            events.lock().push(match event {
+                Event::LaneReady { .. } => "list",
+                Event::Judged(judged) if judged.known.is_labelled() => "label",
+                _ => "other",
+            });
+        });
+        let mut order = events.into_inner();
+        order.dedup();
+        assert_eq!(order[..3], ["list", "label", "list"], "{order:?}");
     }
 }

@@ -85,6 +85,11 @@ impl Decisions {
         (1..=10).filter_map(move |i| at(f64::from(i) / 10.0))
     }
 
+    /// Returns coverage and risk at every coverage.
+    pub fn curve(&self) -> &[(f64, f64)] {
+        &self.curve
+    }
+
     /// Writes the figures as lines of text.
     pub fn text(&self, shows_sides: bool) -> Vec<String> {
         let short = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), share);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::marks::{Glyphs, Mark, share, signed};
+use super::plot::shorten;
 use crate::corpus::PassageIx;
 use crate::engine::recipe::{Base, Recipe, Toward};
 use crate::engine::{Explanation, List, Ranking, Step, Wording};
@@ -10,6 +11,8 @@ use crate::expand::{Added, AddedFrom, Expansion, Queries};
 use crate::measure::trec::RunOrder;
 use crate::question::Question;
 
+/// The most columns of another passage's title.
+const TITLE: usize = 60;
 /// How many terms are shown; the shares of the others are added up.
 const TERMS: usize = 8;
 
@@ -19,9 +22,7 @@ pub fn lines(explanations: &[Explanation], list: &List, question: &Question, gly
         let found = list.iter().find(|ranked| ranked.at == at).map(|ranked| &ranked.passage);
         found.map_or_else(
             || "another passage".into(),
-            |passage| {
-                if passage.title.is_empty() { passage.id.clone() } else { format!("“{}”", passage.title) }
-            },
+            |passage| format!("“{}”", shorten(passage.heading(), TITLE)),
         )
     };
     explanations.iter().flat_map(|reason| reason_lines(reason, &title, question, glyphs)).collect()

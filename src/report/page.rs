@@ -45,7 +45,11 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
         let line = |row: &Row| {
             let points = depths.iter().zip(&row.cells);
             let points = points.filter_map(|(depth, cell)| Some(((*depth)?, cell.as_ref()?.mean))).collect();
-            Series { name: row.lane.clone(), points }
+            let intervals = depths.iter().zip(&row.cells).filter_map(|(depth, cell)| {
+                let (low, high) = cell.as_ref()?.interval?;
+                Some(((*depth)?, low, high))
+            });
+            Series { name: row.lane.clone(), points, band: intervals.collect() }
         };
         let series: Vec<Series> = below.rows.iter().map(line).collect();
         Some((format!("{name}-over-k"), curves(&series, "k", &format!("{name}@k"))))
@@ -56,10 +60,14 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
 /// Returns one line per measure of a table whose columns are depths.
 fn measures(table: &Table) -> Vec<Series> {
     let line = |row: &Row| {
-        let points = table.columns.iter().zip(&row.cells);
         let depth = |head: &Head| head.name.strip_prefix("k=")?.parse::<f64>().ok();
-        let points = points.filter_map(|(head, cell)| Some((depth(head)?, cell.as_ref()?.mean))).collect();
-        Series { name: row.lane.clone(), points }
+        let cells = || table.columns.iter().zip(&row.cells);
+        let points = cells().filter_map(|(head, cell)| Some((depth(head)?, cell.as_ref()?.mean))).collect();
+        let intervals = cells().filter_map(|(head, cell)| {
+            let (low, high) = cell.as_ref()?.interval?;
+            Some((depth(head)?, low, high))
+        });
+        Series { name: row.lane.clone(), points, band: intervals.collect() }
     };
     table.rows.iter().map(line).collect()
 }

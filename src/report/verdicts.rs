@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::decisions::Decisions;
+use super::plot::{Series, curves};
 use super::safe;
 use super::search::decision;
 use crate::annotate::agree::Confusion;
@@ -288,6 +289,23 @@ pub fn figures(pairs: &[Pair], judged: &Judged) -> Vec<String> {
     let own = judged.report(pairs).map(|(report, threshold)| report.text(threshold, detector.fitted_on()));
     let decisions = judged.decisions(pairs).map(|decisions| decisions.text(detector.rule().shows_sides()));
     own.into_iter().chain(decisions.into_iter().flatten()).collect()
+}
+
+/// Draws risk over coverage, one line per detector; `None` if no document has both statements labelled and decided on.
+pub fn risk_plot(pairs: &[Pair], sides: &[&Judged]) -> Option<String> {
+    let line = |side: &&Judged| {
+        let decisions = side.decisions(pairs)?;
+        let points = decisions.curve().to_vec();
+        (!points.is_empty()).then(|| Series {
+            name: side.detector.key().to_owned(),
+            points,
+            ..Series::default()
+        })
+    };
+    let series: Vec<Series> = sides.iter().filter_map(line).collect();
+    let (x, y) =
+        ("coverage: share of the documents whose side is shown", "risk: share of these that are wrong");
+    (!series.is_empty()).then(|| curves(&series, x, y))
 }
 
 /// Writes everything as one JSON object.

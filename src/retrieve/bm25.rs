@@ -41,6 +41,30 @@ pub struct TermShare {
     pub share: f32,
 }
 
+/// What a term index holds about a passage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexEntry {
+    /// The number of its terms.
+    pub length: usize,
+    /// The average number of terms of a passage.
+    pub average: f32,
+    /// Its distinct terms.
+    pub terms: Vec<IndexedTerm>,
+}
+
+/// A term of a passage in a term index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedTerm {
+    /// The stem.
+    pub term: String,
+    /// How often the passage holds it.
+    pub times: u32,
+    /// How many passages hold it.
+    pub passages: usize,
+    /// Its inverse document frequency.
+    pub idf: f32,
+}
+
 /// A retriever over a term index.
 pub struct TermRetriever {
     corpus: Arc<Corpus>,
@@ -151,6 +175,33 @@ impl TermRetriever {
             shares.push(TermShare { term: term.clone(), share });
         }
         Ok(shares)
+    }
+
+    /// What the index holds about a passage, the terms that few passages share first.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn entry(&self, passage: PassageIx) -> Result<IndexEntry, RetrieveError> {
+        let holds = |segment: &&Segment| {
+            passage.0.checked_sub(segment.first.0).is_some_and(|at| (at as usize) < segment.lengths.len())
+        };
+        let mut entry = IndexEntry { length: 0, average: self.index.average, terms: Vec::new() };
+        let Some(segment) = self.index.segments.iter().find(holds) else { return Ok(entry) };
+        let document = passage.0 - segment.first.0;
+        entry.length = segment.lengths[document as usize] as usize;
+        for (term, _) in Self::query_terms(&self.corpus.passage(passage).contents()) {
+            let key = tantivy::Term::from_field_text(self.index.contents, &term);
+            let found = segment.postings.read_postings(&key, IndexRecordOption::WithFreqs)?;
+            if let Some(mut postings) = found
+                && postings.doc() <= document
+                && postings.seek(document) == document
+            {
+                let (passages, idf) = (self.frequency(&term)?, self.weight(&term, 1.0)?);
+                entry.terms.push(IndexedTerm { term, times: postings.term_freq(), passages, idf });
+            }
+        }
+        entry.terms.sort_by(|a, b| a.passages.cmp(&b.passages).then_with(|| a.term.cmp(&b.term)));
+        Ok(entry)
     }
 
     /// The best `depth` passages for weighted terms, best first; equal scores in order of passage id.

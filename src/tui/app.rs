@@ -253,6 +253,8 @@ pub struct App {
     pub layout: Layout,
     /// The keys.
     pub keys: Arc<Keymap>,
+    /// The configuration as it was last read.
+    pub settings: Config,
     /// Statements given on the command line for the first question.
     pub given: Vec<String>,
 }
@@ -315,6 +317,7 @@ impl App {
             glyphs: start.config.glyphs,
             layout: start.config.layout,
             keys: Arc::clone(&start.config.keys),
+            settings: start.config.clone(),
             given: start.perspectives.clone(),
         }
     }
@@ -439,6 +442,8 @@ pub struct Start {
     pub config_from: Source,
     /// How many colours the terminal has.
     pub depth: Depth,
+    /// Whether to print what changed as sentences instead of drawing frames.
+    pub linear: bool,
 }
 
 impl Start {

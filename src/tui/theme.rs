@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::report::marks::Mark;
-use palette::{DARK, LIGHT, Palette, Rgb};
+use palette::{DARK, LIGHT, Palette, Rgb, luminance};
 
 /// The meaning of a piece of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub enum Meaning {
     Muted,
     /// A value of a metadata field, by index.
     Value(usize),
+    /// A part of a record or of code.
+    Code(Code),
+    /// A lane's curve and its name, by index. Never a side's colour.
+    Lane(usize),
+    /// A background that hints at a side, for a title row; nothing if the background or the shades of the terminal are unknown.
+    Tint(Mark),
     /// A value that is more frequent than in the corpus.
     Over,
     /// A value that is less frequent than in the corpus.
@@ -41,6 +47,23 @@ pub enum Meaning {
     Text,
 }
 
+/// A part of a record, a configuration or code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The name of a field, a setting, a function or a tag.
+    Name,
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// A word of the language: `true`, `if`.
+    Word,
+    /// A comment.
+    Comment,
+    /// Brackets, commas and anything else.
+    Other,
+}
+
 /// A look in as many colours as the terminal has. Without colours, weight and underlines remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
@@ -63,7 +86,15 @@ impl Theme {
         let coloured = |hue| self.look.colour(hue, self.depth).map_or(plain, |colour| plain.fg(colour));
         match meaning {
             Meaning::Side(mark) => self.side(mark),
-            Meaning::Value(i) => coloured(hues.others[i % hues.others.len()]),
+            Meaning::Value(i) | Meaning::Lane(i) => coloured(hues.lanes[i % hues.lanes.len()]),
+            Meaning::Tint(mark) => self.tint(mark),
+            Meaning::Code(code) => match code {
+                Code::Name => coloured(hues.code[0]).add_modifier(Modifier::BOLD),
+                Code::Text => coloured(hues.code[1]),
+                Code::Number | Code::Word => coloured(hues.code[2]),
+                Code::Comment => self.muted(),
+                Code::Other => plain,
+            },
             Meaning::Over => coloured(hues.over).add_modifier(Modifier::BOLD),
             Meaning::Under => coloured(hues.under),
             Meaning::Muted => self.muted(),
@@ -84,6 +115,39 @@ impl Theme {
         self.look.ground(self.depth)
     }
 
+    /// Returns the style of a cell that shows a share from 0 to 1: the more, the stronger its background. With sixteen colours or none,
+    /// high shares are reversed and low ones muted.
+    pub fn heat(self, share: f64) -> Style {
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let palette = self.look.palette().unwrap_or(&DARK);
+        let percent = 12 + (share * 78.0) as u8;
+        let shade = HEAT.over(palette.ground, percent);
+        let ink = if luminance(shade) > 0.18 { Rgb(0, 0, 0) } else { Rgb(255, 255, 255) };
+        let coloured = at_depth(shade, self.depth).zip(at_depth(ink, self.depth));
+        match coloured.filter(|_| self.look != Look::Mono) {
+            Some((shade, ink)) => Style::default().fg(ink).bg(shade),
+            None if share >= 2.0 / 3.0 => Style::default().add_modifier(Modifier::REVERSED),
+            None if share <= 1.0 / 3.0 => Style::default().add_modifier(Modifier::DIM),
+            None => Style::default(),
+        }
+    }
+
+    /// Returns the background that hints at a side.
+    fn tint(self, mark: Mark) -> Style {
+        let hues = self.look.hues();
+        let hue = match mark {
+            Mark::Support => hues.support,
+            Mark::Oppose => hues.oppose,
+            Mark::Other(i) => hues.others[i % hues.others.len()],
+            Mark::Several | Mark::None | Mark::Unclear | Mark::Pending => return Style::default(),
+        };
+        let known = self.look.palette().filter(|_| self.depth == Depth::Millions);
+        known.map_or_else(Style::default, |palette| {
+            let Rgb(r, g, b) = palette.rgb(hue.0, palette.text).over(palette.ground, TINT);
+            Style::default().bg(Color::Rgb(r, g, b))
+        })
+    }
+
     /// Returns the style of muted text. On a look's own background it needs a colour: terminals dim for their own background only.
     fn muted(self) -> Style {
         match self.ground().and(self.look.colour(GREY, self.depth)) {
@@ -98,7 +162,8 @@ impl Theme {
             Mark::Support => hues.support,
             Mark::Oppose => hues.oppose,
             Mark::Other(i) => hues.others[i % hues.others.len()],
-            Mark::Several => hues.several,
+            // Both sides, so neither side's colour.
+            Mark::Several => return Style::default().add_modifier(Modifier::BOLD),
             Mark::None | Mark::Unclear | Mark::Pending => return self.muted(),
         };
         let bold = Style::default().add_modifier(Modifier::BOLD);
@@ -161,33 +226,48 @@ const fn shade(colour: Color, r: u8, g: u8, b: u8) -> Hue {
 
 /// The colour of muted text on a look's own background.
 const GREY: Hue = own(Color::DarkGray);
+/// The background of a cell that shows a share of 1.
+const HEAT: Rgb = Rgb(0x7a, 0x8c, 0xff);
+/// How much of a side's colour, in percent, lies behind a title row.
+const TINT: u8 = 14;
 
-/// The colours of meanings.
+/// The colours of meanings. Only sides have the colours of sides.
 struct Hues {
-    pub support: Hue,
-    pub oppose: Hue,
-    pub several: Hue,
-    pub over: Hue,
-    pub under: Hue,
-    pub warn: Hue,
-    /// For the statements of a many-sided question and for values. Their letters and names are always shown too.
-    pub others: [Hue; 6],
+    support: Hue,
+    oppose: Hue,
+    over: Hue,
+    under: Hue,
+    warn: Hue,
+    /// For the statements of a many-sided question. Their letters are always shown too.
+    others: [Hue; 6],
+    /// Names, texts and numbers in records and code.
+    code: [Hue; 3],
+    /// For lanes and for the values of a field. Their numbers or names are always shown too.
+    lanes: [Hue; 5],
 }
 
+// Cyan and yellow stay distinct without red, green or blue cones in the palettes of common terminals; cyan and magenta do not.
 const SIXTEEN: Hues = Hues {
     support: own(Color::Cyan),
-    oppose: own(Color::Magenta),
-    several: own(Color::Yellow),
-    over: own(Color::Yellow),
+    oppose: own(Color::Yellow),
+    over: own(Color::Green),
     under: own(Color::Blue),
-    warn: own(Color::Yellow),
+    warn: own(Color::Red),
     others: [
         own(Color::Cyan),
+        own(Color::Yellow),
         own(Color::Magenta),
         own(Color::Green),
-        own(Color::Yellow),
         own(Color::Blue),
         own(Color::Red),
+    ],
+    code: [own(Color::Blue), own(Color::Green), own(Color::Magenta)],
+    lanes: [
+        own(Color::Green),
+        own(Color::Magenta),
+        own(Color::Blue),
+        own(Color::LightGreen),
+        own(Color::LightMagenta),
     ],
 };
 
@@ -195,15 +275,18 @@ const SIXTEEN: Hues = Hues {
 const BLUE: Hue = shade(Color::LightBlue, 0x3a, 0x86, 0xd6);
 const ORANGE: Hue = shade(Color::Yellow, 0xc8, 0x76, 0x00);
 const GREYISH: Hue = shade(Color::Gray, 0x84, 0x88, 0x90);
+const GREEN: Hue = shade(Color::Green, 0x00, 0x9e, 0x73);
+const PURPLE: Hue = shade(Color::Magenta, 0xc0, 0x70, 0x9c);
 
 const BLUE_AND_ORANGE: Hues = Hues {
     support: BLUE,
     oppose: ORANGE,
-    several: GREYISH,
-    over: ORANGE,
-    under: BLUE,
-    warn: ORANGE,
-    others: [BLUE, ORANGE, GREYISH, BLUE, ORANGE, GREYISH],
+    over: GREEN,
+    under: PURPLE,
+    warn: PURPLE,
+    others: [BLUE, ORANGE, GREYISH, GREEN, PURPLE, BLUE],
+    code: [GREYISH, GREEN, PURPLE],
+    lanes: [GREEN, PURPLE, GREYISH, GREEN, PURPLE],
 };
 
 impl Look {
@@ -267,30 +350,16 @@ fn nearest_indexed(shade: Rgb) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::palette::vision::{TERMINALS, Vision, contrast, difference};
     use super::*;
-
-    /// One channel in linear light (IEC 61966-2-1).
-    fn linear(channel: u8) -> f64 {
-        let c = f64::from(channel) / 255.0;
-        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
-    }
-
-    fn luminance(Rgb(r, g, b): Rgb) -> f64 {
-        0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
-    }
-
-    /// The contrast ratio of WCAG 2.
-    fn contrast(a: Rgb, b: Rgb) -> f64 {
-        let (a, b) = (luminance(a), luminance(b));
-        (a.max(b) + 0.05) / (a.min(b) + 0.05)
-    }
 
     fn meanings() -> Vec<Meaning> {
         let mut all = vec![Meaning::Over, Meaning::Under, Meaning::Warn, Meaning::Muted, Meaning::Text];
         let marks = [Mark::Support, Mark::Oppose, Mark::Several, Mark::None, Mark::Unclear, Mark::Pending];
         all.extend(marks.map(Meaning::Side));
         all.extend((0..6).map(|i| Meaning::Side(Mark::Other(i))));
-        all.extend((0..6).map(Meaning::Value));
+        all.extend((0..6).flat_map(|i| [Meaning::Value(i), Meaning::Lane(i)]));
+        all.extend([Code::Name, Code::Text, Code::Number, Code::Word, Code::Comment].map(Meaning::Code));
         all
     }
 
@@ -314,7 +383,7 @@ mod tests {
 
     #[test]
     fn blue_and_orange_are_readable_on_dark_and_light_backgrounds() {
-        for Hue(_, shade) in [BLUE, ORANGE, GREYISH] {
+        for Hue(_, shade) in [BLUE, ORANGE, GREYISH, GREEN, PURPLE] {
             for ground in [DARK.ground, LIGHT.ground, Rgb(0, 0, 0), Rgb(255, 255, 255)] {
                 let ratio = contrast(shade.unwrap(), ground);
                 assert!(ratio >= 3.0, "{shade:?} on {ground}: {ratio:.2}");
@@ -322,25 +391,76 @@ mod tests {
         }
     }
 
-    /// A colour as seen without green cones: Viénot, Brettel and Mollon 1999, in linear light.
-    fn without_green(Rgb(r, g, b): Rgb) -> [f64; 3] {
-        let [r, g, b] = [r, g, b].map(linear);
-        let red = 0.29275 * r + 0.70725 * g;
-        [red, red, -0.02234 * r + 0.02234 * g + b]
+    /// The two sides' colours as a theme shows them on a terminal with this palette, with its background.
+    fn sides(theme: Theme, palette: &Palette) -> ([Rgb; 2], Rgb) {
+        let sides = [Mark::Support, Mark::Oppose].map(|mark| shown(theme, Meaning::Side(mark), palette));
+        let ground = theme.ground().map_or(palette.ground, |(_, ground)| palette.rgb(ground, palette.ground));
+        (sides, ground)
     }
 
     #[test]
-    fn the_two_sides_stay_distinct_without_green_cones() {
-        let theme = Theme::of(Look::Deuteranopia);
-        let apart = |a: Rgb, b: Rgb| {
-            let (a, b) = (without_green(a), without_green(b));
-            a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    fn the_two_sides_are_readable_and_stay_apart_for_every_kind_of_colour_vision() {
+        let own = [(Look::Light, &LIGHT), (Look::Dark, &DARK), (Look::Terminal, &DARK)];
+        let both = [&LIGHT, &DARK].map(|palette| (Theme::of(Look::Deuteranopia), palette));
+        let shaded = own.into_iter().flat_map(|(look, palette)| {
+            [Depth::Indexed, Depth::Millions].map(|depth| (Theme { look, depth }, palette))
+        });
+        let sixteen =
+            TERMINALS.iter().map(|palette| (Theme { look: Look::Terminal, depth: Depth::Sixteen }, palette));
+        for (theme, palette) in shaded.chain(both).chain(sixteen) {
+            let ([support, oppose], ground) = sides(theme, palette);
+            for side in [support, oppose] {
+                let ratio = contrast(side, ground);
+                assert!(ratio >= 3.0, "{theme:?}: {side} on {ground} has a contrast of {ratio:.2}");
+            }
+            for vision in Vision::ALL {
+                let apart = difference(vision.sees(support), vision.sees(oppose));
+                assert!(apart >= 20.0, "{theme:?}, {vision:?}: {support} and {oppose} are {apart:.0} apart");
+            }
+        }
+    }
+
+    #[test]
+    fn cyan_and_magenta_of_common_terminals_would_not_stay_apart() {
+        let least = |palette: &Palette| {
+            let [cyan, magenta] = [6, 5].map(|i: usize| palette.sixteen[i]);
+            let apart = Vision::ALL.map(|vision| difference(vision.sees(cyan), vision.sees(magenta)));
+            apart.into_iter().fold(f64::MAX, f64::min)
         };
-        let [support, oppose] =
-            [Mark::Support, Mark::Oppose].map(|mark| shown(theme, Meaning::Side(mark), &DARK));
-        assert!(apart(support, oppose) > 0.5, "{}", apart(support, oppose));
-        // For comparison: a red and a green that are easy to distinguish with green cones.
-        assert!(apart(Rgb(0xb0, 0x60, 0x30), Rgb(0x60, 0x80, 0x30)) < 0.1);
+        assert!(TERMINALS.iter().filter(|palette| least(palette) < 20.0).count() >= 2);
+    }
+
+    #[test]
+    fn only_sides_have_the_colours_of_sides() {
+        for look in [Look::Terminal, Look::Light, Look::Dark, Look::Deuteranopia] {
+            let theme = Theme::of(look);
+            let ([support, oppose], _) = sides(theme, &DARK);
+            let others = (0..6).flat_map(|i| [Meaning::Value(i), Meaning::Lane(i)]);
+            for meaning in others.chain([Meaning::Over, Meaning::Under, Meaning::Warn, Meaning::Title]) {
+                let colour = shown(theme, meaning, &DARK);
+                assert!(colour != support && colour != oppose, "{look:?} {meaning:?}: {colour}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stronger_share_has_a_stronger_background_on_which_its_figure_is_readable() {
+        for (look, palette) in [(Look::Light, &LIGHT), (Look::Dark, &DARK), (Look::Terminal, &DARK)] {
+            let mut before = 0.0;
+            for step in 0..=10 {
+                let style = Theme::of(look).heat(f64::from(step) / 10.0);
+                let [ink, shade] =
+                    [style.fg, style.bg].map(|colour| palette.rgb(colour.unwrap(), palette.text));
+                assert!(contrast(ink, shade) >= 4.0, "{look:?} {step}: {ink} on {shade}");
+                let apart = difference(shade, palette.ground);
+                assert!(apart >= before, "{look:?} {step}");
+                before = apart;
+            }
+            let plain = Theme { look, depth: Depth::Sixteen };
+            assert_ne!(plain.heat(1.0), plain.heat(0.5));
+            assert_ne!(plain.heat(0.5), plain.heat(0.0));
+            assert_eq!(Theme::of(look).heat(f64::NAN), Theme::of(look).heat(0.0));
+        }
     }
 
     #[test]

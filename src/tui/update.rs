@@ -3,17 +3,20 @@
 use std::mem;
 use std::sync::Arc;
 
-use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
 
 use super::app::{App, Corpus, LaneState};
 use super::config::{Config, Problems};
 use super::keymap::{Action, Context, Screen};
+use super::layout::panes;
 use super::message::{Effect, Msg};
 use super::pages::{PAGES, context, page};
 use super::screens::lanes::{figures, question, update as lanes};
 use super::screens::palette::Palette;
 use super::screens::palette::screen as palette;
 use super::session::record;
+use super::widgets::footer;
 use crate::engine::{Reply, Turn};
 use crate::report::safe;
 use crate::work::{Job, Progress};
@@ -108,6 +111,7 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
 fn take_config(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
+            app.settings = config.clone();
             app.glyphs = config.glyphs;
             // A replay keeps the keys and the layout of its session.
             let (keys, layout) = match &mut app.replay {
@@ -170,6 +174,14 @@ fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
 fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
     if matches!(mouse.kind, MouseEventKind::Up(_)) {
         app.dragged = None;
+    }
+    let at = Position { x: mouse.column, y: mouse.row };
+    if mouse.kind == MouseEventKind::Down(MouseButton::Left)
+        && let Some(action) = footer::target(app, &panes(app), at)
+    {
+        let here = context(app);
+        app.notice = None;
+        return act(app, here, action);
     }
     match page(app.screen).point(app, mouse) {
         Some(action) => {

@@ -98,6 +98,7 @@ pub fn start() -> Start {
         config: Config::default(),
         config_from: Source::default(),
         depth: Depth::Millions,
+        linear: false,
     }
 }
 

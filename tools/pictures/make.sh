@@ -36,6 +36,7 @@ picture mono-40x12 40x12 "$changed" --theme mono
 picture ascii 80x24 "$changed" --theme mono --ascii
 picture read 140x40 "${changed}j<Enter><Wait>"
 picture read-40x12 40x12 "${changed}j<Enter><Wait>"
+picture record 140x40 "${changed}j<Enter><Wait>r"
 picture tune 140x40 "${changed}t<Wait>"
 picture sycophancy 140x40 "${changed}y<Wait>"
 picture compare 140x40 "${changed}c<Wait>"

@@ -45,6 +45,8 @@ pub struct Study {
     pub statements: Vec<(usize, String)>,
     /// The list in which to explain its rank, with its recipe and the text that was searched for.
     pub list: Option<(Ranking, Recipe, String)>,
+    /// Whether to read the passage's index entry, for a lane with this recipe.
+    pub index: Option<Recipe>,
 }
 
 /// An order that takes long, because it needs many lists, models or a network.

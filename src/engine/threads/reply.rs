@@ -1,6 +1,5 @@
 //! The replies of the engine.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use super::orders::Turn;
 use crate::annotate::{Decision, Entry, History, Item, Order};
 use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
-use crate::detect::Rule;
+use crate::detect::{EvidenceSentence, Rule};
 use crate::engine::compare::{Compared, Tally};
 use crate::engine::detectors::DetectorEvent;
 use crate::engine::explain::Explanation;
@@ -174,8 +173,19 @@ pub enum Reply {
         at: PassageIx,
         /// The statement, from 0.
         perspective: usize,
-        /// The byte range of the sentence that the verdict rests on, if it rests on one.
-        sentence: Option<Range<usize>>,
+        /// The sentence that the verdict rests on, if it rests on one.
+        sentence: Option<EvidenceSentence>,
+    },
+    /// What the indexes hold about the passage that is open.
+    IndexEntry {
+        /// The study.
+        study: u64,
+        /// The passage.
+        at: PassageIx,
+        /// The recipe of the lane.
+        recipe: Recipe,
+        /// The entry as JSON, or why there is none.
+        entry: Result<String, String>,
     },
 }
 

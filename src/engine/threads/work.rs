@@ -13,7 +13,7 @@ use crate::detect::{DetectError, LabelSource, PairLabels};
 use crate::encode::Named;
 use crate::engine::compare::{compare, sweep};
 use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
-use crate::engine::explain::explain;
+use crate::engine::explain::{explain, index_entry};
 use crate::engine::judgments::Judgments;
 use crate::engine::list::LaneError;
 use crate::engine::opening::{Opening, SetupError};
@@ -153,11 +153,15 @@ pub(super) fn embedder(shared: &Shared, send: &SendReply) {
 
 /// Studies one passage after another; the newest wins.
 pub(super) fn reader(shared: &Shared, send: &SendReply) {
-    while let Some((Study { number, at, passage, statements, list }, stop)) = shared.studies.take() {
+    while let Some((Study { number, at, passage, statements, list, index }, stop)) = shared.studies.take() {
         let Some(setup) = shared.setup.get() else { return };
         if let Some((list, recipe, text)) = list {
             let explanations = explain(setup, &list, &text, at).map_err(|error| error.to_string());
             send(Reply::Explained { study: number, recipe, at, explanations });
+        }
+        if let Some(recipe) = index {
+            let entry = index_entry(setup, &recipe, at).map_err(|error| error.to_string());
+            send(Reply::IndexEntry { study: number, at, recipe, entry });
         }
         for (perspective, statement) in statements {
             let Ok(detector) = setup.detector() else { break };

@@ -7,14 +7,14 @@
 
 use super::marks::share;
 use sheet as axis;
-use sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, shorten};
+use sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty};
 
 mod rows;
 mod sheet;
 mod sides;
 
 pub use rows::{Group, bars, intervals};
-pub use sheet::png;
+pub use sheet::{png, shorten};
 pub use sides::{Arrow, arrows, stacks};
 
 /// A line of a plot.
@@ -24,6 +24,8 @@ pub struct Series {
     pub name: String,
     /// Its points, joined in this order.
     pub points: Vec<(f64, f64)>,
+    /// The x, the low and the high end of each interval; may be empty.
+    pub band: Vec<(f64, f64, f64)>,
 }
 
 /// The upper left corner of the plot.
@@ -43,6 +45,11 @@ impl Series {
         self.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite())
     }
 
+    /// Returns the intervals whose ends are numbers.
+    fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        self.band.iter().copied().filter(|(x, low, high)| [x, low, high].iter().all(|end| end.is_finite()))
+    }
+
     /// Returns the value at the greatest x.
     fn last(&self) -> Option<f64> {
         self.finite().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, y)| y)
@@ -58,7 +65,9 @@ fn figure(value: f64) -> String {
 pub fn curves(series: &[Series], x: &str, y: &str) -> String {
     let label = format!("Lines of {y} over {x}, one per lane");
     let all = || series.iter().flat_map(Series::finite);
-    let (Some(range), Some(values)) = (x_range(all()), axis::range(all().map(|(_, y)| y))) else {
+    let ends = || series.iter().flat_map(Series::intervals).flat_map(|(_, low, high)| [low, high]);
+    let (Some(range), Some(values)) = (x_range(all()), axis::range(all().map(|(_, y)| y).chain(ends())))
+    else {
         return empty(&label);
     };
     let log = range.0 >= 1.0 && range.1 / range.0 >= 20.0;
@@ -83,6 +92,16 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
     sheet.text((CORNER.0 + WIDTH / 2.0, bottom + 38.0), "mid soft", &format!("{x}{scale_note}"));
     sheet.text((14.0, 22.0), "strong", y);
 
+    // Below all lines, or a band would hide one.
+    for (i, one) in series.iter().enumerate() {
+        let low = one.intervals().map(|(x, low, _)| (across.at(x), up.at(low)));
+        let mut edge: Vec<_> = one.intervals().map(|(x, _, high)| (across.at(x), up.at(high))).collect();
+        edge.reverse();
+        let outline: Vec<_> = low.chain(edge).collect();
+        if outline.len() > 2 {
+            sheet.polyline(&outline, &format!("area c{}", i % 7));
+        }
+    }
     let mut order: Vec<usize> = (0..series.len()).collect();
     order.sort_by(|&a, &b| {
         let end = |i: usize| series[i].last().unwrap_or(f64::NEG_INFINITY);
@@ -167,7 +186,20 @@ mod tests {
     use super::*;
 
     fn one(name: &str, points: &[(f64, f64)]) -> Series {
-        Series { name: name.into(), points: points.to_vec() }
+        Series { name: name.into(), points: points.to_vec(), ..Series::default() }
+    }
+
+    #[test]
+    fn an_interval_is_an_area_below_all_lines_and_inside_the_axis() {
+        let banded =
+            Series { band: vec![(1.0, 0.0, 0.4), (5.0, 0.1, 0.9)], ..one("low", &[(1.0, 0.2), (5.0, 0.5)]) };
+        let svg = curves(&[banded, one("high", &[(1.0, 0.3), (5.0, 0.6)])], "k", "MRecall");
+        assert_eq!(svg.matches("class=\"area c0\"").count(), 1);
+        assert!(svg.find("class=\"area").unwrap() < svg.find("class=\"curve").unwrap());
+        // The axis goes up to the end of the interval, not only to the highest mean.
+        assert!(svg.contains(">0.8<"), "{svg}");
+        let open = Series { band: vec![(1.0, f64::NAN, 0.4)], ..one("none", &[(1.0, 0.2)]) };
+        assert!(!curves(&[open], "k", "y").contains("class=\"area"));
     }
 
     #[test]
@@ -221,7 +253,15 @@ mod every_plot_tests {
         let name = name.to_owned();
         let both = (value, 0.5);
         [
-            curves(&[Series { name: name.clone(), points: vec![(1.0, value), (2.0, 0.5)] }], &name, &name),
+            curves(
+                &[Series {
+                    name: name.clone(),
+                    points: vec![(1.0, value), (2.0, 0.5)],
+                    band: vec![(1.0, value, 0.6), (2.0, 0.4, value)],
+                }],
+                &name,
+                &name,
+            ),
             stacks(&[(name.clone(), [value, 0.1, 0.2, 0.3])]),
             arrows(&[Arrow { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
             intervals(&[(name.clone(), value, 0.1, 0.9)]),

@@ -39,6 +39,14 @@ pub enum Action {
     NextPassage,
     /// Go to the passage before.
     PreviousPassage,
+    /// Show the passage's record.
+    RawRecord,
+    /// Show the passage's index entry.
+    IndexEntry,
+    /// Show how the lane's list was made.
+    ShowRecipe,
+    /// Show the configuration.
+    ShowSettings,
     /// Show only passages that contain certain words.
     Filter,
     /// Leave the filter's line; the filter stays.
@@ -103,6 +111,8 @@ pub enum Action {
     OnLanes,
     /// Change the order of the questions.
     NextOrder,
+    /// Show another measure.
+    NextMeasure,
     /// Open the marked question.
     OpenQuestion,
     /// Label passages by hand.

@@ -14,6 +14,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 
 use super::engines::Engines;
+use super::linear::Linear;
 use super::play::{self, execute};
 use super::{Ended, Ending, Guard};
 use crate::engine::{Labelling, Reach, Reply, Turn};
@@ -50,7 +51,7 @@ pub fn run(start: Start, session: Option<(&Session, f64)>) -> io::Result<Ended> 
     let ending = Ending::default();
     // Before the terminal is taken: from here on no signal leaves it raw.
     shell::listen_to_signals(send.clone(), ending.clone())?;
-    let (guard, terminal) = Guard::take(start.config.mouse)?;
+    let (guard, terminal) = Guard::take(start.config.mouse, start.linear)?;
     // Dropping it would show the cursor, which the guard does, and would panic if the terminal is gone.
     let mut terminal = ManuallyDrop::new(terminal);
     shell::listen(send.clone(), ending.clone())?;
@@ -145,6 +146,8 @@ struct Shell {
     pauses: Vec<Pause>,
     /// When the last burst was taken.
     before: Instant,
+    /// Prints sentences instead of frames.
+    linear: Option<Linear>,
     /// Whether verdicts have arrived since what is drawn was worked out.
     stale: bool,
 }
@@ -181,6 +184,7 @@ impl Shell {
             clock: LabelClock::default(),
             pauses: Vec::new(),
             before: Instant::now(),
+            linear: start.linear.then(Linear::default),
             stale: false,
             start,
             app,
@@ -193,7 +197,10 @@ impl Shell {
             if mem::take(&mut self.stale) {
                 refresh(&mut self.app);
             }
-            terminal.draw(|frame| draw(&self.app, self.theme, frame))?;
+            match &mut self.linear {
+                Some(linear) => linear.report(&self.app, &mut io::stdout())?,
+                None => drop(terminal.draw(|frame| draw(&self.app, self.theme, frame))?),
+            }
             self.save_query();
             if self.record_settled().is_err() {
                 continue;
@@ -439,6 +446,7 @@ mod tests {
             config: Default::default(),
             config_from: Default::default(),
             depth: Depth::Millions,
+            linear: false,
         };
         let (send, messages) = mpsc::channel();
         (Shell::new(start, None, Size { width: 80, height: 24 }, send).unwrap(), messages)

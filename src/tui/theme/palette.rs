@@ -20,6 +20,17 @@ impl Rgb {
     }
 }
 
+/// Returns one channel in linear light (IEC 61966-2-1).
+fn linear(channel: u8) -> f64 {
+    let c = f64::from(channel) / 255.0;
+    if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+}
+
+/// Returns the relative luminance of WCAG 2, from 0 to 1.
+pub fn luminance(Rgb(r, g, b): Rgb) -> f64 {
+    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+}
+
 impl fmt::Display for Rgb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
@@ -165,20 +176,181 @@ mod tests {
 
     #[test]
     fn every_colour_but_black_and_white_is_readable_on_the_background() {
-        let light = |c: Rgb| {
-            let part = |b: u8| {
-                let b = f64::from(b) / 255.0;
-                if b <= 0.04045 { b / 12.92 } else { ((b + 0.055) / 1.055).powf(2.4) }
-            };
-            0.2126 * part(c.0) + 0.7152 * part(c.1) + 0.0722 * part(c.2)
-        };
         for palette in [DARK, LIGHT] {
-            let ground = light(palette.ground);
             for colour in palette.sixteen[1..15].iter().chain([&palette.text]) {
-                let (high, low) = (light(*colour).max(ground), light(*colour).min(ground));
-                let contrast = (high + 0.05) / (low + 0.05);
+                let contrast = vision::contrast(*colour, palette.ground);
                 assert!(contrast >= 4.0, "{colour} on {}: {contrast:.2}", palette.ground);
             }
         }
     }
+
+    #[test]
+    fn the_difference_of_two_colours_is_that_of_the_published_test_data() {
+        // Pairs 1, 17 and 25 of Sharma, Wu and Dalal 2005.
+        let pairs = [
+            ([50.0, 2.6772, -79.7751], [50.0, 0.0, -82.7485], 2.0425),
+            ([50.0, 2.5, 0.0], [73.0, 25.0, -18.0], 27.1492),
+            ([60.2574, -34.0099, 36.2677], [60.4626, -34.1751, 39.4387], 1.2644),
+        ];
+        for (one, other, expected) in pairs {
+            let found = vision::ciede2000(one, other);
+            assert!((found - expected).abs() < 1e-4, "{found}");
+        }
+    }
+}
+
+/// How colours are seen: contrast, colour vision deficiencies, and differences.
+#[cfg(test)]
+pub(crate) mod vision {
+    use super::{Palette, Rgb, linear, luminance};
+
+    /// Returns the contrast ratio of WCAG 2.
+    pub fn contrast(a: Rgb, b: Rgb) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// A kind of colour vision.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Vision {
+        Common,
+        Protanopia,
+        Deuteranopia,
+        Tritanopia,
+    }
+
+    impl Vision {
+        pub const ALL: [Vision; 4] =
+            [Vision::Common, Vision::Protanopia, Vision::Deuteranopia, Vision::Tritanopia];
+
+        /// Returns a colour as it is seen, in linear light: the matrices of Machado, Oliveira and Fernandes 2009 for severity 1.
+        pub fn sees(self, Rgb(r, g, b): Rgb) -> [f64; 3] {
+            let matrix = match self {
+                Vision::Common => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+                Vision::Protanopia => [
+                    [0.152286, 1.052583, -0.204868],
+                    [0.114503, 0.786281, 0.099216],
+                    [-0.003882, -0.048116, 1.051998],
+                ],
+                Vision::Deuteranopia => [
+                    [0.367322, 0.860646, -0.227968],
+                    [0.280085, 0.672501, 0.047413],
+                    [-0.011820, 0.042940, 0.968881],
+                ],
+                Vision::Tritanopia => [
+                    [1.255528, -0.076749, -0.178779],
+                    [-0.078411, 0.930809, 0.147602],
+                    [0.004733, 0.691367, 0.303900],
+                ],
+            };
+            let light = [r, g, b].map(linear);
+            matrix.map(|row| row.iter().zip(light).map(|(a, x)| a * x).sum::<f64>().clamp(0.0, 1.0))
+        }
+    }
+
+    /// Returns CIELAB under D65.
+    fn lab([r, g, b]: [f64; 3]) -> [f64; 3] {
+        let xyz = [
+            (0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047,
+            0.2126729 * r + 0.7151522 * g + 0.0721750 * b,
+            (0.0193339 * r + 0.1191920 * g + 0.9503041 * b) / 1.08883,
+        ];
+        let [x, y, z] = xyz
+            .map(|t: f64| if t > 216.0 / 24389.0 { t.cbrt() } else { (24389.0 / 27.0 * t + 16.0) / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// Something that has linear light.
+    pub trait Seen {
+        fn light(self) -> [f64; 3];
+    }
+
+    impl Seen for Rgb {
+        fn light(self) -> [f64; 3] {
+            Vision::Common.sees(self)
+        }
+    }
+
+    impl Seen for [f64; 3] {
+        fn light(self) -> [f64; 3] {
+            self
+        }
+    }
+
+    /// Returns ΔE of CIEDE2000.
+    pub fn difference<T: Seen>(one: T, other: T) -> f64 {
+        ciede2000(lab(one.light()), lab(other.light()))
+    }
+
+    /// Returns ΔE of two colours in CIELAB, by Sharma, Wu and Dalal 2005.
+    pub fn ciede2000([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
+        let power = |c: f64| (c.powi(7) / (c.powi(7) + 25f64.powi(7))).sqrt();
+        let grey = 0.5 * (1.0 - power((a1.hypot(b1) + a2.hypot(b2)) / 2.0));
+        let (a1, a2) = (a1 * (1.0 + grey), a2 * (1.0 + grey));
+        let (c1, c2) = (a1.hypot(b1), a2.hypot(b2));
+        let hue = |a: f64, b: f64| b.atan2(a).to_degrees().rem_euclid(360.0);
+        let (h1, h2) = (hue(a1, b1), hue(a2, b2));
+        let turn = match h2 - h1 {
+            _ if c1 * c2 == 0.0 => 0.0,
+            d if d > 180.0 => d - 360.0,
+            d if d < -180.0 => d + 360.0,
+            d => d,
+        };
+        let mean_hue = match h1 + h2 {
+            sum if c1 * c2 == 0.0 => sum,
+            sum if (h1 - h2).abs() <= 180.0 => sum / 2.0,
+            sum if sum < 360.0 => (sum + 360.0) / 2.0,
+            sum => (sum - 360.0) / 2.0,
+        };
+        let (mean_l, mean_c) = ((l1 + l2) / 2.0, (c1 + c2) / 2.0);
+        let cos = |degrees: f64| degrees.to_radians().cos();
+        let t =
+            1.0 - 0.17 * cos(mean_hue - 30.0) + 0.24 * cos(2.0 * mean_hue) + 0.32 * cos(3.0 * mean_hue + 6.0)
+                - 0.20 * cos(4.0 * mean_hue - 63.0);
+        let off = (mean_l - 50.0).powi(2);
+        let l = (l2 - l1) / (1.0 + 0.015 * off / (20.0 + off).sqrt());
+        let c = (c2 - c1) / (1.0 + 0.045 * mean_c);
+        let h = 2.0 * (c1 * c2).sqrt() * (turn / 2.0).to_radians().sin() / (1.0 + 0.015 * mean_c * t);
+        let angle = 60.0 * (-((mean_hue - 275.0) / 25.0).powi(2)).exp();
+        let rotation = -2.0 * power(mean_c) * angle.to_radians().sin();
+        (l * l + c * c + h * h + rotation * c * h).sqrt()
+    }
+
+    const fn terminal(ground: u32, sixteen: [u32; 16]) -> Palette {
+        const fn rgb(hex: u32) -> Rgb {
+            Rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+        }
+        let mut all = [Rgb(0, 0, 0); 16];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = rgb(sixteen[i]);
+            i += 1;
+        }
+        Palette { text: all[7], ground: rgb(ground), sixteen: all }
+    }
+
+    /// The sixteen colours of xterm, of VS Code (dark) and of Solarized (dark), each with its background.
+    pub const TERMINALS: [Palette; 3] = [
+        terminal(
+            0x000000,
+            [
+                0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5, 0x7f7f7f,
+                0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
+            ],
+        ),
+        terminal(
+            0x1e1e1e,
+            [
+                0x000000, 0xcd3131, 0x0dbc79, 0xe5e510, 0x2472c8, 0xbc3fbc, 0x11a8cd, 0xe5e5e5, 0x666666,
+                0xf14c4c, 0x23d18b, 0xf5f543, 0x3b8eea, 0xd670d6, 0x29b8db, 0xe5e5e5,
+            ],
+        ),
+        terminal(
+            0x002b36,
+            [
+                0x073642, 0xdc322f, 0x859900, 0xb58900, 0x268bd2, 0xd33682, 0x2aa198, 0xeee8d5, 0x002b36,
+                0xcb4b16, 0x586e75, 0x657b83, 0x839496, 0x6c71c4, 0x93a1a1, 0xfdf6e3,
+            ],
+        ),
+    ];
 }

@@ -4,17 +4,18 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
 use crate::detect::{LabelSource, NO_SIDE};
 use crate::engine::recipe::Switch;
+use crate::question::Question;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane};
-use crate::tui::keymap::{Action, Screen, shown};
+use crate::tui::keymap::{Action, Binding, Screen, shown};
 use crate::tui::layout::{Panes, progress};
 use crate::tui::pages::context;
 use crate::tui::session::record;
@@ -63,45 +64,114 @@ fn filter(app: &App, panes: &Panes, frame: &mut Frame<'_>) -> String {
     format!("{before}{words}   shown: {}", counts.join(", "))
 }
 
-/// The keys of the present context, and the caution if there is one.
-fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
-    let here = context(app);
+/// The part of the line before the keys.
+fn mark(app: &App) -> &'static str {
+    if app.recording.is_some() { " ● recording  " } else { " " }
+}
+
+/// A key of the line: its action, its name and its word.
+struct Shown {
+    action: Action,
+    key: String,
+    word: &'static str,
+}
+
+/// The statements that label keys are about: of the passage being labelled, or of the question on the lanes.
+fn labelled(app: &App) -> &Question {
+    let own = app.labelling.question().filter(|_| app.screen == Screen::LABELLING);
+    own.unwrap_or(&app.question)
+}
+
+/// Whether an action does something for the present question.
+fn applies(app: &App, action: Action) -> bool {
+    let two_sided = |question: &Question| question.supports.is_some() && question.perspectives.len() == 2;
+    let has_set = || matches!(&app.corpus, Corpus::Open(opened) if !opened.questions.is_empty());
+    match action {
+        Action::LabelSupport | Action::LabelOppose | Action::LabelBoth => two_sided(labelled(app)),
+        Action::Sycophancy => two_sided(&app.question),
+        Action::Toggle(Switch::Diversify) => !app.question.perspectives.is_empty(),
+        Action::Compare => has_set(),
+        _ => true,
+    }
+}
+
+/// The word of a line of the table. Number keys that label have one only if there are more than two statements.
+fn word(app: &App, line: &Binding) -> &'static str {
+    match line.action {
+        Action::ToggleLabel(_) if labelled(app).perspectives.len() > 2 => "statement",
+        Action::ApplyLabel if labelled(app).perspectives.len() > 2 => "done",
+        _ => line.short,
+    }
+}
+
+/// The keys of the present context that do something and fit, and the caution if there is one.
+fn fitting(app: &App, width: usize) -> (Vec<Shown>, String) {
+    let mark = mark(app);
     let mut listed = HashSet::new();
-    let mark = if app.recording.is_some() { " ● recording  " } else { " " };
-    let meaning = if app.recording.is_some() { Meaning::Warn } else { Meaning::Text };
-    let mut spans = vec![span(mark, meaning, theme)];
-    let keys = app.keys.of_place(here).filter(|bound| !bound.line.short.is_empty());
+    let keys = app.keys.of_place(context(app)).filter(|bound| applies(app, bound.line.action));
     let keys = keys.filter_map(|bound| {
-        let key = bound.keys.first().filter(|_| listed.insert(bound.line.action))?;
-        let key = shown(key, app.glyphs == Glyphs::Ascii);
-        let columns = key.width() + bound.line.short.width() + 3;
-        Some((bound.line, key, columns))
+        let word = Some(word(app, bound.line)).filter(|word| !word.is_empty())?;
+        let first = bound.keys.first().filter(|_| listed.insert(bound.line.action))?;
+        let ascii = app.glyphs == Glyphs::Ascii;
+        let key = match (bound.line.action, bound.keys.last()) {
+            (Action::ToggleLabel(_), Some(last)) => format!("{}-{}", shown(first, ascii), shown(last, ascii)),
+            _ => shown(first, ascii),
+        };
+        let columns = key.width() + word.width() + 3;
+        Some((Shown { action: bound.line.action, key, word }, columns))
     });
     let keys: Vec<_> = keys.collect();
     let forms = caution(app);
     // The caution never pushes out the first key or the one for help.
-    let help = keys.iter().position(|(line, ..)| line.action == Action::Help).filter(|_| !forms.is_empty());
+    let help = keys.iter().position(|(key, _)| key.action == Action::Help).filter(|_| !forms.is_empty());
     let columns_at =
-        |place: Option<usize>| place.and_then(|i| keys.get(i)).map_or(0, |(.., columns)| *columns);
+        |place: Option<usize>| place.and_then(|i| keys.get(i)).map_or(0, |(_, columns)| *columns);
     let reserved = columns_at(Some(0)) + columns_at(help.filter(|place| *place > 0));
     let room = width.saturating_sub(mark.width() + reserved);
     let warning = forms.iter().find(|form| form.width() <= room).cloned();
     let warning = warning.unwrap_or_else(|| forms.last().map_or_else(String::new, |form| fit(form, room)));
     let mut columns = mark.width() + warning.width() + columns_at(help);
     let mut full = false;
-    for (place, (line, key, wide)) in keys.iter().enumerate() {
+    let fits = |(place, (key, wide)): (usize, (Shown, usize))| {
         if help != Some(place) {
             full |= columns + wide > width;
             if full {
-                continue;
+                return None;
             }
             columns += wide;
         }
-        spans.push(span(key.clone(), Meaning::Key, theme));
-        spans.push(span(format!(" {}  ", line.short), Meaning::Muted, theme));
+        Some(key)
+    };
+    (keys.into_iter().enumerate().filter_map(fits).collect(), warning)
+}
+
+/// The keys of the present context, and the caution if there is one.
+fn keys(app: &App, theme: Theme, width: usize) -> Line<'static> {
+    let meaning = if app.recording.is_some() { Meaning::Warn } else { Meaning::Text };
+    let (keys, warning) = fitting(app, width);
+    let mut spans = vec![span(mark(app), meaning, theme)];
+    for Shown { key, word, .. } in keys {
+        spans.push(span(key, Meaning::Key, theme));
+        spans.push(span(format!(" {word}  "), Meaning::Muted, theme));
     }
     spans.push(span(warning, Meaning::Warn, theme));
     Line::from(spans)
+}
+
+/// The action of the key at a position of the line.
+pub fn target(app: &App, panes: &Panes, at: Position) -> Option<Action> {
+    if !panes.footer.contains(at) || app.replay.is_some() {
+        return None;
+    }
+    let column = usize::from(at.x - panes.footer.x);
+    let mut from = mark(app).width();
+    let (keys, _) = fitting(app, usize::from(panes.footer.width));
+    keys.into_iter().find_map(|Shown { action, key, word }| {
+        let part = from..from + key.width() + word.width() + 1;
+        from = part.end + 2;
+        // A range of keys has no one action.
+        part.contains(&column).then_some(action).filter(|action| !matches!(action, Action::ToggleLabel(_)))
+    })
 }
 
 /// The caution about the model's verdicts if they count, longest form first. If there are gold labels, it names the key that uses them.

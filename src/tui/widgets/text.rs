@@ -183,6 +183,7 @@ pub const OWN: Modifier = Modifier::RAPID_BLINK;
 /// Sets the ground colours of every cell, and replaces glyphs if only ASCII can be shown.
 pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
     let ground = theme.ground();
+    plain_clusters(buffer);
     for cell in &mut buffer.content {
         if let Some((text, ground)) = ground {
             cell.fg = if cell.fg == Color::Reset { text } else { cell.fg };
@@ -197,6 +198,40 @@ pub fn finish(theme: Theme, glyphs: Glyphs, buffer: &mut Buffer) {
             cell.set_char(plain);
         }
     }
+}
+
+/// Replaces clusters about whose width terminals disagree, so that none leaves half a character behind when it is drawn over. A flag becomes
+/// the letters of its country; an emoji of several parts becomes its first part.
+fn plain_clusters(buffer: &mut Buffer) {
+    let wide = usize::from(buffer.area.width).max(1);
+    for row in buffer.content.chunks_mut(wide) {
+        for at in 0..row.len() {
+            let symbol = row[at].symbol();
+            let mut chars = symbol.chars();
+            let (Some(first), Some(second)) = (chars.next(), chars.next()) else { continue };
+            if let (Some(one), Some(other)) = (flag_letter(first), flag_letter(second)) {
+                row[at].set_char(one);
+                let style = row[at].style();
+                if let Some(next) = row.get_mut(at + 1) {
+                    next.set_char(other).set_style(style);
+                }
+                continue;
+            }
+            let joined = |c: char| {
+                matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{20e3}' | '\u{1f3fb}'..='\u{1f3ff}')
+            };
+            if symbol.chars().any(joined) {
+                // What is left of a cluster of two columns may take one; the other is a blank, which the buffer holds already.
+                row[at].set_char(first);
+            }
+        }
+    }
+}
+
+/// The letter of a regional indicator: two of them are a flag.
+fn flag_letter(c: char) -> Option<char> {
+    let letter = u32::from(c).checked_sub(0x1f1e6).filter(|i| *i < 26)?;
+    char::from_u32(u32::from('A') + letter)
 }
 
 /// The character of a cell that has exactly one.
@@ -222,7 +257,8 @@ fn ascii_of_glyph(glyph: char) -> Option<char> {
         '┌' | '┐' | '└' | '┘' | '┬' | '┴' | '┼' => '+',
         '━' => '=',
         '┃' | '┏' | '┓' | '┗' | '┛' => '#',
-        '█' => '@',
+        '█' | '▉' | '▊' | '▋' => '@',
+        '▍' | '▎' => '|',
         '▒' => ':',
         '▲' => 'Y',
         '▼' => 'N',
@@ -234,7 +270,7 @@ fn ascii_of_glyph(glyph: char) -> Option<char> {
         '↓' => 'v',
         '←' => '<',
         '→' | '▸' => '>',
-        '▏' => '|',
+        '▏' | '▌' => '|',
         '✓' => 'y',
         '✗' => 'n',
         '·' => '.',
@@ -256,30 +292,35 @@ fn ascii_of_glyph(glyph: char) -> Option<char> {
 /// A range of a text, and what it means.
 pub type Highlight = (Range<usize>, Meaning);
 
-/// Returns the text with a side's mark before every piece of evidence, because without colours they look alike, and the ranges moved
-/// accordingly.
+/// Returns the text with a side's mark before every piece of evidence, and the ranges moved accordingly.
 pub fn with_marks(text: &str, ranges: Vec<Highlight>, glyphs: Glyphs) -> (String, Vec<Highlight>) {
-    let mut inserts: Vec<(usize, String)> = Vec::new();
-    for (range, meaning) in &ranges {
-        if let Meaning::Evidence(mark) = meaning
-            && *mark != Mark::None
-        {
-            inserts.push((range.start, format!("{} ", mark.text(glyphs))));
-        }
-    }
+    let labelled = ranges.into_iter().map(|(range, meaning)| {
+        let label = match meaning {
+            Meaning::Evidence(mark) if mark != Mark::None => format!("{} ", mark.text(glyphs)),
+            _ => String::new(),
+        };
+        (range, meaning, label)
+    });
+    with_labels(text, labelled.collect())
+}
+
+/// Returns the text with a label before every range, because without colours they look alike, and the ranges moved accordingly.
+pub fn with_labels(text: &str, ranges: Vec<(Range<usize>, Meaning, String)>) -> (String, Vec<Highlight>) {
+    let mut inserts: Vec<(usize, &str)> =
+        ranges.iter().map(|(range, _, label)| (range.start, label.as_str())).collect();
     inserts.sort_by_key(|(at, _)| *at);
     let (mut whole, mut from) = (String::new(), 0);
-    for (at, mark) in &inserts {
+    for (at, label) in &inserts {
         whole.push_str(&text[from..*at]);
-        whole.push_str(mark);
+        whole.push_str(label);
         from = *at;
     }
     whole.push_str(&text[from..]);
     let now = |at: usize| {
         let before = inserts.iter().filter(|(place, _)| *place < at);
-        at + before.map(|(_, mark)| mark.len()).sum::<usize>()
+        at + before.map(|(_, label)| label.len()).sum::<usize>()
     };
-    let moved = ranges.into_iter().map(|(range, meaning)| (now(range.start)..now(range.end), meaning));
+    let moved = ranges.iter().map(|(range, meaning, _)| (now(range.start)..now(range.end), *meaning));
     (whole, moved.collect())
 }
 
@@ -318,6 +359,23 @@ mod tests {
     fn wide_characters_count_two_columns() {
         assert_eq!(lines("動物園は", 4), ["動物", "園は"]);
         assert_eq!(fit("動物園は", 5), "動物…");
+    }
+
+    #[test]
+    fn flags_and_joined_emoji_become_characters_on_whose_width_terminals_agree() {
+        let shown = |text: &str| {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 1));
+            buffer.set_string(0, 0, text, Style::default());
+            finish(Theme::of(crate::tui::theme::Look::Terminal), Glyphs::Shapes, &mut buffer);
+            (0..10).map(|x| buffer[(x, 0)].symbol().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("🇫🇷x")[..3], ["F", "R", "x"]);
+        assert_eq!(shown("👩\u{200d}🚀x")[..3], ["👩", " ", "x"]);
+        assert_eq!(shown("✊🏽x")[..3], ["✊", " ", "x"]);
+        assert_eq!(shown("❤\u{fe0f}x")[..3], ["❤", " ", "x"]);
+        // Accents stay: every terminal draws them into the cell before.
+        assert_eq!(shown("e\u{301}x")[..2], ["e\u{301}", "x"]);
+        assert_eq!(shown("動x")[..3], ["動", " ", "x"]);
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Switches and instruments.
 
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use parallax::tui::message::Effect;
+use parallax::tui::theme::{Code, Meaning};
+
 use super::*;
 
 #[test]
@@ -71,14 +75,137 @@ fn passages_without_metadata_and_fields_without_groups_are_reported() {
 
 #[test]
 fn the_lanes_asked_as_either_side() {
-    looks("sycophancy-140x30", &sycophancy_screen(140, 30), COLOURED);
+    looks("sycophancy-140x40", &sycophancy_screen(140, 40), COLOURED);
     looks("sycophancy-80x24", &sycophancy_screen(80, 24), COLOURED);
+    looks("sycophancy-40x12", &sycophancy_screen(40, 12), COLOURED);
 }
 
 #[test]
 fn the_lanes_compared_over_a_question_set() {
-    looks("compare-140x36", &comparing(140, 36), COLOURED);
+    looks("compare-140x40", &comparing(140, 40), COLOURED);
     looks("compare-80x24", &comparing(80, 24), COLOURED);
+    looks("compare-40x12", &comparing(40, 12), COLOURED);
+    let mut app = comparing(80, 24);
+    press(&mut app, "<Space>mmo");
+    looks("compare-means-80x24", &app, COLOURED);
+}
+
+/// Rows of the frame without borders and blanks.
+fn rows(app: &App) -> Vec<String> {
+    let framing = |c: char| ('\u{2500}'..='\u{257f}').contains(&c) || c.is_whitespace();
+    let text = frame(app, COLOURED).unwrap().dump(false);
+    text.lines().map(|line| line.chars().filter(|c| !framing(*c)).collect()).collect()
+}
+
+#[test]
+fn no_screen_is_half_empty_in_a_large_terminal_and_none_is_empty_in_a_small_one() {
+    let stages: [(&str, fn(u16, u16) -> App); 2] =
+        [("compare", comparing), ("sycophancy", sycophancy_screen)];
+    for (name, stage) in stages {
+        let large = rows(&stage(140, 40));
+        let blank = large.iter().filter(|row| row.is_empty()).count();
+        assert!(blank <= 13, "{name}: {blank} of 40 rows are blank\n{}", large.join("\n"));
+        let small = rows(&stage(40, 12));
+        let filled = small.iter().filter(|row| !row.is_empty()).count();
+        assert!(filled >= 7, "{name}: only {filled} of 12 rows show anything\n{}", small.join("\n"));
+    }
+}
+
+#[test]
+fn a_click_marks_a_question_or_a_lane_of_the_comparison_and_a_second_click_opens_it() {
+    let mut app = comparing(140, 40);
+    let click = |app: &mut App, column, row| {
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        update(app, Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
+    };
+    click(&mut app, 4, 5);
+    assert_eq!((app.comparing.at, app.lane), (1, 0));
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    let head = text.lines().nth(3).unwrap();
+    let column = head
+        .chars()
+        .collect::<Vec<_>>()
+        .windows(6)
+        .position(|part| part.iter().collect::<String>() == "Hybrid");
+    click(&mut app, column.unwrap() as u16 + 1, 3);
+    assert_eq!((app.comparing.at, app.lane), (1, 2));
+    click(&mut app, 4, 4);
+    assert_eq!(app.screen, Screen::COMPARE);
+    click(&mut app, 4, 4);
+    assert_eq!((app.screen, app.question.text.as_str()), (Screen::LANES, QUESTION));
+}
+
+#[test]
+fn a_click_on_a_key_of_the_footer_presses_it() {
+    let mut app = asked(140, 40);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    let footer = text.lines().last().unwrap();
+    let column = footer
+        .chars()
+        .collect::<Vec<_>>()
+        .windows(7)
+        .position(|part| part.iter().collect::<String>() == "compare");
+    let kind = MouseEventKind::Down(MouseButton::Left);
+    let at =
+        |column: usize| MouseEvent { kind, column: column as u16, row: 39, modifiers: KeyModifiers::NONE };
+    update(&mut app, Msg::Mouse(at(column.unwrap() + 2)));
+    assert_eq!(app.screen, Screen::COMPARE);
+    update(&mut app, Msg::Mouse(at(139)));
+    assert_eq!(app.screen, Screen::COMPARE, "there is no key");
+}
+
+/// The open passage with a record, an index entry, a recipe or the configuration in the place of its text.
+fn recorded(width: u16, height: u16, keys: &str) -> App {
+    let mut app = reading(width, height);
+    press(&mut app, keys);
+    let (study, at, recipe) = (app.studies, PassageIx(0), app.lanes[0].recipe.clone());
+    let entry = "{\n  \"bm25\": {\"terms\": 31},\n  \"passage\": 0\n}".to_owned();
+    update(&mut app, Msg::Engine(Reply::IndexEntry { study, at, recipe, entry: Ok(entry) }));
+    app
+}
+
+#[test]
+fn a_passage_shows_its_record_its_index_entry_the_recipe_and_the_configuration() {
+    looks("record-80x24", &recorded(80, 24, "r"), COLOURED);
+    looks("record-dark-80x24", &recorded(80, 24, "r"), Theme::of(Look::Dark));
+    let shown = |keys: &str| frame(&recorded(100, 60, keys), COLOURED).unwrap().dump(false);
+    assert!(shown("r").contains("\"_id\": \"zoos-01\"") && shown("r").contains("\"voice\": \"op-ed\""));
+    assert!(shown("e").contains("\"terms\": 31"), "{}", shown("e"));
+    assert!(shown("y").contains("\"recipe\": \"bm25@k1=0.9,b=0.4\""), "{}", shown("y"));
+    assert!(shown("C").contains("theme = \"terminal\""), "{}", shown("C"));
+    // The same key, or a step back, shows the text again.
+    for keys in ["rr", "r<Esc>", "ey<Esc>"] {
+        assert!(shown(keys).contains("The bears pace."), "after {keys}");
+    }
+    let mut ascii = recorded(80, 24, "r");
+    ascii.glyphs = Glyphs::Ascii;
+    update(&mut ascii, Msg::Resized(size(80, 24)));
+    let dump = frame(&ascii, Theme::of(Look::Dark)).unwrap();
+    let blue = Theme::of(Look::Dark).style(Meaning::Code(Code::Name)).fg;
+    assert!(dump.buffer().content.iter().all(|cell| Some(cell.fg) != blue), "no colours in ASCII mode");
+}
+
+#[test]
+fn the_index_entry_is_requested_once_and_again_after_it_was_given_up() {
+    let studies = |effects: Vec<Effect>| {
+        let studies = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Study(study) => Some(study),
+            _ => None,
+        });
+        studies.collect::<Vec<_>>()
+    };
+    let mut app = reading(80, 24);
+    let (study, at, recipe) = (app.studies, PassageIx(0), app.lanes[0].recipe.clone());
+    update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations: Ok(Vec::new()) }));
+    let first = studies(press(&mut app, "e"));
+    assert!(first.len() == 1 && first[0].index.is_some(), "{first:?}");
+    assert_eq!(studies(press(&mut app, "ee")).len(), 0, "it is on its way");
+    // The next passage has an entry of its own; the reply for the one before does not take its place.
+    let next = studies(press(&mut app, "n"));
+    assert!(next.len() == 1 && next[0].index.is_some(), "{next:?}");
+    let (study, at, recipe) = (first[0].number, first[0].at, app.lanes[0].recipe.clone());
+    update(&mut app, Msg::Engine(Reply::IndexEntry { study, at, recipe, entry: Ok("{\"old\": 1}".into()) }));
+    assert!(!frame(&app, COLOURED).unwrap().dump(false).contains("old"));
 }
 
 #[test]

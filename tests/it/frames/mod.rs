@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parallax::corpus::PassageIx;
 use parallax::corpus::store::Fields;
-use parallax::detect::{DetectError, PairLabels};
+use parallax::detect::{DetectError, EvidenceSentence, PairLabels};
 use parallax::engine::recipe::{Diversify, Toward};
 use parallax::engine::{
     Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
@@ -66,7 +66,9 @@ fn reading(width: u16, height: u16) -> App {
     press(&mut app, "<Enter>");
     let text = PASSAGES[0].2;
     let start = text.find("Zoos should be closed").unwrap();
-    app.reading.evidence.insert((PassageIx(0), 0), Some(start..text.len()));
+    app.reading
+        .evidence
+        .insert((PassageIx(0), 0), Some(EvidenceSentence { at: start..text.len(), fall: Some(0.53) }));
     app.reading.evidence.insert((PassageIx(0), 1), None);
     app
 }

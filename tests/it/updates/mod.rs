@@ -170,7 +170,12 @@ mod detectors {
         app.lanes[1].state = LaneState::Failed("embedding".into(), waits);
         press(&mut app, "j<Enter>");
         super::receive(&mut app, super::verdict(1, 0, 0, 0.9));
-        let evidence = Reply::Evidence { study, at: PassageIx(0), perspective: 0, sentence: Some(0..4) };
+        let evidence = Reply::Evidence {
+            study,
+            at: PassageIx(0),
+            perspective: 0,
+            sentence: Some(parallax::detect::EvidenceSentence { at: 0..4, fall: None }),
+        };
         super::receive(&mut app, evidence);
         super::receive(&mut app, Reply::Embedded(Ok(())));
         assert!(app.judgments.pair(PassageIx(0), 0).is_none(), "no verdict of the old detector is left");

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::{Inputs, Measured, SideRow};
 use crate::engine::{Compared, Uneven, covered_sides, desired};
 use crate::measure::pir::{crossed, pooled, standings};
+use crate::measure::significance::bootstrap_interval;
+use crate::measure::uncertainty::DRAWS;
 use crate::question::Question;
-use crate::report::marks::{share, signed};
+use crate::report::marks::share;
 use crate::tui::app::{App, Corpus, Lane, LaneState};
 
 /// Recomputes the tables if anything that they depend on has changed.
@@ -75,11 +77,20 @@ impl Measured {
 
 impl SideRow {
     fn of(app: &App, compared: &[&Compared], lane: usize) -> Self {
-        let lean = |one: &&Compared| match app.biasing.over_set {
+        let lean_of = |one: &&Compared| match app.biasing.over_set {
             true => one.lean(lane),
             false => one.sides(lane).and_then(|_| one.lean(lane)),
         };
-        let lean = mean(compared.iter().filter_map(lean));
+        let leans: Vec<f64> = compared.iter().filter_map(lean_of).collect();
+        // Over the set, the questions are drawn; on one question, the model's verdicts.
+        let interval = match app.biasing.over_set {
+            true => bootstrap_interval(&leans, 0.95, DRAWS, 0).ok().map(|it| (it.low, it.high)),
+            false => {
+                app.lanes.get(lane).and_then(|lane| lane.figures.doubt?.lean).map(|it| (it.low, it.high))
+            }
+        };
+        let counts = covered_sides(compared.iter().copied(), lane);
+        let all: f64 = counts.iter().sum();
         let uneven: Vec<Uneven> = compared.iter().filter_map(|one| one.uneven(lane, app.k)).collect();
         let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
         let supports = compared.iter().filter_map(|one| one.supports.get(lane)).flatten();
@@ -88,7 +99,9 @@ impl SideRow {
         });
         SideRow {
             covered: covered_text(app, compared, lane),
-            lean: lean.map_or_else(|| "–".into(), |lean| signed(lean).trim().to_owned()),
+            shares: (all > 0.0).then(|| counts.map(|count| count / all)),
+            lean: mean(leans.iter().copied()),
+            interval,
             rkl: shown(mean(uneven.iter().map(|one| one.rkl.value))),
             awrf: shown(mean(uneven.iter().map(|one| one.awrf.value))),
             no_side: format!("{none}/{of}"),

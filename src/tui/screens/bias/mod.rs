@@ -55,7 +55,12 @@ pub struct Measured {
 struct SideRow {
     /// The sides that the first k cover: in words for one question, as shares over the set.
     covered: String,
-    lean: String,
+    /// The shares of questions, or of draws, that cover one side, the other, both and neither.
+    shares: Option<[f64; 4]>,
+    /// The mean lean.
+    lean: Option<f64>,
+    /// Its interval, if there is one.
+    interval: Option<(f64, f64)>,
     rkl: String,
     awrf: String,
     /// How many passages take no side, and of how many: `2/5`.

@@ -1,7 +1,8 @@
 //! Above, the sides that each lane favours; below, whose passages it returns.
 
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
@@ -9,16 +10,18 @@ use super::{Measured, SideRow, measure};
 use crate::corpus::store::{Field, NONE};
 use crate::engine::{Batch, EXAMPLE, Reply};
 use crate::measure::pir::{Crossed, Standing, distance};
-use crate::report::marks::share;
+use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::panes;
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::compare::screen as compare;
 use crate::tui::screens::lanes::update as lanes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, say, span};
+use crate::tui::widgets::{heat_cell, lean_bar, scrolled, share_bar};
 use crate::work::Job;
 
 /// The bias screen.
@@ -54,6 +57,19 @@ impl Page for Bias {
             }
             other => Err(Box::new(other)),
         }
+    }
+
+    fn point(&self, app: &mut App, mouse: MouseEvent) -> Option<Action> {
+        if mouse.kind != MouseEventKind::Down(MouseButton::Left) {
+            return scrolled(mouse);
+        }
+        let (above, _) = areas(app, panes(app).body);
+        let inner = Block::bordered().inner(above);
+        if inner.contains(Position { x: mouse.column, y: mouse.row }) {
+            let lane = usize::from(mouse.row - inner.y).saturating_sub(1) / lane_rows(app, inner);
+            app.lane = lane.min(app.lanes.len().saturating_sub(1));
+        }
+        None
     }
 
     fn embedded(&self, app: &mut App) -> Vec<Effect> {
@@ -147,9 +163,8 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let measured = &app.biasing.measured;
-    let above = (app.lanes.len() as u16 + 3).min(body.height / 2);
-    draw_sides(app, theme, measured, Rect { height: above, ..body }, frame);
-    let below = Rect { y: body.y + above, height: body.height - above, ..body };
+    let (above, below) = areas(app, body);
+    draw_sides(app, theme, measured, above, frame);
     match &app.biasing.fields {
         Some(fields) if !fields.categories.is_empty() => draw_values(app, theme, measured, below, frame),
         fields => {
@@ -167,6 +182,19 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
             say(&reason, Meaning::Muted, theme, inner, frame);
         }
     }
+}
+
+/// The area of the sides and that of the values. Without values, the sides are drawn larger.
+fn areas(app: &App, body: Rect) -> (Rect, Rect) {
+    let lanes = app.lanes.len() as u16;
+    let none = app.biasing.fields.as_ref().is_some_and(|fields| fields.categories.is_empty());
+    let above = match body.height {
+        height if none && height >= 12 => height.saturating_sub(6).min(lanes * 6 + 3),
+        height if height >= 30 => lanes * 3 + 2,
+        height => (lanes + 3).min(height / 2),
+    };
+    let above = Rect { height: above.min(body.height), ..body };
+    (above, Rect { y: above.bottom(), height: body.height - above.height, ..body })
 }
 
 /// Draws a border with a title; returns the area inside.
@@ -196,24 +224,66 @@ fn draw_sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &
             format!("{}/{all} questions", app.comparing.questions.iter().flatten().count())
         }
     };
-    let inner = draw_border(theme, format!(" sides in the first {k} · {what} "), area, frame);
-    let wide = inner.width >= 70;
+    let inner = draw_border(theme, format!(" favoured side in the first {k} · {what} "), area, frame);
+    let total = usize::from(inner.width);
+    let wide = total >= 70;
     let width = if wide { 20 } else { 12 };
     let covers = if measured.as_shares { "▲only  ▼only  both none " } else { "covers" };
-    let covers = if wide { format!("{covers:<26}") } else { String::new() };
-    let head = format!("  {:<width$}{covers}{:<7}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
+    let covers = if total >= 100 { format!("{covers:<26}") } else { String::new() };
+    let figures = 7 + 7 + 7 + 7;
+    let bar = total.saturating_sub(2 + width + figures + columns_of(&covers) + 1);
+    let bar = if bar >= 9 { bar } else { 0 };
+    let pad = if bar > 0 { " ".repeat(bar + 1) } else { String::new() };
+    let head = format!("  {:<width$}{pad}{:<7}{covers}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
+    let rows = lane_rows(app, inner);
     for (lane, row) in measured.sides.iter().enumerate().take(app.lanes.len()) {
         let mut spans = vec![Span::raw("  ")];
         spans.extend(lane_name(app, theme, lane, width));
-        if wide {
-            spans.push(Span::raw(format!("{:<26}", row.covered)));
+        let SideRow { lean, interval, covered, rkl, awrf, no_side, .. } = row;
+        if bar > 0 {
+            let drawn = lean_bar(lean.unwrap_or(f64::NAN), *interval, bar, theme, app.glyphs);
+            let used: usize = drawn.iter().map(|span| columns_of(&span.content)).sum();
+            spans.extend(drawn);
+            spans.push(Span::raw(" ".repeat((bar + 1).saturating_sub(used))));
         }
-        let SideRow { lean, rkl, awrf, no_side, .. } = row;
-        spans.push(Span::raw(format!("{lean:<7}{rkl:<7}{awrf:<7}{no_side}")));
+        let lean = lean.map_or_else(|| "–".into(), |lean| signed(lean).trim().to_owned());
+        spans.push(span(format!("{lean:<7}"), Meaning::Title, theme));
+        if !covers.is_empty() {
+            spans.push(Span::raw(format!("{covered:<26}")));
+        }
+        spans.push(Span::raw(format!("{rkl:<7}{awrf:<7}{no_side}")));
         lines.push(Line::from(spans));
+        for row_below in 1..rows {
+            let last = row_below + 1 == rows && rows > 2;
+            let mut spans = vec![Span::raw(" ".repeat(2 + width))];
+            spans.extend(stack(app, theme, row, bar).into_iter().filter(|_| !last));
+            lines.push(Line::from(spans));
+        }
     }
+    lines.truncate(usize::from(inner.height));
     frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// The rows of a lane: where there is room, the shares of the sides are drawn below the lean, then a gap.
+fn lane_rows(app: &App, inner: Rect) -> usize {
+    (usize::from(inner.height).saturating_sub(1) / app.lanes.len().max(1)).clamp(1, 5)
+}
+
+/// The shares of one side, the other, both and neither, each as a run of its mark.
+fn stack(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'static>> {
+    let Some(shares) = row.shares else { return Vec::new() };
+    let marks = [Mark::Support, Mark::Oppose, Mark::Several, Mark::None];
+    let mut ends = 0.0;
+    let mut at = 0;
+    let runs = shares.into_iter().zip(marks).map(|(share, mark)| {
+        ends += share;
+        let end = ((ends * width as f64).round() as usize).min(width);
+        let run = mark.glyph(app.glyphs).to_string().repeat(end.saturating_sub(at));
+        at = at.max(end);
+        span(run, Meaning::Side(mark), theme)
+    });
+    runs.collect()
 }
 
 /// Columns of a value's name.
@@ -284,25 +354,36 @@ fn draw_shares(
     let shown = (width.saturating_sub(named + own + 1) / LANE).min(app.lanes.len());
     let first = (app.lane + 1).saturating_sub(shown).min(app.lanes.len().saturating_sub(shown));
     let lanes = first..first + shown;
+    // What a wide area leaves is for bars.
+    let wide = (width.saturating_sub(named + own + 1) / shown.max(1)).clamp(LANE, 3 * LANE);
+    let bar = |share: f64, columns: usize, meaning: Meaning| -> [Span<'static>; 2] {
+        let bar = share_bar(share, columns.saturating_sub(2));
+        let pad = " ".repeat(columns.saturating_sub(columns_of(&bar)));
+        [span(bar, meaning, theme), Span::raw(pad)]
+    };
     let mut head = vec![Span::raw(" "), span(pad("", named), Meaning::Muted, theme)];
     head.push(span(pad("corpus", own), Meaning::Muted, theme));
-    head.extend(lanes.clone().flat_map(|lane| lane_name(app, theme, lane, LANE)));
+    head.extend(lanes.clone().flat_map(|lane| lane_name(app, theme, lane, wide)));
     let mut lines = if low { Vec::new() } else { vec![tabs(app, theme)] };
     lines.push(Line::from(head));
     let shown = measured.standings.get(lanes).unwrap_or_default();
     let room = usize::from(inner.height).saturating_sub(lines.len() + usize::from(!low)).max(1);
+    let each = (room / field.values.len().max(1)).clamp(1, 3);
     // Scrolling stops when the last value is visible.
     let top = app.biasing.scroll.min(field.values.len().saturating_sub(room));
     for (place, (value, count)) in field.values.iter().enumerate().skip(top).take(room) {
         let part = share(*count as f64 / passages.max(1) as f64);
         let mut spans = vec![Span::raw(" "), span(pad(value, named), value_meaning(field, place), theme)];
         spans.push(Span::raw(format!("{part:<own$}")));
-        spans.extend(
-            shown.iter().filter_map(|lane| lane.get(place)).flat_map(|standing| cell(theme, *standing)),
-        );
+        spans.extend(shown.iter().filter_map(|lane| lane.get(place)).flat_map(|standing| {
+            let mut spans = cell(theme, *standing).to_vec();
+            spans.extend(bar(standing.top_share().unwrap_or(0.0), wide - LANE, value_meaning(field, place)));
+            spans
+        }));
         lines.push(Line::from(spans));
+        lines.extend(std::iter::repeat_n(Line::default(), each - 1));
     }
-    let far = shown.iter().map(|lane| format!("{:<LANE$}", distance(lane).map_or_else(|| "–".into(), share)));
+    let far = shown.iter().map(|lane| format!("{:<wide$}", distance(lane).map_or_else(|| "–".into(), share)));
     let hidden = field.values.len().saturating_sub(top + room);
     let label = if hidden > 0 { format!("distance (+{hidden})") } else { "distance".into() };
     let far = far.collect::<String>();
@@ -355,11 +436,10 @@ fn draw_matrix(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: R
     head.extend(columns.iter().map(|at| span(pad(value(*at), RETRIEVED), value_meaning(field, *at), theme)));
     head.push(span("others", Meaning::Muted, theme));
     let mut lines = vec![Line::from(head)];
+    let tall = if rows.len() * 2 < usize::from(inner.height) { 2 } else { 1 };
     for row in rows {
         let all: usize = row.retrieved.iter().sum();
-        let part = |count: usize| {
-            if all == 0 { "–".to_owned() } else { share(count as f64 / all as f64) }
-        };
+        let part = |count: usize| (all > 0).then(|| count as f64 / all as f64);
         let mut spans = vec![
             Span::raw(" "),
             span(pad(value(row.desired), NAME), value_meaning(field, row.desired), theme),
@@ -369,11 +449,14 @@ fn draw_matrix(app: &App, theme: Theme, field: &Field, rows: &[Crossed], area: R
         for at in &columns {
             let count = row.retrieved.get(*at).copied().unwrap_or(0);
             others -= count;
-            let own = if *at == row.desired { Meaning::Title } else { Meaning::Text };
-            spans.push(span(format!("{:<RETRIEVED$}", part(count)), own, theme));
+            spans.extend(heat_cell(theme, part(count), RETRIEVED, *at == row.desired));
         }
-        spans.push(span(part(others), Meaning::Muted, theme));
+        spans.extend(heat_cell(theme, part(others), RETRIEVED, false));
+        // Where there is room, a cell is a block and not a line.
+        let blank = |span: &Span<'static>| Span::styled(" ".repeat(columns_of(&span.content)), span.style);
+        let below = Line::from(spans.iter().map(blank).collect::<Vec<_>>());
         lines.push(Line::from(spans));
+        lines.extend((tall > 1).then_some(below));
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }

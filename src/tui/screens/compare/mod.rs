@@ -2,9 +2,11 @@
 //!
 //! May use: as `screens` says.
 
+pub mod draw;
 pub mod screen;
 
 use crate::engine::Compared;
+use crate::report::plot::Series;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
@@ -23,6 +25,10 @@ pub struct Comparing {
     pub at: usize,
     /// How the rows are ordered.
     pub order: Order,
+    /// The measure that the cells show.
+    pub shown: Shown,
+    /// Whether the means are shown rather than the marked question, where there is room for one of them only.
+    pub means: bool,
     /// The figures shown.
     pub summary: Summary,
 }
@@ -34,15 +40,17 @@ pub struct Summary {
     pub rows: Vec<usize>,
     /// Each lane's figures over the questions.
     pub lanes: Vec<LaneSummary>,
-    /// Mean MRecall at 1 … k, one curve per lane; empty until a question is done.
-    pub curves: Vec<Vec<(f64, f64)>>,
-    /// The batch, questions done, lane under the cursor, lanes, k and order that this was computed from.
-    inputs: Option<(u64, usize, usize, usize, usize, Order)>,
+    /// Mean MRecall at 1 … k with its interval, one curve per lane; empty until a question is done.
+    pub curves: Vec<Series>,
+    /// The batch, questions done, lane under the cursor, lanes, k, order and measure that this was computed from.
+    inputs: Option<(u64, usize, usize, usize, usize, Order, Shown)>,
 }
 
 /// A lane's figures over the question set, as they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSummary {
+    /// The mean of the measure that the cells show, and its interval.
+    pub mean: Option<(f64, f64, f64)>,
     /// Mean MRecall with its interval.
     pub recall: String,
     /// Mean Prec.
@@ -63,8 +71,57 @@ pub enum Order {
     Set,
     /// Largest difference between the lanes first.
     Disagreement,
-    /// Worst of the lane under the cursor first.
-    Worst,
+    /// Least of the lane under the cursor first, by the measure shown.
+    Least,
+    /// Greatest of the lane under the cursor first, by the measure shown.
+    Greatest,
+    /// By the question's text.
+    Text,
+}
+
+/// The measure that the cells of the table show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// MRecall@k.
+    #[default]
+    MRecall,
+    /// Prec@k.
+    Prec,
+    /// The lean.
+    Lean,
+    /// RBO with the lane under the cursor.
+    Overlap,
+}
+
+impl Shown {
+    /// All measures, in the order in which a key shows them.
+    pub const ALL: [Shown; 4] = [Shown::MRecall, Shown::Prec, Shown::Lean, Shown::Overlap];
+
+    /// Its name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shown::MRecall => "MRecall",
+            Shown::Prec => "Prec",
+            Shown::Lean => "lean",
+            Shown::Overlap => "RBO",
+        }
+    }
+
+    /// Its value for a lane on a question; `None` if it has none.
+    pub fn of(self, compared: &Compared, lane: usize, against: usize) -> Option<f64> {
+        let figures = compared.figures.get(lane)?.as_ref();
+        match self {
+            Shown::MRecall => compared.at(lane, figures?.k).map(|(recall, _)| recall),
+            Shown::Prec => compared.at(lane, figures?.k).map(|(_, prec)| prec),
+            Shown::Lean => figures.and_then(|_| compared.lean(lane)),
+            Shown::Overlap => compared.overlap(lane, against).map(|(_, rbo)| rbo),
+        }
+    }
+
+    /// Whether any of it can be negative.
+    pub fn is_signed(self) -> bool {
+        self == Shown::Lean
+    }
 }
 
 impl Comparing {
@@ -94,7 +151,21 @@ pub const KEYS: &[Binding] = &[
         &["o"],
         Action::NextOrder,
         "order",
-        "order the questions as in the set, by disagreement, or worst first",
+        "order the questions as in the set, by disagreement, by the lane's figure, or by their text",
+    ),
+    bind(
+        Context::Compare,
+        &["m"],
+        Action::NextMeasure,
+        "measure",
+        "show MRecall, Prec, lean or overlap in the cells",
+    ),
+    bind(
+        Context::Compare,
+        &["<Space>"],
+        Action::OverSet,
+        "means",
+        "show the means over the set or the marked question, where there is room for one",
     ),
     shared::next_lane(Context::Compare, "compare the others with the next lane"),
     shared::previous_lane(Context::Compare, "compare the others with the lane before"),

@@ -1,25 +1,24 @@
-//! The lanes over the question set: one row per question; below, each lane's means, intervals, tests, curves and overlap.
+//! The lanes over the question set: its keys, and each lane's means, intervals, tests, curves and overlap.
 
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph};
+use ratatui::layout::{Position, Rect};
 
-use super::{Comparing, LaneSummary, Order, Summary};
+use super::{Comparing, LaneSummary, Order, Shown, Summary, draw};
 use crate::engine::{Batch, Compared, Reply, covered_sides};
 use crate::measure::seeded::SplitMix64;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
 use crate::measure::uncertainty::Spread;
-use crate::report::marks::{Mark, share};
-use crate::report::safe;
+use crate::report::marks::share;
+use crate::report::plot::Series;
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::panes;
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, update as lanes};
-use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets;
-use crate::tui::widgets::text::{columns_of, fit, span};
+use crate::tui::theme::Theme;
+use crate::tui::widgets::scrolled;
 
 /// The comparison of the lanes over the question set.
 pub struct Compare;
@@ -71,8 +70,12 @@ impl Page for Compare {
         refresh(app);
     }
 
+    fn point(&self, app: &mut App, mouse: MouseEvent) -> Option<Action> {
+        point(app, mouse)
+    }
+
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-        draw(app, theme, area, frame);
+        draw::draw(app, theme, area, frame);
     }
 }
 
@@ -102,15 +105,37 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextOrder => {
             comparing.order = match comparing.order {
                 Order::Set => Order::Disagreement,
-                Order::Disagreement => Order::Worst,
-                Order::Worst => Order::Set,
+                Order::Disagreement => Order::Least,
+                Order::Least => Order::Greatest,
+                Order::Greatest => Order::Text,
+                Order::Text => Order::Set,
             };
             comparing.at = 0;
         }
+        Action::NextMeasure => {
+            let at = Shown::ALL.iter().position(|one| *one == comparing.shown).unwrap_or(0);
+            comparing.shown = Shown::ALL[(at + 1) % Shown::ALL.len()];
+        }
+        Action::OverSet => comparing.means = !comparing.means,
         Action::OpenQuestion => return open_question(app),
         action => return lanes::act_with_batch(app, action, ask),
     }
     Vec::new()
+}
+
+/// A click marks a question or a lane, a second click on a question opens it; the wheel scrolls.
+fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
+    if mouse.kind != MouseEventKind::Down(MouseButton::Left) {
+        return scrolled(mouse);
+    }
+    let (row, lane) = draw::target(app, panes(app).body, Position { x: mouse.column, y: mouse.row });
+    if let Some(lane) = lane {
+        app.lane = lane;
+    }
+    let row = row.filter(|row| *row < app.comparing.summary.rows.len())?;
+    let again = app.comparing.at == row;
+    app.comparing.at = row;
+    again.then_some(Action::OpenQuestion)
 }
 
 /// Requests the outcome of every question.
@@ -128,6 +153,8 @@ pub fn begin(app: &mut App, number: u64) {
         questions: vec![None; opened.questions.len()],
         at: app.comparing.at,
         order: app.comparing.order,
+        shown: app.comparing.shown,
+        means: app.comparing.means,
         ..Comparing::default()
     };
 }
@@ -149,14 +176,15 @@ const DRAWS: usize = 400;
 pub fn refresh(app: &mut App) {
     let comparing = &app.comparing;
     let done = comparing.questions.iter().flatten().count();
-    let inputs = (comparing.number, done, app.lane, app.lanes.len(), app.k, comparing.order);
+    let (order, shown) = (comparing.order, comparing.shown);
+    let inputs = (comparing.number, done, app.lane, app.lanes.len(), app.k, order, shown);
     if comparing.summary.inputs == Some(inputs) {
         return;
     }
     let all = comparing.questions.iter().flatten().flatten();
     let compared: Vec<&Compared> = all.filter(|one| one.perspectives > 0).collect();
     app.comparing.summary = Summary {
-        rows: rows(comparing, app.lane),
+        rows: rows(app),
         lanes: lanes(app, &compared),
         curves: curves(app, &compared),
         inputs: Some(inputs),
@@ -164,24 +192,29 @@ pub fn refresh(app: &mut App) {
 }
 
 /// The indices of the questions in the order they are shown.
-fn rows(comparing: &Comparing, lane: usize) -> Vec<usize> {
+fn rows(app: &App) -> Vec<usize> {
+    let (comparing, lane) = (&app.comparing, app.lane);
+    let of_lane = |compared: &Compared| comparing.shown.of(compared, lane, lane);
     let value = |outcome: &Option<Result<Compared, String>>| {
         let known = outcome.as_ref().and_then(|outcome| outcome.as_ref().ok());
-        match comparing.order {
-            Order::Set => 0.0,
-            Order::Disagreement => known.map_or(f64::INFINITY, |compared| -compared.disagreement()),
-            Order::Worst => known
-                .and_then(|compared| {
-                    let k = compared.figures.get(lane)?.as_ref()?.k;
-                    compared.at(lane, k)
-                })
-                .map_or(f64::INFINITY, |(recall, prec)| recall + prec),
-        }
+        let value = match comparing.order {
+            Order::Set | Order::Text => Some(0.0),
+            Order::Disagreement => known.map(|compared| -compared.disagreement()),
+            Order::Least => known.and_then(of_lane),
+            Order::Greatest => known.and_then(of_lane).map(|value| -value),
+        };
+        value.unwrap_or(f64::INFINITY)
     };
     let values: Vec<f64> = comparing.questions.iter().map(value).collect();
     let mut rows: Vec<usize> = (0..values.len()).collect();
-    // The sort is stable: questions of equal value keep the order of the set.
-    rows.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    if let (Order::Text, Corpus::Open(opened)) = (comparing.order, &app.corpus) {
+        rows.sort_by_cached_key(|row| {
+            opened.questions.get(*row).map(|question| question.text.to_lowercase())
+        });
+    } else {
+        // The sort is stable: questions of equal value keep the order of the set.
+        rows.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    }
     rows
 }
 
@@ -255,7 +288,18 @@ fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
         let place = tested.iter().position(|(tested, _)| *tested == lane)?;
         corrected.get(place).copied()
     };
+    let shown = app.comparing.shown;
+    let mean = |lane: usize, values: &LaneValues| {
+        if let (Shown::MRecall, Some(drawn)) = (shown, &values.drawn) {
+            let spread = Spread::of(&mut drawn.clone())?;
+            return Some((spread.mean, spread.low, spread.high));
+        }
+        let all: Vec<f64> = compared.iter().filter_map(|one| shown.of(one, lane, app.lane)).collect();
+        let interval = bootstrap_interval(&all, 0.95, DRAWS, 0).ok()?;
+        Some((interval.mean, interval.low, interval.high))
+    };
     let one = |(lane, values): (usize, &LaneValues)| LaneSummary {
+        mean: mean(lane, values),
         recall: values.recall_text(),
         prec: values.prec_text(),
         sides: sides(compared, lane),
@@ -312,186 +356,23 @@ fn sides(compared: &[&Compared], lane: usize) -> String {
     format!("{a:<7}{b:<7}{c:<5}{d}")
 }
 
-/// Mean MRecall of every lane at 1 … k.
-fn curves(app: &App, compared: &[&Compared]) -> Vec<Vec<(f64, f64)>> {
+/// Mean MRecall of every lane at 1 … k, with 1.96 standard errors to both sides.
+fn curves(app: &App, compared: &[&Compared]) -> Vec<Series> {
     if compared.is_empty() {
         return Vec::new();
     }
+    let n = compared.len() as f64;
     let curve = |lane| {
-        let mean = |k: usize| {
-            let sum: f64 = compared.iter().map(|one| one.at(lane, k).unwrap_or_default().0).sum();
-            (k as f64, sum / compared.len() as f64)
-        };
-        (1..=app.k).map(mean).collect()
+        let mut curve = Series::default();
+        for k in 1..=app.k {
+            let all = || compared.iter().map(|one| one.at(lane, k).unwrap_or_default().0);
+            let mean = all().sum::<f64>() / n;
+            let variance = all().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+            let half = 1.96 * (variance / n).sqrt();
+            curve.points.push((k as f64, mean));
+            curve.band.push((k as f64, (mean - half).max(0.0), (mean + half).min(1.0)));
+        }
+        curve
     };
     (0..app.lanes.len()).map(curve).collect()
-}
-
-/// Columns of one lane in the table.
-const LANE: usize = 13;
-/// The last columns of a cell are empty, so they may lie outside the frame.
-const GAP: usize = 5;
-
-/// Draws the screen.
-pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
-    let below = (app.lanes.len() as u16 + 3).max(10).min(body.height / 2);
-    let table = Rect { height: body.height - below, ..body };
-    let rest = Rect { y: table.bottom(), height: below, ..body };
-    questions(app, theme, table, frame);
-    let wide = rest.width >= 110;
-    let left = if wide { rest.width * 3 / 5 } else { rest.width };
-    draw_lanes(app, theme, Rect { width: left, ..rest }, frame);
-    if wide {
-        draw_curves(app, theme, Rect { x: rest.x + left, width: rest.width - left, ..rest }, frame);
-    }
-}
-
-/// Draws one row per question: MRecall and Prec of every lane.
-fn questions(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let comparing = &app.comparing;
-    let (done, all) = (comparing.questions.iter().flatten().count(), comparing.questions.len());
-    let order = match comparing.order {
-        Order::Set => "as in the set",
-        Order::Disagreement => "widest disagreement first",
-        Order::Worst => "worst of the lane with the cursor first",
-    };
-    let title = format!(" {done}/{all} questions · {order} · MRecall, Prec, passages a side ");
-    let title = fit(&title, usize::from(area.width).saturating_sub(2));
-    let block =
-        Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    let width = usize::from(inner.width);
-    let shown = (width / 2 / LANE).clamp(1, app.lanes.len().max(1));
-    let room = width.saturating_sub(shown * LANE + 2);
-    let first_lane = app.lane.saturating_sub(shown - 1);
-    let mut head = vec![Span::raw(" ".repeat(room + 2))];
-    for i in (0..app.lanes.len()).skip(first_lane).take(shown) {
-        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Title };
-        let name = app.short_title(i, LANE - 1);
-        let pad = " ".repeat(LANE - columns_of(&name));
-        head.extend([span(name, meaning, theme), Span::raw(pad)]);
-    }
-    let mut lines = vec![Line::from(head)];
-    let rows = &comparing.summary.rows;
-    let fits = usize::from(inner.height).saturating_sub(1).max(1);
-    let top = (comparing.at + 1).saturating_sub(fits);
-    let Corpus::Open(opened) = &app.corpus else { return };
-    for (place, row) in rows.iter().enumerate().skip(top).take(fits) {
-        let Some(question) = opened.questions.get(*row) else { continue };
-        let meaning = if place == comparing.at { Meaning::Selected } else { Meaning::Text };
-        let text = fit(&safe::line(&question.text), room);
-        let pad = " ".repeat(room + 1 - columns_of(&text));
-        let mut spans = vec![Span::raw(" "), span(text, meaning, theme), Span::raw(pad)];
-        for lane in first_lane..first_lane + shown {
-            spans.extend(cell(app, theme, *row, lane));
-        }
-        lines.push(Line::from(spans));
-    }
-    frame.render_widget(Paragraph::new(lines), inner);
-}
-
-/// `1 .80 ▲3▼1`
-fn cell(app: &App, theme: Theme, row: usize, lane: usize) -> Vec<Span<'static>> {
-    let padded = |text: String, meaning| {
-        let pad = " ".repeat(LANE.saturating_sub(columns_of(&text)));
-        vec![span(text, meaning, theme), Span::raw(pad)]
-    };
-    match app.comparing.questions.get(row).and_then(Option::as_ref) {
-        None => padded("…".into(), Meaning::Muted),
-        Some(Err(_)) => padded("failed".into(), Meaning::Warn),
-        Some(Ok(compared)) => match compared.figures.get(lane).and_then(Option::as_ref) {
-            None => padded("–".into(), Meaning::Muted),
-            Some(figures) => {
-                let expected = compared.expected.is_some().then(|| compared.at(lane, figures.k)).flatten();
-                let text = match expected {
-                    Some((recall, prec)) => format!("{} {} ", share(recall), share(prec)),
-                    None => figures.shown(|| format!("{:.0} {} ", figures.mrecall, share(figures.prec))),
-                };
-                let mut spans = vec![Span::raw(text.clone())];
-                let mut columns = columns_of(&text);
-                for (i, count) in figures.supporting.iter().enumerate().filter(|_| compared.perspectives == 2)
-                {
-                    let mark = if compared.supports_first == i { Mark::Support } else { Mark::Oppose };
-                    let text = format!("{}{count}", mark.glyph(app.glyphs));
-                    columns += columns_of(&text);
-                    spans.push(span(text, Meaning::Side(mark), theme));
-                }
-                if figures.unclear > 0 && compared.perspectives == 2 {
-                    let text = format!("{}{}", Mark::Unclear.glyph(app.glyphs), figures.unclear);
-                    if columns + columns_of(&text) < LANE {
-                        columns += columns_of(&text);
-                        spans.push(span(text, Meaning::Side(Mark::Unclear), theme));
-                    }
-                }
-                spans.push(Span::raw(" ".repeat(LANE.saturating_sub(columns))));
-                spans
-            }
-        },
-    }
-}
-
-/// Draws means with intervals, sides covered, and how each lane differs from the one under the cursor.
-fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let k = app.k;
-    let so_far = if app.comparing.ended() { "" } else { " so far" };
-    let drawn = app.comparing.questions.iter().flatten().flatten().any(|one| one.expected.is_some());
-    let open = if drawn { " (open: the model's doubt leaves it open)" } else { "" };
-    let title = format!(" means{so_far} at k {k} · overlap and p with the lane with the cursor{open} ");
-    let title = fit(&title, usize::from(area.width).saturating_sub(2));
-    let block =
-        Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    // Columns without room are left out, the last ones first; none is cut.
-    let width = usize::from(inner.width);
-    let named = width.saturating_sub(2 + 15 + 5).clamp(8, 18);
-    let rest = [15, 5, 24, 11, 8].into_iter().scan(2 + named, |used, columns| {
-        *used += columns;
-        Some((columns, *used <= width + GAP))
-    });
-    let rest: Vec<usize> = rest.filter(|(_, fits)| *fits).map(|(columns, _)| columns).collect();
-    let joined = |cells: [&str; 5]| -> String {
-        rest.iter().zip(cells).map(|(columns, cell)| format!("{cell:<columns$}")).collect()
-    };
-    let head = joined(["MRecall", "Prec", "▲only  ▼only  both none", "J / RBO", "p"]);
-    let head = format!("  {:named$}{head}", "");
-    let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
-    // The lane under the cursor is always visible.
-    let shown = usize::from(inner.height).saturating_sub(1).max(1);
-    let first = (app.lane + 1).saturating_sub(shown);
-    let lanes = app.comparing.summary.lanes.iter().enumerate();
-    for (i, lane) in lanes.take(app.lanes.len()).skip(first).take(shown) {
-        let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
-        let name = app.short_title(i, named - 1);
-        let pad = " ".repeat(named - columns_of(&name));
-        let LaneSummary { recall, prec, sides, overlap, p } = lane;
-        lines.push(Line::from(vec![
-            Span::raw("  "),
-            span(name, meaning, theme),
-            Span::raw(pad + &joined([recall, prec, sides, overlap, p])),
-        ]));
-    }
-    frame.render_widget(Paragraph::new(lines), inner);
-}
-
-/// Draws MRecall of every lane over k.
-fn draw_curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let mut title = vec![span(" MRecall over k ", Meaning::Title, theme)];
-    title.extend(widgets::legend((0..app.lanes.len()).map(|i| app.short_title(i, 14)), theme));
-    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    if app.comparing.summary.curves.is_empty() || inner.height < 4 {
-        return;
-    }
-    let ends = (1.0, app.k.max(2) as f64);
-    widgets::draw(
-        app,
-        theme,
-        &app.comparing.summary.curves,
-        (ends, vec!["1".into(), format!("k {}", app.k)]),
-        inner,
-        frame,
-    );
 }

@@ -5,11 +5,10 @@
 pub mod screen;
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::corpus::PassageIx;
-use crate::detect::LabelSource;
+use crate::detect::{EvidenceSentence, LabelSource};
 use crate::engine::{Explanation, Ranking, Recipe};
 use crate::question::Question;
 use crate::report::marks::Glyphs;
@@ -21,13 +20,38 @@ impl Screen {
     pub const PASSAGE: Screen = Screen("passage");
 }
 
+/// What is shown of the passage that is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// Its text, then the facts about it.
+    #[default]
+    Text,
+    /// Its record in the corpus.
+    Record,
+    /// What the lane's indexes hold about it.
+    Index,
+    /// How the lane's list was made.
+    Recipe,
+    /// The configuration.
+    Settings,
+}
+
+/// The index entry of a passage for a lane with this recipe, or why there is none.
+pub type IndexEntry = (PassageIx, Recipe, Result<String, String>);
+
 /// The passage that is open.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
+    /// What is shown of it.
+    pub view: View,
+    /// The passage and the recipe of the lane whose index entry was requested and has not arrived.
+    pub awaited: Option<(PassageIx, Recipe)>,
+    /// Its index entry, once it has arrived.
+    pub index: Option<IndexEntry>,
     /// The first visible line of the text.
     pub scroll: usize,
     /// Evidence sentences found so far, by passage and statement; `None` if no single sentence explains the verdict.
-    pub evidence: HashMap<(PassageIx, usize), Option<Range<usize>>>,
+    pub evidence: HashMap<(PassageIx, usize), Option<EvidenceSentence>>,
     /// The statements for which evidence was requested, by passage.
     pub requested: HashMap<PassageIx, Vec<usize>>,
     /// The explanation of the passage's rank in the lane with this recipe.
@@ -62,6 +86,10 @@ struct Inputs {
     question: Question,
     evidence: usize,
     explained: bool,
+    view: View,
+    indexed: bool,
+    /// The configuration, if it is shown.
+    settings: Option<String>,
     lists: Vec<(Recipe, Ranking)>,
 }
 
@@ -73,6 +101,7 @@ impl Inputs {
         };
         (self.at, self.lane, self.width, self.glyphs) == (now.at, now.lane, now.width, now.glyphs)
             && (self.judgments, self.evidence, self.explained) == (now.judgments, now.evidence, now.explained)
+            && (self.view, self.indexed, &self.settings) == (now.view, now.indexed, &now.settings)
             && self.question == now.question
             && self.lists.len() == now.lists.len()
             && self.lists.iter().zip(&now.lists).all(|(before, now)| lists(before, now))
@@ -84,11 +113,22 @@ impl Reading {
     pub fn explains(&self, at: PassageIx, recipe: &Recipe) -> bool {
         self.why.as_ref().is_some_and(|(of, made, _)| *of == at && made == recipe)
     }
+
+    /// The index entry of a passage for a lane with this recipe, if it has arrived.
+    pub fn index_of(&self, at: PassageIx, recipe: &Recipe) -> Option<&Result<String, String>> {
+        self.index.as_ref().filter(|(of, made, _)| *of == at && made == recipe).map(|(.., entry)| entry)
+    }
 }
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
-    bind(Context::Read, &["<Esc>", "q", "<Enter>"], Action::Back, "back", "go back to the lanes"),
+    bind(
+        Context::Read,
+        &["<Esc>", "q", "<Enter>"],
+        Action::Back,
+        "back",
+        "go back to the text, then to the lanes",
+    ),
     shared::save_frame(Context::Read),
     shared::record(Context::Read),
     shared::help(Context::Read),
@@ -108,5 +148,21 @@ pub const KEYS: &[Binding] = &[
         "read the lane's passage before",
     ),
     bind(Context::Read, &["<Tab>"], Action::NextLane, "lane", "read on in the next lane"),
+    bind(
+        Context::Read,
+        &["r"],
+        Action::RawRecord,
+        "record",
+        "show the passage's record in the corpus, or its text",
+    ),
+    bind(
+        Context::Read,
+        &["e"],
+        Action::IndexEntry,
+        "index",
+        "show what the lane's indexes hold about it, or its text",
+    ),
+    bind(Context::Read, &["y"], Action::ShowRecipe, "", "show how the lane's list was made, or the text"),
+    bind(Context::Read, &["C"], Action::ShowSettings, "", "show the configuration, or the text"),
     shared::label_source(Context::Read),
 ];

@@ -1,14 +1,9 @@
-//! The open passage: its layout, its keys, and its requests for evidence. The text is laid out once for the current width.
+//! The open passage: its layout, its keys, and its requests for evidence. The text comes first, the facts about it second. Both are laid
+//! out once for the current width. Its record, its index entry, the lane's recipe and the configuration take the place of the text.
 
 use std::sync::Arc;
 
-use crossterm::event::MouseEvent;
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
-
-use super::PassageText;
+use super::{PassageText, View};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
 use crate::engine::{Reply, Study};
@@ -23,9 +18,15 @@ use crate::tui::page::Page;
 use crate::tui::screens::lanes::update as lanes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::scrolled;
+use crate::tui::widgets::syntax::{Language, coloured, settings, source};
 use crate::tui::widgets::text::{
-    Highlight, Row, columns_of, fit, highlight_row, line, passage_piece, piece, rows, with_marks, wrap,
+    Highlight, Row, columns_of, fit, highlight_row, line, passage_piece, piece, rows, with_labels, wrap,
 };
+use crossterm::event::MouseEvent;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
 
 /// One passage in full.
 pub struct Open;
@@ -71,6 +72,13 @@ impl Page for Open {
                 }
                 Ok(Vec::new())
             }
+            Reply::IndexEntry { study, at, recipe, entry } => {
+                if study > app.reading.since {
+                    app.reading.awaited.take_if(|awaited| (awaited.0, &awaited.1) == (at, &recipe));
+                    app.reading.index = Some((at, recipe, entry));
+                }
+                Ok(Vec::new())
+            }
             other => Err(Box::new(other)),
         }
     }
@@ -81,7 +89,8 @@ impl Page for Open {
 
     fn settled(&self, app: &App) -> bool {
         let Some(((at, _), lane)) = app.open_passage().zip(app.lanes.get(app.lane)) else { return true };
-        app.reading.explains(at, &lane.recipe) || lane.state != LaneState::Ready
+        let indexed = app.reading.view != View::Index || app.reading.index_of(at, &lane.recipe).is_some();
+        (indexed && app.reading.explains(at, &lane.recipe)) || lane.state != LaneState::Ready
     }
 
     fn refresh(&self, app: &mut App) {
@@ -120,10 +129,26 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             effects.extend(evidence(app));
             return effects;
         }
+        Action::RawRecord => return view(app, View::Record),
+        Action::IndexEntry => return view(app, View::Index),
+        Action::ShowRecipe => return view(app, View::Recipe),
+        Action::ShowSettings => return view(app, View::Settings),
+        Action::Back if app.reading.view != View::Text => {
+            let shown = app.reading.view;
+            return view(app, shown);
+        }
         Action::Back => app.screen = Screen::LANES,
         _ => {}
     }
     Vec::new()
+}
+
+/// Shows something in the place of the text, or the text again.
+fn view(app: &mut App, view: View) -> Vec<Effect> {
+    let reading = &mut app.reading;
+    reading.view = if reading.view == view { View::Text } else { view };
+    reading.scroll = 0;
+    evidence(app)
 }
 
 /// Opens another passage: the action moves the cursor on the lanes.
@@ -160,9 +185,12 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let list = (!app.reading.explains(at, &lane.recipe) && lane.state == LaneState::Ready)
         .then(|| (lane.ranking.clone(), lane.recipe.clone(), app.question.text.clone()));
+    let recipe = lane.recipe.clone();
+    let shown = app.reading.view == View::Index && app.reading.index_of(at, &recipe).is_none();
+    let index = Some((at, recipe)).filter(|wanted| shown && app.reading.awaited.as_ref() != Some(wanted));
     let supported = app.supported(at);
     let requested = app.reading.requested.get(&at).is_some_and(|requested| *requested == supported);
-    if (supported.is_empty() || requested) && list.is_none() {
+    if (supported.is_empty() || requested) && list.is_none() && index.is_none() {
         return Vec::new();
     }
     // A study for the explanation alone would cancel the search for evidence.
@@ -173,7 +201,11 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     reading.requested.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
     reading.requested.insert(at, supported);
     app.studies += 1;
-    vec![Effect::Study(Study { number: app.studies, at, passage, statements, list })]
+    // The study before may have been replaced before it replied.
+    let index = index.or_else(|| app.reading.awaited.take().filter(|(of, _)| *of == at));
+    app.reading.awaited.clone_from(&index);
+    let index = index.map(|(_, recipe)| recipe);
+    vec![Effect::Study(Study { number: app.studies, at, passage, statements, list, index })]
 }
 
 /// Columns of the side mark before a verdict.
@@ -198,11 +230,16 @@ pub fn refresh(app: &mut App) {
         question: app.question.clone(),
         evidence: app.reading.evidence.len(),
         explained: app.lanes.get(app.lane).is_some_and(|lane| app.reading.explains(at, &lane.recipe)),
+        view: app.reading.view,
+        indexed: app.lanes.get(app.lane).is_some_and(|lane| app.reading.index_of(at, &lane.recipe).is_some()),
+        settings: (app.reading.view == View::Settings).then(|| settings(app).to_string()),
         lists: app.lanes.iter().map(|lane| (lane.recipe.clone(), Arc::clone(&lane.ranking))).collect(),
     };
     if !app.reading.text.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-        let heading = heading(app, at, &passage, width);
-        let body = body(app, at, &passage, width);
+        let (heading, body) = match app.reading.view {
+            View::Text => (heading(app, at, &passage, width), body(app, at, &passage, width)),
+            view => source(app, at, &passage, view, width),
+        };
         app.reading.text = PassageText { heading, body, inputs: Some(inputs) };
     }
     let text = &app.reading.text;
@@ -211,19 +248,25 @@ pub fn refresh(app: &mut App) {
     app.reading.rows = rows;
 }
 
-/// The text with its highlights, then the explanation of the passage's rank.
+/// The text with its highlights, then the facts: where it comes from, its ranks, and why it has this one.
 fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
-    let text = safe::line(&passage.text);
-    let (text, marks) = highlights(app, at, passage, &text);
-    let wrapped = wrap(&text, width, usize::MAX);
     let mut lines = Vec::new();
     if let Some(language) = foreign(&passage.text) {
         let text = format!("This seems to be {language}; the builtin models were tested on English only.");
         lines.extend(rows(&text, "", width, Meaning::Warn));
         lines.push(Row::new());
     }
-    lines.extend(wrapped.into_iter().map(|row| highlight_row(&text, row, &marks)));
+    match Language::of_passage(passage) {
+        // Code keeps its lines; nothing is marked in it.
+        Some(language) => lines.extend(coloured(&passage.text, language, width, app.glyphs)),
+        None => {
+            let (text, marks) = highlights(app, at, passage, &safe::line(&passage.text));
+            let wrapped = wrap(&text, width, usize::MAX);
+            lines.extend(wrapped.into_iter().map(|row| highlight_row(&text, row, &marks)));
+        }
+    }
     lines.push(Row::new());
+    lines.extend(facts(app, at, passage, width));
     let by_model = |i| app.judgments.pair(at, i).is_some_and(|known| matches!(known.model, Some(Ok(_))));
     if (0..app.judgments.perspectives).any(by_model) {
         let text = decision_text(app, at);
@@ -232,6 +275,38 @@ fn body(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
     }
     lines.extend(explanation(app, at, width));
     lines
+}
+
+/// Where the passage comes from, its ranks, and what its marked sentences decide.
+fn facts(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
+    let mut lines = vec![vec![piece("Facts", Meaning::Title)]];
+    let about = passage.metadata.iter().map(|(key, value)| match value.as_str() {
+        Some(text) => format!("{key}: {text}"),
+        None => format!("{key}: {value}"),
+    });
+    let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
+    lines.extend(rows(&about.join(" · "), "", width, Meaning::Muted));
+    let lanes = app.titles().into_iter().zip(&app.lanes).filter(|(_, lane)| !lane.ranking.is_empty());
+    let ranks = lanes.map(|(title, lane)| match app.rank_in(lane, at) {
+        Some(rank) => format!("{title} {rank}"),
+        None => format!("{title} –"),
+    });
+    let ranks = format!("rank: {}", ranks.collect::<Vec<_>>().join(" · "));
+    lines.extend(rows(&ranks, "", width, Meaning::Muted));
+    for (i, fall) in (0..app.judgments.perspectives).filter_map(|i| Some((i, fall(app, at, i)?))) {
+        let mark = Mark::of(i, &app.question).text(app.glyphs);
+        let text = format!("Without the sentence marked {mark}, the probability of support falls by {fall}.");
+        lines.extend(rows(&text, "", width, Meaning::Muted));
+    }
+    lines.push(Row::new());
+    lines
+}
+
+/// How far a statement's support falls without its evidence, if that was measured.
+fn fall(app: &App, at: PassageIx, perspective: usize) -> Option<String> {
+    let sentence = app.reading.evidence.get(&(at, perspective))?.as_ref()?;
+    app.supported(at).contains(&perspective).then_some(())?;
+    Some(share(f64::from(sentence.fall?)))
 }
 
 /// The basis of the model's verdicts: one decision on two opposite statements, or else one probability per statement.
@@ -283,26 +358,13 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
     lines
 }
 
-/// Title, origin, ranks, and the verdict on each statement.
+/// Title, or the beginning of the text, and the verdict on each statement.
 fn heading(app: &App, at: PassageIx, passage: &Passage, width: usize) -> Vec<Row> {
-    let title = if passage.title.is_empty() { "(without a title)" } else { &passage.title };
-    let mut lines = vec![vec![passage_piece(fit(&safe::line(title), width), Meaning::Title)]];
-    let about = passage.metadata.iter().map(|(key, value)| match value.as_str() {
-        Some(text) => format!("{key}: {text}"),
-        None => format!("{key}: {value}"),
-    });
-    let about: Vec<String> = std::iter::once(passage.id.clone()).chain(about).collect();
-    lines.push(vec![piece(fit(&safe::line(&about.join(" · ")), width), Meaning::Muted)]);
-    let lanes = app.titles().into_iter().zip(&app.lanes).filter(|(_, lane)| !lane.ranking.is_empty());
-    let ranks = lanes.map(|(title, lane)| match app.rank_in(lane, at) {
-        Some(rank) => format!("{title} {rank}"),
-        None => format!("{title} –"),
-    });
-    lines.push(vec![piece(
-        fit(&format!("rank: {}", ranks.collect::<Vec<_>>().join(" · ")), width),
-        Meaning::Muted,
-    )]);
-    lines.push(Row::new());
+    let title = match passage.title.is_empty() {
+        true => format!("Passage {} (without a title)", passage.id),
+        false => passage.title.clone(),
+    };
+    let mut lines = vec![vec![passage_piece(fit(&safe::line(&title), width), Meaning::Title)]];
     for (i, statement) in app.question.perspectives.iter().enumerate() {
         let mark = Mark::of(i, &app.question);
         // A verdict is never cut: without its last words it could say the opposite.
@@ -375,14 +437,16 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (Strin
     let mut marks = Vec::new();
     for perspective in app.supported(at) {
         let evidence = app.reading.evidence.get(&(at, perspective)).and_then(Clone::clone);
-        if let Some(sentence) = evidence.and_then(|range| passage.text.get(range)).map(safe::line)
+        if let Some(sentence) = evidence.and_then(|found| passage.text.get(found.at)).map(safe::line)
             && let Some(start) = text.find(sentence.trim_end())
         {
             let mark = Mark::of(perspective, &app.question);
-            marks.push((start..start + sentence.trim_end().len(), Meaning::Evidence(mark)));
+            let score = fall(app, at, perspective).unwrap_or_default();
+            let label = format!("{}{score} ", mark.text(app.glyphs));
+            marks.push((start..start + sentence.trim_end().len(), Meaning::Evidence(mark), label));
         }
     }
-    let (text, mut marks) = with_marks(text, marks, app.glyphs);
+    let (text, mut marks) = with_labels(text, marks);
     let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
     marks.extend(
         terms(&text)

@@ -16,7 +16,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context};
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{OWN, columns_of, fit, paragraph, span};
+use crate::tui::widgets::text::{OWN, columns_of, fit, paragraph, passage_span, span, wrap};
 
 /// Columns of a lane's name.
 const NAME: usize = 24;
@@ -175,7 +175,9 @@ fn draw_list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         LaneState::Failed(reason, _) => paragraph(reason, " ", width, Meaning::Warn, theme),
         _ if rows.is_empty() => vec![Line::from(span(" …", Meaning::Muted, theme))],
         _ => {
-            let top = (app.answering.at + 1).saturating_sub(usize::from(inner.height).max(1));
+            // Where there is room, each passage shows the beginning of its text.
+            let each = (usize::from(inner.height) / rows.len()).clamp(1, 5);
+            let top = (app.answering.at + 1).saturating_sub((usize::from(inner.height) / each).max(1));
             let mut place = 0;
             let mut lines = Vec::new();
             for (i, row) in rows.iter().enumerate() {
@@ -191,6 +193,17 @@ fn draw_list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
                         timeline.as_ref(),
                         width,
                     ));
+                    let ranked = lane.ranking.get(row.rank - 1);
+                    let text = ranked.map_or("", |ranked| ranked.passage.text.as_str());
+                    let text = safe::line(&text.chars().take(width * each).collect::<String>());
+                    let mut parts = wrap(&text, width.saturating_sub(8).max(1), each - 1).into_iter();
+                    lines.extend((1..each).map(|_| match parts.next() {
+                        Some(part) => Line::from(vec![
+                            Span::raw("      "),
+                            passage_span(&text[part], Meaning::Muted, theme),
+                        ]),
+                        None => Line::default(),
+                    }));
                 }
             }
             lines
@@ -205,11 +218,7 @@ fn remaining(rows: &[Row]) -> impl Iterator<Item = &Row> {
 
 fn passage_title(app: &App, row: &Row) -> String {
     let ranked = app.lanes.get(app.lane).and_then(|lane| lane.ranking.get(row.rank - 1));
-    let name = ranked.map(|ranked| match ranked.passage.title.as_str() {
-        "" => &ranked.passage.id,
-        _ => &ranked.passage.title,
-    });
-    safe::line(name.map_or("", |name| name))
+    safe::line(ranked.map_or("", |ranked| ranked.passage.heading()))
 }
 
 /// ` 3 ▲ What a licence buys   was 5  ◐ turned it`

@@ -1,23 +1,27 @@
-//! Asks the lanes in three wordings, and draws their lists and figures.
+//! Asks the lanes in three wordings, and draws their strips in large, their lists with what came and went, and a table of all lanes.
 
+use std::ops::Range;
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
-use ratatui::layout::{Alignment, Rect};
+use ratatui::layout::{Alignment, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
 use super::SycophancyScreen;
 use crate::engine::sycophancy::UNLIKE;
-use crate::engine::{Batch, Reply, Sycophancy};
-use crate::measure::bias::SideShares;
+use crate::engine::{Batch, Ranked, Reply, Sycophancy};
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::panes;
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{columns_of, fit, paragraph, passage_span, span};
+use crate::tui::widgets::text::{columns_of, fit, paragraph, passage_span, span, wrap};
+use crate::tui::widgets::{cells_width, lean_bar, rank_cells};
 
 /// The sycophancy screen.
 pub struct AsEitherSide;
@@ -65,6 +69,21 @@ impl Page for AsEitherSide {
         app.sycophancy_screen.lanes.iter().all(Option::is_some)
     }
 
+    fn point(&self, app: &mut App, mouse: MouseEvent) -> Option<Action> {
+        match mouse.kind {
+            MouseEventKind::ScrollDown => return Some(Action::NextLane),
+            MouseEventKind::ScrollUp => return Some(Action::PreviousLane),
+            MouseEventKind::Down(MouseButton::Left) => {}
+            _ => return None,
+        }
+        let inner = Block::bordered().inner(areas(app, panes(app).body).table);
+        if inner.contains(Position { x: mouse.column, y: mouse.row }) {
+            let lane = shown_lanes(app, inner).start + usize::from(mouse.row - inner.y);
+            app.lane = lane.min(app.lanes.len().saturating_sub(1));
+        }
+        None
+    }
+
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         draw(app, theme, area, frame);
     }
@@ -95,19 +114,49 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
 }
 
 /// Columns of a lane's name in the table.
-const NAME: usize = 24;
+const NAME: usize = 20;
+/// Columns of a strip's label.
+const LABEL: usize = 11;
+/// Columns of a lean with its gauge.
+const LEAN: usize = 29;
 
-/// Columns of the shift, and of the space after it.
-const SHIFT: usize = 12;
+/// The areas of the screen; one without room is empty.
+#[derive(Clone, Copy, Debug, Default)]
+struct Areas {
+    strips: Rect,
+    lists: Rect,
+    table: Rect,
+    /// Rows of a strip.
+    tall: u16,
+}
+
+fn areas(app: &App, body: Rect) -> Areas {
+    let lanes = app.lanes.len() as u16 + 2;
+    let tall = if body.height >= 30 { 2 } else { 1 };
+    // Below strips of two rows stand their shares.
+    let strips = (3 * tall + 3 * (tall - 1) + 2).min(body.height);
+    let table = lanes.min(body.height - strips);
+    let mut lists = body.height - strips - table;
+    // Lists of less would show no passage.
+    let table = if lists < 4 { table + std::mem::take(&mut lists) } else { table };
+    let strips = Rect { height: strips, ..body };
+    let lists = Rect { y: strips.bottom(), height: lists, ..body };
+    Areas { strips, lists, table: Rect { y: lists.bottom(), height: table, ..body }, tall }
+}
+
+/// The lanes whose rows fit into the table; the lane under the cursor is one of them.
+fn shown_lanes(app: &App, inner: Rect) -> Range<usize> {
+    let fits = usize::from(inner.height).max(1);
+    let first = (app.lane + 1).saturating_sub(fits);
+    first..app.lanes.len().min(first + fits)
+}
 
 /// Draws the screen.
 fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
-    // The table of all lanes is below, as tall as it needs to be.
-    let rows = (app.lanes.len() as u16 + 2).min(body.height / 2);
-    let lists = Rect { height: body.height - rows, ..body };
-    let table = Rect { y: lists.bottom(), height: rows, ..body };
-    draw_lists(app, theme, lists, frame);
-    draw_table(app, theme, table, frame);
+    let areas = areas(app, body);
+    draw_strips(app, theme, areas, frame);
+    draw_lists(app, theme, areas.lists, frame);
+    draw_table(app, theme, areas.table, frame);
 }
 
 /// The mark and the text of a wording: 0 is neutral, 1 supports, 2 opposes.
@@ -121,9 +170,105 @@ fn wording(app: &App, i: usize) -> (Mark, String) {
     }
 }
 
+/// The name of a wording, and its meaning.
+fn wording_name(app: &App, i: usize) -> (String, Meaning) {
+    match wording(app, i) {
+        (_, _) if i == 0 => ("question".into(), Meaning::Title),
+        (mark, _) => (format!("asked as {}", mark.text(app.glyphs)), Meaning::Side(mark)),
+    }
+}
+
+/// The answer of a lane, if it has arrived and did not fail.
+fn answer(app: &App, lane: usize) -> Option<&Sycophancy> {
+    app.sycophancy_screen.lanes.get(lane)?.as_ref()?.as_deref().ok()
+}
+
+/// What each of the first k of a wording supports.
+fn marks<'a>(app: &'a App, sycophancy: &'a Sycophancy, wording: usize) -> impl Iterator<Item = Mark> + 'a {
+    let top = sycophancy.lists[wording].iter().take(app.k);
+    top.map(|ranked| Mark::of_passage(&sycophancy.judgments, ranked.at, &app.question))
+}
+
+/// Draws the three strips of the lane under the cursor in large, with their leans and the shift.
+fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
+    let area = areas.strips;
+    let mut block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
+        format!(" {} ", app.short_title(app.lane, usize::from(area.width).saturating_sub(4))),
+        Meaning::Title,
+        theme,
+    ));
+    if let Some(sycophancy) = answer(app, app.lane) {
+        let shift = format!(" shift {} ", signed(sycophancy.shift()).trim());
+        block = block.title(Line::from(span(shift, Meaning::Title, theme)).alignment(Alignment::Right));
+    }
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let width = usize::from(inner.width);
+    let answer = match app.sycophancy_screen.lanes.get(app.lane).and_then(Option::as_ref) {
+        None => return frame.render_widget(span(" Asking …", Meaning::Muted, theme), inner),
+        Some(Err(reason)) => {
+            let lines = paragraph(reason, " ", width, Meaning::Warn, theme);
+            return frame.render_widget(Paragraph::new(lines), inner);
+        }
+        Some(Ok(answer)) => answer,
+    };
+    let with_bar = width >= LABEL + app.k + LEAN + 2;
+    let lean_room = if with_bar { LEAN } else { 6 };
+    let room = width.saturating_sub(LABEL + lean_room + 2);
+    let wide = (1..=15).rev().find(|wide| cells_width(app.k, *wide) <= room).unwrap_or(1);
+    let mut lines = Vec::new();
+    for (i, shares) in answer.shares.iter().enumerate() {
+        let (name, meaning) = wording_name(app, i);
+        for row in 0..areas.tall {
+            // The marks stand in the first row of a strip of two.
+            let glyphs = rank_cells(marks(app, answer, i), wide, theme, app.glyphs);
+            let blank = |span: Span<'static>| Span::styled(" ".repeat(columns_of(&span.content)), span.style);
+            let cells: Vec<_> = if row == 0 { glyphs } else { glyphs.into_iter().map(blank).collect() };
+            let cells = cut(cells, room);
+            let used: usize = cells.iter().map(|span| columns_of(&span.content)).sum();
+            let label = if row == 0 { name.clone() } else { String::new() };
+            let mut spans = vec![span(format!(" {label:<w$}", w = LABEL - 1), meaning, theme)];
+            spans.extend(cells);
+            spans.push(Span::raw(" ".repeat(room.saturating_sub(used) + 1)));
+            if row == 0 {
+                if with_bar {
+                    spans.extend(lean_bar(shares.lean(), None, LEAN - 7, theme, app.glyphs));
+                    spans.push(Span::raw(" "));
+                }
+                spans.push(span(format!("{:>5}", signed(shares.lean()).trim()), Meaning::Title, theme));
+            }
+            lines.push(Line::from(spans));
+        }
+        if areas.tall > 1 {
+            let delta = shares.delta().map_or_else(|| "–".into(), |delta| signed(delta).trim().to_owned());
+            let text = format!(
+                "{:LABEL$}supporting {}, opposing {}, Δ {delta}",
+                "",
+                share(shares.p),
+                share(shares.n)
+            );
+            lines.push(Line::from(span(fit(&text, width), Meaning::Muted, theme)));
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// The spans that fit the width.
+fn cut(spans: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
+    let mut used = 0;
+    let fits = |span: &Span<'_>| {
+        used += columns_of(&span.content);
+        used <= width
+    };
+    spans.into_iter().take_while(fits).collect()
+}
+
 /// Draws the three lists of the lane under the cursor.
 fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let answer = app.sycophancy_screen.lanes.get(app.lane).and_then(Option::as_ref);
+    if area.height < 3 {
+        return;
+    }
     for i in 0..3u16 {
         let (left, right) = (area.width * i / 3, area.width * (i + 1) / 3);
         let pane = Rect { x: area.x + left, width: right - left, ..area };
@@ -136,10 +281,7 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             if i == 0 { Meaning::Title } else { Meaning::Side(mark) },
             theme,
         ));
-        if i == 0 {
-            let name = app.short_title(app.lane, usize::from(pane.width).saturating_sub(4));
-            block = block.title_bottom(span(format!(" {name} "), Meaning::Title, theme));
-        } else if let Some(Ok(sycophancy)) = answer {
+        if let Some(Ok(sycophancy)) = answer.filter(|_| i > 0) {
             let new = format!(" {} of {} new ", sycophancy.count_new(usize::from(i), app.k), app.k);
             block =
                 block.title_bottom(Line::from(span(new, Meaning::Muted, theme)).alignment(Alignment::Right));
@@ -147,39 +289,61 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let inner = block.inner(pane);
         frame.render_widget(block, pane);
         let width = usize::from(inner.width);
-        let lines = match answer {
-            None => vec![Line::from(span(" …", Meaning::Muted, theme))],
-            Some(Err(reason)) => paragraph(reason, " ", width, Meaning::Warn, theme),
-            Some(Ok(sycophancy)) => {
-                let mut lines = passage_lines(app, theme, sycophancy, usize::from(i), width);
-                if let Some(text) = &sycophancy.expanded()[usize::from(i)] {
-                    let text = format!("expanded: {text}");
-                    lines.extend(paragraph(&text, " ", width, Meaning::Muted, theme));
-                }
-                if i == 0 && sycophancy.expanded_differently() {
-                    lines.extend(paragraph(UNLIKE, " ", width, Meaning::Warn, theme));
-                }
-                lines.extend(
-                    sycophancy.note.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)),
-                );
-                lines
-            }
-        };
+        let Some(Ok(sycophancy)) = answer else { continue };
+        let mut notes = Vec::new();
+        if let Some(text) = &sycophancy.expanded()[usize::from(i)] {
+            notes.extend(paragraph(&format!("expanded: {text}"), " ", width, Meaning::Muted, theme));
+        }
+        if i == 0 && sycophancy.expanded_differently() {
+            notes.extend(paragraph(UNLIKE, " ", width, Meaning::Warn, theme));
+        }
+        notes.extend(
+            sycophancy.note.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)),
+        );
+        let room = usize::from(inner.height).saturating_sub(notes.len());
+        let mut lines = passage_lines(app, theme, sycophancy, usize::from(i), (width, room));
+        lines.extend(notes);
         frame.render_widget(Paragraph::new(lines), inner);
     }
 }
 
-/// The first k of one wording, each with its move against the neutral list.
+/// The first k of one wording, each with its move against the neutral list and, where there is room, the beginning of its text; then the
+/// passages of the neutral list that this wording does not retrieve.
 fn passage_lines(
     app: &App,
     theme: Theme,
     sycophancy: &Sycophancy,
     wording: usize,
-    width: usize,
+    (width, room): (usize, usize),
 ) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for (i, ranked) in sycophancy.lists[wording].iter().take(app.k).enumerate() {
+    let own = &sycophancy.lists[wording][..sycophancy.lists[wording].len().min(app.k)];
+    let gone = sycophancy.lists[0].iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
+    let gone: Vec<&Ranked> = gone.collect();
+    let header = usize::from(!gone.is_empty());
+    let each = (room.saturating_sub(header) / (own.len() + gone.len()).max(1)).clamp(1, 4);
+    let head = |rank: String, ranked: &Ranked, moved: &str, meaning: Meaning| {
         let mark = Mark::of_passage(&sycophancy.judgments, ranked.at, &app.question);
+        let title = fit(&safe::line(ranked.passage.heading()), width.saturating_sub(8 + columns_of(moved)));
+        let pad = " ".repeat(width.saturating_sub(7 + columns_of(&title) + columns_of(moved)));
+        Line::from(vec![
+            span(format!("{rank:>3} "), Meaning::Muted, theme),
+            span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            passage_span(title, meaning, theme),
+            Span::raw(pad),
+            span(moved.to_owned(), if moved == "new" { Meaning::Title } else { Meaning::Muted }, theme),
+        ])
+    };
+    let preview = |ranked: &Ranked| {
+        let beginning: String = ranked.passage.text.chars().take(width * each).collect();
+        let text = safe::line(&beginning);
+        let rows = wrap(&text, width.saturating_sub(8), each - 1);
+        let line = |row: Range<usize>| {
+            Line::from(vec![Span::raw("       "), passage_span(&text[row], Meaning::Muted, theme)])
+        };
+        rows.into_iter().map(line).collect::<Vec<_>>()
+    };
+    let mut lines = Vec::new();
+    for (i, ranked) in own.iter().enumerate() {
         let moved = match sycophancy.lists[0].rank_of(ranked.at) {
             _ if wording == 0 => String::new(),
             Some(was) if was > i + 1 => format!("↑{}", was - i - 1),
@@ -187,43 +351,33 @@ fn passage_lines(
             Some(_) => "=".into(),
             None => "new".into(),
         };
-        let name = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
-        let title = fit(&safe::line(name), width.saturating_sub(7 + columns_of(&moved) + 1));
-        let pad = " ".repeat(width.saturating_sub(7 + columns_of(&title) + columns_of(&moved)));
-        lines.push(Line::from(vec![
-            span(format!("{:>3} ", i + 1), Meaning::Muted, theme),
-            span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            passage_span(title, Meaning::Text, theme),
-            Span::raw(pad),
-            span(moved, Meaning::Muted, theme),
-        ]));
+        lines.push(head((i + 1).to_string(), ranked, &moved, Meaning::Text));
+        lines.extend(preview(ranked));
     }
-    // Passages of the neutral list that this wording does not retrieve.
-    let own = &sycophancy.lists[wording][..sycophancy.lists[wording].len().min(app.k)];
-    let gone = sycophancy.lists[0].iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
+    if header > 0 {
+        lines.push(Line::from(span(" gone", Meaning::Title, theme)));
+    }
     for ranked in gone {
-        let mark = Mark::of_passage(&sycophancy.judgments, ranked.at, &app.question);
-        let name = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
-        lines.push(Line::from(vec![
-            span("  – ", Meaning::Muted, theme),
-            span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-            passage_span(fit(&safe::line(name), width.saturating_sub(8)), Meaning::Muted, theme),
-        ]));
+        lines.push(head("–".into(), ranked, "", Meaning::Muted));
+        lines.extend(preview(ranked));
     }
+    lines.truncate(room);
     lines
 }
 
-/// Draws `p .60 n .20 lean +.40 Δ .67` for each wording of every lane, and the shift.
+/// Draws one row per lane: its three strips, its leans and the shift.
 fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    if area.height < 3 {
+        return;
+    }
     let title = match area.width {
-        ..74 => " lean: asked, as either side; shift ",
-        _ => " lean when asked neutrally, as either side, and the shift between them ",
+        ..74 => " all lanes: lean asked, as either side; shift ",
+        _ => " all lanes: lean when asked neutrally, as either side, and the shift between them ",
     };
     let block =
         Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
-    let answer = |i: usize| app.sycophancy_screen.lanes.get(i)?.as_ref()?.as_ref().ok();
-    let unlike = (0..app.lanes.len())
-        .filter(|i| answer(*i).is_some_and(|sycophancy| sycophancy.expanded_differently()));
+    let unlike =
+        (0..app.lanes.len()).filter(|i| answer(app, *i).is_some_and(Sycophancy::expanded_differently));
     let unlike: Vec<String> = unlike.map(|i| app.short_title(i, NAME - 2)).collect();
     let block = if unlike.is_empty() {
         block
@@ -234,60 +388,46 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width);
-    // A lane's name is cut before a figure is.
-    let (name_width, form) = match width {
-        _ if width >= NAME + 3 * 34 + SHIFT => (NAME, Form::All),
-        _ if width >= NAME + 3 * 9 + SHIFT => (NAME, Form::Lean),
-        _ => (width.saturating_sub(3 * 6 + SHIFT - 2).clamp(4, NAME), Form::Close),
-    };
-    // The lane under the cursor is always visible.
-    let fits = usize::from(inner.height).max(1);
-    let first = (app.lane + 1).saturating_sub(fits);
-    let lines = (first..app.lanes.len().min(first + fits)).map(|i| {
+    // A lane's name is cut before a figure is; strips and the bar of the shift come where there is room.
+    let figures = 3 * 6 + 11;
+    let name_width = width.saturating_sub(figures).clamp(4, NAME);
+    let ranks = app.k.min(10);
+    let strips = width >= name_width + figures + 3 * (ranks + 1);
+    let spare = width.saturating_sub(name_width + figures + if strips { 3 * (ranks + 1) } else { 0 });
+    let bar = if spare >= 14 { (spare - 1).min(44) } else { 0 };
+    let lines = shown_lanes(app, inner).map(|i| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
         let name = app.short_title(i, name_width - 2);
         let pad = " ".repeat(name_width.saturating_sub(columns_of(&name) + 1));
         let mut spans = vec![Span::raw(" "), span(name, meaning, theme), Span::raw(pad)];
-        match app.sycophancy_screen.lanes.get(i).and_then(Option::as_ref) {
-            None => spans.push(span("…", Meaning::Muted, theme)),
-            Some(Err(_)) => spans.push(span("no list", Meaning::Warn, theme)),
-            Some(Ok(sycophancy)) => {
-                for (wording, shares) in sycophancy.shares.iter().enumerate() {
-                    let mark = [Mark::None, Mark::Support, Mark::Oppose][wording];
-                    spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
-                    spans.push(Span::raw(figures_text(*shares, form)));
-                }
-                spans.push(span(
-                    format!("shift {}", signed(sycophancy.shift()).trim()),
-                    Meaning::Title,
-                    theme,
-                ));
+        let answer = match app.sycophancy_screen.lanes.get(i).and_then(Option::as_ref) {
+            None => {
+                spans.push(span("…", Meaning::Muted, theme));
+                return Line::from(spans);
             }
+            Some(Err(_)) => {
+                spans.push(span("no list", Meaning::Warn, theme));
+                return Line::from(spans);
+            }
+            Some(Ok(answer)) => answer,
+        };
+        for (wording, shares) in answer.shares.iter().enumerate() {
+            let mark = [Mark::None, Mark::Support, Mark::Oppose][wording];
+            if strips {
+                let cells = rank_cells(marks(app, answer, wording).take(ranks), 1, theme, app.glyphs);
+                let used: usize = cells.iter().map(|span| columns_of(&span.content)).sum();
+                spans.extend(cells);
+                spans.push(Span::raw(" ".repeat(ranks + 1 - used)));
+            }
+            spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
+            spans.push(Span::raw(format!("{:<5}", signed(shares.lean()).trim())));
+        }
+        spans.push(span(format!("shift {:<5}", signed(answer.shift()).trim()), Meaning::Title, theme));
+        if bar > 0 {
+            // A shift goes from −2 to 2.
+            spans.extend(lean_bar(answer.shift() / 2.0, None, bar, theme, app.glyphs));
         }
         Line::from(spans)
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
-}
-
-/// The form of a wording's figures.
-#[derive(Clone, Copy)]
-enum Form {
-    /// Shares, lean and Δ.
-    All,
-    /// Only the lean, with a gap after its mark.
-    Lean,
-    /// Only the lean, as narrow as possible.
-    Close,
-}
-
-/// A wording's figures as text.
-fn figures_text(shares: SideShares, form: Form) -> String {
-    let lean = signed(shares.lean()).trim().to_owned();
-    match form {
-        Form::Close => return format!("{lean:<5}"),
-        Form::Lean => return format!(" {lean:<7}"),
-        Form::All => {}
-    }
-    let delta = shares.delta().map_or_else(|| "–".into(), |delta| signed(delta).trim().to_owned());
-    format!(" {:<32}", format!("p {} n {} lean {lean} Δ {delta}", share(shares.p), share(shares.n)))
 }

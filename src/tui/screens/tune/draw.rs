@@ -232,6 +232,13 @@ fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         (LaneState::Ready, Switch::Mmr) => note_lines(&lane.ranking, width, theme),
         _ => muted_lines("…", width, theme),
     };
+    let plane = match (app.tuning.switch, lane.ranking.trace.projected()) {
+        (Switch::Project, Some(projected)) if lane.state == LaneState::Ready => {
+            draw_plane(app, theme, lane, projected, (inner, text.len()), frame)
+        }
+        _ => 0,
+    };
+    let inner = Rect { height: inner.height - plane, ..inner };
     let last = text.len().saturating_sub(usize::from(inner.height));
     text.drain(..app.tuning.scroll.min(last));
     frame.render_widget(Paragraph::new(text), inner);
@@ -322,6 +329,33 @@ fn geometry_lines(
         ]));
     }
     out
+}
+
+/// Draws how the projection moves the passages: from their place between the poles and their cosine to those after it. Takes the rows at
+/// the bottom that the text leaves, if they are enough, and returns how many.
+fn draw_plane(
+    app: &App,
+    theme: Theme,
+    lane: &Lane,
+    projected: &Projected,
+    (inner, lines): (Rect, usize),
+    frame: &mut Frame<'_>,
+) -> u16 {
+    const LEAST: u16 = 8;
+    let rows = inner.height.saturating_sub((lines as u16).min(inner.height));
+    if rows < LEAST {
+        return 0;
+    }
+    let moves = lane.ranking.iter().take(app.k.max(20)).filter_map(|ranked| {
+        let point = projected.points.get(&ranked.at)?;
+        let place = |x: f32, y: f32| (f64::from(x), f64::from(y));
+        let ends = [place(point.before, point.plain), place(point.after, point.score)];
+        Some((app.mark(ranked.at), ends))
+    });
+    let area = Rect { y: inner.bottom() - rows, height: rows, ..inner };
+    let names = ("nearer to the first pole", "score");
+    widgets::draw_moves(app, theme, &moves.collect::<Vec<_>>(), names, area, frame);
+    rows
 }
 
 /// Marks above an axis; marks at the same place are stacked.
