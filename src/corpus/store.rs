@@ -40,10 +40,8 @@ pub struct Passage {
 impl Passage {
     /// What a list shows of it: its title, else the beginning of its text, else its id.
     pub fn heading(&self) -> &str {
-        /// More characters than a line has.
-        const MOST: usize = 200;
         let text = self.text.trim_start();
-        let end = text.char_indices().nth(MOST).map_or(text.len(), |(end, _)| end);
+        let end = text.char_indices().nth(200).map_or(text.len(), |(end, _)| end);
         [self.title.trim(), &text[..end], &self.id]
             .into_iter()
             .find(|shown| !shown.is_empty())
