@@ -316,6 +316,7 @@ mod paths {
             ],
         ),
         ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
+        ("eval types", "jsonl", AFile, &["eval", "reader", "--questions", "reading.json", "--types", "{}"]),
         ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),
         ("eval correct", "project", AFile, &["eval", "berds", "--lanes", "bm25", "--correct", "{}"]),
         ("eval write", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--write", "{}"]),
@@ -459,6 +460,7 @@ mod paths {
         workspace.write("labels.tsv", "id\tperspective\tlabel\na\tx\t1\n");
         workspace.write("tiny.jsonl", "{\"_id\":\"a\",\"text\":\"Zoos teach.\"}\n");
         workspace.write("v.npy", "");
+        workspace.write("reading.json", r#"[{"question":"Who?","answers":["Ann"],"ctxs":[{"text":"Ann"}]}]"#);
         let question = json!({"id": "q", "question": QUESTION, "perspectives": ["Yes, they should.", "No, they should not."]});
         workspace.write("set.jsonl", format!("{question}\n"));
         // So that no refusal waits for the index of the sample.
