@@ -315,6 +315,7 @@ mod paths {
                 "{}",
             ],
         ),
+        ("eval types", "jsonl", AFile, &["eval", "reader", "--lanes", "bm25", "--types", "{}"]),
         ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
         ("eval types", "jsonl", AFile, &["eval", "reader", "--questions", "reading.json", "--types", "{}"]),
         ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),
@@ -405,10 +406,10 @@ mod paths {
             let is_path =
                 argument.get_value_parser().type_id() == clap::builder::ValueParser::path_buf().type_id();
             let names = argument.get_value_names().unwrap_or_default().iter().map(|name| name.to_string());
-            let called = ["FILE", "FOLDER", "PATH", "WHAT", "RECIPE", "PROVIDER", "SET"];
+            let called = ["FILE", "FOLDER", "PATH", "RECIPE", "PROVIDER", "SET"];
             let id = argument.get_id().as_str();
             if is_path
-                || id == "lanes"
+                || ["lanes", "detector", "against"].contains(&id)
                 || names.into_iter().any(|name| called.iter().any(|part| name.contains(part)))
             {
                 found.push([words, &[id]].concat().join(" "));
