@@ -315,7 +315,6 @@ mod paths {
                 "{}",
             ],
         ),
-        ("eval types", "jsonl", AFile, &["eval", "reader", "--lanes", "bm25", "--types", "{}"]),
         ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
         ("eval types", "jsonl", AFile, &["eval", "reader", "--questions", "reading.json", "--types", "{}"]),
         ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),

@@ -358,7 +358,7 @@ fn switches_apply_to_lanes_without_their_own_and_wrong_ones_are_reported() {
     assert_eq!(steps, ["retrieve", "mmr"]);
     for (wrong, words) in [
         (&["--mmr", "1.5"][..], "0 to 1"),
-        (&["--expand", "q2d"], "csqe"),
+        (&["--expand", "q3d"], "csqe"),
         (&["--pap", "papp"], "dual-sum"),
         (&["--pap", "pap", "--toward", "0"], "from 1"),
         (&["--diversify", "best"], "xquad"),
