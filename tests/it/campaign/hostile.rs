@@ -243,8 +243,11 @@ mod paths {
     use crate::campaign::targets::root;
     use crate::stage::QUESTION;
 
-    /// The limits for a refusal: processor time, and memory in MB.
-    const AT_ONCE: (Duration, u64) = (Duration::from_secs(2), 300);
+    /// The limits for a refusal: processor time, and memory in MB. A build without optimisation needs more of both.
+    const AT_ONCE: (Duration, u64) = match cfg!(debug_assertions) {
+        true => (Duration::from_secs(4), 400),
+        false => (Duration::from_secs(2), 300),
+    };
 
     /// What a path option must refuse.
     #[derive(Clone, Copy, PartialEq)]
