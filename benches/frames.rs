@@ -87,6 +87,8 @@ fn start() -> Start {
         config_from: Source::default(),
         depth: Depth::Millions,
         linear: false,
+        home: None,
+        presenting: false,
     }
 }
 

@@ -102,6 +102,13 @@ fn with_history(mut start: tui::Start, common: &Common) -> tui::Start {
     if let Some((question, lanes)) = history.last().filter(|_| free) {
         (start.question, start.lanes) = (question, lanes);
     }
+    if let Some(source) = history.last_source().filter(|_| !common.is_typed("label_source")) {
+        start.source = source;
+    }
+    // A theme of the configuration or of an option comes first.
+    if let Some(theme) = history.last_theme().filter(|_| start.config.look == Look::default()) {
+        start.config.look = theme;
+    }
     tui::Start { history: Some(history), ..start }
 }
 
@@ -133,6 +140,8 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
         config_from,
         depth,
         linear: common.linear,
+        home: directories::UserDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+        presenting: common.present,
     })
 }
 

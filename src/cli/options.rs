@@ -117,6 +117,9 @@ pub struct Common {
     /// Print what changed as sentences instead of drawing frames, for screen readers; the keys stay the same.
     #[arg(long, global = true)]
     pub linear: bool,
+    /// Begin with two lanes in large, for a projector; `z` in the explorer shows all lanes again.
+    #[arg(long, global = true)]
+    pub present: bool,
     /// The names of the options that were typed, without those from the environment or by default.
     #[arg(skip)]
     pub typed: Vec<String>,

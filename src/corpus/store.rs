@@ -38,7 +38,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// What a list shows of it: its title, else the beginning of its text, else its id.
+    /// What a list shows of it: its title, else its first 200 characters, else its id.
     pub fn heading(&self) -> &str {
         let text = self.text.trim_start();
         let end = text.char_indices().nth(200).map_or(text.len(), |(end, _)| end);

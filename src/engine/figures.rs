@@ -196,6 +196,29 @@ impl Figures {
         Some(Change { k: change.k, mrecall, prec, lean, gap: Some(gap) })
     }
 
+    /// How the figures differ from figures of another k or of other judgments, which cannot be drawn together: the difference of the means
+    /// that are shown. `None` unless the top k of both are judged.
+    pub fn difference(
+        (now, doubt): (&Figures, Option<&Doubt>),
+        (before, doubt_before): (&Figures, Option<&Doubt>),
+    ) -> Option<Change> {
+        let change = now.change_from(before)?;
+        let mean = |doubt: Option<&Doubt>, of: fn(&Doubt) -> f64, plain: f64| doubt.map_or(plain, of);
+        let between = |of: fn(&Doubt) -> f64, one: f64, other: f64| {
+            mean(doubt, of, one) - mean(doubt_before, of, other)
+        };
+        let lean = |doubt: Option<&Doubt>, figures: &Figures| {
+            let drawn = doubt.and_then(|doubt| doubt.lean).map(|lean| lean.mean);
+            drawn.or_else(|| figures.sides.map(SideShares::lean))
+        };
+        Some(Change {
+            mrecall: between(|doubt| doubt.mrecall.mean, now.mrecall, before.mrecall),
+            prec: between(|doubt| doubt.prec.mean, now.prec, before.prec),
+            lean: lean(doubt, now).zip(lean(doubt_before, before)).map(|(now, before)| now - before),
+            ..change
+        })
+    }
+
     /// Whether no returned passage of the top k can still be judged.
     pub fn complete(&self) -> bool {
         self.open == 0

@@ -106,6 +106,11 @@ impl Judgments {
         self.revision
     }
 
+    /// Takes a revision that neither these judgments nor `others`, which they replace, had before.
+    pub fn replaces(&mut self, others: &Judgments) {
+        self.revision = self.revision.max(others.revision) + 1;
+    }
+
     /// All labels and verdicts on a pair.
     pub fn pair(&self, passage: PassageIx, perspective: usize) -> Option<&PairLabels> {
         self.known.get(&(passage, perspective))
@@ -299,7 +304,6 @@ impl Shares {
     /// Counts these passages, each once.
     pub fn of(judgments: &Judgments, passages: impl IntoIterator<Item = PassageIx>) -> Self {
         let mut shares = Shares::default();
-        // Without statements nothing is judged.
         if judgments.perspectives == 0 {
             return shares;
         }
@@ -452,11 +456,8 @@ mod tests {
     fn a_passage_without_a_verdict_has_the_chances_of_the_development_split() {
         let mut judgments = judgments(LabelSource::Model);
         judgments.write(AT, 0, read(0.9));
-        let failed = PairLabels {
-            model: Some(Err(DetectError::Unanswered("timed out".into()))),
-            ..PairLabels::default()
-        };
-        judgments.write(AT, 1, failed);
+        let model = Some(Err(DetectError::Unanswered("timed out".into())));
+        judgments.write(AT, 1, PairLabels { model, ..PairLabels::default() });
         assert_eq!(judgments.chances(AT), Some(Chances::Two(Rule::default().prior())));
         assert!(judgments.has_failed(AT) && judgments.support(AT).is_none());
         let shares = Shares::of(&judgments, [AT, AT]);
@@ -465,8 +466,7 @@ mod tests {
 
     #[test]
     fn of_many_statements_each_has_a_probability_and_the_greatest_may_be_unclear() {
-        let three =
-            Question { perspectives: vec!["a".into(), "b".into(), "c".into()], ..Question::default() };
+        let three = Question { perspectives: ["a", "b", "c"].map(Into::into).into(), ..Question::default() };
         let rule = Rule { threshold: 0.8, ..Rule::default() };
         let mut judgments = Judgments::new(&three, LabelSource::Model, Arc::new(rule));
         for (i, p) in [0.9, 0.85, 0.1].into_iter().enumerate() {

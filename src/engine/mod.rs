@@ -48,5 +48,5 @@ pub use setup::{Setup, index_terms};
 pub use sycophancy::{Sycophancy, sycophancy};
 pub use threads::{
     AnnotationState, Batch, Drawn, Engine, Labelling, Opened, Reach, ReadEvent, ReadList, Reply, SendReply,
-    Study, Turn, Want, Written,
+    SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
 };

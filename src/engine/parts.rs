@@ -19,9 +19,15 @@ use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, 
 use crate::expand::Expand;
 use crate::llm::Chat;
 use crate::question::Question;
-use crate::retrieve::TermIndex;
+use crate::retrieve::dense::DenseRetriever;
+use crate::retrieve::{Retriever, TermIndex};
 use crate::storage::checked::Damaged;
 use crate::work::{OnProgress, Stop, Stopped};
+
+/// The fewest questions whose similarities to the corpus say what is usual.
+const FEWEST: usize = 5;
+/// The most questions that are asked to find out what is usual.
+const MOST: usize = 64;
 
 impl Setup {
     /// A passage by its number; one that the corpus does not hold has a text that says so.
@@ -224,6 +230,32 @@ impl Setup {
             }
         }
         all
+    }
+
+    /// If every passage is further from a question than from any question of the set: its greatest similarity, and the median of the
+    /// greatest similarities over the set. `None` for a question of the set, without vectors, for a set of fewer than
+    /// [`FEWEST`] questions, or if `stop` was set.
+    pub fn far_off(&self, question: &Question, stop: &Stop) -> Option<(f32, f32)> {
+        let known = |text: &str| self.questions.iter().any(|question| question.text == text);
+        if self.questions.len() < FEWEST || question.text.is_empty() || known(&question.text) {
+            return None;
+        }
+        let (encoder, vectors) = (self.encoder(None).ok()?, self.vectors(None).ok()??);
+        let retriever = DenseRetriever::new(Arc::clone(&self.corpus), encoder, vectors);
+        let best = |text: &str| Some(retriever.search(text, 1, stop).ok()?.first()?.score);
+        let (least, usual) = match self.nearness.get() {
+            Some(known) => *known,
+            None => {
+                // Every question of a large set is not needed for a median.
+                let step = self.questions.len().div_ceil(MOST);
+                let all = self.questions.iter().step_by(step).map(|question| best(&question.text));
+                let mut all: Vec<f32> = all.collect::<Option<_>>()?;
+                all.sort_by(f32::total_cmp);
+                *self.nearness.get_or_init(|| (all[0], all[all.len() / 2]))
+            }
+        };
+        let best = best(&question.text)?;
+        (best < least).then_some((best, usual))
     }
 
     fn vectors_place(&self, key: &str) -> PathBuf {

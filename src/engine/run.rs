@@ -40,6 +40,13 @@ pub enum Event {
         /// Why.
         error: Arc<LaneError>,
     },
+    /// A lane was asked as the supporting and as the opposing statement.
+    Reworded {
+        /// Which lane, from 0.
+        lane: usize,
+        /// Its two lists, or why there are none.
+        lists: Result<[Ranking; 2], Arc<LaneError>>,
+    },
     /// A pair has a label or a verdict.
     Judged(Judged),
     /// A note about the verdicts, such as what a server charged for them.
@@ -58,11 +65,11 @@ pub struct Lane {
 /// A query and its results so far. Cloning is cheap: lists are shared.
 #[derive(Clone)]
 pub struct Run {
-    query: Query,
-    depth: Depth,
-    lists: Lists,
-    lanes: Vec<Option<Lane>>,
-    judgments: Judgments,
+    pub(super) query: Query,
+    pub(super) depth: Depth,
+    pub(super) lists: Lists,
+    pub(super) lanes: Vec<Option<Lane>>,
+    pub(super) judgments: Judgments,
 }
 
 /// The results of a run.
@@ -208,6 +215,22 @@ impl Run {
             on_event(Event::Note(after));
         }
         Ok(())
+    }
+
+    /// Judges the first k of every ranked lane and nothing deeper.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn judge_top(
+        &mut self,
+        setup: &Setup,
+        stop: &Stop,
+        on_event: &(dyn Fn(Event) + Sync),
+    ) -> Result<(), SetupError> {
+        let depth = std::mem::replace(&mut self.depth, Depth::Top);
+        let done = self.judge(setup, stop, on_event);
+        self.depth = depth;
+        done
     }
 
     /// Takes over the labels of ranked passages: of whole lists if labels alone count or lists are judged until every statement is

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -81,6 +81,8 @@ pub struct Setup {
     pub(super) offline: bool,
     pub(super) fitted: Option<Fitted>,
     pub(super) fields: Part<Fields>,
+    /// The least and the median of the greatest similarities of the set's questions to a passage.
+    pub(super) nearness: OnceLock<(f32, f32)>,
 }
 
 impl Setup {
@@ -162,6 +164,7 @@ impl Setup {
             detector: Part::new(),
             fitted,
             fields: Part::new(),
+            nearness: OnceLock::new(),
             models_folder: opening.data_dir.join(MODELS),
             llm: opening.llm.clone(),
             offline: opening.offline,

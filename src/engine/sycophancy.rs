@@ -1,12 +1,15 @@
 //! Sycophancy (BERDS section 7): how far a lane's answer follows the wording. The lane is asked with the question's own words, with the
 //! supporting statement, and with the opposing statement.
 
+use std::sync::Arc;
+
 use super::judgments::Judgments;
-use super::list::{LaneError, Lists, Ranking};
+use super::list::{LaneError, Lists, Ranked, Ranking};
+use super::opening::SetupError;
 use super::query::{Depth, LaneQuery, Query};
 use super::rank::rank;
 use super::recipe::{Recipe, Toward};
-use super::run::Run;
+use super::run::{Event, Run};
 use super::setup::Setup;
 use crate::detect::LabelSource;
 use crate::expand::Expansion;
@@ -93,19 +96,7 @@ pub fn sycophancy(
     if stop.is_set() {
         return Err(Stopped.into());
     }
-    let sides = |list: &Ranking| {
-        let m = PerspectiveCount::new(2).ok()?;
-        let top = &list[..list.len().min(k)];
-        if !judgments.is_by_model(top) {
-            return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
-        }
-        // The mean under the model's probabilities.
-        let chances: Vec<_> = top.iter().map(|ranked| judgments.chances(ranked.at)).collect();
-        let mean = |part: fn(SideShares) -> f64| {
-            expected(&chances, |set| side_shares(set, m, first, k).ok().map(|sides| part(sides.value)))
-        };
-        Some(SideShares { p: mean(|sides| sides.p)?, n: mean(|sides| sides.n)? })
-    };
+    let sides = |list: &Ranking| shares_of(&judgments, question, list, k);
     let shares = lists.each_ref().map(|list| sides(list).unwrap_or(SideShares { p: 0.0, n: 0.0 }));
     let fixed_clause =
         matches!(&recipe.switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
@@ -113,4 +104,70 @@ pub fn sycophancy(
         "the projection asks by its own clause whatever the wording, so nothing can shift".to_owned()
     });
     Ok(Sycophancy { lists, shares, judgments, note })
+}
+
+/// The shares of a list's first k that support either side; means under the model's probabilities if they count. `None` unless the
+/// question is two-sided.
+pub fn shares_of(
+    judgments: &Judgments,
+    question: &Question,
+    list: &[Ranked],
+    k: usize,
+) -> Option<SideShares> {
+    let [first, _] = question.sides()?;
+    let m = PerspectiveCount::new(2).ok()?;
+    let top = &list[..list.len().min(k)];
+    if !judgments.is_by_model(top) {
+        return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
+    }
+    let chances: Vec<_> = top.iter().map(|ranked| judgments.chances(ranked.at)).collect();
+    let mean = |part: fn(SideShares) -> f64| {
+        expected(&chances, |set| side_shares(set, m, first, k).ok().map(|sides| part(sides.value)))
+    };
+    Some(SideShares { p: mean(|sides| sides.p)?, n: mean(|sides| sides.n)? })
+}
+
+impl Run {
+    /// Asks the lanes that `which` selects as the supporting and as the opposing statement, and judges the first k of both lists. Does
+    /// nothing for a question that is not two-sided. A lane whose passages have no vectors is left out. Returns early once `stop` is set.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn reword(
+        &mut self,
+        setup: &Setup,
+        which: &dyn Fn(&Recipe) -> bool,
+        stop: &Stop,
+        on_event: &(dyn Fn(Event) + Sync),
+    ) -> Result<(), SetupError> {
+        let question = self.query.question.clone();
+        let Some(sides) = question.sides() else { return Ok(()) };
+        // Lanes share the lists of one wording.
+        let mut made = [(); 2].map(|()| Lists::to_depth(self.lists.depth));
+        let mut rankings = Vec::new();
+        for (lane, recipe) in self.query.lanes.iter().enumerate() {
+            let ranked = self.lanes[lane].as_ref().is_some_and(|lane| lane.ranking.is_ok());
+            if !ranked || !which(recipe) {
+                continue;
+            }
+            let mut rank_as = |side: usize| {
+                let text = &question.perspectives[sides[side]];
+                rank(setup, recipe, LaneQuery { question: &question, text }, &mut made[side], stop)
+            };
+            let lists = rank_as(0).and_then(|first| Ok([first, rank_as(1)?]));
+            match lists {
+                Err(error) if error.is_stop() => return Ok(()),
+                Err(error) => on_event(Event::Reworded { lane, lists: Err(Arc::new(error)) }),
+                Ok(lists) => {
+                    rankings.extend(lists.iter().cloned());
+                    on_event(Event::Reworded { lane, lists: Ok(lists) });
+                }
+            }
+        }
+        let mut top = Run::over(self.query.clone(), Depth::Top, rankings);
+        top.judgments = std::mem::take(&mut self.judgments);
+        let done = top.judge(setup, stop, on_event);
+        self.judgments = top.judgments;
+        done
+    }
 }

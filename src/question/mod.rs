@@ -28,7 +28,7 @@ mod tests;
 mod verbs;
 mod words;
 
-pub use statements::{common_words, opposite, resolve, statements};
+pub use statements::{common_words, draft, opposite, resolve, statements};
 
 /// A contentious question with the statements that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -62,6 +62,36 @@ pub fn opposite(statement: &str) -> Option<String> {
     negate::read(&words, case)?.opposite()
 }
 
+/// A draft of two opposite statements for a text that no rule turns into statements: a noun phrase, or a question with who, why, what or how.
+/// `None` if no word is left once the words that only ask are taken away.
+///
+/// ```
+/// let [first, other] = parallax::question::draft("What is the case against abortion?").unwrap();
+/// assert_eq!(first, "There is a good case for abortion.");
+/// assert_eq!(other, "There is a good case against abortion.");
+/// ```
+pub fn draft(text: &str) -> Option<[String; 2]> {
+    /// Words that introduce what is asked about, when they stand before it.
+    const ASKING: &str = "who whom whose what which why when where how much many are is was were do does did can could will would \
+        should has have had the a an case cases argument arguments reason reasons evidence pros and cons people think say know about \
+        for against of in favour favor on opinion opinions view views there any debate over";
+    let asking: Vec<&str> = ASKING.split_whitespace().collect();
+    let plain = text.trim().trim_end_matches(['?', '!', '.', ' ']);
+    let mut words: Vec<&str> = plain.split_whitespace().collect();
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let asked = words.iter().take_while(|word| asking.contains(&bare(word).as_str())).count();
+    words.drain(..asked);
+    if words.is_empty() {
+        return None;
+    }
+    let phrase = words.join(" ");
+    let first = phrase.chars().next()?;
+    // A name keeps its capital; the first word of a text does not.
+    let starts = plain.starts_with(&phrase) && !phrase.chars().nth(1).is_some_and(char::is_uppercase);
+    let phrase = if starts { phrase.replacen(first, &first.to_lowercase().to_string(), 1) } else { phrase };
+    Some(["for", "against"].map(|side| format!("There is a good case {side} {phrase}.")))
+}
+
 fn pair(question: &str) -> Option<[String; 2]> {
     let words = words::words(question);
     if is_beyond_rules(&words) {

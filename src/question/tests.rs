@@ -451,3 +451,21 @@ fn nearly_all_two_sided_yes_no_questions_get_statements_by_rule() {
     );
     assert!(covered * 100 >= count * 95, "{covered} of {count}");
 }
+
+#[test]
+fn a_text_without_a_yes_or_no_has_a_draft_of_its_noun_phrase() {
+    let first = |text: &str| super::draft(text).map(|[first, _]| first);
+    for (text, phrase) in [
+        ("What is the case against abortion?", "abortion"),
+        ("immigration", "immigration"),
+        ("Immigration", "immigration"),
+        ("EU enlargement", "EU enlargement"),
+        ("Who pays for zoos?", "pays for zoos"),
+        ("the death penalty", "death penalty"),
+    ] {
+        let expected = format!("There is a good case for {phrase}.");
+        assert_eq!(first(text).as_deref(), Some(expected.as_str()), "{text}");
+    }
+    assert_eq!(first("why?"), None);
+    assert_eq!(first(" "), None);
+}

@@ -1,19 +1,20 @@
 //! The state of the explorer, and what it starts with. This is plain data: the code that changes it is in `update` and in the screens.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tui_input::Input;
 
+use super::acts::Acts;
+pub use super::acts::{Lane, LaneState, Options};
 use super::config::{Config, Layout, Source};
 use super::keymap::{Action, Context, Keymap, Screen};
 use super::message::Effect;
-use super::query_history::{History, QueryHistory};
+use super::query_history::{History, PastQuery, QueryHistory};
 use super::screens::bias::BiasState;
 use super::screens::compare::Comparing;
 use super::screens::detectors::Choosing;
 use super::screens::labelling::state::Labelling;
-use super::screens::lanes::LaneFigures;
 use super::screens::palette::Palette;
 use super::screens::passage::Reading;
 use super::screens::reader::Answering;
@@ -22,20 +23,20 @@ use super::screens::sycophancy::SycophancyScreen;
 use super::screens::tune::Tuning;
 use super::script::Size;
 use super::session::Replay;
-use super::theme::{Depth, Theme};
+use super::theme::{Depth, Look, Theme};
 use super::widgets::text::fit;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{Choice, LabelSource};
-use crate::engine::recipe::{Diversify, Mmr, Project, Switches, Toward};
 use crate::engine::{
-    Compared, Figures, Judgments, Opened, Opening, Query, Ranked, Ranking, Recipe, Shares, Turn, recipe,
+    Compared, Figures, Judgments, Opened, Opening, Query, Ranked, Recipe, Shares, Shelved, Turn, recipe,
 };
-use crate::expand::{Expand, Kind};
-use crate::project::Variant;
 use crate::question::{By, Question};
 use crate::report::marks::{Glyphs, Mark};
 use crate::report::safe;
 use crate::work::{Job, Progress};
+
+/// How many statements have a number key.
+pub const NUMBERS: usize = 9;
 
 /// The corpus, as far as it is open.
 #[derive(Clone, Debug)]
@@ -46,73 +47,6 @@ pub enum Corpus {
     Open(Box<Opened>),
     /// It could not be opened, for this reason.
     Failed(String),
-}
-
-/// The state of a lane's list.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LaneState {
-    /// No question was asked yet.
-    Idle,
-    /// The list has not arrived yet.
-    Waiting,
-    /// The list has arrived.
-    Ready,
-    /// There is no list, for this reason. With a job, the lane is asked again when the job ends.
-    Failed(String, Option<Job>),
-}
-
-/// One retriever's column.
-#[derive(Clone, Debug)]
-pub struct Lane {
-    /// The recipe of its list.
-    pub recipe: Recipe,
-    /// The state of its list.
-    pub state: LaneState,
-    /// Its last list; drawn dimmed until a new one arrives.
-    pub ranking: Ranking,
-    /// How long the list took.
-    pub took: Duration,
-    /// The marked passage, from 0.
-    pub selected: usize,
-    /// The first passage on screen, counted among those that pass the filter.
-    pub top: usize,
-    /// The lane before its last change.
-    pub before: Option<Box<Before>>,
-    /// Its share of the width. A lane whose border was not dragged has [`Lane::WIDTH`].
-    pub width: u32,
-    /// The figures of the list.
-    pub figures: LaneFigures,
-}
-
-impl Lane {
-    /// The width of a lane whose border was not dragged.
-    pub const WIDTH: u32 = 1_000;
-
-    /// A lane before the first question.
-    pub fn new(recipe: Recipe) -> Self {
-        Lane {
-            recipe,
-            state: LaneState::Idle,
-            ranking: Arc::default(),
-            took: Duration::ZERO,
-            selected: 0,
-            top: 0,
-            before: None,
-            width: Lane::WIDTH,
-            figures: LaneFigures::default(),
-        }
-    }
-}
-
-/// A lane before its last change. Moves in rank are counted from it, and `x` swaps it with the present one.
-#[derive(Clone, Debug)]
-pub struct Before {
-    /// Its recipe.
-    pub recipe: Recipe,
-    /// Its list.
-    pub ranking: Ranking,
-    /// How long the list took.
-    pub took: Duration,
 }
 
 /// The words that a passage must contain to be shown.
@@ -133,30 +67,6 @@ impl Filter {
         }
         let texts = [&ranked.passage.title, &ranked.passage.text].map(|text| text.to_lowercase());
         words.all(|word| texts.iter().any(|text| text.contains(&word)))
-    }
-}
-
-/// The options last used with each switch.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The options of MMR.
-    pub mmr: Mmr,
-    /// The kind of expansion.
-    pub expand: Expand,
-    /// The options of projection.
-    pub project: Project,
-    /// The diversifier and its λ.
-    pub diversify: (Diversify, f32),
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            mmr: Mmr::new(Switches::LAMBDA),
-            expand: Kind::Perspectives.into(),
-            project: Project { variant: Variant::PapPlus, toward: Toward::Perspective(1) },
-            diversify: (Diversify::Xquad, Switches::BALANCE),
-        }
     }
 }
 
@@ -181,6 +91,26 @@ pub struct App {
     pub filter: Filter,
     /// Whether all lanes scroll together.
     pub together: bool,
+    /// What was done, for undo, redo and the baseline of all differences.
+    pub acts: Acts,
+    /// Which nine statements the number keys label, as a count of presses.
+    pub label_page: usize,
+    /// The user's home folder, for paths that begin with `~/`.
+    pub home: Option<PathBuf>,
+    /// The corpora of the library, once they were listed.
+    pub corpora: Option<Result<Vec<Shelved>, String>>,
+    /// Whether two lanes are shown in large, without texts.
+    pub presenting: bool,
+    /// The explanation of the figure under the mouse or the cursor.
+    pub hint: Option<String>,
+    /// The figure that is explained by its key, as an index.
+    pub explained: Option<usize>,
+    /// The number of the newest lane.
+    pub lane_ids: u64,
+    /// The colours that were chosen in the program, if they were.
+    pub look: Look,
+    /// The best similarity to the question and the usual one, if the question is far from every passage.
+    pub far_off: Option<(f32, f32)>,
     /// The lane whose right border is being dragged.
     pub dragged: Option<usize>,
     /// The present question with its statements.
@@ -277,13 +207,29 @@ impl App {
             ),
             filter: Filter::default(),
             together: false,
+            acts: Acts::default(),
+            label_page: 0,
+            home: start.home.clone(),
+            corpora: None,
+            presenting: start.presenting,
+            hint: None,
+            explained: None,
+            lane_ids: start.lanes.len() as u64,
+            look: start.config.look,
+            far_off: None,
             dragged: None,
             question: Question::default(),
             by: By::None,
             foreign: None,
             turn: Turn::default(),
             corpus: Corpus::Opening,
-            lanes: start.lanes.iter().cloned().map(Lane::new).collect(),
+            lanes: start
+                .lanes
+                .iter()
+                .cloned()
+                .zip(1..)
+                .map(|(recipe, id)| Lane { id, ..Lane::new(recipe) })
+                .collect(),
             lane: 0,
             k: start.k,
             judgments: Judgments::new(&Question::default(), start.source, Default::default()),
@@ -348,6 +294,23 @@ impl App {
     pub fn query(&self) -> Query {
         let lanes = self.lanes.iter().map(|lane| lane.recipe.clone()).collect();
         Query { question: self.question.clone(), lanes, k: self.k, source: self.judgments.source }
+    }
+
+    /// Returns the query as the history saves it, on this corpus.
+    pub fn past_query(&self, corpus: String) -> PastQuery {
+        let source = self.judgments.source;
+        PastQuery {
+            corpus,
+            question: self.question.text.clone(),
+            lanes: self.lanes.iter().map(|lane| lane.recipe.to_string()).collect(),
+            source: (source != LabelSource::Auto).then(|| source.to_string()),
+            theme: (self.look != Look::default()).then(|| self.look.name().to_owned()),
+        }
+    }
+
+    /// Returns the page of statements that the number keys label, from 0.
+    pub fn statement_page(&self) -> usize {
+        self.label_page % self.question.perspectives.len().div_ceil(NUMBERS).max(1)
     }
 
     /// Returns the marked passage of the lane with the cursor, if the filter lets it through.
@@ -444,6 +407,10 @@ pub struct Start {
     pub depth: Depth,
     /// Whether to print what changed as sentences instead of drawing frames.
     pub linear: bool,
+    /// The user's home folder, if the system has one.
+    pub home: Option<PathBuf>,
+    /// Whether to begin with two lanes in large.
+    pub presenting: bool,
 }
 
 impl Start {

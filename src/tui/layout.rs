@@ -10,6 +10,9 @@ use crate::report::safe;
 /// The most lanes shown side by side.
 const MAX_LANES: u16 = 6;
 
+/// The lanes shown in large.
+const PRESENTED: u16 = 2;
+
 /// Dragging cannot make a lane narrower than this.
 const MIN_WIDTH: u32 = 16;
 
@@ -85,7 +88,8 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
-    let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, MAX_LANES.min(count));
+    let most = if app.presenting { PRESENTED } else { MAX_LANES };
+    let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, most.min(count));
     let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
     let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
     let width = |lane: usize| app.lanes.get(lane).map_or(Lane::WIDTH, |lane| lane.width);
@@ -140,14 +144,16 @@ fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
         width: outer.width.saturating_sub(2),
         height: outer.height.saturating_sub(2),
     };
-    let many = app.question.perspectives.len() > 2;
+    // Texts give way first, then the lines of the figures: the two other wordings, then the sentence.
     let figures = match inner.height {
+        _ if app.presenting => 0,
+        _ if app.question.perspectives.is_empty() && !app.question.text.is_empty() => 0,
         0..4 => 0,
-        4..12 => 1,
-        _ if many => 5,
-        _ => 4,
+        4..8 => 1,
+        8..11 => 3,
+        _ => 5,
     };
-    // If there is room, a line separates passages and figures.
+    // A line separates passages and figures.
     let ruled = u16::from(figures > 1);
     let figures = take_bottom(&mut inner, figures);
     take_bottom(&mut inner, ruled);
@@ -210,4 +216,22 @@ pub fn reading_text(body: Rect, heading: u16) -> Rect {
     };
     take_top(&mut rest, heading);
     rest
+}
+
+/// How many passages of a lane are visible at once.
+pub fn visible(app: &App) -> usize {
+    panes(app).lanes.first().map_or(1, |pane| pane.shown()).max(1)
+}
+
+/// Scrolls every lane so that its marked passage is on screen.
+pub fn keep_in_view(app: &mut App) {
+    let rows = visible(app);
+    for i in 0..app.lanes.len() {
+        let places = app.shown(&app.lanes[i]);
+        let lane = &mut app.lanes[i];
+        // The nearest passage above that passes the filter, else the first.
+        let at = places.partition_point(|place| *place <= lane.selected).saturating_sub(1);
+        lane.selected = places.get(at).copied().unwrap_or(0);
+        lane.top = lane.top.clamp((at + 1).saturating_sub(rows), at);
+    }
 }

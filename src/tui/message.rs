@@ -1,11 +1,13 @@
 //! The messages to the explorer ([`Msg`]), and the effects that the shell carries out for it ([`Effect`]).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::config::{Config, Problems};
 use super::script::Size;
+use super::theme::Look;
 use crate::detect::Choice;
 use crate::engine::Query;
 use crate::engine::{Batch, Labelling, Reach, Reply, Study, Turn};
@@ -101,6 +103,12 @@ pub enum Effect {
         /// For a language model, its server and its name there.
         llm: Option<(String, String)>,
     },
+    /// Open another corpus; `None` is the built-in sample.
+    UseCorpus(Option<PathBuf>),
+    /// Draw in these colours.
+    SetLook(Look),
+    /// Cancel every run before this turn.
+    StopRun(Turn),
     /// Cancel every batch before this one.
     StopBatch(u64),
     /// Save the frame as a picture in the current folder, and report the name of the file.

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::theme::Look;
+use crate::detect::LabelSource;
 use crate::engine::Recipe;
 use crate::input::{excerpt, tame};
 use crate::storage::{FileLock, Journal, Lines, replace};
@@ -24,6 +27,12 @@ pub struct PastQuery {
     pub question: String,
     /// The recipes of the lanes, left to right.
     pub lanes: Vec<String>,
+    /// The label source, if it was not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The theme, if it was chosen in the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme: Option<String>,
 }
 
 /// A problem with the history's file.
@@ -113,6 +122,17 @@ impl QueryHistory {
         let lanes = query.lanes.iter().filter_map(|lane| lane.parse::<Recipe>().ok());
         let lanes: Vec<Recipe> = lanes.filter(|lane| lane.run().is_none()).collect();
         (!lanes.is_empty()).then(|| (query.question.clone(), lanes))
+    }
+
+    /// Returns the label source that counted last, on the open corpus.
+    pub fn last_source(&self) -> Option<LabelSource> {
+        let query = self.queries.iter().rev().find(|query| query.corpus == self.corpus)?;
+        LabelSource::from_str(query.source.as_deref()?, false).ok()
+    }
+
+    /// Returns the theme that was chosen last in the program, on any corpus.
+    pub fn last_theme(&self) -> Option<Look> {
+        Look::from_str(self.queries.last()?.theme.as_deref()?, false).ok()
     }
 
     /// Starts a thread that appends queries to the file. `failed` is called once, with the first error; then the thread ends.
@@ -269,6 +289,8 @@ mod tests {
             corpus: "zoos".into(),
             question: question.into(),
             lanes: vec!["bm25".into(), "minilm".into()],
+            source: None,
+            theme: None,
         }
     }
 

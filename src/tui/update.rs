@@ -9,16 +9,16 @@ use ratatui::layout::Position;
 use super::app::{App, Corpus, LaneState};
 use super::config::{Config, Problems};
 use super::keymap::{Action, Context, Screen};
-use super::layout::panes;
+use super::layout::{keep_in_view, panes};
 use super::message::{Effect, Msg};
 use super::pages::{PAGES, context, page};
-use super::screens::lanes::{figures, question, update as lanes};
-use super::screens::palette::Palette;
+use super::screens::lanes::{figures, question, switches};
 use super::screens::palette::screen as palette;
+use super::screens::palette::{Does, Palette};
 use super::session::record;
 use super::widgets::footer;
 use crate::engine::{Reply, Turn};
-use crate::report::safe;
+use crate::report::{marks::share, safe};
 use crate::work::{Job, Progress};
 
 /// Applies a message to the state, works out what is drawn, and returns the effects for the shell to carry out.
@@ -73,7 +73,7 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
         Msg::Pasted(text) => paste(app, &text),
         Msg::Resized(size) => {
             app.size = size;
-            lanes::keep_in_view(app);
+            keep_in_view(app);
             Vec::new()
         }
         Msg::QuietPeriodEnded { turn, reach } => question::quiet(app, turn, reach),
@@ -112,14 +112,14 @@ fn take_config(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
             app.settings = config.clone();
-            app.glyphs = config.glyphs;
+            (app.glyphs, app.look) = (config.glyphs, config.look);
             // A replay keeps the keys and the layout of its session.
             let (keys, layout) = match &mut app.replay {
                 Some(replay) => (&mut replay.keys, &mut replay.layout),
                 None => (&mut app.keys, &mut app.layout),
             };
             (*keys, *layout) = (config.keys, config.layout);
-            lanes::keep_in_view(app);
+            keep_in_view(app);
             "the configuration was read again".into()
         }
         Err(problems) => problems.short(),
@@ -133,7 +133,10 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     if !at_once && page(app.screen).hold(app, key) {
         return Vec::new();
     }
-    app.notice = None;
+    (app.notice, app.hint) = (None, None);
+    if action != Some(Action::Explain) {
+        app.explained = None;
+    }
     match action {
         Some(action) => act(app, here, action),
         None if here == Context::Palette => {
@@ -153,22 +156,41 @@ fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
         action if here == Context::Palette => {
             let below = page(app.screen).context(app);
             return match palette::act(app, action) {
-                Some(chosen) => act(app, below, chosen),
+                Some(Does::Act(chosen)) => act(app, below, chosen),
+                Some(chosen) => {
+                    let before = question::state(app);
+                    let effects = palette::choose(app, chosen);
+                    // Nothing of another corpus can be undone.
+                    if !matches!(app.corpus, Corpus::Opening) {
+                        switches::keep(app, before);
+                    }
+                    effects
+                }
                 None => Vec::new(),
             };
         }
         Action::Record => return record::record(app),
         Action::SaveFrame => return vec![Effect::SaveFrame],
-        action => {
-            let opened = PAGES.into_iter().find(|page| page.opened_by() == Some(action));
-            let from_here = app.screen == Screen::LANES || action == Action::Help;
-            return match opened.filter(|_| from_here) {
-                Some(page) => page.open(app),
-                None => page(app.screen).act(app, action),
-            };
-        }
+        action => return watched(app, action),
     }
     Vec::new()
+}
+
+/// Carries out an action of a screen, and keeps the state before it if it was an act.
+fn watched(app: &mut App, action: Action) -> Vec<Effect> {
+    let before = switches::may_change(app, action).then(|| question::state(app));
+    let opened = PAGES.into_iter().find(|page| page.opened_by() == Some(action));
+    let from_here = app.screen == Screen::LANES || action == Action::Help;
+    let effects = match (action, opened.filter(|_| from_here)) {
+        (Action::Undo, _) if switches::is_here(app) => switches::undo(app),
+        (Action::Redo, _) if switches::is_here(app) => switches::redo(app),
+        (_, Some(page)) => page.open(app),
+        (_, None) => page(app.screen).act(app, action),
+    };
+    if let Some(before) = before {
+        switches::keep(app, before);
+    }
+    effects
 }
 
 fn point(app: &mut App, mouse: MouseEvent) -> Vec<Effect> {
@@ -261,7 +283,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
                 }
                 (lane.ranking, lane.took, lane.state) = (ranking, took, LaneState::Ready);
             }
-            lanes::keep_in_view(app);
+            keep_in_view(app);
             return page(app.screen).changed(app);
         }
         Reply::LaneFailed { lane, reason, waits, .. } => {
@@ -270,7 +292,24 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
                 lane.ranking = Default::default();
             }
         }
+        Reply::Reworded { lane, lists, .. } => {
+            if let Some(lane) = app.lanes.get_mut(lane) {
+                lane.reworded = Some(lists);
+            }
+        }
+        Reply::FarOff { best, usual, .. } => {
+            let corpus = app.key(Context::Lanes, Action::PickCorpus);
+            app.far_off = Some((best, usual));
+            app.notice = Some(format!(
+                "nothing here is near this question: best {}, usual {}; {corpus} chooses another corpus",
+                share(f64::from(best)),
+                share(f64::from(usual)),
+            ));
+        }
+        Reply::Corpora { corpora, .. } => app.corpora = Some(corpora),
+        Reply::LabelSet { number, set } => return switches::take_label(app, number, set),
         Reply::Verdict { judged, .. } => {
+            app.acts.take_verdict(&app.question, &judged);
             app.judgments.write(judged.at, judged.perspective, judged.known);
             return page(app.screen).changed(app);
         }
@@ -286,6 +325,8 @@ fn turn(reply: &Reply) -> Option<Turn> {
     match reply {
         Reply::LaneReady { turn, .. }
         | Reply::LaneFailed { turn, .. }
+        | Reply::Reworded { turn, .. }
+        | Reply::FarOff { turn, .. }
         | Reply::Verdict { turn, .. }
         | Reply::AboutVerdicts { turn, .. }
         | Reply::Settled { turn } => Some(*turn),

@@ -20,21 +20,21 @@ fn counted(app: &mut App) {
 #[test]
 fn b_asks_for_the_fields_once_and_o_puts_the_question_set_to_the_lanes() {
     let mut app = asked(140, 40);
-    let effects = press(&mut app, "b");
+    let effects = press(&mut app, "F");
     assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Bias(_, false))]), "{effects:?}");
     counted(&mut app);
     let effects = press(&mut app, "o");
     let [Effect::Batch(number, Batch::Bias(plan, true))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((*number, plan.lanes.len()), (app.comparing.number, 3));
     assert!(matches!(press(&mut app, "o").as_slice(), [Effect::StopBatch(_)]), "the fields are known");
-    assert!(matches!(press(&mut app, "b").as_slice(), [Effect::StopBatch(_)]));
+    assert!(matches!(press(&mut app, "F").as_slice(), [Effect::StopBatch(_)]));
     assert_eq!(app.screen, Screen::LANES);
 }
 
 #[test]
 fn a_result_of_an_earlier_count_is_dropped() {
     let mut app = asked(140, 40);
-    press(&mut app, "b");
+    press(&mut app, "F");
     counted(&mut app);
     press(&mut app, "o");
     let list = ranking(&PASSAGES, &[0, 1], 1.0);
@@ -50,46 +50,46 @@ fn a_result_of_an_earlier_count_is_dropped() {
 #[test]
 fn without_a_question_the_set_is_measured_and_without_both_that_is_reported() {
     let mut app = empty(140, 40);
-    let effects = press(&mut app, "<Esc>b");
+    let effects = press(&mut app, "<Esc>F");
     assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Bias(_, true))]), "{effects:?}");
     assert_eq!(press(&mut app, "o"), []);
     assert!(app.biasing.over_set && app.notice.is_some(), "there is no question to go back to");
     let mut app = empty(140, 40);
     let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
     opened.questions.clear();
-    assert_eq!(press(&mut app, "<Esc>b"), []);
+    assert_eq!(press(&mut app, "<Esc>F"), []);
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("--questions")));
 }
 
 #[test]
 fn tab_selects_a_field_and_enter_toggles_it_on_the_lanes() {
     let mut app = asked(140, 40);
-    press(&mut app, "b");
+    press(&mut app, "F");
     assert_eq!(press(&mut app, "<Enter>"), [], "nothing is counted yet");
     counted(&mut app);
     press(&mut app, "j<Tab>");
     assert_eq!((app.biasing.at, app.biasing.scroll), (1, 0));
     press(&mut app, "<Enter>");
     assert_eq!((app.screen, app.biasing.on_lanes), (Screen::LANES, Some(1)));
-    press(&mut app, "b<Tab><Enter>");
+    press(&mut app, "F<Tab><Enter>");
     assert_eq!(app.biasing.on_lanes, Some(0), "another field takes its place");
-    press(&mut app, "b<Enter>");
+    press(&mut app, "F<Enter>");
     assert_eq!(app.biasing.on_lanes, None);
-    press(&mut app, "b<S-Tab>jjjjjjj");
+    press(&mut app, "F<S-Tab>jjjjjjj");
     assert_eq!((app.biasing.at, app.biasing.scroll), (1, 1), "there is no value below the last");
 }
 
 #[test]
 fn a_count_that_was_left_shows_no_progress_and_the_set_is_asked_again_with_the_vectors() {
     let mut app = asked(140, 40);
-    press(&mut app, "b");
+    press(&mut app, "F");
     let progress = Progress { job: Job::Counting, done: 1, total: 2 };
     update(&mut app, Msg::Progressed { progress, text: "counting 1/2".into() });
     assert_eq!(app.jobs.len(), 1);
     press(&mut app, "q");
     update(&mut app, Msg::Progressed { progress, text: "counting 2/2".into() });
     assert!(app.jobs.is_empty());
-    press(&mut app, "b");
+    press(&mut app, "F");
     counted(&mut app);
     press(&mut app, "o");
     let effects = update(&mut app, Msg::Engine(Reply::Embedded(Ok(()))));
@@ -102,7 +102,7 @@ const GOLD: [&str; 4] = ["--lanes", "bm25", "--label-source", "gold"];
 fn the_screen_over_the_set_and_eval_bias_print_the_same_numbers() {
     let workspace = Workspace::new();
     let table = workspace.json(&[&["eval", "bias", "--attribute", "voice"], &GOLD[..]].concat());
-    let keys = ["frame", "--size", "140x40", "--keys", "<Esc>b<Wait>"];
+    let keys = ["frame", "--size", "140x40", "--keys", "<Esc>F<Wait>"];
     let screen = workspace.run(&[&keys, &GOLD[..]].concat()).good();
     assert!(screen.contains("24/24 questions"), "{screen}");
     let share = |value: &serde_json::Value| parallax::report::marks::share(value["mean"].as_f64().unwrap());

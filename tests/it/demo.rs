@@ -158,7 +158,7 @@ fn a_recording_that_begins_with_a_field_beside_passages_shows_it_again() {
     let counted = || Msg::Engine(Reply::Fields(Arc::new(stage::fields())));
     let plain = asked(140, 30);
     let mut app = plain.clone();
-    press(&mut app, "b");
+    press(&mut app, "F");
     update(&mut app, counted());
     press(&mut app, "<Tab><Enter>jj");
     let now = seen(&app);
@@ -230,13 +230,13 @@ const CLAIMS: [(&str, &[&str]); 13] = [
         &["▲ Secondary schools should start", "▼ Secondary schools should not", "BM25", "MiniLM", "Hybrid"],
     ),
     ("gold labels", &["judged by gold labels"]),
-    ("BM25: two of", &["MRecall@5 0  ▲0 ▼2 ○3  1/2"]),
-    ("MiniLM compares", &["MRecall@5 0  ▲0 ▼1 ○4  1/2"]),
-    ("Hybrid fuses", &["▲0 ▼1 ○4  1/2"]),
-    ("Arrows say", &["Hybrid +mmr", "↑", "↓", "▲0 ▼2 ○3  1/2"]),
+    ("BM25: two of", &["MRecall@5 0", "0 support · 2 oppose · 3 neither"]),
+    ("MiniLM compares", &["MRecall@5 0", "0 support · 1 oppose · 4 neither"]),
+    ("Hybrid fuses", &["0 support · 1 oppose · 4 neither"]),
+    ("Arrows say", &["Hybrid +mmr", "↑", "↓", "0 support · 2 oppose · 3 neither"]),
     ("Now both", &["Hybrid +perspectives", "MRecall@5 1 (+1)"]),
-    ("Its scores and", &["MiniLM +pap-plus→2", "MRecall@5 1 (+1)  ▲1 ▼1 ○3  2/2"]),
-    ("The detector is", &["+xquad", "▲0 ▼1 ○4  1/2", "experimental"]),
+    ("Its scores and", &["MiniLM +pap-plus→2", "MRecall@5 1 (+1)", "1 support · 1 oppose · 3 neither"]),
+    ("The detector is", &["+xquad", "0 support · 1 oppose · 4 neither", "experimental"]),
     ("Asked as ▼, MiniLM", &["▼ p .40 n .20 lean +.20", "shift -.40"]),
     ("Hybrid's shift says", &["not expanded alike: Hybrid +perspectives"]),
     ("Means over the set", &["24/24 questions", ".96 (", ".92 (", ".75 ("]),

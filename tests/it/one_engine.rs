@@ -7,14 +7,17 @@ use std::sync::mpsc::{self, Receiver};
 
 use parallax::corpus::sample;
 use parallax::detect::LabelSource;
-use parallax::engine::{Engine, Figures, FirstRank, Opening, Recipe, Reply, SendReply};
+use parallax::engine::{
+    Engine, Figures, FirstRank, Opening, Ranking, Recipe, Reply, SendReply, Setup, sycophancy,
+};
 use parallax::question::{self, Question};
-use parallax::tui::app::{App, Before, Corpus, Lane, LaneState};
+use parallax::tui::app::{App, Corpus, Lane, LaneState};
 use parallax::tui::config::{Config, Source};
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::theme::Depth;
 use parallax::tui::update::update;
 use parallax::tui::{Size, Start};
+use parallax::work::Stop;
 use serde_json::Value;
 
 use crate::program::{NO_CONFIG, printed, program};
@@ -144,7 +147,7 @@ fn as_printed(value: &impl serde::Serialize) -> Value {
 }
 
 /// Compares everything that both show for a lane.
-fn compare(app: &App, lane: &Lane, json: &Value, place: &str) {
+fn compare(app: &App, (lane, before): (&Lane, Option<&Ranking>), json: &Value, place: &str) {
     if let LaneState::Failed(reason, _) = &lane.state {
         assert_eq!(json["error"], reason.as_str(), "{place}");
         return;
@@ -170,39 +173,36 @@ fn compare(app: &App, lane: &Lane, json: &Value, place: &str) {
                 assert_eq!(shown[key], own[key], "{place}, rank {}, perspective {perspective}", i + 1);
             }
         }
-        let before = lane.before.as_ref().and_then(|before| before.ranking.rank_of(ranked.at));
-        assert_eq!(hit["was"], serde_json::json!(before), "{place}, rank {}", i + 1);
+        let was = before.and_then(|before| before.rank_of(ranked.at));
+        assert_eq!(hit["was"], serde_json::json!(was), "{place}, rank {}", i + 1);
     }
     let figures = app.figures(lane);
     let doubt = Figures::doubt(&lane.ranking, &app.judgments, &app.question, app.k);
     let measures = figures.as_ref().map(|figures| figures.by_name(doubt.as_ref()));
     assert_eq!(json["measures"], as_printed(&measures), "{place}");
     assert_eq!(json["first_ranks"], serde_json::json!(figures.as_ref().map(first_ranks)), "{place}");
-    let before = lane.before.as_ref();
-    let change = before.filter(|_| figures.is_some()).and_then(|before| {
-        Figures::change((&lane.ranking, &before.ranking), &app.judgments, &app.question, app.k)
-    });
+    let change = before
+        .filter(|_| figures.is_some())
+        .and_then(|before| Figures::change((&lane.ranking, before), &app.judgments, &app.question, app.k));
     assert_eq!(json["delta"], as_printed(&change.map(|change| change.by_name())), "{place}");
 }
 
 /// Asks one question in the explorer and by `search`.
 fn holds(explorer: &Explorer, data: &Path, question: &Question, k: usize, source: LabelSource) {
     let lanes = recipes(question);
-    let mut app = explorer.ask(question, &lanes, k, source);
+    let app = explorer.ask(question, &lanes, k, source);
     assert_eq!(app.question.perspectives, question.perspectives);
     // The lane before its switches were turned on.
-    for i in 0..lanes.len() {
+    let before = |i: usize| {
         let plain = lanes.iter().position(|lane| *lane == lanes[i].plain()).unwrap();
-        if plain != i {
-            let Lane { recipe, ranking, took, .. } = app.lanes[plain].clone();
-            app.lanes[i].before = Some(Box::new(Before { recipe, ranking, took }));
-        }
-    }
+        (plain != i).then(|| &app.lanes[plain].ranking)
+    };
     let found = search(data, question, &lanes, k, source);
     let json = found["lanes"].as_array().unwrap();
     assert_eq!(json.len(), app.lanes.len());
-    for (lane, json) in app.lanes.iter().zip(json) {
-        compare(&app, lane, json, &format!("{}, {}, k = {k}, {source}", question.text, lane.recipe));
+    for (i, (lane, json)) in app.lanes.iter().zip(json).enumerate() {
+        let place = format!("{}, {}, k = {k}, {source}", question.text, lane.recipe);
+        compare(&app, (lane, before(i)), json, &place);
     }
 }
 
@@ -246,11 +246,62 @@ fn a_label_source_chosen_later_gives_the_same_as_search() {
     let mut app = explorer.ask(question, &lanes, 5, LabelSource::Gold);
     while app.judgments.source != LabelSource::Model {
         explorer
-            .take(&mut app, Msg::Key(crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char('s'))));
+            .take(&mut app, Msg::Key(crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char('L'))));
         explorer.settle(&mut app);
     }
     let found = search(data.path(), question, &lanes, 5, LabelSource::Model);
     for (lane, json) in app.lanes.iter().zip(found["lanes"].as_array().unwrap()) {
-        compare(&app, lane, json, &lane.recipe.to_string());
+        compare(&app, (lane, None), json, &lane.recipe.to_string());
     }
+}
+
+#[test]
+fn every_lane_is_asked_as_either_side_in_the_background_with_the_lists_of_the_sycophancy_screen() {
+    let data = tempfile::tempdir().unwrap();
+    let explorer = Explorer::open(data.path());
+    let question = &questions()[3];
+    let lanes: Vec<Recipe> = ["bm25", "minilm+mmr@.75", "hybrid"].map(|lane| lane.parse().unwrap()).into();
+    let mut app = explorer.ask(question, &lanes, 5, LabelSource::Gold);
+    let setup = Setup::open(&explorer.start.opening, &|_| (), &Stop::never()).unwrap();
+    let order = |list: &Ranking| list.iter().map(|ranked| ranked.at).collect::<Vec<_>>();
+    let check = |app: &App| {
+        for lane in &app.lanes {
+            let asked = (app.k, LabelSource::Gold);
+            let apart = sycophancy(&setup, &lane.recipe, question, asked, &[], &Stop::never()).unwrap();
+            let lists = lane.reworded.as_ref().unwrap().as_ref().unwrap();
+            assert_eq!(lists.each_ref().map(order), [order(&apart.lists[1]), order(&apart.lists[2])]);
+            let strips = lane.figures.asked.as_ref().unwrap();
+            assert!(strips.iter().all(|asked| asked.marks.len() == app.k && asked.lean.is_some()));
+            assert_eq!(lane.figures.shift.map(|(shift, _)| shift), Some(apart.shift()));
+        }
+    };
+    check(&app);
+    // A switch moves them too.
+    let key = crossterm::event::KeyCode::Char('m');
+    explorer.take(&mut app, Msg::Key(key.into()));
+    assert!(app.lanes[0].reworded.is_none(), "strips of the old recipe are not shown for the new one");
+    explorer.settle(&mut app);
+    check(&app);
+    // Many statements have no two sides to ask as.
+    let many = questions().into_iter().find(|question| question.perspectives.len() > 5).unwrap();
+    let app = explorer.ask(&many, &lanes, 5, LabelSource::Gold);
+    assert!(app.lanes.iter().all(|lane| lane.reworded.is_none()));
+}
+
+#[test]
+fn a_question_far_from_every_passage_is_said_to_be_and_one_of_the_set_is_not() {
+    let data = tempfile::tempdir().unwrap();
+    let explorer = Explorer::open(data.path());
+    let lanes: Vec<Recipe> = vec!["bm25".parse().unwrap()];
+    let near = explorer.ask(&questions()[3], &lanes, 5, LabelSource::Gold);
+    assert_eq!(near.far_off, None);
+    let text = "Should the offside rule of ice hockey be abolished?".to_owned();
+    let far = explorer.ask(&Question { text, ..Question::default() }, &lanes, 5, LabelSource::Gold);
+    let (best, usual) = far.far_off.unwrap();
+    assert!(best < usual, "{best} {usual}");
+    assert!(
+        far.notice.as_deref().unwrap().starts_with("nothing here is near this question"),
+        "{:?}",
+        far.notice
+    );
 }

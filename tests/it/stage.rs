@@ -99,6 +99,8 @@ pub fn start() -> Start {
         config_from: Source::default(),
         depth: Depth::Millions,
         linear: false,
+        home: None,
+        presenting: false,
     }
 }
 
@@ -201,11 +203,14 @@ pub fn with_lists(mut app: App, all: &[Written], question: Question) -> App {
     let mixed: Vec<usize> =
         forward.iter().step_by(2).chain(forward.iter().skip(1).step_by(2)).copied().collect();
     for (lane, (order, best, micros)) in
-        app.lanes.iter_mut().zip([(forward, 12.5, 800), (backward, 0.62, 14_000), (mixed, 0.033, 15_200)])
+        app.lanes.iter_mut().zip([(&forward, 12.5, 800), (&backward, 0.62, 14_000), (&mixed, 0.033, 15_200)])
     {
-        lane.ranking = ranking(all, &order, best);
+        lane.ranking = ranking(all, order, best);
         lane.took = Duration::from_micros(micros);
         lane.state = LaneState::Ready;
+        if app.question.sides().is_some() {
+            lane.reworded = Some(Ok([&forward, &mixed].map(|order| ranking(all, order, best))));
+        }
     }
     app
 }

@@ -41,7 +41,7 @@ picture tune 140x40 "${changed}t<Wait>"
 picture sycophancy 140x40 "${changed}y<Wait>"
 picture compare 140x40 "${changed}c<Wait>"
 picture compare-80x24 80x24 "${changed}c<Wait>"
-picture bias 140x40 "${changed}b<Wait>"
+picture bias 140x40 "${changed}F<Wait>"
 picture reader 140x40 "${changed}r<Wait>"
 picture help 140x40 "${changed}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg

@@ -146,3 +146,20 @@ fn an_engine_elsewhere_is_a_lane_with_the_switches_that_it_can_serve() {
     let escaped: Recipe = "os:h/a%2Bb/args".parse().unwrap();
     assert_eq!(escaped.to_string(), "os:https://h/a%2Bb/args");
 }
+
+#[test]
+fn a_run_may_have_a_recipe_as_its_name() {
+    let read = |text: &str| text.parse::<Recipe>().unwrap();
+    let path = |text: &str| read(text).run().unwrap().path.display().to_string();
+    for name in ["bm25@k1=0.9,b=0.4.run", "out/bm25@k1=0.9,b=0.4+mmr@0.75.run", "minilm+pap-plus@2.trec"] {
+        assert_eq!(path(&format!("run:{name}")), name);
+        assert_eq!(path(&format!("run:{name}@ties=trec-eval")), name);
+        let switched = read(&format!("run:{name}+mmr@.5"));
+        assert_eq!(
+            (switched.run().unwrap().path.display().to_string(), switched.switches.rerank.is_some()),
+            (name.into(), true)
+        );
+        assert_eq!(read(&switched.to_string()), switched);
+    }
+    assert!("run:a.run+mmmr".parse::<Recipe>().is_err() && "run:a@x".parse::<Recipe>().is_err());
+}

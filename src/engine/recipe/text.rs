@@ -36,15 +36,14 @@ impl FromStr for Recipe {
     fn from_str(text: &str) -> Result<Self, RecipeError> {
         let error = |problem: String| RecipeError { recipe: text.to_owned(), problem };
         let wrong = |expected: String| error(format!("expected {expected}"));
-        let mut parts = text.trim().split('+');
-        let first = parts.next().unwrap_or_default();
+        let (first, parts) = first_part(text.trim());
         let base = base(first).map_err(|expected| match Place::kind_of(first.trim()) {
             // A wrong address often holds a password, so the message does not repeat it.
             Some(kind) => RecipeError { recipe: format!("{}…", kind.prefix()), ..wrong(expected) },
             None => wrong(expected),
         })?;
         let mut switches = Switches::default();
-        for part in parts {
+        for part in parts.into_iter().flat_map(|parts| parts.split('+')) {
             switches = switch(switches, part).map_err(wrong)?;
         }
         match base.refuses(&switches) {
@@ -52,6 +51,29 @@ impl FromStr for Recipe {
             None => Ok(Recipe { base, switches }),
         }
     }
+}
+
+/// Splits a recipe into its retriever and its switches. A run's file may have a recipe's name, with `+` and `@` in it, as
+/// `eval trec --write` names files: then a `+` belongs to the path unless only switches follow it.
+fn first_part(text: &str) -> (&str, Option<&str>) {
+    let split = |at: usize| (&text[..at], Some(&text[at + 1..]));
+    let places = || text.match_indices('+').map(|(at, _)| at);
+    if text.starts_with(RunFile::PREFIX) && names_file(text.rsplit('+').next().unwrap_or(text)) {
+        return (text, None);
+    }
+    if text.starts_with(RunFile::PREFIX)
+        && let Some(last) = places().filter(|at| names_file(&text[..*at])).last()
+    {
+        return split(last);
+    }
+    places().next().map_or((text, None), split)
+}
+
+/// Whether a text ends like the name of a run's file.
+fn names_file(text: &str) -> bool {
+    const ENDINGS: [&str; 7] = [".run", ".trec", ".txt", ".json", ".jsonl", ".gz", ".zst"];
+    let text = text.strip_suffix("@ties=trec-eval").unwrap_or(text);
+    ENDINGS.iter().any(|ending| text.ends_with(ending))
 }
 
 /// Reads a retriever with its options, an address or a run.
@@ -272,9 +294,10 @@ fn custom(name: &str, options: &str) -> Result<Named, String> {
 
 /// Reads what follows `run:`.
 fn run_file(text: &str) -> Result<RunFile, String> {
-    let (path, order) = match text.split_once('@') {
+    let (path, order) = match text.rsplit_once('@') {
         None => (text, RunOrder::AsGiven),
         Some((path, "ties=trec-eval")) => (path, RunOrder::TrecEval),
+        Some(_) if names_file(text) => (text, RunOrder::AsGiven),
         Some((_, other)) => {
             return Err(format!(
                 "nothing or ties=trec-eval after the @, found `{other}`; in a path, + @ , % are written %2B %40 %2C %25"

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-use super::orders::{Labelling, Shared};
+use super::orders::{Labelling, SetLabel, SetTo, Shared};
 use super::reply::{AnnotationState, Drawn, Reply, SendReply, Written};
-use crate::annotate::{Entry, Item, Journal, JournalError, Opened, Project, journals};
+use crate::annotate::{
+    Act, Entry, Item, Journal, JournalError, Key, Opened, Project, View, journals, text_hash,
+};
 use crate::engine::setup::Setup;
 use crate::question::Question;
 
@@ -26,6 +28,13 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
                 open = report(annotation(setup, items, questions, Journal::show), send);
                 continue;
             }
+            (Labelling::Set(order), _) => {
+                let number = order.number;
+                let set =
+                    set_label(setup, &mut open, *order).map(Box::new).map_err(|error| error.to_string());
+                send(Reply::LabelSet { number, set });
+                continue;
+            }
             (_, None) => continue,
             (Labelling::Write(act), Some((journal, _))) => journal.append(act).map(Some),
             (Labelling::Undo, Some((journal, _))) => journal.undo(),
@@ -37,6 +46,39 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
             written.map(|entry| entry.map(|entry| Box::new(count(setup, journal, questions, entry))));
         send(Reply::Labelled(written));
     }
+}
+
+/// Labels one passage. Opens the journal first if none is open.
+fn set_label(
+    setup: &Setup,
+    open: &mut Option<(Journal, Vec<Question>)>,
+    SetLabel { question, passage, to, .. }: SetLabel,
+) -> Result<(Written, View), String> {
+    if open.is_none() {
+        let (journal, annotation) = annotation(setup, Vec::new(), vec![question.clone()], Journal::open)?;
+        *open = Some((journal, annotation.questions));
+    }
+    let Some((journal, questions)) = open else { return Err("no journal is open".into()) };
+    let key =
+        Key { by: journal.by().to_owned(), question: question.text.clone(), passage: passage.id.clone() };
+    let before = journal.history().heads(&key).last().map(|head| head.view.clone()).unwrap_or_default();
+    let view = match to {
+        SetTo::View(view) => view,
+        SetTo::Answers(answers) => {
+            let mut view = View { skipped: false, ..before.clone() };
+            view.answers.extend(answers);
+            let supported = &view.answers;
+            view.evidence.retain(|statement, _| supported.get(statement) == Some(&true));
+            view
+        }
+    };
+    let text = text_hash(&passage);
+    let act = Act { question: question.text.clone(), passage: passage.id.clone(), text, view, took: None };
+    let entry = journal.append(act).map_err(|error| error.to_string())?;
+    // Statements that were edited since the journal was opened count as they are now.
+    questions.retain(|known| known.text != question.text);
+    questions.push(question);
+    Ok((count(setup, journal, questions, entry), before))
 }
 
 /// Reports the annotation, and returns the journal for labels.

@@ -77,6 +77,11 @@ impl Engine {
         self.shared.terms.put(Order { turn, run, reach });
     }
 
+    /// Stops every run before this turn.
+    pub fn stop_run(&self, turn: Turn) {
+        self.shared.now.store(turn.0, Ordering::Relaxed);
+    }
+
     /// Studies a passage in place of any earlier one.
     pub fn study(&self, study: Study) {
         self.shared.reading.store(study.number, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 //! | thread | does |
 //! | --- | --- |
 //! | `terms` | opens the corpus, then ranks the lanes of the newest query that need no vectors |
-//! | `models` | ranks the other lanes, then judges, rank by rank |
+//! | `models` | ranks the other lanes, then judges the first k rank by rank, asks every lane as either side, and judges deeper |
 //! | `server_lanes` | runs beside `models`: ranks the lanes that wait for a server |
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | explains the rank of the open passage, and finds the sentence that its verdict rests on |
@@ -21,5 +21,5 @@ mod reply;
 mod work;
 
 pub use engine::Engine;
-pub use orders::{Batch, Labelling, Reach, ReadList, Study, Turn, Want};
-pub use reply::{AnnotationState, Drawn, Opened, ReadEvent, Reply, SendReply, Written};
+pub use orders::{Batch, Labelling, Reach, ReadList, SetLabel, SetTo, Study, Turn, Want};
+pub use reply::{AnnotationState, Drawn, Opened, ReadEvent, Reply, SendReply, Shelved, Written};

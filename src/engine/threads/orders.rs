@@ -1,11 +1,12 @@
 //! The orders to the threads, and the state that threads share.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::annotate::{Act, Item};
+use crate::annotate::{Act, Item, View};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::registry::NamedDetector;
 use crate::encode::Named;
@@ -66,6 +67,8 @@ pub enum Batch {
     Detectors,
     /// Fetch a detector.
     Fetch(&'static NamedDetector),
+    /// List the corpora of the library.
+    Corpora,
     /// Count the metadata fields of the corpus and, if true, run every question of the set on every lane.
     Bias(Query, bool),
 }
@@ -107,6 +110,30 @@ pub enum Labelling {
     Undo,
     /// Redo the last act that was undone.
     Redo,
+    /// Label one passage from the lanes, in the journal that is open or would be opened.
+    Set(Box<SetLabel>),
+}
+
+/// An order to label one passage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetLabel {
+    /// The number of the order, which its reply repeats.
+    pub number: u64,
+    /// The question with its statements.
+    pub question: Question,
+    /// The passage.
+    pub passage: Arc<Passage>,
+    /// The label.
+    pub to: SetTo,
+}
+
+/// A label to write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetTo {
+    /// These answers, by statement; note and flag stay.
+    Answers(BTreeMap<String, bool>),
+    /// A view as it was before.
+    View(View),
 }
 
 /// A run that goes from thread to thread.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::orders::Turn;
-use crate::annotate::{Decision, Entry, History, Item, Order};
+use crate::annotate::{Decision, Entry, History, Item, Order, View};
 use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
 use crate::detect::{EvidenceSentence, Rule};
@@ -77,6 +77,24 @@ pub enum Reply {
         /// The job after which the lane can be ranked, if there is one.
         waits: Option<Job>,
     },
+    /// A lane was asked as the supporting and as the opposing statement.
+    Reworded {
+        /// The run.
+        turn: Turn,
+        /// Which lane, from 0.
+        lane: usize,
+        /// Its two lists, or why there are none.
+        lists: Result<[Ranking; 2], String>,
+    },
+    /// The question is far from every passage: the best similarity, and the usual best of the question set.
+    FarOff {
+        /// The run.
+        turn: Turn,
+        /// The greatest similarity of a passage to the question.
+        best: f32,
+        /// The median of the same over the question set.
+        usual: f32,
+    },
     /// A pair was judged.
     Verdict {
         /// The run.
@@ -145,6 +163,20 @@ pub enum Reply {
     AnnotationState(Result<Box<AnnotationState>, String>),
     /// An act was written to disk, or why not; `None` if there was nothing to undo or redo.
     Labelled(Result<Option<Box<Written>>, String>),
+    /// The label of one passage was set from the lanes, or why not.
+    LabelSet {
+        /// The number of the order.
+        number: u64,
+        /// The written label, and this annotator's view before it.
+        set: Result<Box<(Written, View)>, String>,
+    },
+    /// The library was listed.
+    Corpora {
+        /// The batch.
+        number: u64,
+        /// Name, description and path of every corpus in it.
+        corpora: Result<Vec<Shelved>, String>,
+    },
     /// The model judged a passage that is to be labelled.
     Scored {
         /// The batch.
@@ -187,6 +219,17 @@ pub enum Reply {
         /// The entry as JSON, or why there is none.
         entry: Result<String, String>,
     },
+}
+
+/// A corpus of the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shelved {
+    /// Its name.
+    pub name: String,
+    /// How many passages it has, and where it came from.
+    pub about: String,
+    /// What opens it.
+    pub path: PathBuf,
 }
 
 /// Receives replies. It must not block.

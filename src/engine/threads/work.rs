@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use super::orders::{Batch, Order, Reach, ReadList, Shared, Study, Turn, Want};
-use super::reply::{Opened, ReadEvent, Reply, SendReply};
+use super::reply::{Opened, ReadEvent, Reply, SendReply, Shelved};
 use crate::annotate::Item;
 use crate::corpus::PassageIx;
 use crate::detect::evidence;
@@ -80,10 +80,16 @@ pub(super) fn models(shared: &Shared, send: &SendReply) {
         let Some(setup) = shared.setup.get() else { return };
         let stop = Stop::when_past(&shared.now, turn.0);
         let on_event = on_event(shared, turn, run.query(), send);
-        let judge = |run: &mut Run| {
-            if let Err(error) = run.judge(setup, &stop, &on_event) {
+        let report = |done: Result<(), SetupError>| {
+            if let Err(error) = done {
                 send(Reply::AboutVerdicts { turn, text: error.to_string() });
             }
+        };
+        // The first k of every wording come before deeper ranks: they are on the screen.
+        let judge = |run: &mut Run| {
+            report(run.judge_top(setup, &stop, &on_event));
+            report(reword(setup, run, &stop, &on_event));
+            report(run.judge(setup, &stop, &on_event));
         };
         // Lanes that wait for a server are ranked on a thread of their own, so that the others and their verdicts do not wait.
         let waits = |recipe: &Recipe| recipe.waits_for_server(setup.chat.is_some());
@@ -105,10 +111,28 @@ pub(super) fn models(shared: &Shared, send: &SendReply) {
             run.rank(setup, &|_| true, &stop, &on_event);
         }
         judge(&mut run);
+        if let Some((best, usual)) = setup.far_off(&run.query().question, &stop) {
+            send(Reply::FarOff { turn, best, usual });
+        }
         if !stop.is_set() {
             send(Reply::Settled { turn });
         }
     }
+}
+
+/// Asks the lanes as either side, unless that costs money: with a language model as the detector no lane is asked, and a lane that a
+/// language model on a server expands is not.
+fn reword(
+    setup: &Setup,
+    run: &mut Run,
+    stop: &Stop,
+    on_event: &(dyn Fn(Event) + Sync),
+) -> Result<(), SetupError> {
+    if setup.deep() == 0 && !run.query().source.is_labels() {
+        return Ok(());
+    }
+    let free = |recipe: &Recipe| setup.llm.is_none() || !recipe.switches.asks_chat();
+    run.reword(setup, &free, stop, on_event)
 }
 
 /// Turns events into replies. If a lane's passages have no vectors, orders them from the embedder.
@@ -128,6 +152,9 @@ fn on_event<'a>(
                     shared.embed.put(models[lane].clone());
                 }
                 Reply::LaneFailed { turn, lane, reason: error.to_string(), waits }
+            }
+            Event::Reworded { lane, lists } => {
+                Reply::Reworded { turn, lane, lists: lists.map_err(|error| error.to_string()) }
             }
             Event::Judged(judged) => Reply::Verdict { turn, judged },
             Event::Note(text) => Reply::AboutVerdicts { turn, text },
@@ -186,6 +213,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             | Batch::Score(..)
             | Batch::Read(_)
             | Batch::Detectors
+            | Batch::Corpora
             | Batch::Fetch(_) => &[],
         };
         let mut missing = lanes
@@ -222,6 +250,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                 let failed = done.err().map(|error| error.to_string()).filter(|_| !stop.is_set());
                 reply(DetectorEvent::Fetched(detectors(&setup.models_folder), failed));
             }
+            Batch::Corpora => send(Reply::Corpora { number, corpora: corpora(setup) }),
             Batch::Read(list) => read(setup, number, &list, &stop, send),
             Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),
             Batch::Bias(plan, set) => {
@@ -246,6 +275,22 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             }
         }
     }
+}
+
+/// The corpora of the library, by name.
+fn corpora(setup: &Setup) -> Result<Vec<Shelved>, String> {
+    let stored = setup.library.stored().map_err(|error| error.to_string())?;
+    let whole = stored.into_iter().filter(|stored| stored.whole);
+    let shelved = whole.map(|stored| {
+        let from = stored.about.as_ref().map(|about| format!(", from {}", about.source.display()));
+        Shelved {
+            name: stored.name().to_owned(),
+            about: format!("{} passages{}", stored.passages(), from.unwrap_or_default()),
+            // Two corpora may have one name; no two have one fingerprint.
+            path: stored.fingerprint.0.clone().into(),
+        }
+    });
+    Ok(shelved.collect())
 }
 
 /// The number of shuffled orders in which a list is read, and their seed.

@@ -54,13 +54,13 @@ fn a_shown_configuration_reads_back_the_same() {
 
 #[test]
 fn a_shown_configuration_names_the_default_of_changed_settings() {
-    let shown = good("theme = 'mono'\n[keys.lanes]\nquit = 'Q'\n").to_string();
+    let shown = good("theme = 'mono'\n[keys.lanes]\nquit = 'W'\n").to_string();
     let changed: Vec<&str> = shown.lines().filter(|line| line.contains("the default is")).collect();
     assert_eq!(
         changed,
         [
             "theme = \"mono\"  # terminal, light, dark, deuteranopia, mono; the default is \"terminal\"",
-            "quit = \"Q\"  # leave; the default is \"q\""
+            "quit = \"W\"  # leave; the default is \"q\""
         ]
     );
 }
@@ -114,16 +114,16 @@ fn a_column_counts_characters() {
 
 #[test]
 fn an_action_has_its_new_keys_on_every_screen() {
-    let config = good("[keys]\npage-down = ['<C-j>', 'z']\n");
+    let config = good("[keys]\npage-down = ['<C-j>', 'Z']\n");
     for place in [Context::Lanes, Context::Read, Context::Tune, Context::Compare] {
-        assert_eq!(keys(&config, place, Action::PageDown), ["<C-j>", "z"]);
+        assert_eq!(keys(&config, place, Action::PageDown), ["<C-j>", "Z"]);
     }
 }
 
 #[test]
 fn characters_stay_text_in_text_fields() {
-    let config = good("[keys]\nup = ['z', '<C-t>']\nquit = 'Q'\n");
-    assert_eq!(keys(&config, Context::Lanes, Action::Up), ["z", "<C-t>"]);
+    let config = good("[keys]\nup = ['Z', '<C-t>']\nquit = 'W'\n");
+    assert_eq!(keys(&config, Context::Lanes, Action::Up), ["Z", "<C-t>"]);
     assert_eq!(keys(&config, Context::Statements, Action::Up), ["<C-t>"]);
     assert_eq!(keys(&config, Context::Anywhere, Action::Quit), ["<C-c>"]);
     assert_eq!(
@@ -138,8 +138,8 @@ fn characters_stay_text_in_text_fields() {
 
 #[test]
 fn one_place_can_have_other_keys() {
-    let config = good("[keys]\nback = '<F2>'\n[keys.reading]\nback = 'z'\n");
-    assert_eq!(keys(&config, Context::Read, Action::Back), ["z"]);
+    let config = good("[keys]\nback = '<F2>'\n[keys.reading]\nback = 'Z'\n");
+    assert_eq!(keys(&config, Context::Read, Action::Back), ["Z"]);
     assert_eq!(keys(&config, Context::Tune, Action::Back), ["<F2>"]);
 }
 
@@ -147,7 +147,7 @@ fn one_place_can_have_other_keys() {
 fn an_unknown_action_place_or_key_is_reported_with_the_nearest() {
     assert_eq!(
         wrong(
-            "[keys]\npage-dwn = 'x'\nhelp = 'ctrl-h'\nsave-frame = 'enter'\nbias = 'gg'\ncompare = []\nsycophancy = 3\ntune = ['z', 4, 'z', 'f2']\n[keys.lane]\nquit = 'Q'\n[keys.reading]\nqit = 'x'\n"
+            "[keys]\npage-dwn = 'x'\nhelp = 'ctrl-h'\nsave-frame = 'enter'\nbias = 'gg'\ncompare = []\nsycophancy = 3\ntune = ['Z', 4, 'Z', 'f2']\n[keys.lane]\nquit = 'W'\n[keys.reading]\nqit = 'x'\n"
         ),
         [
             "config.toml:2:1: there is no action `page-dwn`; did you mean `page-down`?",
@@ -157,10 +157,10 @@ fn an_unknown_action_place_or_key_is_reported_with_the_nearest() {
             "config.toml:6:11: expected a key such as \"<C-x>\", or a list of keys, found a list",
             "config.toml:7:14: expected a key such as \"<C-x>\", or a list of keys, found 3",
             "config.toml:8:14: expected a key such as \"<C-x>\", found 4",
-            "config.toml:8:17: `z` is twice in this list",
+            "config.toml:8:17: `Z` is twice in this list",
             "config.toml:8:22: expected one key, found \"f2\"; did you mean \"<F2>\"?",
             "config.toml:9:7: there is no place `lane`; did you mean `lanes`?",
-            "config.toml:12:1: there is no action `qit` in reading; expected one of back, down, first, help, last, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, record, save-frame, up",
+            "config.toml:12:1: there is no action `qit` in reading; expected one of back, down, first, help, label-both, label-none, label-oppose, label-support, last, next-label-page, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, record, redo, save-frame, toggle-label, undo, up",
         ]
     );
 }
@@ -168,9 +168,9 @@ fn an_unknown_action_place_or_key_is_reported_with_the_nearest() {
 #[test]
 fn two_actions_on_one_key_are_reported_with_both_lines() {
     assert_eq!(
-        wrong("[keys.lanes]\nnew-lane = 'z'\ndrop-lane = ['<Del>', 'z']\n"),
+        wrong("[keys.lanes]\nnew-lane = 'Z'\ndrop-lane = ['<Del>', 'Z']\n"),
         [
-            "config.toml:3:23: `z` is `drop-lane` here and `new-lane` in line 2, both in: lanes; give one of them another key"
+            "config.toml:3:23: `Z` is `drop-lane` here and `new-lane` in line 2, both in: lanes; give one of them another key"
         ]
     );
     assert_eq!(
@@ -290,6 +290,6 @@ fn the_key_that_opens_a_screen_closes_it_too_unless_the_file_says_otherwise() {
     // A key with another meaning there does not close it.
     let config = good("[keys.lanes]\ntune = '<F4>'\nhelp = '<F6>'\n");
     assert_eq!(keys(&config, Context::Help, Action::Back), ["<Esc>", "q", "<F6>"]);
-    let config = good("[keys.lanes]\nsycophancy = 'L'\ncompare = 'y'\n");
+    let config = good("[keys.lanes]\nsycophancy = 'J'\ncompare = 'y'\n");
     assert_eq!(keys(&config, Context::Compare, Action::Back), ["<Esc>", "q", "y"]);
 }

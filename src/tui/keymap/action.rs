@@ -159,9 +159,23 @@ pub enum Action {
     ToggleBlind,
     /// Show what counts as support.
     Guidelines,
-    /// Swap the lanes with their state before the last change.
+    /// Swap the lanes with the state that differences are shown from.
     Swap,
-    /// Add a copy of the lane.
+    /// Show differences from the present state, or from the last act again.
+    Pin,
+    /// Show two lanes in large, or all lanes again.
+    Present,
+    /// Explain the next figure of the lane.
+    Explain,
+    /// Let the number keys label the next nine statements.
+    NextLabelPage,
+    /// Give the lane the marked form.
+    TakeForm,
+    /// Choose a question of the set.
+    PickQuestion,
+    /// Choose a corpus.
+    PickCorpus,
+    /// Choose a lane to add.
     NewLane,
     /// Drop the lane.
     DropLane,
@@ -298,7 +312,7 @@ impl Context {
             Context::Annotate => "labelling",
             Context::Note => "writing a remark",
             Context::Marking => "marking evidence",
-            Context::Palette => "finding an action",
+            Context::Palette => "choosing from a list",
             Context::Help => "list of keys",
             Context::Anywhere => "everywhere",
         }
@@ -380,7 +394,33 @@ pub(in crate::tui) mod shared {
 
     pub const fn label_source(context: Context) -> Binding {
         let help = "let other labels count: auto, model, gold, human";
-        bind(context, &["s"], Action::NextLabelSource, "labels", help)
+        bind(context, &["L"], Action::NextLabelSource, "labels", help)
+    }
+
+    /// The keys that label the passage under the cursor.
+    pub const fn labels(context: Context) -> [Binding; 8] {
+        [
+            bind(context, &["s"], Action::LabelSupport, "▲", "label: it supports the first side"),
+            bind(context, &["o"], Action::LabelOppose, "▼", "label: it supports the other side"),
+            bind(context, &["b"], Action::LabelBoth, "", "label: it supports both sides"),
+            bind(context, &["0"], Action::LabelNone, "", "label: it supports no statement"),
+            bind(
+                context,
+                &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+                Action::ToggleLabel(0),
+                "",
+                "label: it supports the statement of that number, or no longer",
+            ),
+            bind(context, &["N"], Action::NextLabelPage, "", "let 1–9 label the next nine statements"),
+            bind(
+                context,
+                &["u"],
+                Action::Undo,
+                "undo",
+                "undo the last act: lane, switch, k, label, statements",
+            ),
+            bind(context, &["U", "<C-r>"], Action::Redo, "", "do it again"),
+        ]
     }
 
     pub const fn save_frame(context: Context) -> Binding {

@@ -20,9 +20,11 @@ const ANYWHERE: &[Binding] = &[
 ];
 
 /// The keys of each screen.
-const PARTS: [&[Binding]; 13] = [
+const PARTS: [&[Binding]; 15] = [
     lanes::KEYS,
+    &lanes::LABELS,
     passage::KEYS,
+    &passage::LABELS,
     statements::KEYS,
     tune::KEYS,
     sycophancy::KEYS,

@@ -2,6 +2,7 @@
 //! soon as the script waits.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,11 @@ pub fn execute(engine: &Engine, effect: Effect) {
         Effect::Batch(number, batch) => engine.batch(number, batch),
         Effect::Label(order) => engine.label(order),
         Effect::StopBatch(number) => engine.stop_batch(number),
+        Effect::StopRun(turn) => engine.stop_run(turn),
         Effect::WaitQuiet { .. }
         | Effect::UseDetector { .. }
+        | Effect::UseCorpus(_)
+        | Effect::SetLook(_)
         | Effect::SaveFrame
         | Effect::Record
         | Effect::StopRecording
@@ -61,10 +65,23 @@ pub fn with_detector(opening: &Opening, choice: Choice, llm: Option<(String, Str
     Opening { detector: choice, llm, threshold: None, ..opening.clone() }
 }
 
+/// Returns the options of an engine with another corpus. Questions, labels and journals that were named belong to the old one.
+pub fn with_corpus(opening: &Opening, corpus: Option<PathBuf>) -> Opening {
+    Opening {
+        corpus,
+        questions: None,
+        labels: None,
+        runs: Vec::new(),
+        journals: Vec::new(),
+        ..opening.clone()
+    }
+}
+
 struct Player {
     app: App,
     engines: Engines,
     opening: Opening,
+    theme: Theme,
     messages: Receiver<Msg>,
     /// The ends of pauses, delivered when the script waits.
     quiet: Vec<Msg>,
@@ -82,7 +99,6 @@ pub fn film(
     patience: Duration,
     mut show: impl FnMut(&Dump, Duration),
 ) -> Result<(), PlayError> {
-    let theme = start.theme();
     let mut player = Player::begin(start, session.head.size)?;
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
@@ -91,7 +107,7 @@ pub fn film(
     while let Some(replay) = &player.app.replay {
         match replay.left(settled(&player.app)) {
             Some(lasts) => {
-                let frame = frame(&player.app, theme)?;
+                let frame = frame(&player.app, player.theme)?;
                 match &mut last {
                     Some((shown, so_far)) if *shown == frame => *so_far += lasts,
                     _ if lasts.is_zero() => {}
@@ -117,7 +133,6 @@ pub fn film(
 /// # Errors
 /// See [`PlayError`].
 pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Result<Dump, PlayError> {
-    let theme = start.theme();
     let mut player = Player::begin(start, size)?;
     let late = Instant::now() + patience;
     player.settle(late).ok_or(PlayError::Late(patience))?;
@@ -136,7 +151,7 @@ pub fn play(start: Start, size: Size, script: &[Step], patience: Duration) -> Re
         };
         player.take(msg);
     }
-    frame(&player.app, theme)
+    frame(&player.app, player.theme)
 }
 
 /// Draws one frame.
@@ -157,8 +172,8 @@ impl Player {
     fn begin(start: Start, size: Size) -> io::Result<Self> {
         let (send, messages) = mpsc::channel();
         let engines = Engines::start(start.opening.clone(), send)?;
-        let (app, opening) = (App::new(&start, size), start.opening);
-        Ok(Player { app, engines, opening, messages, quiet: Vec::new(), ended: false })
+        let (app, theme) = (App::new(&start, size), start.theme());
+        Ok(Player { app, engines, opening: start.opening, theme, messages, quiet: Vec::new(), ended: false })
     }
 
     fn take(&mut self, msg: Msg) {
@@ -169,13 +184,19 @@ impl Player {
                 }
                 Effect::Quit => self.ended = true,
                 Effect::UseDetector { choice, llm } => {
-                    self.opening = with_detector(&self.opening, choice, llm);
-                    if let Err(error) = self.engines.replace(self.opening.clone()) {
-                        self.quiet.push(Msg::Engine(Reply::OpenFailed(error.to_string())));
-                    }
+                    self.reopen(with_detector(&self.opening, choice, llm));
                 }
+                Effect::UseCorpus(corpus) => self.reopen(with_corpus(&self.opening, corpus)),
+                Effect::SetLook(look) => self.theme.look = look,
                 effect => execute(self.engines.current(), effect),
             }
+        }
+    }
+
+    fn reopen(&mut self, opening: Opening) {
+        self.opening = opening;
+        if let Err(error) = self.engines.replace(self.opening.clone()) {
+            self.quiet.push(Msg::Engine(Reply::OpenFailed(error.to_string())));
         }
     }
 

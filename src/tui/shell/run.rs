@@ -17,7 +17,7 @@ use super::engines::Engines;
 use super::linear::Linear;
 use super::play::{self, execute};
 use super::{Ended, Ending, Guard};
-use crate::engine::{Labelling, Reach, Reply, Turn};
+use crate::engine::{Labelling, Opening, Reach, Reply, Turn};
 use crate::net;
 use crate::report::Rates;
 use crate::signals::HANG_UP;
@@ -29,7 +29,7 @@ use crate::tui::export::FrameWriter;
 use crate::tui::keymap::Screen;
 use crate::tui::message::{Effect, Msg, Recording};
 use crate::tui::pages::settled;
-use crate::tui::query_history::{HistoryWriter, PastQuery};
+use crate::tui::query_history::HistoryWriter;
 use crate::tui::script::Size;
 use crate::tui::session::{Recorder, Replay, Session, unrecorded_options};
 use crate::tui::shell;
@@ -138,8 +138,8 @@ struct Shell {
     history: Option<HistoryWriter>,
     /// Started with the first frame that is saved.
     frames: Option<FrameWriter>,
-    /// The turn whose query was saved last.
-    saved: Turn,
+    /// The turn whose query was saved last, with its theme.
+    saved: (Turn, Look),
     recorder: Option<Recorder>,
     rates: Rates,
     clock: LabelClock,
@@ -178,7 +178,7 @@ impl Shell {
             send,
             history,
             frames: None,
-            saved: app.turn,
+            saved: (app.turn, app.look),
             recorder: None,
             rates: Rates::default(),
             clock: LabelClock::default(),
@@ -323,14 +323,27 @@ impl Shell {
                 redraw_all(terminal)?;
             }
             Effect::UseDetector { choice, llm } => {
-                self.start.opening = play::with_detector(&self.start.opening, choice, llm);
-                if let Err(error) = self.engines.replace(self.start.opening.clone()) {
-                    let _ = self.send.send(Msg::Engine(Reply::OpenFailed(error.to_string())));
-                }
+                self.reopen(play::with_detector(&self.start.opening, choice, llm));
             }
+            Effect::UseCorpus(corpus) => {
+                let name = corpus.as_ref().map(|path| path.display().to_string());
+                self.start
+                    .history
+                    .iter_mut()
+                    .for_each(|history| history.corpus = name.clone().unwrap_or("sample".into()));
+                self.reopen(play::with_corpus(&self.start.opening, corpus));
+            }
+            Effect::SetLook(look) => self.set_look(look),
             effect => execute(self.engines.current(), effect),
         }
         Ok(())
+    }
+
+    fn reopen(&mut self, opening: Opening) {
+        self.start.opening = opening;
+        if let Err(error) = self.engines.replace(self.start.opening.clone()) {
+            let _ = self.send.send(Msg::Engine(Reply::OpenFailed(error.to_string())));
+        }
     }
 
     /// Leaves out the time during which the process was stopped, from the replay and from the time of the label.
@@ -373,16 +386,12 @@ impl Shell {
     fn save_query(&mut self) {
         let app = &self.app;
         if let (Some(writer), Some(history)) = (&self.history, &self.start.history)
-            && self.saved != app.turn
+            && self.saved != (app.turn, app.look)
             && !app.typing
             && !app.question.text.is_empty()
         {
-            self.saved = app.turn;
-            writer.save(PastQuery {
-                corpus: history.corpus.clone(),
-                question: app.question.text.clone(),
-                lanes: app.lanes.iter().map(|lane| lane.recipe.to_string()).collect(),
-            });
+            self.saved = (app.turn, app.look);
+            writer.save(app.past_query(history.corpus.clone()));
         }
     }
 
@@ -447,6 +456,8 @@ mod tests {
             config_from: Default::default(),
             depth: Depth::Millions,
             linear: false,
+            home: None,
+            presenting: false,
         };
         let (send, messages) = mpsc::channel();
         (Shell::new(start, None, Size { width: 80, height: 24 }, send).unwrap(), messages)

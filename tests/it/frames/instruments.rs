@@ -63,7 +63,7 @@ fn the_values_of_a_field_on_the_lanes() {
 #[test]
 fn passages_without_metadata_and_fields_without_groups_are_reported() {
     let mut app = asked(80, 24);
-    press(&mut app, "b");
+    press(&mut app, "F");
     let shown = |app: &App| frame(app, COLOURED).unwrap().dump(false);
     assert!(shown(&app).contains("Counting the values"));
     update(&mut app, Msg::Engine(Reply::Fields(Arc::default())));

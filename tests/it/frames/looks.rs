@@ -108,7 +108,7 @@ fn footer_help_palette_and_advice_name_the_configured_keys() {
     assert!(shown.contains("l Tab →") && shown.contains("F1    "), "{shown}");
     // A long list of keys does not overlap the description of their action.
     let (config, _) = parallax::tui::config::read(
-        "[keys.lanes]\nread = ['<PageDown>', '<PageUp>', '<F2>']\n[keys]\npage-down = 'z'\npage-up = 'Z'\n",
+        "[keys.lanes]\nread = ['<PageDown>', '<PageUp>', '<F2>']\n[keys]\npage-down = 'W'\npage-up = 'Z'\n",
     );
     update(&mut app, Msg::Configured(Ok(config)));
     assert!(text(&app).contains("PageDown PageUp F2 read"), "{}", text(&app));

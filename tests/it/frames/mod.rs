@@ -283,7 +283,7 @@ fn comparing(width: u16, height: u16) -> App {
 /// Two fields counted; the first is shown.
 fn biased(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
-    press(&mut app, "b");
+    press(&mut app, "F");
     update(&mut app, Msg::Engine(Reply::Fields(Arc::new(stage::fields()))));
     app
 }

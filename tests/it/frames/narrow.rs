@@ -42,7 +42,7 @@ fn a_verdict_is_wrapped_and_never_cut() {
 
 #[test]
 fn every_screen_names_the_label_source() {
-    for keys in ["", "<Enter>", "r", "y", "c", "b", "t"] {
+    for keys in ["", "<Enter>", "r", "y", "c", "F", "t"] {
         let mut app = by_model(40, 12);
         app.line = Input::new("Should public transport be free for everybody?".into());
         press(&mut app, keys);
@@ -174,8 +174,8 @@ fn a_lane_of_terms_says_that_it_has_no_vectors_to_project() {
 #[test]
 fn the_footer_says_which_labels_count_while_labelling() {
     for (source, printed) in [
-        (LabelSource::Model, Some("the model's verdicts count here, not your labels: s changes it")),
-        (LabelSource::Gold, Some("gold labels count here, not your labels: s changes it")),
+        (LabelSource::Model, Some("the model's verdicts count here, not your labels: L changes it")),
+        (LabelSource::Gold, Some("gold labels count here, not your labels: L changes it")),
         (LabelSource::Auto, None),
     ] {
         let mut app = crate::labelling::open(80, 24);

@@ -11,7 +11,7 @@ fn screen_and_command_print_the_same_numbers() {
         let keys = format!("{QUESTION}<Enter><Wait>");
         let frame = workspace
             .run(
-                &[&["frame", "--size", "160x44", "--timeout", "600", "--keys", &keys], from.as_slice()]
+                &[&["frame", "--size", "200x44", "--timeout", "600", "--keys", &keys], from.as_slice()]
                     .concat(),
             )
             .good();

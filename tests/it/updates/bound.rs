@@ -33,7 +33,7 @@ fn comparing() -> App {
 }
 
 fn biased() -> App {
-    let mut app = after(asked(140, 40), "b");
+    let mut app = after(asked(140, 40), "F");
     update(&mut app, Msg::Engine(Reply::Fields(Arc::new(fields()))));
     after(app, "j")
 }
@@ -78,6 +78,7 @@ fn states() -> Vec<App> {
         choosing("j"),
         after(asked(80, 24), "?jj"),
         after(lanes(), ":<Down>"),
+        after(lanes(), "n<Down>"),
     ]
 }
 

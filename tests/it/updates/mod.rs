@@ -212,3 +212,267 @@ mod detectors {
         assert_eq!(app.notice.as_deref(), Some("builtin judges already"));
     }
 }
+
+mod undo {
+    //! Undo of everything: random acts, with replies that come at once or late, and the way back to the first frame.
+
+    use std::collections::{BTreeMap, VecDeque};
+    use std::sync::Arc;
+
+    use parallax::annotate::{Act, Entry, View, text_hash};
+    use parallax::corpus::PassageIx;
+    use parallax::detect::PairLabels;
+    use parallax::engine::{Judged, Labelling, LaneQuery, Query, Reply, SetTo, Turn, Written};
+    use parallax::tui::app::{App, Corpus};
+    use parallax::tui::message::{Effect, Msg};
+    use parallax::tui::shell::play::frame;
+    use parallax::tui::update::{refresh, update_in_burst};
+
+    use crate::stage::{self, PASSAGES, asked, press, ranking, said};
+
+    /// A generator of numbers, so that a run can be repeated from its seed.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    fn hash(text: &str) -> u64 {
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// An engine whose lists depend on recipe and wording alone, and a journal.
+    #[derive(Default)]
+    struct Double {
+        replies: VecDeque<Reply>,
+        journal: BTreeMap<(String, String), View>,
+    }
+
+    impl Double {
+        fn order(recipe: &str, text: &str) -> Vec<usize> {
+            let mut numbers = Numbers(hash(&format!("{recipe}\n{text}")));
+            let mut left: Vec<usize> = (0..PASSAGES.len()).collect();
+            (0..PASSAGES.len()).map(|_| left.remove(numbers.below(left.len()))).collect()
+        }
+
+        fn take(&mut self, effects: Vec<Effect>) {
+            for effect in effects {
+                match effect {
+                    Effect::Start { turn, plan, .. } => self.run(turn, &plan),
+                    Effect::Label(Labelling::Set(order)) => {
+                        let key = (order.question.text.clone(), order.passage.id.clone());
+                        let before = self.journal.get(&key).cloned().unwrap_or_default();
+                        let view = match order.to {
+                            SetTo::View(view) => view,
+                            SetTo::Answers(answers) => View { answers, ..before.clone() },
+                        };
+                        self.journal.insert(key, view.clone());
+                        let (question, passage) = (order.question.text.clone(), order.passage.id.clone());
+                        let text = text_hash(&order.passage);
+                        let act = Act { question, passage, text, view: view.clone(), took: None };
+                        let at = PASSAGES.iter().position(|(id, ..)| *id == order.passage.id).unwrap();
+                        let label = |text: &String| (text.clone(), view.answers.get(text).copied());
+                        let written = Written {
+                            entry: Entry::new(act, "anna", Vec::new(), 1).unwrap(),
+                            at: Some(PassageIx(at as u32)),
+                            labels: order.question.perspectives.iter().map(label).collect(),
+                        };
+                        let set = Ok(Box::new((written, before)));
+                        self.replies.push_back(Reply::LabelSet { number: order.number, set });
+                    }
+                    _ => {}
+                }
+            }
+        }
+
+        fn run(&mut self, turn: Turn, plan: &Query) {
+            let list = |recipe: &str, text: &str| ranking(&PASSAGES, &Self::order(recipe, text), 1.0);
+            for (lane, recipe) in plan.lanes.iter().enumerate() {
+                let recipe = recipe.to_string();
+                let ranking = list(&recipe, LaneQuery::neutral(&plan.question).text);
+                let took = std::time::Duration::from_millis(1);
+                self.replies.push_back(Reply::LaneReady { turn, lane, ranking, took });
+                if let Some(sides) = plan.question.sides() {
+                    let lists = Ok(sides.map(|side| list(&recipe, &plan.question.perspectives[side])));
+                    self.replies.push_back(Reply::Reworded { turn, lane, lists });
+                }
+            }
+            for at in 0..PASSAGES.len() {
+                for perspective in 0..plan.question.perspectives.len() {
+                    let statement = &plan.question.perspectives[perspective];
+                    let yes = hash(&format!("{at} {statement}")).is_multiple_of(3);
+                    let known = PairLabels { gold: Some(yes), ..said(if yes { 0.9 } else { 0.1 }) };
+                    let judged = Judged { at: PassageIx(at as u32), perspective, known };
+                    self.replies.push_back(Reply::Verdict { turn, judged });
+                }
+            }
+            self.replies.push_back(Reply::Settled { turn });
+        }
+
+        /// Delivers the first replies, and what follows from them if all are delivered.
+        fn deliver(&mut self, app: &mut App, mut count: usize) {
+            let mut stale = false;
+            while count > 0
+                && let Some(reply) = self.replies.pop_front()
+            {
+                let effects = update_in_burst(app, Msg::Engine(reply), &mut stale);
+                self.take(effects);
+                count -= 1;
+            }
+            refresh(app);
+        }
+    }
+
+    /// Keys of an act. `<Tab>` and `j` before it move the cursor, which is part of it.
+    const ACTS: [&str; 27] = [
+        "m",
+        "e",
+        "v",
+        "<Tab>m",
+        "<Tab>p",
+        "<Tab>e",
+        "M",
+        "E",
+        ">",
+        "<lt>",
+        "+",
+        "-",
+        "++",
+        "n<Enter>",
+        "d",
+        "]",
+        "[",
+        "x",
+        "X",
+        "jjs",
+        "jo",
+        "b",
+        "<Tab>0",
+        "i<End><BS>, all of them.<Enter>",
+        "i<C-s><Enter>",
+        "LL",
+        "U",
+    ];
+
+    fn look(app: &App) -> String {
+        frame(app, stage::start().theme()).unwrap().dump(true)
+    }
+
+    fn run(seed: u64) {
+        let mut numbers = Numbers(seed);
+        let mut app = asked(140, 40);
+        let mut double = Double::default();
+        if let Corpus::Open(opened) = &mut app.corpus {
+            opened.labelled = true;
+        }
+        double.run(app.turn, &app.query());
+        double.deliver(&mut app, usize::MAX);
+        press(&mut app, "<F12>");
+        let first = look(&app);
+        for _ in 0..200 {
+            let effects = press(&mut app, ACTS[numbers.below(ACTS.len())]);
+            double.take(effects);
+            // Most replies come before the next act, some late, some never because of a newer turn.
+            let count = [usize::MAX, usize::MAX, usize::MAX, 0, 7][numbers.below(5)];
+            double.deliver(&mut app, count);
+            if numbers.below(12) == 0 {
+                let effects = press(&mut app, "u");
+                double.take(effects);
+            }
+        }
+        let mut undone = 0;
+        loop {
+            let effects = press(&mut app, "u");
+            double.take(effects);
+            let count = [usize::MAX, 0, 3][numbers.below(3)];
+            double.deliver(&mut app, count);
+            if app.notice.as_deref() == Some("nothing is left to undo") {
+                break;
+            }
+            undone += 1;
+            assert!(undone <= 500, "undo ends");
+        }
+        double.deliver(&mut app, usize::MAX);
+        // Cursors that moved before the first act.
+        press(&mut app, &"g<Tab>".repeat(3));
+        while app.lane > 0 {
+            press(&mut app, "<Tab>");
+        }
+        press(&mut app, "<F12>");
+        assert_eq!(look(&app), first, "seed {seed}, after {undone} acts undone");
+        assert!(undone > 60, "seed {seed}: {undone}");
+        let answered = double.journal.values().filter(|view| !view.answers.is_empty()).count();
+        assert_eq!(answered, 0, "seed {seed}: no label is left in the journal");
+    }
+
+    #[test]
+    fn two_hundred_random_acts_undone_end_on_exactly_the_first_frame() {
+        std::thread::scope(|scope| {
+            for first in 0..2 {
+                scope.spawn(move || (0..25).for_each(|seed| run(2 * seed + first)));
+            }
+        });
+    }
+
+    #[test]
+    fn a_label_in_the_lanes_moves_every_figure_and_is_taken_back() {
+        let mut app = asked(140, 40);
+        let mut double = Double::default();
+        let supports =
+            |app: &App| app.lanes.iter().map(|lane| lane.figures.marks.clone()).collect::<Vec<_>>();
+        press(&mut app, "<F12>");
+        let before = supports(&app);
+        let effects = press(&mut app, "jo");
+        double.take(effects);
+        assert_eq!(supports(&app), before, "nothing counts that is not on disk");
+        assert!(!parallax::tui::pages::settled(&app));
+        double.deliver(&mut app, usize::MAX);
+        assert_ne!(supports(&app), before);
+        assert!(
+            app.lanes.iter().all(|lane| lane.figures.marks.contains(&parallax::report::marks::Mark::Oppose))
+        );
+        assert!(
+            app.notice.as_deref().unwrap().starts_with("labelled by anna: ▼ · u takes it back"),
+            "{:?}",
+            app.notice
+        );
+        // Undone before the journal has answered, it is taken back as soon as it is there.
+        let effects = press(&mut app, "s");
+        let undone = press(&mut app, "uu");
+        double.take(effects);
+        double.take(undone);
+        double.deliver(&mut app, usize::MAX);
+        assert_eq!(double.journal.values().filter(|view| !view.answers.is_empty()).count(), 0);
+        assert!(app.judgments.pair(PassageIx(1), 0).is_none_or(|pair| pair.human.is_none()));
+    }
+
+    #[test]
+    fn a_label_that_cannot_be_written_is_no_act_and_says_why() {
+        let mut app = asked(140, 40);
+        let effects = press(&mut app, "s");
+        let [Effect::Label(Labelling::Set(order))] = effects.as_slice() else { panic!("{effects:?}") };
+        let answers: Vec<bool> = match &order.to {
+            SetTo::Answers(answers) => answers.values().copied().collect(),
+            SetTo::View(_) => Vec::new(),
+        };
+        assert_eq!(answers, [true, false], "both statements are answered");
+        let reply =
+            Reply::LabelSet { number: order.number, set: Err("another program holds the journal".into()) };
+        super::receive(&mut app, reply);
+        assert_eq!(app.notice.as_deref(), Some("another program holds the journal"));
+        press(&mut app, "u");
+        assert_eq!(app.notice.as_deref(), Some("nothing is left to undo"));
+        let many = stage::many_sided(140, 40);
+        let mut app = many;
+        let effects = press(&mut app, "3");
+        let [Effect::Label(Labelling::Set(order))] = effects.as_slice() else { panic!("{effects:?}") };
+        let SetTo::Answers(answers) = &order.to else { panic!() };
+        assert_eq!(answers.values().filter(|yes| **yes).count(), 1);
+        assert!(answers["Zoos should be licensed."]);
+        assert!(Arc::ptr_eq(&order.passage, &app.lanes[0].ranking[0].passage));
+    }
+}

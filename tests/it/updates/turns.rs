@@ -125,16 +125,16 @@ fn plus_and_minus_change_k_between_1_and_100_and_start_a_new_turn() {
 }
 
 #[test]
-fn s_cycles_through_the_label_sources_or_says_that_there_are_no_labels() {
+fn capital_l_cycles_through_the_label_sources_or_says_that_there_are_no_labels() {
     let mut app = asked(140, 40);
-    assert_eq!(press(&mut app, "s"), []);
+    assert_eq!(press(&mut app, "L"), []);
     assert_eq!(app.judgments.source, LabelSource::Auto);
     assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("--labels")));
     let Corpus::Open(opened) = &mut app.corpus else { panic!() };
     opened.labelled = true;
     let mut seen = Vec::new();
     for _ in 0..3 {
-        press(&mut app, "s");
+        press(&mut app, "L");
         seen.push(app.judgments.source);
     }
     assert_eq!(seen, [LabelSource::Model, LabelSource::Gold, LabelSource::Auto]);

@@ -1,5 +1,8 @@
 //! The question line, the statements, pastes, finding an action.
 
+use parallax::engine::{Batch, Shelved};
+use parallax::tui::theme::Look;
+
 use super::*;
 
 #[test]
@@ -104,12 +107,75 @@ fn a_question_of_the_set_keeps_the_text_of_the_set_however_it_is_typed() {
 }
 
 #[test]
-fn another_depth_uses_the_question_in_the_line_and_not_the_earlier_one() {
+fn escape_in_the_question_line_puts_the_question_back() {
     let mut app = asked(140, 40);
-    press(&mut app, "/<C-u>Should cats be banned?<Esc>");
-    press(&mut app, "+");
-    assert_eq!(app.query().question.text, "Should cats be banned?");
+    press(&mut app, "/<C-u>Should cats be banned?");
+    let turn = app.turn;
+    update(&mut app, Msg::QuietPeriodEnded { turn, reach: Reach::All });
     assert_eq!(app.question.perspectives[0], "Cats should be banned.");
+    press(&mut app, "<Esc>");
+    assert_eq!((app.line.value(), app.question.clone(), app.typing), (QUESTION, stage::question(), false));
+    assert!(app.lanes.iter().all(|lane| lane.state == LaneState::Ready && lane.ranking.len() == 8));
+    assert!(app.judgments.pair(PassageIx(0), 0).is_some(), "with its verdicts");
+    press(&mut app, "/<C-u>Should cats<Esc>");
+    assert_eq!(app.line.value(), QUESTION, "also before a pause has asked anything");
+}
+
+#[test]
+fn another_question_is_an_act_that_can_be_undone() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>Should cats be banned?<Enter>");
+    assert_eq!(app.question.perspectives[0], "Cats should be banned.");
+    press(&mut app, "u");
+    assert_eq!((app.line.value(), app.question.clone()), (QUESTION, stage::question()));
+    press(&mut app, "U");
+    assert_eq!(app.question.text, "Should cats be banned?");
+}
+
+#[test]
+fn a_question_that_no_rule_turns_into_statements_has_a_draft() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>immigration<Enter>");
+    assert!(app.question.perspectives.is_empty());
+    let (.., statements) = started(&press(&mut app, "i<Enter>"));
+    let sides = ["for", "against"].map(|side| format!("There is a good case {side} immigration."));
+    assert_eq!((statements.as_slice(), app.by), (&sides[..], By::User));
+}
+
+#[test]
+fn settings_are_found_by_their_words_and_take_effect() {
+    let mut app = asked(140, 40);
+    let effects = press(&mut app, ":theme light<Enter>");
+    assert_eq!((effects, app.look), (vec![Effect::SetLook(Look::Light)], Look::Light));
+    let effects = press(&mut app, ":first 7 count<Enter>");
+    assert!(matches!(effects.as_slice(), [Effect::Start { .. }]) && app.k == 7, "{} {effects:?}", app.k);
+    press(&mut app, ":model alone<Enter>");
+    assert_eq!(app.judgments.source, LabelSource::Model);
+    press(&mut app, "uu");
+    assert_eq!((app.k, app.judgments.source), (5, LabelSource::Auto), "both are acts");
+    press(&mut app, ":at most 1 rows<Enter>");
+    assert_eq!(app.layout.passage_rows, 1);
+}
+
+#[test]
+fn a_question_of_the_set_and_another_corpus_are_chosen_from_lists() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>Is tea good?<Enter>");
+    press(&mut app, "Qzoos<Enter>");
+    assert_eq!(app.question, stage::question());
+    let effects = press(&mut app, "C");
+    assert!(matches!(effects.as_slice(), [Effect::Batch(_, Batch::Corpora)]), "{effects:?}");
+    let shelf = Shelved { name: "wolves".into(), about: "12 passages".into(), path: "abcdef".into() };
+    let number = app.batches;
+    receive(&mut app, Reply::Corpora { number, corpora: Ok(vec![shelf]) });
+    let effects = press(&mut app, "wolves<Enter>");
+    assert_eq!(effects, [Effect::UseCorpus(Some("abcdef".into()))]);
+    assert!(matches!(app.corpus, Corpus::Opening) && app.lanes.iter().all(|lane| lane.ranking.is_empty()));
+    let (.., statements) = started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
+    assert_eq!(statements, stage::question().perspectives, "the question is asked there");
+    assert_eq!(press(&mut app, "u"), [], "nothing of the other corpus can be undone");
+    let effects = press(&mut app, "C./own.jsonl<Enter>");
+    assert_eq!(effects.last(), Some(&Effect::UseCorpus(Some("./own.jsonl".into()))));
 }
 
 #[test]

@@ -135,7 +135,7 @@ pub const KEYS: &[Binding] = &[
     shared::down(Context::Bias, "", "scroll the values down"),
     shared::up(Context::Bias, "scroll the values up"),
     shared::label_source(Context::Bias),
-    bind(Context::Bias, &["<Esc>", "q", "b"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Bias, &["<Esc>", "q", "F"], Action::Back, "back", "go back to the lanes"),
     shared::save_frame(Context::Bias),
     shared::record(Context::Bias),
     shared::help(Context::Bias),

@@ -1,5 +1,7 @@
 //! Draws the lanes: passages, figures and completions.
 
+use std::sync::Arc;
+
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::Modifier;
@@ -7,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
-use super::figures;
+use super::figures::{self, cell, counts, missing_forms};
 use crate::corpus::store::NONE;
 use crate::engine::Ranked;
 use crate::engine::recipe::Switch;
@@ -33,7 +35,10 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Corpus::Failed(reason) => {
             let context = if app.typing { Context::Question } else { Context::Lanes };
             let key = app.key(context, Action::Quit);
-            let text = format!("What was named could not be opened.\n{reason}\n\nPress {key} to leave.");
+            let corpus = app.key(Context::Lanes, Action::PickCorpus);
+            let text = format!(
+                "What was named could not be opened.\n{reason}\n\nPress {corpus} to choose another corpus, {key} to leave."
+            );
             say(&text, Meaning::Warn, theme, panes.body, frame);
         }
         Corpus::Opening => say("Opening the corpus …", Meaning::Muted, theme, panes.body, frame),
@@ -73,18 +78,11 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             theme,
         ))
         .title(Line::from(span(state_text(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
-    let right = linked_rank(app, lane, pane.lane, usize::from(pane.outer.width).saturating_sub(2));
-    let room = usize::from(pane.outer.width).saturating_sub(columns_of(&right) + 4);
-    let block = match note(lane) {
-        // The tuning screen (`t`) shows the whole text.
-        Some((text, meaning)) if room >= 12 => {
-            block.title_bottom(span(format!(" {} ", fit(&safe::line(&text), room)), meaning, theme))
-        }
-        _ => block,
-    };
-    let block =
-        block.title_bottom(Line::from(span(right, Meaning::Muted, theme)).alignment(Alignment::Right));
+    let block = if app.presenting { block } else { bottom(app, theme, pane, lane, block) };
     frame.render_widget(block, pane.outer);
+    if app.presenting {
+        return present(app, theme, lane, pane.list, frame);
+    }
     let stale = lane.state == LaneState::Waiting;
     match &lane.state {
         LaneState::Failed(reason, waits) => {
@@ -106,7 +104,9 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             say(
                 match lane.recipe.run() {
                     Some(_) => "The run's list for this question is empty.",
-                    None => "Nothing found: no word of the question stands in the corpus.",
+                    None => {
+                        "Nothing found: no word of the question stands in the corpus. C chooses another one."
+                    }
                 },
                 Meaning::Muted,
                 theme,
@@ -122,6 +122,20 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
     if stale && !lane.ranking.is_empty() {
         frame.buffer_mut().set_style(pane.list, ratatui::style::Style::default().add_modifier(Modifier::DIM));
     }
+}
+
+/// The frame with what is said below the lane.
+fn bottom<'a>(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, block: Block<'a>) -> Block<'a> {
+    let right = linked_rank(app, lane, pane.lane, usize::from(pane.outer.width).saturating_sub(2));
+    let room = usize::from(pane.outer.width).saturating_sub(columns_of(&right) + 4);
+    let block = match note(lane) {
+        // The tuning screen (`t`) shows the whole text.
+        Some((text, meaning)) if room >= 12 => {
+            block.title_bottom(span(format!(" {} ", fit(&safe::line(&text), room)), meaning, theme))
+        }
+        _ => block,
+    };
+    block.title_bottom(Line::from(span(right, Meaning::Muted, theme)).alignment(Alignment::Right))
 }
 
 /// How long the list took, or what the lane waits for.
@@ -188,16 +202,35 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         let ranked = &lane.ranking[i];
         let marked = selected == Some(ranked.at) && !app.typing;
         let mine = marked && pane.lane == app.lane;
-        let title_meaning = match (mine, marked) {
-            (true, _) => Meaning::Selected,
-            (_, true) => Meaning::Linked,
-            _ if i < app.k => Meaning::Title,
-            _ => Meaning::Muted,
+        let mark = app.mark(ranked.at);
+        let title_meaning = match (mine, marked, mark) {
+            (true, ..) => Meaning::Selected,
+            (_, true, _) => Meaning::Linked,
+            _ if i >= app.k => Meaning::Muted,
+            (.., Mark::None | Mark::Unclear | Mark::Pending) => Meaning::Title,
+            (.., mark) => Meaning::Side(mark),
         };
-        let mut lines = vec![head(app, theme, lane, i, ranked, width, title_meaning)];
-        lines.extend(preview(theme, ranked, width, usize::from(pane.rows) - 1, i >= app.k));
+        let gutter = || gutter(mark, theme);
+        let inner = width.saturating_sub(1);
+        let mut title = vec![gutter()];
+        title.extend(head(app, theme, (lane, i), ranked, inner, title_meaning));
+        let mut lines = vec![Line::from(title)];
+        lines.extend(preview(theme, ranked, inner, usize::from(pane.rows) - 1, i >= app.k).into_iter().map(
+            |mut line| {
+                line.spans.insert(0, gutter());
+                line
+            },
+        ));
         let area = Rect { y: pane.list.y + row as u16 * pane.rows, height: pane.rows, ..pane.list };
         frame.render_widget(Paragraph::new(lines), area);
+    }
+}
+
+/// The side's colour beside every row of a passage; blank for one that takes no side.
+fn gutter(mark: Mark, theme: Theme) -> Span<'static> {
+    match mark {
+        Mark::None | Mark::Unclear | Mark::Pending => Span::raw(" "),
+        mark => span("▌", Meaning::Side(mark), theme),
     }
 }
 
@@ -205,50 +238,35 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
 fn head(
     app: &App,
     theme: Theme,
-    lane: &Lane,
-    i: usize,
+    (lane, i): (&Lane, usize),
     ranked: &Ranked,
     width: usize,
     meaning: Meaning,
-) -> Line<'static> {
+) -> Vec<Span<'static>> {
     let mark = app.mark(ranked.at);
     let p = app.judgments.shown(ranked.at).map_or_else(String::new, share);
-    let disputed = app.judgments.disagrees(ranked.at);
     let score = format!("{}{}", rank_move(lane, i, ranked), lane.recipe.score(ranked.score));
-    let glyph = mark.text(app.glyphs);
     let rank = format!("{:>2} ", i + 1);
-    let p = if app.judgments.perspectives > 0 {
-        format!("{p:>3}{} ", if disputed { '!' } else { ' ' })
-    } else {
-        String::new()
-    };
+    let p = if app.judgments.perspectives > 0 { format!("{p:>3} ") } else { String::new() };
     let value = field_value(app, theme, ranked, (width / 4).clamp(4, VALUE));
     let tag = value.as_ref().map_or(0, |value| value.width() + 1);
     let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1 + tag;
-    let title = if ranked.passage.title.is_empty() { &ranked.passage.id } else { &ranked.passage.title };
-    let title = fit(&safe::line(title), width.saturating_sub(fixed));
+    // The text of a passage that only a run names says no more than that.
+    let outside = ranked.at.as_outside().is_some() && ranked.passage.title.is_empty();
+    let heading = if outside { &ranked.passage.id } else { ranked.passage.heading() };
+    let title = fit(&safe::line(heading), width.saturating_sub(fixed));
     let pad = " ".repeat(width.saturating_sub(fixed + columns_of(&title)) + 1);
+    let of_p = Meaning::Side(if mark == Mark::Pending { Mark::None } else { mark });
     let mut spans = vec![
         span(rank, Meaning::Muted, theme),
-        span(format!("{glyph:<3}"), Meaning::Side(mark), theme),
-        span(
-            p,
-            if disputed {
-                Meaning::Warn
-            } else {
-                Meaning::Side(match mark {
-                    Mark::Pending => Mark::None,
-                    mark => mark,
-                })
-            },
-            theme,
-        ),
+        span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+        span(p, of_p, theme),
         passage_span(title, meaning, theme),
         Span::raw(pad),
     ];
     spans.extend(value.into_iter().flat_map(|value| [value, Span::raw(" ")]));
     spans.push(span(score, Meaning::Muted, theme));
-    Line::from(spans)
+    spans
 }
 
 /// The passage's value of the field shown on the lanes.
@@ -260,10 +278,13 @@ fn field_value(app: &App, theme: Theme, ranked: &Ranked, width: usize) -> Option
     Some(span(fit(&safe::line(value), width), meaning, theme))
 }
 
-/// `↑3 `, `new `, `= `: how the rank changed since the last change to the lane.
+/// `↑3 `, `new `, `= `: how the rank differs from the baseline's.
 fn rank_move(lane: &Lane, i: usize, ranked: &Ranked) -> String {
-    let Some(before) = &lane.before else { return String::new() };
-    match before.ranking.rank_of(ranked.at) {
+    let Some(before) = lane.figures.before.as_ref().filter(|before| !Arc::ptr_eq(before, &lane.ranking))
+    else {
+        return String::new();
+    };
+    match before.rank_of(ranked.at) {
         None => "new ".into(),
         Some(was) if was > i + 1 => format!("↑{} ", was - i - 1),
         Some(was) if was < i + 1 => format!("↓{} ", i + 1 - was),
@@ -306,4 +327,121 @@ fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
         Paragraph::new(app.completions.iter().enumerate().map(line).collect::<Vec<_>>()),
         area,
     );
+}
+
+/// The most columns of a cell.
+const WIDEST: usize = 9;
+
+/// Draws one lane in large: its sentence, and a strip for each wording.
+fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'_>) {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let Some(figures) = lane.figures.now.as_ref().filter(|_| lane.state == LaneState::Ready) else {
+        let text = match &lane.state {
+            LaneState::Failed(reason, _) => reason.as_str(),
+            LaneState::Idle => "Ask a question.",
+            LaneState::Ready => "This question has no statements, so there are no sides to show.",
+            LaneState::Waiting => "Searching …",
+        };
+        say(text, Meaning::Muted, theme, area, frame);
+        return;
+    };
+    let mut strips: Vec<(Vec<Span<'static>>, &[Mark])> =
+        vec![(vec![span(format!("the first {}", app.k), Meaning::Title, theme)], &lane.figures.marks)];
+    for (i, asked) in lane.figures.asked.iter().flatten().enumerate() {
+        let mark = [Mark::Support, Mark::Oppose][i];
+        let sides = app.question.sides().unwrap_or_default();
+        let statement = app.question.perspectives.get(sides[i]).map(|text| safe::line(text));
+        let title = format!("asked as {} {}", mark.glyph(app.glyphs), statement.unwrap_or_default());
+        strips.push((
+            vec![span(fit(&title, width.saturating_sub(2)), Meaning::Side(mark), theme)],
+            &asked.marks,
+        ));
+    }
+    // Two rows of sentence and a gap; each strip has a title and a gap.
+    let rest = height.saturating_sub(3);
+    let each = rest / strips.len().max(1);
+    let tall = each.saturating_sub(2).clamp(1, 4);
+    let columns = (width.saturating_sub(2) / app.k.max(1)).clamp(1, WIDEST);
+    let mut lines =
+        vec![Line::from([vec![Span::raw(" ")], counts(app, &lane.figures.marks, theme)].concat())];
+    let forms = missing_forms(app, figures);
+    // The form without ranks, if there is one.
+    let form = forms.get(2).or(forms.first()).into_iter().flatten();
+    let words =
+        form.map(|(words, mark)| span(words.clone(), mark.map_or(Meaning::Title, Meaning::Side), theme));
+    lines.push(Line::from(std::iter::once(Span::raw(" ")).chain(words).collect::<Vec<_>>()));
+    for (title, marks) in strips {
+        if lines.len() + 2 > height {
+            break;
+        }
+        lines.push(Line::default());
+        lines.push(Line::from([vec![Span::raw(" ")], title].concat()));
+        for row in 0..tall {
+            lines.push(row_of_cells(app, theme, marks, (columns, width), row == tall / 2));
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// One row of a strip's cells; the middle one has the glyphs.
+fn row_of_cells(
+    app: &App,
+    theme: Theme,
+    marks: &[Mark],
+    (columns, width): (usize, usize),
+    middle: bool,
+) -> Line<'static> {
+    let fits = width.saturating_sub(2) / columns;
+    let gap = usize::from(columns > 2);
+    let mut spans = vec![Span::raw(" ")];
+    for mark in marks.iter().take(fits) {
+        let filled = columns - gap;
+        let whole = cell(app, theme, *mark, "");
+        let glyph = if middle { whole.content.to_string() } else { " ".into() };
+        let left = (filled - 1) / 2;
+        let text = format!("{}{glyph}{}", " ".repeat(left), " ".repeat(filled - 1 - left));
+        spans.push(Span::styled(text, whole.style));
+        spans.push(Span::raw(" ".repeat(gap)));
+    }
+    Line::from(spans)
+}
+
+/// The explanation of a figure by its index, and how many there are.
+pub fn explanation(app: &App, figure: usize) -> String {
+    let k = app.k;
+    let all = [
+        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
+        format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
+        format!("lean: share of the first {k} that supports minus share that opposes, from -1 to 1; the bar is its 95 % interval"),
+        "asked as: the lane is asked with either statement instead of the question".to_owned(),
+        "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
+        format!("Prec@{k}: the share of the first {k} that supports any statement"),
+        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
+        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
+    ];
+    let count = all.len();
+    all.into_iter().nth(figure % count).unwrap_or_default()
+}
+
+/// The figure at a place of a lane's figures, as an index for [`explanation`].
+pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<usize> {
+    if pane.list.contains((column, row).into()) {
+        return None;
+    }
+    if !pane.figures.contains((column, row).into()) {
+        return None;
+    }
+    let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
+    let line = row - pane.figures.y;
+    Some(match (pane.figures.height, line, right) {
+        (1, ..) => usize::from(column > pane.figures.x + 14),
+        (_, 0, true) => 5,
+        (_, 0, false) => 1,
+        (_, 1, _) => 0,
+        (_, 2, true) => 2,
+        (_, 2, false) => 1,
+        (_, 4, true) => 4,
+        _ if app.question.sides().is_some() => 3,
+        _ => 1,
+    })
 }

@@ -1,37 +1,53 @@
-//! A lane's figures: coverage, counts, lean, and how much is judged.
+//! A lane's figures: what its first k are, what is missing, MRecall, and the strips and gauges of its three wordings.
 
 use std::sync::Arc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{Inputs, LaneFigures};
-use crate::engine::{Change, Doubt, Figures, FirstRank, Ranking, Shares};
+use super::{BeforeInputs, Inputs, LaneFigures, Reworded};
+use crate::engine::sycophancy::shares_of;
+use crate::engine::{Doubt, Figures, FirstRank, Judgments, Ranked, Ranking, Shares};
 use crate::measure::uncertainty::Spread;
+use crate::question::Question;
 use crate::report::marks::{Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{columns_of, span};
+use crate::tui::widgets::text::{columns_of, fit, span};
 
 /// Recomputes the figures of every lane whose inputs have changed.
 pub fn refresh(app: &mut App) {
     let judgments = &app.judgments;
     let state = (judgments.revision(), judgments.perspectives, judgments.source);
+    let base = app.acts.baseline(&app.question);
+    let pair = |lane: &Lane| lane.reworded.as_ref().and_then(|lists| lists.clone().ok());
+    let inputs = app.lanes.iter().map(|lane| Inputs {
+        ready: lane.state == LaneState::Ready,
+        list: Arc::clone(&lane.ranking),
+        reworded: pair(lane),
+        before: base.and_then(|base| {
+            let before = base.lane(lane.id)?;
+            Some(BeforeInputs {
+                list: Arc::clone(&before.ranking),
+                reworded: pair(before),
+                k: base.k,
+                judgments: (base.judgments.revision(), base.judgments.source),
+                labelled: base.labels != app.acts.labels,
+            })
+        }),
+        judgments: state,
+        question: app.question.clone(),
+        k: app.k,
+        filter: app.filter.line.value().to_owned(),
+    });
+    let inputs: Vec<Inputs> = inputs.collect();
     let mut changed = false;
-    for i in 0..app.lanes.len() {
+    for (i, inputs) in inputs.into_iter().enumerate() {
         let lane = &app.lanes[i];
-        let inputs = Inputs {
-            ready: lane.state == LaneState::Ready,
-            list: Arc::clone(&lane.ranking),
-            before: lane.before.as_ref().map(|before| Arc::clone(&before.ranking)),
-            judgments: state,
-            question: app.question.clone(),
-            k: app.k,
-            filter: app.filter.line.value().to_owned(),
-        };
         if !lane.figures.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
             app.lanes[i].figures = compute(app, lane, inputs);
             changed = true;
@@ -44,14 +60,59 @@ pub fn refresh(app: &mut App) {
 }
 
 fn compute(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
-    let of = |list: &Ranking| Figures::of(list, &app.judgments, &app.question, app.k);
-    let now = inputs.ready.then(|| of(&inputs.list)).flatten();
-    let before = inputs.before.as_ref().filter(|_| now.is_some());
-    let change = before
-        .and_then(|before| Figures::change((&inputs.list, before), &app.judgments, &app.question, app.k));
+    let (judgments, question, k) = (&app.judgments, &app.question, app.k);
+    let now = inputs.ready.then(|| Figures::of(&inputs.list, judgments, question, k)).flatten();
     let judged = now.as_ref().is_some_and(|now| now.complete() && now.returned > 0);
-    let doubt = judged.then(|| Figures::doubt(&inputs.list, &app.judgments, &app.question, app.k)).flatten();
-    LaneFigures { now, change, doubt, shown: app.shown(lane), inputs: Some(inputs) }
+    let doubt = judged.then(|| Figures::doubt(&inputs.list, judgments, question, k)).flatten();
+    let marks =
+        |list: &[Ranked]| -> Vec<Mark> { list.iter().take(k).map(|ranked| app.mark(ranked.at)).collect() };
+    let asked = inputs.reworded.as_ref().filter(|_| now.is_some()).map(|lists| {
+        lists
+            .each_ref()
+            .map(|list| Reworded { marks: marks(list), lean: lean_of(list, judgments, question, k) })
+    });
+    let mut figures = LaneFigures {
+        marks: if inputs.ready { marks(&inputs.list) } else { Vec::new() },
+        asked,
+        doubt,
+        unlike: inputs.reworded.as_ref().is_some_and(|lists| expanded_differently(&inputs.list, lists)),
+        shown: app.shown(lane),
+        ..LaneFigures::default()
+    };
+    let shift = |lists: &[Ranking; 2], judgments: &Judgments, k: usize| {
+        let [first, other] = lists.each_ref().map(|list| lean_of(list, judgments, question, k));
+        Some(first? - other?)
+    };
+    let shift_now = inputs.reworded.as_ref().and_then(|lists| shift(lists, judgments, k));
+    figures.shift = shift_now.map(|shift| (shift, None));
+    if let (Some(now), Some(before), Some(base)) = (&now, &inputs.before, app.acts.baseline(question)) {
+        let alike = base.k == k && base.judgments.source == judgments.source && !before.labelled;
+        figures.change = if alike {
+            Figures::change((&inputs.list, &before.list), judgments, question, k)
+        } else {
+            let was = Figures::of(&before.list, &base.judgments, question, base.k);
+            let doubt_before = Figures::doubt(&before.list, &base.judgments, question, base.k);
+            was.and_then(|was| Figures::difference((now, doubt.as_ref()), (&was, doubt_before.as_ref())))
+        };
+        let judged_before = if alike { judgments } else { &base.judgments };
+        let was = before.reworded.as_ref().and_then(|lists| shift(lists, judged_before, base.k));
+        if let Some((shift, difference)) = &mut figures.shift {
+            *difference = was.map(|was| *shift - was);
+        }
+        figures.before = Some(Arc::clone(&before.list));
+    }
+    LaneFigures { now, inputs: Some(inputs), ..figures }
+}
+
+/// The lean of a list's first k; `None` until they are judged.
+fn lean_of(list: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<f64> {
+    let settled = list.iter().take(k).all(|ranked| judgments.is_settled(ranked.at));
+    shares_of(judgments, question, list, k).filter(|_| settled).map(|shares| shares.lean())
+}
+
+fn expanded_differently(neutral: &Ranking, asked: &[Ranking; 2]) -> bool {
+    let form = |list: &Ranking| list.trace.expansion().map(|expansion| expansion.describe());
+    asked.iter().any(|list| form(list) != form(neutral))
 }
 
 /// Draws the figures of one lane.
@@ -60,27 +121,27 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     if area.height == 0 || lane.state != LaneState::Ready {
         return;
     }
-    let LaneFigures { now: Some(figures), change, doubt, .. } = &lane.figures else { return };
-    if area.height > 1 {
-        rule(pane, theme, frame);
+    let Some(figures) = &lane.figures.now else { return };
+    let width = usize::from(area.width);
+    if area.height == 1 {
+        frame.render_widget(Paragraph::new(compact(app, theme, &lane.figures, figures, width)), area);
+        return;
     }
-    let many = app.judgments.perspectives > 2;
-    let mut lines = vec![coverage(app, theme, figures, (change.as_ref(), *doubt))];
-    if many {
-        lines.extend(per_perspective(app, theme, figures, usize::from(area.width)));
+    rule(pane, theme, frame);
+    let mut lines = vec![
+        sentence(app, theme, &lane.figures, figures, width),
+        missing(app, theme, &lane.figures, figures, width),
+    ];
+    if figures.sides.is_some() {
+        let wide = fits_wide(&lane.figures, width);
+        lines.push(question_line(app, theme, &lane.figures, figures, (width, wide)));
+        lines.extend((0..2).map(|side| reworded_line(app, theme, lane, side, (width, wide))));
     } else {
-        lines.push(first_ranks(app, theme, figures));
-        lines.extend(
-            figures
-                .sides
-                .is_some()
-                .then(|| balance(app, theme, (figures, change.as_ref(), *doubt), usize::from(area.width))),
-        );
+        let strip = cells(app, theme, &lane.figures.marks, width.saturating_sub(LABEL), false);
+        lines.push(Line::from([vec![label("question", theme)], strip].concat()));
+        lines.extend(per_perspective(app, theme, figures, width));
     }
-    lines.truncate(usize::from(area.height).saturating_sub(1).max(1));
-    if area.height > 1 {
-        lines.push(judged_line(app, theme, figures, (change.as_ref(), *doubt), usize::from(area.width)));
-    }
+    lines.truncate(usize::from(area.height));
     frame.render_widget(Paragraph::new(lines), area);
 }
 
@@ -89,98 +150,344 @@ fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
 }
 
-/// `MRecall@5 1  ▲3 ▼1 ○1  2/2`, or if a model judged, mean and interval: `MRecall@5 .93 (.00–1.0)  ▲3 ▼1 ○1 ◇2`
-fn coverage(
-    app: &App,
-    theme: Theme,
-    figures: &Figures,
-    (change, doubt): (Option<&Change>, Option<Doubt>),
-) -> Line<'static> {
-    let recall = match doubt {
-        Some(doubt) => spread_text(doubt.mrecall, share),
-        None => figures.shown(|| format!("{:.0}", figures.mrecall)),
+/// Columns of the wording before a strip.
+const LABEL: usize = 11;
+
+fn label(text: &str, theme: Theme) -> Span<'static> {
+    span(format!("{text:<LABEL$}"), Meaning::Muted, theme)
+}
+
+fn width_of(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(|span| columns_of(&span.content)).sum()
+}
+
+/// A line whose right part ends at the border. The left part gives way.
+fn ends(mut left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
+    let room = width.saturating_sub(width_of(&right));
+    let mut used = 0;
+    left.retain_mut(|span| {
+        let columns = columns_of(&span.content);
+        if used + columns > room.saturating_sub(1) {
+            span.content = fit(&span.content, room.saturating_sub(used + 1)).into();
+        }
+        used += columns_of(&span.content);
+        !span.content.is_empty()
+    });
+    left.push(Span::raw(" ".repeat(room.saturating_sub(used))));
+    left.extend(right);
+    Line::from(left)
+}
+
+/// The counts of the first k in words: `0 support · 2 oppose · 2 neither · 1 unclear`
+pub fn counts(app: &App, marks: &[Mark], theme: Theme) -> Vec<Span<'static>> {
+    let count = |wanted: Mark| marks.iter().filter(|mark| **mark == wanted).count();
+    let many = app.question.sides().is_none();
+    let mut parts: Vec<(usize, &str, Mark)> = Vec::new();
+    if many {
+        let one = marks.iter().filter(|mark| matches!(mark, Mark::Other(_))).count();
+        parts.push((one, "for one statement", Mark::None));
+    } else {
+        parts.push((count(Mark::Support), "support", Mark::Support));
+        parts.push((count(Mark::Oppose), "oppose", Mark::Oppose));
+    }
+    let others = [
+        (if many { "for several" } else { "both" }, Mark::Several),
+        (if many { "for none" } else { "neither" }, Mark::None),
+        ("unclear", Mark::Unclear),
+        ("open", Mark::Pending),
+    ];
+    parts.extend(others.map(|(word, mark)| (count(mark), word, mark)).into_iter().filter(|part| part.0 > 0));
+    let mut spans = Vec::new();
+    for (i, (count, word, mark)) in parts.into_iter().enumerate() {
+        if i > 0 {
+            spans.push(span(" · ", Meaning::Muted, theme));
+        }
+        let meaning = if matches!(mark, Mark::Support | Mark::Oppose) && count > 0 {
+            Meaning::Side(mark)
+        } else {
+            Meaning::Text
+        };
+        spans.push(span(format!("{count} {word}"), meaning, theme));
+    }
+    spans
+}
+
+/// The sentence, and on the right Prec@k, or how much is judged.
+fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
+    let left = counts(app, &lane.marks, theme);
+    let right = if figures.complete() {
+        let mean = lane.doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
+        let difference = lane.change.as_ref().map(|change| (change.prec, change.gap.map(|gap| gap.prec)));
+        let mut spans = vec![span(format!("Prec@{} {}", figures.k, share(mean)), Meaning::Muted, theme)];
+        spans.extend(change_span(difference, |by| signed(by).trim().to_owned(), theme));
+        spans
+    } else {
+        vec![span(format!("{}/{} judged", figures.judged, figures.returned), Meaning::Warn, theme)]
     };
+    let needed = width_of(&left) + width_of(&right) + 1;
+    let right = if needed > width && figures.complete() { Vec::new() } else { right };
+    ends(left, right, width)
+}
+
+/// What is missing in words, longest form first.
+pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Mark>)>> {
+    let at = |i: usize| figures.first.get(i).copied().unwrap_or(FirstRank::Below(0));
+    let covered = |i: &usize| figures.covered.contains(*i);
+    let text = |i: usize| Mark::of(i, &app.question).text(app.glyphs);
+    let part = |i: usize, words: String| (words, Some(Mark::of(i, &app.question)));
+    let plain = |words: &str| (words.to_owned(), None);
+    let Some(sides) = app.question.sides() else {
+        let all: Vec<usize> = (0..app.question.perspectives.len()).collect();
+        let (there, gone): (Vec<usize>, Vec<usize>) = all.into_iter().partition(covered);
+        let names: Vec<String> = gone.iter().map(|i| text(*i)).collect();
+        let of = format!("{} of {} statements", there.len(), there.len() + gone.len());
+        let long = if gone.is_empty() { of.clone() } else { format!("{of}, missing {}", names.join(" ")) };
+        return vec![vec![plain(&long)], vec![plain(&of)]];
+    };
+    let gone: Vec<usize> = sides.into_iter().filter(|i| !covered(i)).collect();
+    let found = |i: usize| first_rank_text(at(i));
+    let later = |i: usize| match at(i) {
+        FirstRank::At(rank) => format!(": first at rank {rank}"),
+        FirstRank::Below(judged) if judged > figures.k && app.settled => format!(" down to rank {judged}"),
+        FirstRank::Below(judged) if judged > figures.k => format!(": not down to rank {judged}"),
+        FirstRank::Below(_) => String::new(),
+    };
+    match gone.as_slice() {
+        [] => {
+            let ranks = |i: usize| part(i, format!("{} at {}", text(i), found(i)));
+            let [first, other] = sides;
+            vec![
+                vec![plain("both sides are there: "), ranks(first), plain(", "), ranks(other)],
+                vec![plain("both sides: "), ranks(first), plain(" "), ranks(other)],
+                vec![plain("both sides")],
+            ]
+        }
+        [one] => vec![
+            vec![part(*one, format!("{} is missing", text(*one))), plain(&later(*one))],
+            vec![part(*one, format!("{} missing", text(*one))), plain(&later(*one))],
+            vec![part(*one, format!("{} is missing", text(*one)))],
+            vec![part(*one, format!("no {}", text(*one)))],
+        ],
+        _ => vec![
+            vec![plain("both sides are missing")],
+            vec![
+                plain("no "),
+                part(sides[0], text(sides[0])),
+                plain(", no "),
+                part(sides[1], text(sides[1])),
+            ],
+        ],
+    }
+}
+
+/// What is missing, and MRecall.
+fn missing(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
+    let shortest = missing_forms(app, figures).last().map_or(0, |form| columns(form));
+    let right = recall(theme, lane, figures, width.saturating_sub(shortest + 1));
+    let room = width.saturating_sub(width_of(&right) + 1);
+    let forms = missing_forms(app, figures);
+    let open = !figures.is_measured() || (figures.judged == 0 && figures.open > 0);
+    let form = forms.iter().find(|form| columns(form) <= room).or(forms.last()).filter(|_| !open);
+    let meaning = |mark: &Option<Mark>| mark.map_or(Meaning::Text, Meaning::Side);
+    let left = form.into_iter().flatten().map(|(words, mark)| span(words.clone(), meaning(mark), theme));
+    ends(left.collect(), right, width)
+}
+
+fn columns(form: &[(String, Option<Mark>)]) -> usize {
+    form.iter().map(|(words, _)| columns_of(words)).sum()
+}
+
+/// `MRecall@5 1 (+1)`, or if a model judged, mean and interval: `MRecall@5 .93 (.00–1.0)`
+fn recall(theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> Vec<Span<'static>> {
+    let (change, doubt) = (lane.change.as_ref(), lane.doubt);
     let difference = change.map(|change| (change.mrecall, change.gap.map(|gap| gap.mrecall)));
     let text: fn(f64) -> String = match doubt {
         Some(_) => |by| signed(by).trim().to_owned(),
         None => |by| format!("{by:+.0}"),
     };
-    let mut spans = vec![
-        span(format!("MRecall@{} {recall}", figures.k), Meaning::Title, theme),
-        change_span(difference, text, theme),
-    ];
-    if app.judgments.perspectives <= 2 {
-        for (i, count) in figures.supporting.iter().enumerate() {
-            let mark = Mark::of(i, &app.question);
-            spans.push(span(format!("{}{count} ", mark.text(app.glyphs)), Meaning::Side(mark), theme));
-        }
-        spans.push(span(
-            format!("{}{} ", Mark::None.glyph(app.glyphs), figures.none),
-            Meaning::Side(Mark::None),
-            theme,
-        ));
-        if figures.unclear > 0 {
-            let mark = Mark::Unclear;
-            spans.push(span(
-                format!("{}{} ", mark.glyph(app.glyphs), figures.unclear),
-                Meaning::Side(mark),
-                theme,
-            ));
-        }
-        spans.push(Span::raw(" "));
-    }
-    spans.push(Span::raw(format!("{}/{}", figures.covered.len(), app.judgments.perspectives)));
-    Line::from(spans)
+    let shown = figures.shown(|| format!("{:.0}", figures.mrecall));
+    let (mean, interval) = match doubt {
+        Some(Doubt { mrecall, .. }) => (share(mrecall.mean), Some(interval(mrecall, share))),
+        None => (shown, None),
+    };
+    let delta = change_span(difference, text, theme);
+    let value = span(format!("MRecall@{} {mean}", figures.k), Meaning::Title, theme);
+    let with = interval.map(|interval| span(format!(" {interval}"), Meaning::Muted, theme));
+    let long: Vec<Span<'static>> = [Some(value.clone()), with, delta.clone()].into_iter().flatten().collect();
+    let short: Vec<Span<'static>> = [Some(value.clone()), delta].into_iter().flatten().collect();
+    [long, short].into_iter().find(|spans| width_of(spans) <= room).unwrap_or_else(|| vec![value])
 }
 
-/// `.46 (.00–1.0)`
-fn spread_text(spread: Spread, format: fn(f64) -> String) -> String {
-    let [mean, low, high] = [spread.mean, spread.low, spread.high].map(|x| format(x).trim().to_owned());
-    format!("{mean} ({low}–{high})")
+/// `(.00–1.0)`
+fn interval(spread: Spread, format: fn(f64) -> String) -> String {
+    let [low, high] = [spread.low, spread.high].map(|x| format(x).trim().to_owned());
+    format!("({low}–{high})")
 }
 
-/// ` (+1)  `: the change of a measure since the last change to the lane; ` (±)  ` if the model's doubt leaves its sign open.
+/// ` (+1)`: the difference of a measure from the baseline; ` (±)` if the model's doubt leaves its sign open.
 fn change_span(
     difference: Option<(f64, Option<Spread>)>,
     text: impl Fn(f64) -> String,
     theme: Theme,
-) -> Span<'static> {
+) -> Option<Span<'static>> {
     match difference {
         Some((_, Some(spread))) if spread.holds_zero() && spread.high - spread.low > 0.0 => {
-            span(" (±)  ".to_owned(), Meaning::Muted, theme)
+            Some(span(" (±)", Meaning::Muted, theme))
         }
-        Some((by, _)) if by.abs() >= 0.005 => span(format!(" ({})  ", text(by)), Meaning::Warn, theme),
-        _ => Span::raw("  "),
+        Some((by, _)) if by.abs() >= 0.005 => Some(span(format!(" ({})", text(by)), Meaning::Warn, theme)),
+        _ => None,
     }
+}
+
+/// One cell a rank: what the first k are, in their order. As many as fit, with `…` for the rest.
+pub fn cells(app: &App, theme: Theme, marks: &[Mark], room: usize, wide: bool) -> Vec<Span<'static>> {
+    let each = if wide { 2 } else { 1 };
+    let fits = room / each;
+    let shown = if marks.len() > fits { fits.saturating_sub(1) } else { marks.len() };
+    let mut spans: Vec<Span<'static>> =
+        marks[..shown].iter().map(|mark| cell(app, theme, *mark, if wide { " " } else { "" })).collect();
+    if shown < marks.len() && fits > 0 {
+        spans.push(span("…", Meaning::Muted, theme));
+    }
+    spans
+}
+
+/// A cell of a strip: filled with its side's colour, or the bare glyph of a passage that takes no side.
+pub fn cell(app: &App, theme: Theme, mark: Mark, pad: &str) -> Span<'static> {
+    let style = theme.style(Meaning::Side(mark));
+    let style = match mark {
+        Mark::None | Mark::Unclear | Mark::Pending => style,
+        _ => style.add_modifier(Modifier::REVERSED),
+    };
+    Span::styled(format!("{}{pad}", mark.glyph(app.glyphs)), style)
+}
+
+/// The columns of a lean gauge, its ends included, and of a narrow one.
+const GAUGE: usize = 13;
+const NARROW: usize = 9;
+
+/// Whether two columns a cell leave room for a gauge.
+fn fits_wide(lane: &LaneFigures, width: usize) -> bool {
+    LABEL + 2 * lane.marks.len() + "  shift +1.00 ".len() + GAUGE <= width
+}
+
+/// `▼────●┼─────▲`: the lean on an axis with its zero in the middle, and its interval if the model judged.
+fn gauge(app: &App, theme: Theme, lean: f64, spread: Option<Spread>, width: usize) -> Vec<Span<'static>> {
+    let inner = width.saturating_sub(2).max(1);
+    let place = |lean: f64| ((lean.clamp(-1.0, 1.0) + 1.0) / 2.0 * (inner - 1) as f64).round() as usize;
+    let dot = place(lean);
+    let side = |mark: Mark| span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme);
+    let mut spans = vec![side(Mark::Oppose)];
+    for i in 0..inner {
+        let within = spread.is_some_and(|spread| (place(spread.low)..=place(spread.high)).contains(&i));
+        spans.push(match i {
+            _ if i == dot => span("●", Meaning::Title, theme),
+            _ if i == inner / 2 => span("┼", if within { Meaning::Text } else { Meaning::Muted }, theme),
+            _ if within => span("━", Meaning::Text, theme),
+            _ => span("─", Meaning::Muted, theme),
+        });
+    }
+    spans.push(side(Mark::Support));
+    spans
+}
+
+/// Text and gauge for the right end of a line, in the room there is.
+fn with_gauge(text: Vec<Span<'static>>, gauges: [Vec<Span<'static>>; 2], room: usize) -> Vec<Span<'static>> {
+    let text_width = width_of(&text);
+    let space = || Span::raw(" ");
+    for gauge in gauges {
+        if text_width + 2 + width_of(&gauge) <= room {
+            let gap = if text.is_empty() { Vec::new() } else { vec![space()] };
+            return [text, gap, gauge].concat();
+        }
+    }
+    if text_width < room { text } else { Vec::new() }
+}
+
+/// `question   ▼○◇○▼   lean -.20 ▼──●─┼────▲`
+fn question_line(
+    app: &App,
+    theme: Theme,
+    lane: &LaneFigures,
+    figures: &Figures,
+    (width, wide): (usize, bool),
+) -> Line<'static> {
+    let strip = cells(app, theme, &lane.marks, width.saturating_sub(LABEL), wide);
+    let left = [vec![label("question", theme)], strip].concat();
+    let spread = lane.doubt.and_then(|doubt| doubt.lean);
+    let plain =
+        figures.sides.map(|sides| sides.lean()).filter(|_| figures.complete() && figures.is_measured());
+    let Some(lean) = spread.map(|spread| spread.mean).or(plain) else { return Line::from(left) };
+    let mut text = vec![span(format!("lean {}", signed(lean).trim()), Meaning::Text, theme)];
+    let change = lane.change.as_ref();
+    let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
+    let delta = change_span(difference, |by| signed(by).trim().to_owned(), theme);
+    let gauges = [GAUGE, NARROW].map(|columns| gauge(app, theme, lean, spread, columns));
+    let room = width.saturating_sub(width_of(&left));
+    let long = [text.clone(), delta.into_iter().collect()].concat();
+    if width_of(&long) + NARROW + 2 <= room {
+        text = long;
+    }
+    ends(left, with_gauge(text, gauges, room), width)
+}
+
+/// `asked as ▲ ▲○○▼▼   shift +.60 ▼────●┼─────▲`
+fn reworded_line(
+    app: &App,
+    theme: Theme,
+    lane: &Lane,
+    side: usize,
+    (width, wide): (usize, bool),
+) -> Line<'static> {
+    let mark = [Mark::Support, Mark::Oppose][side];
+    let mut left = vec![
+        span("asked as ", Meaning::Muted, theme),
+        span(format!("{} ", mark.glyph(app.glyphs)), Meaning::Side(mark), theme),
+    ];
+    let Some(asked) = lane.figures.asked.as_ref().map(|asked| &asked[side]) else {
+        let text = match &lane.reworded {
+            Some(Err(reason)) => reason.clone(),
+            _ if app.settled => "not asked: it would cost, y asks".into(),
+            _ => "…".into(),
+        };
+        left.push(span(fit(&text, width.saturating_sub(LABEL)), Meaning::Muted, theme));
+        return Line::from(left);
+    };
+    left.extend(cells(app, theme, &asked.marks, width.saturating_sub(LABEL), wide));
+    let Some(lean) = asked.lean else { return Line::from(left) };
+    let room = width.saturating_sub(width_of(&left));
+    let gauges = [GAUGE, NARROW].map(|columns| gauge(app, theme, lean, None, columns));
+    let mut text = Vec::new();
+    if let Some((shift, difference)) = lane.figures.shift.filter(|_| side == 1) {
+        let unlike = if lane.figures.unlike { "≠" } else { "" };
+        text.push(span(format!("shift{unlike} {}", signed(shift).trim()), Meaning::Text, theme));
+        let delta = change_span(difference.map(|by| (by, None)), |by| signed(by).trim().to_owned(), theme);
+        let delta: Vec<Span<'static>> = delta.into_iter().collect();
+        if width_of(&text) + width_of(&delta) + NARROW + 2 <= room {
+            text.extend(delta);
+        }
+    }
+    ends(left, with_gauge(text, gauges, room), width)
+}
+
+/// `MRecall@5 0  ▼○◇○▼`, for a lane with one row of figures.
+fn compact(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
+    let mut spans = recall(theme, lane, figures, width.saturating_sub(lane.marks.len() + 2));
+    spans.push(Span::raw("  "));
+    let room = width.saturating_sub(width_of(&spans));
+    spans.extend(cells(app, theme, &lane.marks, room, 2 * lane.marks.len() <= room));
+    Line::from(spans)
 }
 
 fn first_rank_text(rank: FirstRank) -> String {
     match rank {
         FirstRank::At(rank) => rank.to_string(),
-        // The first passage has no judgment yet.
         FirstRank::Below(0) => "…".into(),
         FirstRank::Below(judged) => format!(">{judged}"),
     }
 }
 
-/// `first rank ▲1 ▼9`
-fn first_ranks(app: &App, theme: Theme, figures: &Figures) -> Line<'static> {
-    let mut spans = vec![span("first rank ", Meaning::Muted, theme)];
-    for (i, at) in figures.first.iter().enumerate() {
-        let mark = Mark::of(i, &app.question);
-        spans.push(span(
-            format!("{}{} ", mark.text(app.glyphs), first_rank_text(*at)),
-            Meaning::Side(mark),
-            theme,
-        ));
-    }
-    if !app.settled && figures.first.iter().any(|at| matches!(at, FirstRank::Below(_))) {
-        spans.push(span("so far", Meaning::Muted, theme));
-    }
-    Line::from(spans)
-}
-
-/// One count and first rank per perspective, as many in a line as fit.
+/// One count and first rank per statement, as many in a line as fit.
 fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> Vec<Line<'static>> {
     const CELL: usize = 10;
     let cells = figures.supporting.iter().zip(&figures.first).enumerate().map(|(i, (count, at))| {
@@ -190,61 +497,4 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
     });
     let cells: Vec<Span<'static>> = cells.collect();
     cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
-}
-
-/// `▲██████▒▒▒▒▼ lean +.40`: the two sides' shares of the passages that support either.
-fn balance(
-    app: &App,
-    theme: Theme,
-    (figures, change, doubt): (&Figures, Option<&Change>, Option<Doubt>),
-    width: usize,
-) -> Line<'static> {
-    let Some(sides) = figures.sides else { return Line::default() };
-    let expected = doubt.and_then(|doubt| doubt.lean).map(|lean| spread_text(lean, signed));
-    let shown = || figures.shown(|| signed(sides.lean()).trim().to_owned());
-    let lean = format!(" lean {}", expected.unwrap_or_else(shown));
-    let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
-    let change = change_span(difference, |by| signed(by).trim().to_owned(), theme);
-    let bar = width.saturating_sub(lean.chars().count() + change.content.chars().count() + 3).min(24);
-    let both = sides.p + sides.n;
-    let left = if both > 0.0 { (bar as f64 * sides.p / both).round() as usize } else { 0 };
-    let right = if both > 0.0 { bar - left } else { 0 };
-    // The halves differ in texture, not only in colour.
-    let [support, empty, oppose] = ["█", "·", "▒"];
-    let glyph = |mark: Mark| span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme);
-    Line::from(vec![
-        glyph(Mark::Support),
-        span(support.repeat(left), Meaning::Side(Mark::Support), theme),
-        span(empty.repeat(bar - left - right), Meaning::Muted, theme),
-        span(oppose.repeat(right), Meaning::Side(Mark::Oppose), theme),
-        glyph(Mark::Oppose),
-        Span::raw(lean),
-        change,
-    ])
-}
-
-/// `Prec@5 .80   5/5 judged (model)`
-fn judged_line(
-    app: &App,
-    theme: Theme,
-    figures: &Figures,
-    (change, doubt): (Option<&Change>, Option<Doubt>),
-    width: usize,
-) -> Line<'static> {
-    let meaning = if figures.complete() { Meaning::Muted } else { Meaning::Warn };
-    let shown = || figures.shown(|| share(figures.prec));
-    let prec = doubt.map_or_else(shown, |doubt| share(doubt.prec.mean));
-    let mut spans = vec![Span::raw(format!("Prec@{} {prec}", figures.k))];
-    let difference = change.map(|change| (change.prec, change.gap.map(|gap| gap.prec)));
-    spans.push(change_span(difference, |by| signed(by).trim().to_owned(), theme));
-    let judged = format!("{}/{} judged ({})", figures.judged, figures.returned, app.judgments.source);
-    let used: usize = spans.iter().map(|span| columns_of(&span.content)).sum();
-    if let Some(doubt) = doubt {
-        let text = format!("{}–{}  ", share(doubt.prec.low), share(doubt.prec.high));
-        if used + columns_of(&text) + columns_of(&judged) <= width {
-            spans.push(span(text, Meaning::Muted, theme));
-        }
-    }
-    spans.push(span(judged, meaning, theme));
-    Line::from(spans)
 }

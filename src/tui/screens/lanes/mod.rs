@@ -12,6 +12,7 @@ use crate::detect::LabelSource;
 use crate::engine::recipe::Switch;
 use crate::engine::{Change, Doubt, Figures, Ranking};
 use crate::question::Question;
+use crate::report::marks::Mark;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
@@ -19,18 +20,37 @@ impl Screen {
     pub const LANES: Screen = Screen("lanes");
 }
 
-/// The figures of a lane's list, recomputed when the list, a judgment, k or the filter changes.
+/// The figures of a lane's lists, recomputed when a list, a judgment, k, the baseline or the filter changes.
 #[derive(Clone, Debug, Default)]
 pub struct LaneFigures {
     /// The figures of the list; `None` until it has arrived, or if the question has no statements.
     pub now: Option<Figures>,
-    /// The difference from the list before the last change to the lane.
+    /// The difference from the baseline.
     pub change: Option<Change>,
     /// Means and intervals if a model judged; `None` until every passage that counts was judged.
     pub doubt: Option<Doubt>,
+    /// The marks of the first k, in their order.
+    pub marks: Vec<Mark>,
+    /// The list asked as the supporting and as the opposing statement, once it is there.
+    pub asked: Option<[Reworded; 2]>,
+    /// The shift between both, and its difference from the baseline's.
+    pub shift: Option<(f64, Option<f64>)>,
+    /// Whether the wordings were expanded in different ways, so that the shift depends on the expansions too.
+    pub unlike: bool,
+    /// The baseline's list. Moves in rank are counted from it.
+    pub before: Option<Ranking>,
     /// The indices of the passages that pass the filter, best first.
     pub shown: Vec<usize>,
     inputs: Option<Inputs>,
+}
+
+/// A lane's list for one wording, as its strip and its gauge show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reworded {
+    /// The marks of the first k, in their order.
+    pub marks: Vec<Mark>,
+    /// The lean; `None` until the first k are judged.
+    pub lean: Option<f64>,
 }
 
 /// The inputs of the figures.
@@ -38,28 +58,53 @@ pub struct LaneFigures {
 struct Inputs {
     ready: bool,
     list: Ranking,
-    before: Option<Ranking>,
+    reworded: Option<[Ranking; 2]>,
+    before: Option<BeforeInputs>,
     judgments: (u64, usize, LabelSource),
     question: Question,
     k: usize,
     filter: String,
 }
 
+/// The part of the inputs that comes from the baseline.
+#[derive(Clone, Debug)]
+struct BeforeInputs {
+    list: Ranking,
+    reworded: Option<[Ranking; 2]>,
+    k: usize,
+    judgments: (u64, LabelSource),
+    /// Whether labels were written since.
+    labelled: bool,
+}
+
 impl Inputs {
     /// Whether nothing has changed. Lists are compared by identity: they are replaced, never changed.
     fn same(&self, now: &Inputs) -> bool {
+        let pairs = |one: &Option<[Ranking; 2]>, other: &Option<[Ranking; 2]>| match (one, other) {
+            (Some(one), Some(other)) => one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other)),
+            (None, None) => true,
+            _ => false,
+        };
         let before = match (&self.before, &now.before) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (Some(one), Some(other)) => {
+                Arc::ptr_eq(&one.list, &other.list)
+                    && pairs(&one.reworded, &other.reworded)
+                    && (one.k, one.judgments, one.labelled) == (other.k, other.judgments, other.labelled)
+            }
             (None, None) => true,
             _ => false,
         };
         before
             && Arc::ptr_eq(&self.list, &now.list)
+            && pairs(&self.reworded, &now.reworded)
             && (self.ready, self.judgments, self.k) == (now.ready, now.judgments, now.k)
             && self.filter == now.filter
             && self.question == now.question
     }
 }
+
+/// The keys that label the passage under the cursor.
+pub const LABELS: [Binding; 8] = shared::labels(Context::Lanes);
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
@@ -96,7 +141,29 @@ pub const KEYS: &[Binding] = &[
         "re-rank the lane by verdicts, or not",
     ),
     bind(Context::Lanes, &["t"], Action::Tune, "tune", "compare all forms of the lane's switches"),
-    bind(Context::Lanes, &["x"], Action::Swap, "before/after", "swap the lanes with what they were before"),
+    bind(
+        Context::Lanes,
+        &["x"],
+        Action::Swap,
+        "before/after",
+        "swap the lanes with what differences are shown from",
+    ),
+    bind(
+        Context::Lanes,
+        &["X"],
+        Action::Pin,
+        "",
+        "show all differences from the present state, or from the last act again",
+    ),
+    bind(Context::Lanes, &["z"], Action::Present, "present", "show two lanes in large, or all lanes again"),
+    bind(Context::Lanes, &["."], Action::Explain, "", "explain the lane's figures, one after another"),
+    bind(
+        Context::Lanes,
+        &["<Esc>"],
+        Action::Back,
+        "",
+        "go one step back: stop what is running, or show all passages",
+    ),
     bind(
         Context::Lanes,
         &["y"],
@@ -108,7 +175,7 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Lanes, &["a"], Action::Annotate, "annotate", "label passages by hand"),
     bind(
         Context::Lanes,
-        &["b"],
+        &["F"],
         Action::Bias,
         "bias",
         "show which sides the lanes favour, and whose passages they bring up",
@@ -180,7 +247,15 @@ pub const KEYS: &[Binding] = &[
         "",
         "let difference count more in the lane's re-ranking",
     ),
-    bind(Context::Lanes, &["n"], Action::NewLane, "new lane", "open another lane like this one"),
+    bind(
+        Context::Lanes,
+        &["n"],
+        Action::NewLane,
+        "new lane",
+        "add a lane: a retriever, a recipe, or one that was dropped",
+    ),
+    bind(Context::Lanes, &["Q"], Action::PickQuestion, "", "choose a question of the set"),
+    bind(Context::Lanes, &["C"], Action::PickCorpus, "", "choose another corpus"),
     bind(Context::Lanes, &["d"], Action::DropLane, "", "drop the lane"),
     bind(Context::Lanes, &["["], Action::LaneLeft, "", "move the lane to the left"),
     bind(Context::Lanes, &["]"], Action::LaneRight, "", "move the lane to the right"),

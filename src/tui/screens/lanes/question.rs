@@ -6,11 +6,13 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use crate::detect::foreign_question;
+use crate::detect::{LabelSource, foreign_question};
 use crate::engine::{Judgments, Reach, Turn};
 use crate::question::{By, Question, resolve};
-use crate::tui::app::{App, Corpus, LaneState};
-use crate::tui::keymap::Action;
+use crate::tui::acts::{Acts, Lane, State};
+use crate::tui::app::{App, Corpus, Filter, LaneState};
+use crate::tui::keymap::{Action, Screen};
+use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
 use crate::tui::screens::passage::Reading;
 
@@ -52,7 +54,16 @@ pub fn act_on_line(app: &mut App, action: Action) -> Vec<Effect> {
             app.completion = Some(app.completion.map_or(0, |i| (i + 1).min(app.completions.len() - 1)));
         }
         Action::PreviousCompletion => app.completion = app.completion.and_then(|i| i.checked_sub(1)),
-        Action::Back => leave(app),
+        Action::Back => {
+            leave(app);
+            let before = app.acts.preview.as_ref().map(|before| before.question.clone());
+            let effects = give_up_preview(app);
+            // The question may be the same while its line was edited.
+            if let Some(question) = before.filter(|question| !question.text.is_empty()) {
+                app.line = Input::new(question.text);
+            }
+            return effects;
+        }
         _ => {}
     }
     Vec::new()
@@ -132,6 +143,7 @@ pub fn ask(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     read_line(app);
+    take_preview(app);
     restart(app)
 }
 
@@ -166,10 +178,10 @@ fn question_in_line(app: &App) -> Option<(Question, By)> {
 /// Replaces the question or its statements, and forgets the judgments of the old one.
 pub fn ask_instead(app: &mut App, question: Question, by: By) {
     app.foreign = foreign_question(&question.text);
-    (app.question, app.by) = (question, by);
+    (app.question, app.by, app.far_off) = (question, by, None);
     forget_judgments(app);
     for lane in &mut app.lanes {
-        lane.before = None;
+        lane.reworded = None;
     }
 }
 
@@ -191,6 +203,25 @@ pub fn reopen(app: &mut App) {
         }
     }
     forget_judgments(app);
+}
+
+/// Forgets everything that belongs to the open corpus, because another one is opened.
+pub fn change_corpus(app: &mut App) {
+    reopen(app);
+    app.acts = Acts { dropped: std::mem::take(&mut app.acts.dropped), ..Acts::default() };
+    (app.notice, app.filter) = (None, Filter::default());
+    (app.screen, app.far_off) = (Screen::LANES, None);
+    // Its statements stay if the user typed them.
+    if app.by != By::User {
+        app.question = Question::default();
+    }
+    app.judgments = Judgments::new(&app.question, LabelSource::Auto, Default::default());
+    let asked = !app.line.value().trim().is_empty();
+    for lane in &mut app.lanes {
+        lane.state = if asked { LaneState::Waiting } else { LaneState::Idle };
+        (lane.ranking, lane.reworded) = Default::default();
+        (lane.selected, lane.top) = (0, 0);
+    }
 }
 
 /// Asks a question of the set. It need not be the first one with its text.
@@ -241,6 +272,79 @@ fn start(app: &mut App, reach: Reach) -> Vec<Effect> {
         lane.state = LaneState::Waiting;
     }
     vec![Effect::Start { turn: app.turn, plan: app.query(), reach }]
+}
+
+/// The present state, before an act.
+pub fn state(app: &App) -> State {
+    State {
+        lanes: app.lanes.clone(),
+        k: app.k,
+        judgments: app.judgments.clone(),
+        question: app.question.clone(),
+        lane: app.lane,
+        by: app.by,
+        foreign: app.foreign,
+        line: app.line.clone(),
+        given: app.given.clone(),
+        options: app.options.clone(),
+        settled: app.settled,
+        by_hand: matches!(&app.corpus, Corpus::Open(opened) if opened.by_hand),
+        far_off: app.far_off,
+        pinned: app.acts.pinned.clone(),
+        labels: app.acts.labels,
+    }
+}
+
+/// Whether a state differs from the present one, apart from cursors and from what has arrived.
+pub fn differs(state: &State, app: &App) -> bool {
+    let lanes = |lanes: &[Lane]| lanes.iter().map(|lane| (lane.id, lane.recipe.clone())).collect::<Vec<_>>();
+    (state.k, state.judgments.source) != (app.k, app.judgments.source)
+        || state.question != app.question
+        || lanes(&state.lanes) != lanes(&app.lanes)
+}
+
+/// Begins a preview: until it is taken or given up, changes are no acts.
+pub fn begin_preview(app: &mut App) {
+    if app.acts.preview.is_none() {
+        app.acts.preview = Some(Box::new(state(app)));
+    }
+}
+
+/// Takes the preview: what it changed becomes one act.
+pub fn take_preview(app: &mut App) {
+    let Some(before) = app.acts.preview.take() else { return };
+    if differs(&before, app) && !before.question.text.is_empty() {
+        app.acts.push(*before, None);
+    }
+}
+
+/// Gives the preview up: everything is as it was before.
+pub fn give_up_preview(app: &mut App) -> Vec<Effect> {
+    match app.acts.preview.take() {
+        Some(before) if differs(&before, app) && !before.question.text.is_empty() => restore(app, *before),
+        _ => Vec::new(),
+    }
+}
+
+/// Restores a state. If something had not arrived in it, the lanes are asked again.
+pub fn restore(app: &mut App, state: State) -> Vec<Effect> {
+    let same = state.question == app.question;
+    let mut judgments = state.judgments;
+    judgments.replaces(&app.judgments);
+    (app.lanes, app.lane, app.k, app.judgments) = (state.lanes, state.lane, state.k, judgments);
+    (app.question, app.by, app.foreign, app.line) = (state.question, state.by, state.foreign, state.line);
+    (app.given, app.options, app.far_off) = (state.given, state.options, state.far_off);
+    (app.acts.pinned, app.acts.labels) = (state.pinned, state.labels);
+    if let Corpus::Open(opened) = &mut app.corpus {
+        opened.by_hand = state.by_hand;
+    }
+    if !same {
+        app.reading = Reading { since: app.studies, ..Reading::default() };
+    }
+    app.turn = Turn(app.turn.0 + 1);
+    app.settled = state.settled;
+    keep_in_view(app);
+    if state.settled { vec![Effect::StopRun(app.turn)] } else { go_on(app) }
 }
 
 /// Inserts at most `room` characters of a text at the cursor; returns whether some did not fit.

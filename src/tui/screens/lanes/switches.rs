@@ -1,13 +1,22 @@
-//! The four switches. A change to a lane keeps the lane's state before it, for rank moves and for `x`.
+//! Acts on the lanes: the four switches, undo and redo, the baseline of differences, and labels set from the lanes.
 
-use crate::engine::Recipe;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::question::{self, restore, state};
+use crate::annotate::View;
+use crate::corpus::PassageIx;
+use crate::detect::LabelSource;
 use crate::engine::recipe::{Mmr, Rerank, Switch, Toward};
+use crate::engine::{Labelling, Recipe, SetLabel, SetTo, Turn, Written};
 use crate::expand::Kind;
 use crate::project::Variant;
-use crate::tui::app::{App, Before, Lane, LaneState, Options};
-use crate::tui::keymap::{Action, Context};
+use crate::report::marks::Mark;
+use crate::tui::acts::{LabelStep, State, Step};
+use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS, Options};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
-use crate::tui::screens::lanes::question;
 
 /// The steps of λ, small near 1 as in the paper's grid.
 const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
@@ -93,35 +102,9 @@ pub fn change(app: &mut App, lane: usize, recipe: Recipe) -> Vec<Effect> {
     question::go_on(app)
 }
 
-/// Swaps every changed lane with what it was before; the second press swaps back.
-pub fn swap(app: &mut App) -> Vec<Effect> {
-    if app.lanes.iter().all(|lane| lane.before.is_none()) {
-        app.notice = Some("nothing was changed yet: m, e, p and v change the lane".into());
-        return Vec::new();
-    }
-    if app.lanes.iter().any(|lane| lane.before.is_some() && lane.state == LaneState::Waiting) {
-        app.notice = Some("the new order is still on its way".into());
-        return Vec::new();
-    }
-    for lane in &mut app.lanes {
-        if let Some(before) = lane.before.as_deref_mut() {
-            std::mem::swap(&mut lane.recipe, &mut before.recipe);
-            std::mem::swap(&mut lane.ranking, &mut before.ranking);
-            std::mem::swap(&mut lane.took, &mut before.took);
-            lane.state = if lane.ranking.is_empty() { LaneState::Waiting } else { LaneState::Ready };
-            (lane.selected, lane.top) = (0, 0);
-        }
-    }
-    question::go_on(app)
-}
-
-/// Changes the recipe and remembers the last list. If no list has arrived since the last change, the older one stays remembered.
+/// Changes the recipe. The old list stays until the new one arrives.
 fn set_recipe(lane: &mut Lane, recipe: Recipe) {
-    let was = std::mem::replace(&mut lane.recipe, recipe);
-    if lane.state == LaneState::Ready {
-        let ranking = lane.ranking.clone();
-        lane.before = Some(Box::new(Before { recipe: was, ranking, took: lane.took }));
-    }
+    (lane.recipe, lane.reworded) = (recipe, None);
     if lane.state != LaneState::Idle {
         lane.state = LaneState::Waiting;
     }
@@ -183,4 +166,264 @@ fn remember(options: &mut Options, recipe: &Recipe) {
     if let Some(project) = &switches.project {
         options.project = project.clone();
     }
+}
+
+/// Whether an action may be an act. Moving the cursor never is, and a preview counts only once it is taken.
+pub fn may_change(app: &App, action: Action) -> bool {
+    let moves = matches!(
+        action,
+        Action::Down
+            | Action::Up
+            | Action::PageDown
+            | Action::PageUp
+            | Action::Undo
+            | Action::Redo
+            | Action::Swap
+    );
+    !moves && app.acts.preview.is_none() && !app.question.text.is_empty()
+}
+
+/// Keeps the state before an action, if the action has changed anything.
+pub fn keep(app: &mut App, before: State) {
+    if question::differs(&before, app) && app.acts.preview.is_none() {
+        app.acts.push(before, None);
+    }
+}
+
+/// Undoes the last act.
+pub fn undo(app: &mut App) -> Vec<Effect> {
+    let Some(step) = app.acts.undo.pop() else {
+        app.notice = Some("nothing is left to undo".into());
+        return Vec::new();
+    };
+    let now = state(app);
+    let mut effects = restore(app, *step.state);
+    if let Some(label) = &step.label {
+        match &label.before {
+            Some(view) => effects.extend(order(app, label, SetTo::View(view.clone()), false)),
+            None => drop(app.acts.late.insert(label.number)),
+        }
+    }
+    app.acts.redo.push(Step { state: Box::new(now), label: step.label });
+    effects
+}
+
+/// Does again what was undone last.
+pub fn redo(app: &mut App) -> Vec<Effect> {
+    let Some(step) = app.acts.redo.pop() else {
+        app.notice = Some("nothing is left to do again".into());
+        return Vec::new();
+    };
+    let now = state(app);
+    let mut effects = restore(app, *step.state);
+    let mut label = step.label;
+    // A label that was undone before it was on disk is on its way still.
+    if let Some(label) = label.as_mut().filter(|label| !app.acts.late.remove(&label.number)) {
+        let to = SetTo::Answers(label.answers.clone());
+        effects.extend(order(app, label, to, false));
+        label.number = app.acts.orders;
+    }
+    app.acts.undo.push(Step { state: Box::new(now), label });
+    effects
+}
+
+/// Swaps lanes, k and label source with those of the baseline; the second press swaps back. Labels by hand stay.
+pub fn swap(app: &mut App) -> Vec<Effect> {
+    let Some(base) = app.acts.baseline(&app.question).cloned() else {
+        app.notice = Some("nothing was changed yet: m, e, p and v change the lane".into());
+        return Vec::new();
+    };
+    if app.lanes.iter().any(|lane| lane.state == LaneState::Waiting) {
+        app.notice = Some("the new order is still on its way".into());
+        return Vec::new();
+    }
+    let now = state(app);
+    let source = base.judgments.source;
+    (app.lanes, app.k) = (base.lanes, base.k);
+    app.judgments.source = source;
+    app.judgments.replaces(&now.judgments);
+    app.lane = app.lane.min(app.lanes.len().saturating_sub(1));
+    if app.acts.pinned.is_some() {
+        app.acts.pinned = Some(Arc::new(State { pinned: None, ..now.clone() }));
+    }
+    app.acts.push(now, None);
+    keep_in_view(app);
+    question::go_on(app)
+}
+
+/// Pins the present state as the baseline, or lets the baseline follow the acts again.
+pub fn pin(app: &mut App) {
+    app.notice = Some(match app.acts.pinned.take() {
+        Some(_) => "differences are shown from the last act again".into(),
+        None => {
+            app.acts.pinned = Some(Arc::new(State { pinned: None, ..state(app) }));
+            let key = app.key(Context::Lanes, Action::Pin);
+            format!("pinned: all differences are shown from here, until {key} is pressed again")
+        }
+    });
+}
+
+/// Stops what is running. Lanes that wait for their lists go back to what they were before the last act.
+pub fn cancel(app: &mut App) -> Vec<Effect> {
+    if app.lanes.iter().any(|lane| lane.state == LaneState::Waiting) && !app.acts.undo.is_empty() {
+        let effects = undo(app);
+        app.notice = Some("cancelled: the lanes are as they were before".into());
+        return effects;
+    }
+    app.turn = Turn(app.turn.0 + 1);
+    app.settled = true;
+    for lane in app.lanes.iter_mut().filter(|lane| lane.state == LaneState::Waiting) {
+        lane.state = LaneState::Failed("cancelled; press / and Enter to ask again".into(), None);
+        lane.ranking = Arc::default();
+    }
+    app.notice = Some("stopped: what has not arrived stays open".into());
+    vec![Effect::StopRun(app.turn)]
+}
+
+/// Labels the passage under the cursor. The figures of all lanes move once the label is on disk.
+pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some((at, passage)) = app.open_passage() else { return Vec::new() };
+    if app.replay.is_some() {
+        app.notice = Some("a replay writes no labels".into());
+        return Vec::new();
+    }
+    let statements = app.question.perspectives.clone();
+    let sides = app.question.sides();
+    if statements.is_empty() {
+        let key = app.key(Context::Lanes, Action::EditStatements);
+        app.notice = Some(format!("this question has no statements to label: {key} types them"));
+        return Vec::new();
+    }
+    let chosen: HashSet<usize> = match (action, sides) {
+        (Action::LabelSupport, Some([first, _])) => [first].into(),
+        (Action::LabelOppose, Some([_, other])) => [other].into(),
+        (Action::LabelBoth, Some([first, other])) => [first, other].into(),
+        (Action::LabelNone, _) => HashSet::new(),
+        (Action::ToggleLabel(i), None) => {
+            let Some(i) = Some(i + NUMBERS * app.statement_page()).filter(|i| *i < statements.len()) else {
+                return Vec::new();
+            };
+            let mut held: HashSet<usize> = (0..statements.len())
+                .filter(|i| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true)))
+                .collect();
+            if !held.remove(&i) {
+                held.insert(i);
+            }
+            held
+        }
+        (Action::ToggleLabel(i), Some(_)) if i < 2 => [i].into(),
+        (Action::ToggleLabel(_), Some(_)) => return Vec::new(),
+        _ => {
+            app.notice = Some(
+                "this question has no two sides: the numbers choose its statements, 0 says that it supports none"
+                    .into(),
+            );
+            return Vec::new();
+        }
+    };
+    let answers: BTreeMap<String, bool> =
+        statements.into_iter().enumerate().map(|(i, text)| (text, chosen.contains(&i))).collect();
+    let before = state(app);
+    app.acts.labels += 1;
+    let to = SetTo::Answers(answers.clone());
+    let mut label = LabelStep { number: 0, question: app.question.clone(), passage, answers, before: None };
+    let effects = order(app, &label, to, true);
+    label.number = app.acts.orders;
+    app.acts.push(before, Some(label));
+    effects
+}
+
+/// Requests that a label is written.
+fn order(app: &mut App, label: &LabelStep, to: SetTo, first: bool) -> Vec<Effect> {
+    app.acts.orders += 1;
+    let number = app.acts.orders;
+    app.acts.pending.push((number, first));
+    let (question, passage) = (label.question.clone(), Arc::clone(&label.passage));
+    vec![Effect::Label(Labelling::Set(Box::new(SetLabel { number, question, passage, to })))]
+}
+
+/// Takes a label that was written, or the reason why it was not.
+pub fn take_label(app: &mut App, number: u64, set: Result<Box<(Written, View)>, String>) -> Vec<Effect> {
+    let first =
+        app.acts.pending.iter().find(|(pending, _)| *pending == number).is_some_and(|(_, first)| *first);
+    app.acts.pending.retain(|(pending, _)| *pending != number);
+    let late = app.acts.late.remove(&number);
+    let (written, before) = match set {
+        Ok(set) => *set,
+        Err(reason) => {
+            // Nothing was written, so there is nothing to undo.
+            app.acts.undo.retain(|step| step.label.as_ref().is_none_or(|label| label.number != number));
+            app.notice = Some(reason);
+            return Vec::new();
+        }
+    };
+    let acts = &mut app.acts;
+    let steps = acts.undo.iter_mut().chain(&mut acts.redo).filter_map(|step| step.label.as_mut());
+    let mut undone = None;
+    for label in steps.filter(|label| label.number == number) {
+        label.before.get_or_insert_with(|| before.clone());
+        undone = Some(label.clone());
+    }
+    if late && let Some(label) = undone {
+        return order(app, &label, SetTo::View(before), false);
+    }
+    apply(app, &written, first);
+    Vec::new()
+}
+
+/// Lets a written label count in the figures.
+fn apply(app: &mut App, written: &Written, first: bool) {
+    if let (Corpus::Open(opened), true) = (&mut app.corpus, first) {
+        opened.by_hand = true;
+    }
+    if written.entry.question != app.question.text {
+        return;
+    }
+    let Some(at) = written.at else { return };
+    for (i, statement) in app.question.perspectives.iter().enumerate() {
+        let found = written.labels.iter().find(|(of, _)| of == statement);
+        // An answer that was taken back is in no list.
+        let human = found.and_then(|(_, human)| *human);
+        if app.judgments.pair(at, i).and_then(|pair| pair.human) != human {
+            app.judgments.set_human(at, i, human);
+        }
+    }
+    if first {
+        app.notice = Some(said(app, at, &written.entry.by));
+    }
+}
+
+/// `labelled by anna: ▲ · u takes it back`, and which labels count if these do not.
+fn said(app: &App, at: PassageIx, by: &str) -> String {
+    let key = |action| app.key(Context::Lanes, action);
+    let human = |i: &usize| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true));
+    let marks: Vec<String> = (0..app.question.perspectives.len())
+        .filter(human)
+        .map(|i| Mark::of(i, &app.question).text(app.glyphs))
+        .collect();
+    let marks = if marks.is_empty() { "supports none".to_owned() } else { marks.join(" ") };
+    let counts = match app.judgments.source {
+        LabelSource::Model => Some("the model's verdicts"),
+        LabelSource::Gold => Some("gold labels"),
+        LabelSource::Auto | LabelSource::Human => None,
+    };
+    let counts = counts
+        .map(|counts| format!("; {counts} count, not yours: {} changes it", key(Action::NextLabelSource)));
+    format!("labelled by {by}: {marks} · {} takes it back{}", key(Action::Undo), counts.unwrap_or_default())
+}
+
+/// Shows the next nine statements for the number keys.
+pub fn next_label_page(app: &mut App) {
+    app.label_page += 1;
+    let (first, count) = (app.statement_page() * NUMBERS, app.question.perspectives.len());
+    app.notice = Some(if count > NUMBERS {
+        format!("1–9 label statements {}–{} of {count}", first + 1, (first + NUMBERS).min(count))
+    } else {
+        "the question has no more than nine statements".into()
+    });
+}
+
+/// Whether acts can be undone here.
+pub fn is_here(app: &App) -> bool {
+    [Screen::LANES, Screen::PASSAGE].contains(&app.screen)
 }

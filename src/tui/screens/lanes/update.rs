@@ -7,15 +7,17 @@ use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
 use super::{draw, question, switches};
-use crate::tui::app::{App, Corpus, Filter, Lane};
+use crate::engine::{Batch, Recipe};
+use crate::tui::app::{App, Corpus, Filter, Lane, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{border_at, drag_border, panes, passage_at};
+use crate::tui::layout::{border_at, drag_border, keep_in_view, panes, passage_at, visible};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
+use crate::tui::screens::palette::{Palette, Picker};
 use crate::tui::theme::Theme;
 
 /// The largest k.
-const MAX_K: usize = 100;
+pub const MAX_K: usize = 100;
 
 /// The question line and the lanes.
 pub struct Lanes;
@@ -91,7 +93,9 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
                 return None;
             }
             let (lane, passage) = passage_at(&panes, app, at)?;
-            app.typing = false;
+            if std::mem::take(&mut app.typing) {
+                question::take_preview(app);
+            }
             let again = app.lane == lane && passage == Some(app.lanes[lane].selected);
             app.lane = lane;
             if let Some(passage) = passage {
@@ -107,6 +111,11 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
                 (app.lanes[lane].width, app.lanes[lane + 1].width) = (left, right);
             }
         }
+        MouseEventKind::Moved => {
+            let panes = panes(app);
+            let figure = panes.lanes.iter().find_map(|pane| draw::figure_at(app, pane, at.x, at.y));
+            app.hint = figure.map(|figure| draw::explanation(app, figure));
+        }
         MouseEventKind::ScrollDown => drop(act_on_lanes(app, Action::Down)),
         MouseEventKind::ScrollUp => drop(act_on_lanes(app, Action::Up)),
         _ => {}
@@ -118,9 +127,22 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
 pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::EditQuestion => {
+            if !app.typing && !app.question.text.is_empty() {
+                question::begin_preview(app);
+            }
             app.typing = true;
             question::complete(app);
         }
+        Action::Back => return go_back(app),
+        Action::Pin => switches::pin(app),
+        Action::Present => app.presenting = !app.presenting,
+        Action::Explain => {
+            let next = app.explained.map_or(0, |figure| figure + 1);
+            (app.explained, app.hint) = (Some(next), Some(draw::explanation(app, next)));
+        }
+        Action::NextLabelPage => switches::next_label_page(app),
+        Action::PickQuestion => return pick(app, Picker::Questions),
+        Action::PickCorpus => return pick(app, Picker::Corpora),
         Action::NextLane => app.lane = (app.lane + 1) % app.lanes.len().max(1),
         Action::PreviousLane => app.lane = (app.lane + app.lanes.len().max(1) - 1) % app.lanes.len().max(1),
         Action::Down => step(app, 1),
@@ -129,7 +151,7 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PageUp => step(app, -(visible(app) as isize)),
         Action::First => step(app, isize::MIN / 2),
         Action::Last => step(app, isize::MAX / 2),
-        Action::Filter => app.filter.typing = true,
+        Action::Filter => app.filter = Filter { typing: true, ..Filter::default() },
         Action::Together => {
             app.together = !app.together;
             app.notice = Some(
@@ -145,13 +167,34 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::MoreRelevance => return switches::change_weight(app, 1),
         Action::LessRelevance => return switches::change_weight(app, -1),
         Action::Swap => return switches::swap(app),
-        Action::NewLane => return copy_lane(app),
+        Action::NewLane => return pick(app, Picker::Lanes),
         Action::DropLane => return drop_lane(app),
         Action::LaneLeft => return shift_lane(app, -1),
         Action::LaneRight => return shift_lane(app, 1),
-        _ => {}
+        action => {
+            keep_in_view(app);
+            return switches::label(app, action);
+        }
     }
     keep_in_view(app);
+    Vec::new()
+}
+
+/// One step back: stops what is running, else shows all passages, else leaves the presentation.
+fn go_back(app: &mut App) -> Vec<Effect> {
+    let filtered = !app.filter.line.value().trim().is_empty();
+    if !app.settled && !app.question.text.is_empty() {
+        return switches::cancel(app);
+    }
+    if filtered {
+        app.filter = Filter::default();
+        keep_in_view(app);
+    } else if app.presenting {
+        app.presenting = false;
+    } else {
+        let key = app.key(Context::Lanes, Action::Quit);
+        app.notice = Some(format!("these are the lanes; {key} quits"));
+    }
     Vec::new()
 }
 
@@ -193,7 +236,8 @@ pub fn act_with_batch(app: &mut App, action: Action, ask: fn(&mut App) -> Vec<Ef
     }
 }
 
-fn set_k(app: &mut App, k: usize) -> Vec<Effect> {
+/// Lets so many passages count.
+pub fn set_k(app: &mut App, k: usize) -> Vec<Effect> {
     if !(1..=MAX_K).contains(&k) {
         app.notice = Some(format!("from 1 to {MAX_K} passages can count"));
         return Vec::new();
@@ -238,38 +282,48 @@ fn edit_filter(app: &mut App, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// How many passages of a lane are visible at once.
-fn visible(app: &App) -> usize {
-    panes(app).lanes.first().map_or(1, |pane| pane.shown()).max(1)
-}
-
-/// Scrolls every lane so that its marked passage is on screen.
-pub fn keep_in_view(app: &mut App) {
-    let rows = visible(app);
-    for i in 0..app.lanes.len() {
-        let places = app.shown(&app.lanes[i]);
-        let lane = &mut app.lanes[i];
-        // The nearest passage above that passes the filter, else the first.
-        let at = places.partition_point(|place| *place <= lane.selected).saturating_sub(1);
-        lane.selected = places.get(at).copied().unwrap_or(0);
-        lane.top = lane.top.clamp((at + 1).saturating_sub(rows), at);
-    }
-}
-
 /// The most lanes that fit on a screen.
 const MAX_LANES: usize = 6;
 
-/// Copies the lane under the cursor to its right.
-fn copy_lane(app: &mut App) -> Vec<Effect> {
+/// Opens a list to choose from. Corpora are listed by the engine.
+fn pick(app: &mut App, of: Picker) -> Vec<Effect> {
+    app.palette = Some(Palette { of, ..Palette::default() });
+    match of {
+        Picker::Corpora if !matches!(app.corpus, Corpus::Opening) => {
+            vec![Effect::Batch(app.next_batch(), Batch::Corpora)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Adds a copy of the lane under the cursor to its right.
+pub fn copy_lane(app: &mut App) -> Vec<Effect> {
+    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
+    let copy = lane.clone();
+    insert(app, copy)
+}
+
+/// Adds a lane to the right of the one under the cursor.
+pub fn add_lane(app: &mut App, recipe: Recipe) -> Vec<Effect> {
+    app.acts.dropped.retain(|other| *other != recipe);
+    let mut lane = Lane::new(recipe);
+    if !app.question.text.is_empty() {
+        lane.state = LaneState::Waiting;
+    }
+    insert(app, lane)
+}
+
+fn insert(app: &mut App, lane: Lane) -> Vec<Effect> {
     if app.lanes.len() >= MAX_LANES {
         let key = app.key(Context::Lanes, Action::DropLane);
         app.notice = Some(format!("there are at most {MAX_LANES} lanes; {key} drops one"));
         return Vec::new();
     }
-    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
-    let copy = Lane { before: None, ..lane.clone() };
-    app.lanes.insert(app.lane + 1, copy);
-    app.lane += 1;
+    app.lane_ids += 1;
+    let at = (app.lane + 1).min(app.lanes.len());
+    app.lanes.insert(at, Lane { id: app.lane_ids, ..lane });
+    app.lane = at;
+    keep_in_view(app);
     question::go_on(app)
 }
 
@@ -280,7 +334,9 @@ fn drop_lane(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let dropped = app.lanes.remove(app.lane);
-    app.notice = Some(format!("dropped {}", dropped.recipe));
+    let (undo, new) = (app.key(Context::Lanes, Action::Undo), app.key(Context::Lanes, Action::NewLane));
+    app.notice = Some(format!("dropped {}: {undo} brings it back now, {new} later", dropped.recipe));
+    app.acts.remember_dropped(dropped.recipe);
     app.lane = app.lane.min(app.lanes.len() - 1);
     question::go_on(app)
 }

@@ -1,5 +1,6 @@
-//! Matches actions with the words that were typed, and draws the box that lists them.
+//! Matches entries with the words that were typed, carries out what is chosen, and draws the box that lists them.
 
+use clap::ValueEnum;
 use crossterm::event::{Event, KeyEvent};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -7,29 +8,185 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
+use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
+use super::{Does, Entry, Picker};
+use crate::detect::LabelSource;
+use crate::engine::Recipe;
 use crate::report::marks::Glyphs;
 use crate::report::safe;
-use crate::tui::app::App;
+use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, shown};
-use crate::tui::theme::{Meaning, Theme};
+use crate::tui::layout::keep_in_view;
+use crate::tui::message::Effect;
+use crate::tui::screens::lanes::update::MAX_K;
+use crate::tui::screens::lanes::{question, update};
+use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, span};
 
-/// Finds the actions that can be performed in `below` and match the words.
+/// Finds the entries that match the words; `below` is the context that actions are performed in.
 pub fn refresh(app: &mut App, below: Context) {
+    let Some(palette) = &app.palette else { return };
+    let typed = palette.line.value().trim().to_owned();
+    let (all, note) = match palette.of {
+        Picker::Actions => (actions(app, below, &typed), None),
+        Picker::Lanes => lanes(app, &typed),
+        Picker::Questions => questions(app),
+        Picker::Corpora => corpora(app, &typed),
+    };
+    // What was typed as a whole comes first and needs no match.
+    let (own, rest): (Vec<Entry>, Vec<Entry>) = all.into_iter().partition(|entry| entry.key == TYPED);
+    let texts = rest.into_iter().map(|entry| {
+        let text = format!("{} {}", entry.key, entry.text);
+        (entry, text)
+    });
+    let found = matches(&typed, texts);
     let Some(palette) = &mut app.palette else { return };
-    let all = app.keys.lines().iter().enumerate();
-    let here = all.filter(|(_, bound)| {
+    palette.found = own.into_iter().chain(found).collect();
+    palette.note = note;
+    palette.at = palette.at.min(palette.found.len().saturating_sub(1));
+}
+
+/// The key of an entry that is what was typed.
+const TYPED: &str = "typed";
+
+fn entry(key: impl Into<String>, text: impl Into<String>, does: Does) -> Entry {
+    Entry { key: key.into(), text: text.into(), does }
+}
+
+/// The actions that can be performed in `below`, then every setting with its values.
+fn actions(app: &App, below: Context, typed: &str) -> Vec<Entry> {
+    let ascii = app.glyphs == Glyphs::Ascii;
+    let here = app.keys.lines().iter().filter(|bound| {
         let line = bound.line;
         line.action != Action::Palette && [below, Context::Anywhere].contains(&line.context)
     });
-    let text = here.map(|(i, bound)| {
-        let line = bound.line;
-        (i, format!("{} {} {}", bound.keys.join(" "), line.short, line.help))
+    let mut all: Vec<Entry> = here
+        .map(|bound| {
+            let keys = bound.keys.iter().map(|key| shown(key, ascii)).next().unwrap_or_default();
+            entry(keys, bound.line.help, Does::Act(bound.line.action))
+        })
+        .collect();
+    let now = |is: bool| if is { " (now)" } else { "" };
+    let typed_k =
+        typed.split_whitespace().find_map(|word| word.parse().ok()).filter(|k| (1..=MAX_K).contains(k));
+    let ks = [1, 3, 5, 10, 20].into_iter().chain(typed_k.filter(|k| ![1, 3, 5, 10, 20].contains(k)));
+    all.extend(
+        ks.map(|k| entry("k", format!("{k}: let the first {k} count{}", now(k == app.k)), Does::K(k))),
+    );
+    let (gold, human) = match &app.corpus {
+        Corpus::Open(opened) => (opened.labelled, opened.by_hand),
+        _ => (false, false),
+    };
+    let sources = [
+        (LabelSource::Auto, "by hand first, then gold, then the model", true),
+        (LabelSource::Model, "the model alone", true),
+        (LabelSource::Gold, "gold alone", gold),
+        (LabelSource::Human, "by hand alone", human),
+    ];
+    all.extend(sources.into_iter().filter(|(.., is)| *is).map(|(source, words, _)| {
+        let is = now(source == app.judgments.source);
+        entry("labels", format!("{source}: {words}{is}"), Does::Source(source))
+    }));
+    all.extend(
+        Look::value_variants().iter().map(|look| {
+            entry("theme", format!("{}{}", look.name(), now(*look == app.look)), Does::Look(*look))
+        }),
+    );
+    let glyphs =
+        [(Glyphs::Shapes, "unicode: shapes and lines"), (Glyphs::Ascii, "ascii: plain characters alone")];
+    all.extend(glyphs.map(|(glyphs, words)| {
+        entry("glyphs", format!("{words}{}", now(glyphs == app.glyphs)), Does::Glyphs(glyphs))
+    }));
+    all.extend([1, 2, 3, 5, 8].map(|rows| {
+        let is = now(rows == app.layout.passage_rows);
+        entry("layout", format!("at most {rows} rows of a passage{is}"), Does::Rows(rows))
+    }));
+    all.extend([24, 32, 44, 60].map(|width| {
+        let is = now(width == app.layout.lane_width);
+        entry("layout", format!("at least {width} columns of a lane{is}"), Does::LaneWidth(width))
+    }));
+    all
+}
+
+/// Endings that make a retriever a recipe; those that a retriever refuses are left out.
+const ENDINGS: [&str; 9] =
+    ["", "+mmr@.75", "+perspectives", "+keqe", "+csqe", "+rm3", "+pap@2", "+xquad", "+pm2"];
+
+/// A lane like the present one, what was typed, dropped lanes, then every retriever with its switches.
+fn lanes(app: &App, typed: &str) -> (Vec<Entry>, Option<String>) {
+    let mut all = Vec::new();
+    let mut note = Some("type any recipe: bm25+mmr@.5, run:FILE; Tab completes".to_owned());
+    match typed.parse::<Recipe>() {
+        Ok(recipe) => {
+            all.push(entry(
+                TYPED,
+                format!("add {}", safe::line(&recipe.to_string())),
+                Does::Lane(Box::new(recipe)),
+            ));
+        }
+        Err(error) if !typed.is_empty() => note = Some(error.to_string()),
+        Err(_) => {}
+    }
+    if let Some(lane) = app.lanes.get(app.lane) {
+        all.push(entry(
+            "copy",
+            format!("another lane like {}", safe::line(&lane.recipe.to_string())),
+            Does::CopyLane,
+        ));
+    }
+    let recipes = |text: &Recipe, key: &str| {
+        entry(key, safe::line(&text.to_string()), Does::Lane(Box::new(text.clone())))
+    };
+    all.extend(app.acts.dropped.iter().map(|recipe| recipes(recipe, "back")));
+    let runs = app.lanes.iter().filter(|lane| lane.recipe.run().is_some());
+    all.extend(runs.map(|lane| recipes(&lane.recipe.plain(), "run")));
+    for base in Recipe::defaults() {
+        let made = ENDINGS.iter().filter_map(|ending| format!("{base}{ending}").parse::<Recipe>().ok());
+        all.extend(made.map(|recipe| recipes(&recipe, "add")));
+    }
+    (all, note)
+}
+
+/// The questions of the set.
+fn questions(app: &App) -> (Vec<Entry>, Option<String>) {
+    let Corpus::Open(opened) = &app.corpus else { return (Vec::new(), Some("no corpus is open".into())) };
+    let all = opened.questions.iter().enumerate().map(|(i, question)| {
+        let sides = match question.perspectives.len() {
+            2 => "2 sides".into(),
+            count => format!("{count} st."),
+        };
+        entry(sides, safe::line(&question.text), Does::Question(i))
     });
-    palette.found = matches(palette.line.value(), text);
-    palette.at = palette.at.min(palette.found.len().saturating_sub(1));
+    let none = "this corpus came without a question set: --questions FILE names one";
+    let note = opened.questions.is_empty().then(|| none.to_owned());
+    (all.collect(), note)
+}
+
+/// The sample, the corpora of the library, and a path that was typed.
+fn corpora(app: &App, typed: &str) -> (Vec<Entry>, Option<String>) {
+    let mut all = Vec::new();
+    let mut note = Some("type the path of a file or folder to add it".to_owned());
+    if typed.contains(['/', '\\', '.']) {
+        let path = typed.strip_prefix("~/").and_then(|rest| Some(app.home.as_ref()?.join(rest)));
+        let path = path.unwrap_or_else(|| typed.into());
+        all.push(entry(TYPED, format!("add {}", safe::line(typed)), Does::Corpus(Some(path))));
+    }
+    all.push(entry("sample", "the built-in sample, with gold labels", Does::Corpus(None)));
+    match &app.corpora {
+        Some(Ok(corpora)) => all.extend(corpora.iter().map(|corpus| {
+            entry(
+                safe::line(&corpus.name),
+                safe::line(&corpus.about),
+                Does::Corpus(Some(corpus.path.clone())),
+            )
+        })),
+        Some(Err(reason)) => note = Some(safe::line(reason)),
+        None if matches!(app.corpus, Corpus::Failed(_)) => {}
+        None => note = Some("listing the library …".into()),
+    }
+    (all, note)
 }
 
 /// Edits the words.
@@ -40,20 +197,70 @@ pub fn edit(app: &mut App, key: KeyEvent) {
     }
 }
 
-/// Moves the mark or closes the palette. Returns the action that was chosen, if any.
-pub fn act(app: &mut App, action: Action) -> Option<Action> {
+/// Moves the mark or closes the palette. Returns what was chosen, if anything.
+pub fn act(app: &mut App, action: Action) -> Option<Does> {
     let palette = app.palette.as_mut()?;
     match action {
         Action::Down => palette.at = (palette.at + 1).min(palette.found.len().saturating_sub(1)),
         Action::Up => palette.at = palette.at.saturating_sub(1),
+        Action::Complete => {
+            let completed = match &palette.found.get(palette.at)?.does {
+                Does::Lane(recipe) => recipe.to_string(),
+                Does::Corpus(Some(path)) => path.display().to_string(),
+                _ => return None,
+            };
+            palette.line = Input::new(completed);
+            palette.at = 0;
+        }
         Action::Choose => {
-            let chosen = *palette.found.get(palette.at)?;
+            let chosen = palette.found.get(palette.at)?.does.clone();
             app.palette = None;
-            return Some(app.keys.lines().get(chosen)?.line.action);
+            return Some(chosen);
         }
         _ => app.palette = None,
     }
     None
+}
+
+/// Carries out a choice that is no action of a screen.
+pub fn choose(app: &mut App, does: Does) -> Vec<Effect> {
+    match does {
+        Does::Act(_) => Vec::new(),
+        Does::K(k) => update::set_k(app, k),
+        Does::Source(source) => {
+            app.judgments.source = source;
+            question::go_on(app)
+        }
+        Does::Look(look) => {
+            app.look = look;
+            vec![Effect::SetLook(look)]
+        }
+        Does::Glyphs(glyphs) => {
+            app.glyphs = glyphs;
+            Vec::new()
+        }
+        Does::Rows(rows) => {
+            app.layout.passage_rows = rows;
+            keep_in_view(app);
+            Vec::new()
+        }
+        Does::LaneWidth(width) => {
+            app.layout.lane_width = width;
+            keep_in_view(app);
+            Vec::new()
+        }
+        Does::CopyLane => update::copy_lane(app),
+        Does::Lane(recipe) => update::add_lane(app, *recipe),
+        Does::Question(i) => {
+            let Corpus::Open(opened) = &app.corpus else { return Vec::new() };
+            let question = opened.questions.get(i).cloned();
+            question.map_or_else(Vec::new, |question| question::ask_question(app, question))
+        }
+        Does::Corpus(corpus) => {
+            question::change_corpus(app);
+            vec![Effect::UseCorpus(corpus)]
+        }
+    }
 }
 
 /// Columns of the box, if there is room.
@@ -63,13 +270,16 @@ const WIDTH: u16 = 76;
 pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let Some(palette) = &app.palette else { return };
     let width = WIDTH.min(body.width);
-    let height = (palette.found.len().max(1) as u16 + 3).min(body.height);
+    let height = (palette.found.len().max(1) as u16 + 3 + u16::from(palette.note.is_some())).min(body.height);
+    let title = match palette.of {
+        Picker::Actions => " Find an action or a setting ",
+        Picker::Lanes => " Add a lane ",
+        Picker::Questions => " Choose a question ",
+        Picker::Corpora => " Open a corpus ",
+    };
     let area = Rect { x: body.x + (body.width - width) / 2, width, height, ..body };
-    let block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
-        " Find an action ",
-        Meaning::Title,
-        theme,
-    ));
+    let block =
+        Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);
     frame.render_widget(Clear, area);
     frame.render_widget(block, area);
@@ -80,18 +290,23 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
         span(fit(&typed, room.saturating_sub(4)), Meaning::Text, theme),
     ])];
     if palette.found.is_empty() {
-        lines.push(Line::from(span(" nothing that can be done here has these words", Meaning::Warn, theme)));
+        lines.push(Line::from(span(" nothing here has these words", Meaning::Warn, theme)));
     }
     // The marked line is always visible.
-    let rows = usize::from(inner.height).saturating_sub(1).max(1);
+    let notes = usize::from(palette.note.is_some() && inner.height > 2);
+    let rows = usize::from(inner.height).saturating_sub(1 + notes).max(1);
     let first = (palette.at + 1).saturating_sub(rows);
-    for (i, line) in palette.found.iter().enumerate().skip(first).take(rows) {
-        let Some(bound) = app.keys.lines().get(*line) else { continue };
-        let key = bound.keys.first().map(|key| shown(key, app.glyphs == Glyphs::Ascii)).unwrap_or_default();
-        let text = fit(&format!(" {key:<6} {}", bound.line.help), room);
+    let widest = palette.found.iter().map(|entry| columns_of(&entry.key)).max().unwrap_or(0).clamp(6, 16);
+    for (i, entry) in palette.found.iter().enumerate().skip(first).take(rows) {
+        let key = fit(&entry.key, widest);
+        let gap = " ".repeat(widest.saturating_sub(columns_of(&key)));
+        let text = fit(&format!(" {key}{gap} {}", entry.text), room);
         let pad = " ".repeat(room.saturating_sub(columns_of(&text)));
         let meaning = if i == palette.at { Meaning::Selected } else { Meaning::Text };
         lines.push(Line::from(span(text + &pad, meaning, theme)));
+    }
+    if let Some(note) = palette.note.as_ref().filter(|_| notes > 0) {
+        lines.push(Line::from(span(fit(&format!(" {}", safe::line(note)), room), Meaning::Muted, theme)));
     }
     frame.render_widget(Paragraph::new(lines), inner);
     if inner.width > 4 && inner.height > 0 {

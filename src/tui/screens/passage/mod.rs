@@ -120,6 +120,9 @@ impl Reading {
     }
 }
 
+/// The keys that label the open passage.
+pub const LABELS: [Binding; 8] = shared::labels(Context::Read);
+
 /// The keys.
 pub const KEYS: &[Binding] = &[
     bind(

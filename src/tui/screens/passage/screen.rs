@@ -15,7 +15,7 @@ use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::{panes, reading_text};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
-use crate::tui::screens::lanes::update as lanes;
+use crate::tui::screens::lanes::{switches, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::scrolled;
 use crate::tui::widgets::syntax::{Language, coloured, settings, source};
@@ -138,7 +138,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             return view(app, shown);
         }
         Action::Back => app.screen = Screen::LANES,
-        _ => {}
+        Action::NextLabelPage => switches::next_label_page(app),
+        action => return switches::label(app, action),
     }
     Vec::new()
 }

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Editing;
 use crate::measure::support::MAX_PERSPECTIVES;
-use crate::question::{By, Question};
+use crate::question::{By, Question, draft};
 use crate::report::marks::Mark;
 use crate::report::safe;
 use crate::tui::app::App;
@@ -67,6 +67,12 @@ pub fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let mut lines: Vec<Input> = app.question.perspectives.iter().cloned().map(Input::new).collect();
+    let drafted = lines.is_empty() && app.foreign.is_none();
+    if let Some(draft) = draft(&app.question.text).filter(|_| drafted) {
+        lines = draft.map(Input::new).into();
+        app.notice =
+            Some("no rule turns this text into two sides, so this is a draft: change it, or take it".into());
+    }
     while lines.len() < 2 {
         lines.push(Input::default());
     }

@@ -1,4 +1,4 @@
-//! The tuning screen: one lane in all forms of one switch. The lane takes the marked form.
+//! The tuning screen: one lane in all forms of one switch. The lane shows the marked form; `Enter` takes it, `Esc` puts the lane back.
 //!
 //! May use: as `screens` says.
 
@@ -68,8 +68,8 @@ pub const KEYS: &[Binding] = &[
         "go to the next switch: MMR, expansion, projection, diversifier",
     ),
     bind(Context::Tune, &["<S-Tab>", "<Left>", "h"], Action::PreviousSwitch, "", "go to the switch before"),
-    shared::down(Context::Tune, "form", "give the lane the next form"),
-    shared::up(Context::Tune, "give the lane the form before"),
+    shared::down(Context::Tune, "form", "try the next form on the lane"),
+    shared::up(Context::Tune, "try the form before"),
     bind(
         Context::Tune,
         &["o"],
@@ -88,7 +88,8 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Toward, &["<Esc>"], Action::Back, "cancel", "leave the projection as it was"),
     shared::page_down(Context::Tune, "scroll", "scroll what the form did"),
     shared::page_up(Context::Tune, "scroll back"),
-    bind(Context::Tune, &["<Esc>", "q", "<Enter>", "t"], Action::Back, "back", "go back to the lanes"),
+    bind(Context::Tune, &["<Enter>"], Action::TakeForm, "take it", "give the lane the marked form"),
+    bind(Context::Tune, &["<Esc>", "q", "t"], Action::Back, "put back", "leave the lane as it was"),
     shared::save_frame(Context::Tune),
     shared::record(Context::Tune),
     shared::help(Context::Tune),

@@ -90,6 +90,7 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
     let switched_on = SWITCHES.into_iter().find(|switch| lane.recipe.switches.is_on(*switch));
     app.screen = Screen::TUNE;
+    question::begin_preview(app);
     app.tuning = Tuning { over_set: app.tuning.over_set, ..Tuning::default() };
     show(app, switched_on.unwrap_or(Switch::Mmr))
 }
@@ -125,7 +126,15 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::ApplyPerspective => return project(app),
         Action::Back if app.tuning.typed.is_some() => app.tuning.typed = None,
-        Action::Back => return app.leave(),
+        Action::TakeForm => {
+            question::take_preview(app);
+            return app.leave();
+        }
+        Action::Back => {
+            let mut effects = question::give_up_preview(app);
+            effects.extend(app.leave());
+            return effects;
+        }
         _ => {}
     }
     Vec::new()
