@@ -124,6 +124,11 @@ impl QueryHistory {
         (!lanes.is_empty()).then(|| (query.question.clone(), lanes))
     }
 
+    /// Saves later queries as those of another corpus; `None` is the sample.
+    pub fn moves_to(&mut self, corpus: Option<&Path>) {
+        self.corpus = corpus.map_or_else(|| "sample".into(), |path| path.display().to_string());
+    }
+
     /// Returns the label source that counted last, on the open corpus.
     pub fn last_source(&self) -> Option<LabelSource> {
         let query = self.queries.iter().rev().find(|query| query.corpus == self.corpus)?;

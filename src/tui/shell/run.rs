@@ -326,11 +326,7 @@ impl Shell {
                 self.reopen(play::with_detector(&self.start.opening, choice, llm));
             }
             Effect::UseCorpus(corpus) => {
-                let name = corpus.as_ref().map(|path| path.display().to_string());
-                self.start
-                    .history
-                    .iter_mut()
-                    .for_each(|history| history.corpus = name.clone().unwrap_or("sample".into()));
+                self.start.history.iter_mut().for_each(|history| history.moves_to(corpus.as_deref()));
                 self.reopen(play::with_corpus(&self.start.opening, corpus));
             }
             Effect::SetLook(look) => self.set_look(look),
