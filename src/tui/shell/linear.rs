@@ -264,6 +264,8 @@ mod tests {
             config_from: Source::default(),
             depth: Depth::Millions,
             linear: true,
+            home: None,
+            presenting: false,
         };
         let mut app = App::new(&start, Size { width: 80, height: 24 });
         app.question = Question {
