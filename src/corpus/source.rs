@@ -150,6 +150,10 @@ impl Source {
                 return Err(InputError::Unreadable { path, reason: reason.into() });
             }
         };
+        if format != CorpusFormat::Folder {
+            // Before its content is hashed: what is no text is refused by its beginning.
+            drop(input::open(&path)?);
+        }
         let segment = wanted.segment && format != CorpusFormat::Folder;
         let (paths, columns, follow_links) = (vec![path], wanted.columns, wanted.follow_links);
         Ok(Source { paths, format, columns, segment, follow_links })
