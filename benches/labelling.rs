@@ -52,6 +52,7 @@ fn disk(folder: &Path) -> Result<(), Failed> {
             text: "0".repeat(32),
             view: View { answers, ..View::default() },
             took: Some(4_000),
+            seen: None,
         };
         let began = Instant::now();
         journal.append(act)?;

@@ -90,6 +90,10 @@ pub struct Table {
     pub pairs: Vec<Pair>,
     /// Krippendorff's α of the people.
     pub alpha: Agreement,
+    /// Items that a third decision settled.
+    pub settled: usize,
+    /// Krippendorff's α of the people with the settling decision in place of their labels; `None` if nothing was settled.
+    pub alpha_after: Option<Agreement>,
     /// Krippendorff's α of people and detector; `None` without a detector.
     pub alpha_with_model: Option<Agreement>,
     /// Items on which as many people say yes as no.
@@ -126,6 +130,16 @@ pub fn table(items: &[Item<'_>], model: Option<&Model>) -> Table {
             (0..items.len()).map(|i| columns.iter().map(|(_, labels)| labels.get(&i).copied()).collect());
         krippendorff_alpha(&rows.collect::<Vec<Vec<Option<bool>>>>())
     };
+    let after = || {
+        let rows = items.iter().enumerate().map(|(i, item)| {
+            let own = |(_, labels): &(Annotator, Labels)| {
+                labels.get(&i).map(|said| item.settled.map_or(*said, |settled| settled.supports))
+            };
+            columns[..people].iter().map(own).collect()
+        });
+        krippendorff_alpha(&rows.collect::<Vec<Vec<Option<bool>>>>())
+    };
+    let settled = items.iter().filter(|item| item.settled.is_some()).count();
     let votes = || items.iter().map(Item::votes);
     let unclear: Vec<(bool, bool)> =
         items.iter().filter_map(|item| Some((item.model?.0.is_none(), item.is_unsure()))).collect();
@@ -133,8 +147,10 @@ pub fn table(items: &[Item<'_>], model: Option<&Model>) -> Table {
         items: items.len(),
         pairs,
         alpha: alpha(&columns[..people]),
+        settled,
+        alpha_after: (settled > 0).then(after),
         alpha_with_model: model.map(|_| alpha(&columns)),
-        ties: votes().filter(|(yes, no)| yes == no).count(),
+        ties: votes().filter(|(yes, no)| yes == no && yes + no > 0).count(),
         disputed: votes().filter(|(yes, no)| *yes > 0 && *no > 0).count(),
         unclear: model.map(|_| (Confusion::of(&unclear), cohen_kappa(&unclear))),
         annotators: columns.into_iter().map(|(annotator, _)| annotator).collect(),
@@ -210,6 +226,8 @@ pub struct Item<'a> {
     pub about: &'a Decision,
     /// The decision of each annotator, by name.
     pub said: BTreeMap<&'a str, &'a Decision>,
+    /// The latest decision that settles a disagreement.
+    pub settled: Option<&'a Decision>,
     /// The detector's probability for this single statement.
     pub p: Option<f32>,
     /// The detector's verdict and its probability; see [`Model::says`].
@@ -228,8 +246,11 @@ impl Item<'_> {
         self.majority().is_none() || self.said.values().any(|decision| decision.flagged)
     }
 
-    /// The majority label; `None` for a tie.
+    /// The label that counts: the settling one, or that of the majority; `None` for a tie.
     pub fn majority(&self) -> Option<bool> {
+        if let Some(settled) = self.settled {
+            return Some(settled.supports);
+        }
         let (yes, no) = self.votes();
         (yes != no).then_some(yes > no)
     }
@@ -244,9 +265,16 @@ pub fn items<'a>(decisions: &'a [Decision], model: Option<&Model>) -> Vec<Item<'
         let item = items.entry(key).or_insert_with(|| Item {
             about: decision,
             said: BTreeMap::new(),
+            settled: None,
             p: model.and_then(|model| model.p(decision)),
             model: model.and_then(|model| model.says(decision)),
         });
+        if decision.settles() {
+            if item.settled.is_none_or(|known| known.at <= decision.at) {
+                item.settled = Some(decision);
+            }
+            continue;
+        }
         match item.said.entry(&decision.by) {
             Entry::Vacant(place) => {
                 place.insert(decision);
@@ -274,6 +302,7 @@ pub fn queue<'i, 'a>(items: &'i [Item<'a>], model: Option<&Model>) -> Vec<&'i It
     };
     let mut disputed: Vec<(usize, usize, &Item)> = items
         .iter()
+        .filter(|item| item.settled.is_none())
         .map(|item| {
             let (yes, no) = votes(item);
             (yes.min(no), yes + no, item)
@@ -381,6 +410,23 @@ mod tests {
             "an unclear item has no label of the detector"
         );
         assert_eq!(super::table(&items, None).unclear, None);
+    }
+
+    #[test]
+    fn a_settled_item_has_its_third_label_and_agreement_before_stays_what_it_was() {
+        let mut decisions = two(4, 2, 1, 3);
+        let before = table(&items(&decisions, None), None);
+        let split = decisions.iter().find(|one| one.by == "ben" && one.passage == "p4").cloned().unwrap();
+        let seen =
+            crate::annotate::Seen { blind: false, guidelines: "g".into(), settles: Some("it quotes".into()) };
+        decisions.push(Decision { by: "cleo".into(), supports: true, seen: Some(seen), ..split });
+        let items = items(&decisions, None);
+        let after = table(&items, None);
+        assert_eq!((after.alpha, after.annotators.len(), after.settled), (before.alpha, 2, 1));
+        assert!(after.alpha_after.unwrap().value > before.alpha.value && before.alpha_after.is_none());
+        let settled = items.iter().find(|item| item.settled.is_some()).unwrap();
+        assert_eq!((settled.majority(), settled.votes()), (Some(true), (1, 1)));
+        assert_eq!(queue(&items, None).len(), 2, "what is settled is not discussed again");
     }
 
     #[test]

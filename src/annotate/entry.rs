@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Passage;
 
-/// The version of the lines that this program writes.
-pub const VERSION: u32 = 1;
+/// The latest version of the lines that this program writes: those that say under which circumstances a decision was made. All other
+/// lines have version 1, so that earlier programs read them.
+pub const VERSION: u32 = 2;
 /// The bytes between an entry and its id.
 const BEFORE_ID: &str = ",\"id\":\"";
 /// The number of hexadecimal digits of an id.
@@ -38,6 +39,18 @@ pub struct View {
     pub skipped: bool,
 }
 
+/// The circumstances of a decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whether lane, rank and the model's verdict were hidden from the passage's appearance to the decision.
+    pub blind: bool,
+    /// [`guidelines_hash`] of the guidelines.
+    pub guidelines: String,
+    /// Why this decision settles a disagreement between annotators; `None` for a label of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settles: Option<String>,
+}
+
 /// An annotator's action: it sets the view of a passage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Act {
@@ -51,6 +64,8 @@ pub struct Act {
     pub view: View,
     /// How long the passage was read, in milliseconds, if that was measured.
     pub took: Option<u64>,
+    /// The circumstances; `None` if they are not known, as for imported labels.
+    pub seen: Option<Seen>,
 }
 
 /// An action as written to a journal. It is never changed; a later entry replaces it.
@@ -80,6 +95,9 @@ pub struct Entry {
     /// How long the passage was read, in milliseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
+    /// The circumstances, if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
 }
 
 /// The identity of a view.
@@ -111,9 +129,10 @@ impl Entry {
     /// Those of writing JSON, which do not occur with texts.
     pub fn new(act: Act, by: &str, mut was: Vec<String>, at: u64) -> serde_json::Result<Self> {
         was.sort_unstable();
-        let Act { question, passage, text, view, took } = act;
+        let Act { question, passage, text, view, took, seen } = act;
         let (id, by) = (String::new(), by.to_owned());
-        let mut entry = Entry { v: VERSION, id, was, at, by, question, passage, text, view, took };
+        let v = if seen.is_some() { VERSION } else { 1 };
+        let mut entry = Entry { v, id, was, at, by, question, passage, text, view, took, seen };
         entry.id = name(entry.body()?.as_bytes());
         Ok(entry)
     }
@@ -197,6 +216,15 @@ pub fn text_hash(passage: &Passage) -> String {
     hasher.finalize().to_hex()[..DIGITS].to_owned()
 }
 
+/// The hash by which a decision names the guidelines it was made under. Line ends and blanks at either end do not matter.
+pub fn guidelines_hash(text: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for line in text.trim().lines() {
+        hasher.update(line.trim_end().as_bytes()).update(b"\n");
+    }
+    hasher.finalize().to_hex()[..DIGITS].to_owned()
+}
+
 /// An annotator's current label of one passage for one statement.
 ///
 /// Question and statement are identified by their exact text, so an edited statement is a new one without labels.
@@ -228,6 +256,21 @@ pub struct Decision {
     /// How long the passage was read, in milliseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<u64>,
+    /// The circumstances, if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+}
+
+impl Decision {
+    /// Whether it settles a disagreement between annotators.
+    pub fn settles(&self) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.settles.is_some())
+    }
+
+    /// Whether it was made with lane, rank and verdict hidden; `None` if that is not known.
+    pub fn blind(&self) -> Option<bool> {
+        self.seen.as_ref().map(|seen| seen.blind)
+    }
 }
 
 #[cfg(test)]
@@ -237,8 +280,14 @@ mod tests {
     fn entry() -> Entry {
         let answers = BTreeMap::from([("Yes — “so”.".to_owned(), true), ("No.\n".to_owned(), false)]);
         let view = View { answers, note: Some("\0 ü".into()), flagged: true, ..View::default() };
-        let act =
-            Act { question: "Q?".into(), passage: "p\"1".into(), text: "t".into(), view, took: Some(9) };
+        let act = Act {
+            question: "Q?".into(),
+            passage: "p\"1".into(),
+            text: "t".into(),
+            view,
+            took: Some(9),
+            seen: None,
+        };
         Entry::new(act, "anna", vec!["b".into(), "a".into()], 17).unwrap()
     }
 
@@ -263,6 +312,29 @@ mod tests {
     }
 
     #[test]
+    fn only_a_line_with_the_circumstances_has_the_second_version() {
+        let act = |seen| Act {
+            question: "Q?".into(),
+            passage: "p".into(),
+            text: "t".into(),
+            seen,
+            ..Act::default()
+        };
+        let line = |seen| Entry::new(act(seen), "a", Vec::new(), 1).unwrap().line().unwrap();
+        assert!(line(None).starts_with(r#"{"v":1,"at":1"#));
+        let seen = Seen { blind: true, guidelines: guidelines_hash("Read."), settles: None };
+        let with = line(Some(seen.clone()));
+        assert!(
+            with.starts_with(r#"{"v":2,"at":1"#) && with.contains(r#""seen":{"blind":true,"guidelines":""#),
+            "{with}"
+        );
+        let Line::Entry(read) = Entry::read(with.as_bytes()) else { panic!("{with}") };
+        assert_eq!(read.seen, Some(seen));
+        assert_eq!(guidelines_hash("Read. \r\nWell.\n\n"), guidelines_hash("Read.\nWell."));
+        assert_ne!(guidelines_hash("Read."), guidelines_hash("Read well."));
+    }
+
+    #[test]
     fn a_flipped_bit_anywhere_makes_a_bad_line() {
         let line = entry().line().unwrap().into_bytes();
         for bit in 0..line.len() * 8 {
@@ -277,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_later_version_is_not_a_bad_one() {
-        assert!(matches!(Entry::read(br#"{"v":2,"what":[1]}"#), Line::Newer));
+        assert!(matches!(Entry::read(br#"{"v":3,"what":[1]}"#), Line::Newer));
         assert!(matches!(Entry::read(br#"{"v":1,"what":[1]}"#), Line::Bad(_)));
         assert!(matches!(Entry::read(b""), Line::Bad(_)));
         assert!(matches!(Entry::read(&[0; 90]), Line::Bad(_)));

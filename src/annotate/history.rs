@@ -123,6 +123,7 @@ impl History {
             flagged: first.view.flagged,
             at: first.at,
             took: first.took,
+            seen: first.seen.clone(),
         };
         agreed.map(decision).collect()
     }
@@ -185,6 +186,7 @@ impl Steps {
             text: entry.text.clone(),
             view: entry.view.clone(),
             took: None,
+            seen: None,
         };
         self.past.push(Step { before, after });
     }

@@ -85,7 +85,10 @@ impl Human {
     /// The number of annotators who say yes, and who say no. One who says both, under two questions, counts for neither.
     fn votes(&self, statement: &str, passage: &str) -> Option<(usize, usize)> {
         let mut voices: BTreeMap<&str, BTreeSet<bool>> = BTreeMap::new();
-        for decision in self.by_passage.get(passage)?.iter().filter(|one| one.perspective == statement) {
+        let all = self.by_passage.get(passage)?.iter().filter(|one| one.perspective == statement);
+        // A third decision that settles a disagreement takes the place of the first two.
+        let settled = all.clone().any(Decision::settles);
+        for decision in all.filter(|one| one.settles() == settled) {
             voices.entry(&decision.by).or_default().insert(decision.supports);
         }
         let say = |supports: bool| {
@@ -106,6 +109,28 @@ impl Human {
         all.extend(decisions);
     }
 
+    /// The passages with a label of one of these statements.
+    pub fn passages(&self, statements: &[String]) -> Vec<String> {
+        let labelled = self
+            .by_passage
+            .iter()
+            .filter(|(_, decisions)| decisions.iter().any(|one| statements.contains(&one.perspective)));
+        labelled.map(|(passage, _)| passage.clone()).collect()
+    }
+
+    /// The pairs on which as many annotators say yes as no, with the decisions on each: to be adjudicated.
+    pub fn tied(&self) -> Vec<(&str, &str, Vec<&Decision>)> {
+        let pairs: BTreeSet<(&str, &str)> =
+            self.decisions().map(|one| (one.perspective.as_str(), one.passage.as_str())).collect();
+        let tied =
+            pairs.into_iter().filter(|(statement, passage)| self.label(statement, passage) == Some(None));
+        let with = |(statement, passage): (&str, &str)| -> Vec<&Decision> {
+            let all = self.by_passage.get(passage).into_iter().flatten();
+            all.filter(|one| one.perspective == statement).collect()
+        };
+        tied.map(|(statement, passage)| (statement, passage, with((statement, passage)))).collect()
+    }
+
     /// The decisions that count.
     pub fn decisions(&self) -> impl Iterator<Item = &Decision> {
         self.by_passage.values().flatten()
@@ -120,7 +145,7 @@ impl Human {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::entry::Entry;
+    use crate::annotate::entry::{Act, Entry, Seen};
     use crate::annotate::testing::{QUESTION, YES, act, corpus, history, passage};
     use crate::corpus::Passage;
 
@@ -146,6 +171,24 @@ mod tests {
         assert_eq!(human.supports("Zoos should be closed.", "p1"), None);
         assert_eq!(human.notes.len(), 1);
         assert!(human.notes[0].contains(": 1 on which as many"), "{:?}", human.notes);
+    }
+
+    #[test]
+    fn a_third_decision_that_settles_a_disagreement_counts_alone() {
+        let settling = |by: &'static str, yes| {
+            let seen = Seen { blind: true, guidelines: "g".into(), settles: Some("it quotes both".into()) };
+            (by, Act { seen: Some(seen), ..act(1, yes) })
+        };
+        let mut acts = vec![("anna", act(1, true)), ("ben", act(1, true)), ("cleo", act(1, false))];
+        let label = |acts: &[(&str, Act)]| human(&history(acts), &[passage(1)]).label(YES, "p1");
+        assert_eq!(label(&acts), Some(Some(true)));
+        acts.push(settling("dora", false));
+        assert_eq!(label(&acts), Some(Some(false)));
+        acts.push(settling("emil", true));
+        assert_eq!(label(&acts), Some(None), "two adjudicators who disagree settle nothing");
+        let human = human(&history(&acts), &[passage(1)]);
+        let tied = human.tied();
+        assert_eq!((tied.len(), tied[0].0, tied[0].1, tied[0].2.len()), (1, YES, "p1", 5));
     }
 
     #[test]

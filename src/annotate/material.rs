@@ -59,6 +59,7 @@ impl Place {
             flagged: false,
             at,
             took: None,
+            seen: None,
         }
     }
 }

@@ -24,7 +24,7 @@ pub mod refit;
 pub mod sample;
 mod transfer;
 
-pub use entry::{Act, Decision, Entry, Key, VERSION, View, text_hash};
+pub use entry::{Act, Decision, Entry, Key, Seen, VERSION, View, guidelines_hash, text_hash};
 pub use file::{Read, ReadOnly, is_name, journals, repair};
 pub use history::History;
 pub use human::Human;
@@ -33,7 +33,7 @@ pub use material::{Material, Model, Place, Row, RowError};
 pub use order::{assign, doubt, queue};
 pub use project::{Item, Order, Progress, Project};
 pub use sample::Sample;
-pub use transfer::{Lost, Remap, entries, name_for_journal, remap, restate};
+pub use transfer::{Lost, ONCE_SHOWN, Remap, entries, name_for_journal, remap, restate, unseen};
 
 #[cfg(test)]
 mod testing {
@@ -61,7 +61,7 @@ mod testing {
         let passage = passage(n);
         let answers = BTreeMap::from([(YES.to_owned(), supports)]);
         let (text, view) = (text_hash(&passage), View { answers, ..View::default() });
-        Act { question: QUESTION.into(), passage: passage.id, text, view, took: Some(1200) }
+        Act { question: QUESTION.into(), passage: passage.id, text, view, took: Some(1200), seen: None }
     }
 
     /// The journal, opened for writing.
@@ -93,6 +93,7 @@ mod testing {
             flagged: false,
             at: 1,
             took: None,
+            seen: None,
         }
     }
 
@@ -269,7 +270,7 @@ mod damage_tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("anna.jsonl");
         let mut bytes = written(&path, 2);
-        bytes.extend_from_slice(b"{\"v\":2,\"by\":\"anna\",\"says\":[1]}\n");
+        bytes.extend_from_slice(b"{\"v\":3,\"by\":\"anna\",\"says\":[1]}\n");
         fs::write(&path, &bytes).unwrap();
         let mut opened = Journal::open(&path, "anna").unwrap();
         assert_eq!((opened.read.newer, opened.journal.history().len()), (1, 2));

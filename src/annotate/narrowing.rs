@@ -44,6 +44,61 @@ pub struct Narrowing {
     pub next: Option<(usize, f64)>,
 }
 
+/// What further labels are expected to change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// The number of passages labelled for every statement.
+    pub labelled: usize,
+    /// The number of further passages that the forecast is about: fifty, or all that are left.
+    pub further: usize,
+    /// The expected sum of the changes of the mean, each taken without its sign.
+    pub change: f64,
+}
+
+/// The number of labels that a forecast looks back, and of passages that it looks ahead.
+const LOOKED_AT: usize = 50;
+
+/// How much the mean of a column over all questions is expected to change with the next passages, if they change it as often as the last
+/// ones did. Passages are taken in the order of the pool. `None` with fewer than ten labelled passages.
+pub fn outlook(
+    (questions, pool): (&[Question], &[Item]),
+    (lane, column, k): (&str, Column, usize),
+    human: &Human,
+) -> Option<Outlook> {
+    let (mut changes, mut left) = (Vec::new(), 0);
+    for question in questions {
+        let own: Vec<&Item> = pool.iter().filter(|item| item.question == question.text).collect();
+        let mut list: Vec<(usize, usize)> =
+            own.iter().enumerate().filter_map(|(at, item)| Some((item.rank(lane)?, at))).collect();
+        list.retain(|(rank, _)| *rank <= k);
+        list.sort_unstable();
+        let m = PerspectiveCount::new(question.perspectives.len()).ok()?;
+        let mut known: Vec<Option<SupportSet>> = vec![None; own.len()];
+        let value = |known: &[Option<SupportSet>]| {
+            let ranked: Vec<Option<SupportSet>> = list.iter().map(|(_, at)| known[*at]).collect();
+            let evidence = SupportEvidence { ranked: &ranked, pool: &[], m, supports: question.supports };
+            column.value(evidence).map_or(0.0, |measured| measured.value)
+        };
+        let mut before = value(&known);
+        for (at, item) in own.iter().enumerate() {
+            match human.support(question, &item.passage.id) {
+                Some(set) => {
+                    known[at] = Some(set);
+                    let now = value(&known);
+                    changes.push((now - before).abs() / questions.len() as f64);
+                    before = now;
+                }
+                None => left += 1,
+            }
+        }
+    }
+    let labelled = changes.len();
+    let last = &changes[labelled.saturating_sub(LOOKED_AT)..];
+    let further = left.min(LOOKED_AT);
+    let rate = last.iter().sum::<f64>() / last.len().max(1) as f64;
+    (labelled >= 10).then_some(Outlook { labelled, further, change: rate * further as f64 })
+}
+
 /// The number of further questions of the forecast.
 const MORE: usize = 20;
 
@@ -63,7 +118,7 @@ pub fn narrowing(
             .iter()
             .enumerate()
             .filter(|(_, item)| item.question == question.text)
-            .filter_map(|(place, item)| Some((*item.ranks.get(lane)?, place)))
+            .filter_map(|(place, item)| Some((item.rank(lane)?, place)))
             .filter(|(rank, _)| *rank <= k)
             .collect();
         list.sort_unstable();
@@ -120,6 +175,8 @@ mod tests {
             question: set[n].text.clone(),
             passage: passage(2 * n + rank),
             ranks: BTreeMap::from([("bm25".to_owned(), rank)]),
+            later: BTreeMap::new(),
+            round: 0,
             annotators: Vec::new(),
         };
         let pool: Vec<Item> = (0..30).flat_map(|n| [item(n, 1), item(n, 2)]).collect();
@@ -128,7 +185,13 @@ mod tests {
             let statements = &set[place / 2].perspectives;
             let answers = BTreeMap::from([(statements[0].clone(), yes), (statements[1].clone(), false)]);
             let (text, view) = (text_hash(&item.passage), View { answers, ..View::default() });
-            Act { question: item.question.clone(), passage: item.passage.id.clone(), text, view, took: None }
+            Act {
+                question: item.question.clone(),
+                passage: item.passage.id.clone(),
+                text,
+                view,
+                ..Act::default()
+            }
         };
         let acts: Vec<_> = says
             .iter()
@@ -139,6 +202,37 @@ mod tests {
         let prec = Column::at(2, &[]).unwrap()[1];
         let judge = |place: usize| Some(Chances::Two([[0.6, 0.2][place % 2], 0.1, 0.0, 0.3]));
         narrowing((&set, &pool, of), ("bm25", prec, 2), &human, &judge)
+    }
+
+    #[test]
+    fn labels_that_no_longer_change_a_figure_are_not_expected_to() {
+        let set = questions(30);
+        let item = |n: usize| Item {
+            question: set[n].text.clone(),
+            passage: passage(n),
+            ranks: BTreeMap::from([("bm25".to_owned(), 1)]),
+            later: BTreeMap::new(),
+            round: 0,
+            annotators: Vec::new(),
+        };
+        let pool: Vec<Item> = (0..30).map(item).collect();
+        let forecast = |labelled: usize, yes: bool| {
+            let act = |n: usize| {
+                let statements = &set[n].perspectives;
+                let answers = BTreeMap::from([(statements[0].clone(), yes), (statements[1].clone(), false)]);
+                let view = View { answers, ..View::default() };
+                let (question, text) = (set[n].text.clone(), text_hash(&passage(n)));
+                Act { question, passage: passage(n).id, text, view, ..Act::default() }
+            };
+            let acts: Vec<_> = (0..labelled).map(|n| ("anna", act(n))).collect();
+            let human = Human::of_pool(history(&acts).decisions(), &pool);
+            let prec = Column::at(1, &[]).unwrap()[1];
+            outlook((&set, &pool), ("bm25", prec, 1), &human)
+        };
+        assert_eq!(forecast(9, true), None);
+        assert_eq!(forecast(20, false), Some(Outlook { labelled: 20, further: 10, change: 0.0 }));
+        // Every label adds a thirtieth, and ten are left.
+        assert!((forecast(20, true).unwrap().change - 1.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]

@@ -27,17 +27,18 @@ pub fn queue(
     };
     let mut places: Vec<usize> = (0..items.len()).collect();
     match order {
-        Order::Random => places.sort_by_key(|i| drawn(&items[*i], seed)),
+        Order::Random => places.sort_by_key(|i| (items[*i].round, drawn(&items[*i], seed))),
         Order::Ranked | Order::Pooled => {
             places.sort_by_key(|i| {
                 let item = &items[*i];
-                (question(item), rank(item).unwrap_or((usize::MAX, 0)), &item.passage.id)
+                (item.round, question(item), rank(item).unwrap_or((usize::MAX, 0)), &item.passage.id)
             });
         }
         Order::Uncertain => {
             let unsure: Vec<f64> = items.iter().map(|item| doubt(item).unwrap_or(-1.0)).collect();
             places.sort_by(|a, b| {
-                let by_question = question(&items[*a]).cmp(&question(&items[*b]));
+                let (one, other) = (&items[*a], &items[*b]);
+                let by_question = (one.round, question(one)).cmp(&(other.round, question(other)));
                 let by_id = || items[*a].passage.id.cmp(&items[*b].passage.id);
                 by_question.then_with(|| unsure[*b].total_cmp(&unsure[*a])).then_with(by_id)
             });
@@ -99,7 +100,8 @@ mod tests {
     fn item(question: &str, n: usize, ranks: &[(&str, usize)]) -> Item {
         let ranks: BTreeMap<String, usize> =
             ranks.iter().map(|(lane, rank)| ((*lane).to_owned(), *rank)).collect();
-        Item { question: question.into(), passage: passage(n), ranks, annotators: Vec::new() }
+        let (later, annotators) = (BTreeMap::new(), Vec::new());
+        Item { question: question.into(), passage: passage(n), ranks, later, round: 0, annotators }
     }
 
     fn pool(count: usize) -> Vec<Item> {
@@ -130,6 +132,22 @@ mod tests {
         assert_eq!(order(&items, Order::Ranked, 0), ["p1", "p0", "p2", "p3", "p4"]);
         assert_eq!(order(&items, Order::Pooled, 0), ["p1", "p2", "p0", "p3", "p4"]);
         assert_eq!(order(&items, Order::Uncertain, 0), ["p2", "p3", "p0", "p1", "p4"]);
+    }
+
+    #[test]
+    fn what_a_project_grew_by_comes_after_what_it_had_in_every_order() {
+        let before =
+            [item("a?", 0, &[("bm25", 2)]), item("a?", 1, &[("bm25", 1)]), item("b?", 4, &[("bm25", 1)])];
+        for by in [Order::Ranked, Order::Pooled, Order::Uncertain, Order::Random] {
+            let had = order(&before, by, 3);
+            let mut grown = before.to_vec();
+            grown[0].later.insert("minilm".into(), 1);
+            for (question, n) in [("a?", 2), ("a?", 3), ("c?", 5)] {
+                grown.push(Item { round: 1, ..item(question, n, &[("minilm", 1), ("bm25", 1)]) });
+            }
+            let now = order(&grown, by, 3);
+            assert_eq!((&now[..3], now.len()), (&had[..], 6), "{by:?}");
+        }
     }
 
     #[test]

@@ -9,23 +9,28 @@
 //! NAME.jsonl      an annotator's journal
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Key, VERSION};
+use super::agree;
+use super::entry::{Decision, Key, guidelines_hash, text_hash};
 use super::file::{POOL, in_folder};
 use super::history::History;
 use super::sample::Sample;
 use crate::corpus::{Fingerprint, Passage};
 use crate::input::{BadLine, InputError, SMALL, lines, read_regular_text};
 use crate::question::Question;
-use crate::storage::replace;
+use crate::storage::{Attempt, FileLock, Holder, replace};
 
 const CARD: &str = "project.json";
+/// The version of `project.json`.
+const VERSION: u32 = 1;
 const GUIDELINES: &str = "guidelines.md";
+/// The folder with every version of the guidelines that a decision was made under.
+const VERSIONS: &str = "guidelines";
 
 /// The settings of a project, as `project.json` holds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +56,9 @@ pub struct Project {
     pub annotators: Vec<String>,
     /// The share of passages that two annotators label.
     pub overlap: f64,
+    /// Those who settle disagreements between annotators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adjudicators: Vec<String>,
     /// How the questions were drawn; `None` if the project has all questions of a set. `questions` has the order of the draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
@@ -100,8 +108,14 @@ pub struct Item {
     pub question: String,
     /// The whole passage, so that a project can be labelled without its corpus.
     pub passage: Passage,
-    /// Its rank in every lane that found it.
+    /// Its rank in every lane that found it when it was pooled.
     pub ranks: BTreeMap<String, usize>,
+    /// Its rank in lanes that were added later, or read deeper. They do not move it in anybody's order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub later: BTreeMap<String, usize>,
+    /// How often the project had grown when the passage was pooled; earlier passages come first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: usize,
     /// Its annotators; empty if everybody labels it.
     #[serde(rename = "to", default, skip_serializing_if = "Vec::is_empty")]
     pub annotators: Vec<String>,
@@ -120,7 +134,26 @@ pub struct Progress {
     pub flagged: usize,
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// The lines of `pool.jsonl`.
+fn pool_lines(items: &[Item]) -> std::io::Result<Vec<u8>> {
+    let mut pool = Vec::new();
+    for item in items {
+        serde_json::to_writer(&mut pool, item)?;
+        pool.push(b'\n');
+    }
+    Ok(pool)
+}
+
 impl Item {
+    /// Its rank in a lane.
+    pub fn rank(&self, lane: &str) -> Option<usize> {
+        self.ranks.get(lane).or_else(|| self.later.get(lane)).copied()
+    }
+
     /// Whether it is assigned to this annotator.
     pub fn is_for(&self, by: &str) -> bool {
         self.annotators.is_empty() || self.annotators.iter().any(|name| name == by)
@@ -156,6 +189,7 @@ impl Project {
             blind: false,
             annotators: Vec::new(),
             overlap: 0.0,
+            adjudicators: Vec::new(),
             sample: None,
         }
     }
@@ -193,12 +227,7 @@ impl Project {
             return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason));
         }
         fs::create_dir_all(folder)?;
-        let mut pool = Vec::new();
-        for item in items {
-            serde_json::to_writer(&mut pool, item)?;
-            pool.push(b'\n');
-        }
-        replace(&folder.join(POOL), &pool)?;
+        replace(&folder.join(POOL), &pool_lines(items)?)?;
         if !folder.join(GUIDELINES).exists() {
             replace(&folder.join(GUIDELINES), Project::GUIDELINES.as_bytes())?;
         }
@@ -206,6 +235,52 @@ impl Project {
         let mut card = serde_json::to_vec_pretty(self)?;
         card.push(b'\n');
         replace(&folder.join(CARD), &card)
+    }
+
+    /// Writes a project that grew: new settings and more passages. The labels are not touched.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or another process is doing the same.
+    pub fn rewrite(&self, items: &[Item], folder: &Path) -> std::io::Result<()> {
+        let _lock = match FileLock::try_acquire(&folder.join("project.lock"), &Holder::here("project"))? {
+            Attempt::Acquired(lock) => lock,
+            Attempt::Held(_) => {
+                let reason = "another process is changing the project; try again when it has ended";
+                return Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason));
+            }
+        };
+        let mut card = serde_json::to_vec_pretty(self)?;
+        card.push(b'\n');
+        // First the questions, because every passage of the pool needs its own.
+        replace(&folder.join(CARD), &card)?;
+        replace(&folder.join(POOL), &pool_lines(items)?)
+    }
+
+    /// Keeps the present guidelines under their hash, by which decisions name them. Returns the hash.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn keep_guidelines(folder: &Path) -> std::io::Result<String> {
+        let text = Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned());
+        let hash = guidelines_hash(&text);
+        let place = folder.join(VERSIONS).join(format!("{hash}.md"));
+        if !place.exists() {
+            fs::create_dir_all(folder.join(VERSIONS))?;
+            replace(&place, text.as_bytes())?;
+        }
+        Ok(hash)
+    }
+
+    /// The passages on which annotators disagree: their places among `items`.
+    pub fn split(items: &[Item], decisions: &[Decision]) -> Vec<usize> {
+        let found = agree::items(decisions, None);
+        let split: HashSet<(&str, &str)> = found
+            .iter()
+            .filter(|item| matches!(item.votes(), (1.., 1..)))
+            .map(|item| (item.about.question.as_str(), item.about.text.as_str()))
+            .collect();
+        let is = |item: &Item| split.contains(&(item.question.as_str(), text_hash(&item.passage).as_str()));
+        (0..items.len()).filter(|at| is(&items[*at])).collect()
     }
 
     /// Reads a project and its pool.
@@ -296,6 +371,8 @@ mod tests {
             question: QUESTION.into(),
             passage: passage(n),
             ranks: BTreeMap::from([("bm25".to_owned(), n)]),
+            later: BTreeMap::new(),
+            round: 0,
             annotators: if n == 3 { vec!["ben".into()] } else { Vec::new() },
         };
         (1..=3).map(item).collect()

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::entry::{Act, Decision, Entry, Key, View, text_hash};
+use super::entry::{Act, Decision, Entry, Key, Seen, View, text_hash};
 use super::history::History;
 use crate::corpus::{Corpus, PassageIx};
+use crate::question::Question;
 
 /// The entries that add `decisions` to a history, each with its own date. Views that would not change get no entry. If the statements of
 /// one passage have different notes, the view has all of them, one per line. Labels of statements without a decision stay.
@@ -43,8 +44,15 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         let Some(last) = said.last().filter(|_| view != before || heads.len() > 1) else { continue };
         let was = heads.iter().map(|head| head.id.clone()).collect();
         let took = said.iter().filter_map(|one| one.took).max();
-        let act =
-            Act { question: question.into(), passage: passage.into(), text: last.text.clone(), view, took };
+        let seen = circumstances(said.iter().map(|one| &one.seen));
+        let act = Act {
+            question: question.into(),
+            passage: passage.into(),
+            text: last.text.clone(),
+            view,
+            took,
+            seen,
+        };
         entries.push(Entry::new(act, by, was, last.at)?);
     }
     Ok(entries)
@@ -112,7 +120,8 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
             found.lost.push((key.clone(), Lost::Otherwise));
             continue;
         }
-        let act = Act { question: key.question.clone(), passage, text, view: view.clone(), took: first.took };
+        let (took, seen) = (first.took, first.seen.clone());
+        let act = Act { question: key.question.clone(), passage, text, view: view.clone(), took, seen };
         found.moves.push((key.clone(), act));
     }
     found
@@ -148,7 +157,42 @@ pub fn restate(history: &History, from: &str, to: &str) -> Remap {
             ..view.clone()
         };
         let (question, passage, text) = (key.question.clone(), key.passage.clone(), first.text.clone());
-        found.moves.push((key.clone(), Act { question, passage, text, view, took: first.took }));
+        let (took, seen) = (first.took, first.seen.clone());
+        found.moves.push((key.clone(), Act { question, passage, text, view, took, seen }));
+    }
+    found
+}
+
+/// The circumstances of several decisions on one passage: known if they are the same for all.
+fn circumstances<'a>(all: impl IntoIterator<Item = &'a Option<Seen>>) -> Option<Seen> {
+    let mut all = all.into_iter();
+    let first = all.next()?;
+    all.all(|one| one == first).then(|| first.clone())?
+}
+
+/// The number of statements that earlier versions of the labelling screen showed.
+pub const ONCE_SHOWN: usize = 9;
+
+/// Finds the labels of statements that were never on screen, and the actions that take them back. Earlier versions showed the first nine
+/// statements of a question and stored *no* for all others. Such an entry has a *no* for every statement after the ninth, and lacks
+/// the circumstances, which later versions store.
+pub fn unseen(history: &History, questions: &[Question]) -> Vec<(Key, Act, usize)> {
+    let mut found = Vec::new();
+    for question in questions.iter().filter(|question| question.perspectives.len() > ONCE_SHOWN) {
+        for key in history.keys().filter(|key| key.question == question.text) {
+            let heads = history.heads(key);
+            let (Some(first), Some(view)) = (heads.first(), history.view(key)) else { continue };
+            let further = &question.perspectives[ONCE_SHOWN..];
+            let is_no = |statement: &String| view.answers.get(statement) == Some(&false);
+            if heads.iter().any(|head| head.seen.is_some()) || !further.iter().all(is_no) {
+                continue;
+            }
+            let mut view = view.clone();
+            view.answers.retain(|statement, _| !further.contains(statement));
+            let (question, passage, text) = (key.question.clone(), key.passage.clone(), first.text.clone());
+            let act = Act { question, passage, text, view, took: first.took, seen: None };
+            found.push((key.clone(), act, further.len()));
+        }
     }
     found
 }
@@ -251,6 +295,36 @@ mod tests {
         assert!(
             remap(journal.history(), &corpus(&[Passage { id: "new".into(), ..passage(1) }])).moves.is_empty()
         );
+    }
+
+    #[test]
+    fn a_no_of_statements_that_were_never_on_screen_is_found_and_taken_back() {
+        let statements: Vec<String> = (0..42).map(|n| format!("Statement {n:02}.")).collect();
+        let question =
+            Question { text: "Which?".into(), perspectives: statements.clone(), ..Question::default() };
+        let label = |n: usize, yes: &[usize], count: usize| {
+            let answers = (0..count).map(|i| (statements[i].clone(), yes.contains(&i))).collect();
+            Act { question: "Which?".into(), view: View { answers, ..View::default() }, ..act(n, true) }
+        };
+        let seen = Seen { blind: false, guidelines: "g".into(), settles: None };
+        let history = acted(&[
+            ("anna", label(1, &[2], 42)),
+            // Somebody said yes to a statement after the ninth, so that they were shown.
+            ("anna", label(2, &[2, 30], 42)),
+            ("anna", label(3, &[2], 9)),
+            ("anna", Act { seen: Some(seen), ..label(4, &[2], 42) }),
+        ]);
+        let found = unseen(&history, std::slice::from_ref(&question));
+        let [(key, act, count)] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((key.passage.as_str(), act.view.answers.len(), *count), ("p1", 9, 33));
+        assert!(act.view.answers["Statement 02."] && !act.view.answers["Statement 08."]);
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(&folder.path().join("anna.jsonl"));
+        journal.append(label(1, &[2], 42)).unwrap();
+        journal.retie(key, act.clone()).unwrap();
+        assert_eq!(journal.history().decisions().len(), 9);
+        assert_eq!(unseen(journal.history(), &[question]), []);
     }
 
     #[test]

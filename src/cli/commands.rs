@@ -17,6 +17,7 @@ use crate::cli::job;
 use crate::cli::manual;
 use crate::cli::models::{self, Models};
 use crate::cli::options::Common;
+use crate::cli::provenance::{self, Reproduce};
 use crate::cli::search::{self, Search};
 use crate::input::excerpt;
 use crate::net;
@@ -62,6 +63,8 @@ pub enum Command {
     },
     /// Measure finished runs or lanes over a question set.
     Eval(Eval),
+    /// Make a table again from the .json beside it, and say what differs.
+    Reproduce(Reproduce),
     /// Label by hand: projects, and the journals that hold the labels.
     Annotate(Annotate),
     /// Manage corpora: import, make from the web, list, describe, remove, add vectors.
@@ -195,6 +198,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Prompts { name }) => detect::prompts(&common, name.as_deref()),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),
+        Some(Command::Reproduce(args)) => provenance::reproduce(&common, &args),
         Some(Command::Annotate(annotate)) => annotate::run(&common, &annotate),
         Some(Command::Corpus(command)) => corpus::run(&common, &command),
         Some(Command::Models(args)) => models::run(&common, &args),

@@ -16,6 +16,7 @@ mod job;
 mod manual;
 mod models;
 mod options;
+mod provenance;
 mod search;
 
 pub use commands::{main, parser};

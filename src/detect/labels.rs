@@ -45,6 +45,8 @@ pub struct Labels {
     by_pair: HashMap<(String, String), Label>,
     /// The statements that the file covers.
     statements: HashSet<String>,
+    /// The number of lines about questions that the set does not have, as where one file serves several sets.
+    pub elsewhere: usize,
 }
 
 impl Labels {
@@ -66,6 +68,12 @@ impl Labels {
     pub fn positives(&self) -> impl Iterator<Item = (&str, &str)> {
         let supports = self.by_pair.iter().filter(|(_, label)| label.supports);
         supports.map(|((statement, id), _)| (statement.as_str(), id.as_str()))
+    }
+
+    /// The passages that have a line about one of these statements.
+    pub fn passages(&self, statements: &[String]) -> Vec<String> {
+        let about = |(statement, _): &&(String, String)| statements.contains(statement);
+        self.by_pair.keys().filter(about).map(|(_, id)| id.clone()).collect()
     }
 
     /// The number of lines about passages that are not in the corpus.
@@ -144,6 +152,7 @@ struct Reader<'a> {
     /// The line of each pair.
     lines: HashMap<(String, String), usize>,
     statements: HashSet<String>,
+    elsewhere: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -155,15 +164,20 @@ impl<'a> Reader<'a> {
             by_pair: HashMap::new(),
             lines: HashMap::new(),
             statements: HashSet::new(),
+            elsewhere: 0,
         }
     }
 
     fn labels(self, path: PathBuf, absent: Absent) -> Result<Labels, InputError> {
+        if self.by_pair.is_empty() && self.elsewhere > 0 {
+            let reason = format!("none of its {} lines names a question of the question set", self.elsewhere);
+            return Err(InputError::Unreadable { path, reason });
+        }
         if self.by_pair.is_empty() {
             let advice = "expected a table with a header (id, perspective, label) or diversity qrels";
             return Err(InputError::Empty { path, what: "the label file", advice });
         }
-        Ok(Labels { absent, by_pair: self.by_pair, statements: self.statements })
+        Ok(Labels { absent, by_pair: self.by_pair, statements: self.statements, elsewhere: self.elsewhere })
     }
 
     fn line(&mut self, number: usize, line: &str) -> Result<(), Expected> {
@@ -174,7 +188,10 @@ impl<'a> Reader<'a> {
         }
         let (pair, label) = match &self.columns {
             Some(columns) => columns.label(&fields)?,
-            None => self.qrel(line)?,
+            None => {
+                let Some(found) = self.qrel(line)? else { return Ok(()) };
+                found
+            }
         };
         self.statements.insert(pair.0.clone());
         let earlier = *self.lines.entry(pair.clone()).or_insert(number);
@@ -195,7 +212,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn qrel(&mut self, line: &str) -> Result<((String, String), Label), Expected> {
+    /// A line of qrels; `None` if the set does not have its question: TREC ships one file for several sets.
+    fn qrel(&mut self, line: &str) -> Result<Option<((String, String), Label)>, Expected> {
         if line.split_whitespace().count() != 4 {
             return Err(
                 "QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into(),
@@ -203,14 +221,16 @@ impl<'a> Reader<'a> {
         }
         let (question, perspective, passage, grade) =
             diversity_line(line).map_err(|(expected, _)| Expected(expected))?;
-        let question =
-            self.questions.get(question).ok_or("a question of the question set in the first column")?;
+        let Some(question) = self.questions.get(question) else {
+            self.elsewhere += 1;
+            return Ok(None);
+        };
         // A judged question was judged for all its statements.
         self.statements.extend(question.perspectives.iter().cloned());
         let statement = question.perspectives.get(perspective);
         let statement =
             statement.ok_or_else(|| format!("a perspective from 1 to {}", question.perspectives.len()))?;
-        Ok(((statement.clone(), passage.to_owned()), Label { supports: grade > 0, evidence: None }))
+        Ok(Some(((statement.clone(), passage.to_owned()), Label { supports: grade > 0, evidence: None })))
     }
 }
 
@@ -462,7 +482,7 @@ mod tests {
     fn a_bad_line_is_reported_with_its_number_and_what_was_expected() {
         for (text, expected) in [
             ("q1 1 d1 1\nq1 3 d1 1", "built-in labels:2: expected a perspective from 1 to 2"),
-            ("q9 1 d1 1", ":1: expected a question of the question set"),
+            ("q9 1 d1 1\nq8 1 d1 1", "none of its 2 lines names a question of the question set"),
             ("id\tperspective\tlabel\nd1\tx\tmaybe", ":2: expected a label of 1 or 0"),
             ("id\tperspective\tlabel\n\"d1\tx\t1", ":2: expected quotes that are closed"),
             (

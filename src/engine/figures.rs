@@ -110,20 +110,30 @@ impl Change {
 /// Measures by name with their values.
 pub type Named = Vec<(String, Option<f64>)>;
 
-/// Computes the measures that were asked for by name; `None` for one that the question does not allow. `pool` holds every judged
-/// passage.
+/// Computes the measures that were asked for by name; `None` for one that the question does not allow. `pool` holds every labelled
+/// passage of the question ([`Setup::label_pool`](super::Setup::label_pool)).
 pub fn named(
     measures: &[Measure],
     ranking: &[Ranked],
     judgments: &Judgments,
-    pool: &[(&str, SupportSet)],
+    pool: &[(String, SupportSet)],
     question: &Question,
 ) -> Named {
     let ranked = judgments.supports(ranking);
     let m = PerspectiveCount::new(judgments.perspectives).ok();
-    let support = m.map(|m| SupportEvidence { ranked: &ranked, pool, m, supports: question.supports });
-    let value = |measure: &Measure| score(*measure, &Evidence { graded: None, support }).ok();
+    let pool = pooled(pool);
+    let value = |measure: &Measure| {
+        let k = measure.cutoff().map_or(ranking.len(), |k| k.min(ranking.len()));
+        let pool = if judgments.is_by_model(&ranking[..k]) { &[][..] } else { &pool };
+        let support = m.map(|m| SupportEvidence { ranked: &ranked, pool, m, supports: question.supports });
+        score(*measure, &Evidence { graded: None, support }).ok()
+    };
     measures.iter().map(|one| (one.to_string(), value(one).map(|found| found.value))).collect()
+}
+
+/// The labelled passages, as the measures take them.
+pub fn pooled(pool: &[(String, SupportSet)]) -> Vec<(&str, SupportSet)> {
+    pool.iter().map(|(id, set)| (id.as_str(), *set)).collect()
 }
 
 impl Figures {

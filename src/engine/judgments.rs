@@ -94,10 +94,10 @@ impl Judgments {
             && self.pair(passage, perspective).is_none_or(|known| known.model.is_none())
     }
 
-    /// Replaces the label by hand on a pair, and keeps its other labels and its verdict.
-    pub fn set_human(&mut self, passage: PassageIx, perspective: usize, human: Option<bool>) {
+    /// Replaces the label by hand on a pair: `Some(None)` is a tie of annotators. Other labels and the verdict stay.
+    pub fn set_human(&mut self, passage: PassageIx, perspective: usize, human: Option<Option<bool>>) {
         let pair = self.known.entry((passage, perspective)).or_default();
-        (pair.human, pair.tied) = (human, false);
+        (pair.human, pair.tied) = (human.flatten(), human == Some(None));
         self.revision += 1;
     }
 
@@ -425,7 +425,7 @@ mod tests {
         judgments.write(AT, 0, PairLabels { gold: Some(true), ..read(0.9) });
         judgments.write(AT, 1, PairLabels { gold: Some(false), ..read(0.1) });
         assert_eq!(judgments.owner(AT), By::Gold);
-        judgments.set_human(AT, 1, Some(true));
+        judgments.set_human(AT, 1, Some(Some(true)));
         assert_eq!((judgments.owner(AT), judgments.verdict(AT, 0)), (By::Human, None));
         assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(1).ok());
         judgments.write(AT, 1, PairLabels { tied: true, gold: Some(false), ..PairLabels::default() });

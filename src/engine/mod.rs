@@ -33,7 +33,7 @@ pub use compare::{
     sweep,
 };
 pub use explain::{Explanation, Share, explain};
-pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, StanceTimeline};
+pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, StanceTimeline, pooled};
 pub use judge::{Judged, MANY};
 pub use judgments::{Judgments, Shares};
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};
@@ -47,6 +47,6 @@ pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
 pub use sycophancy::{Sycophancy, sycophancy};
 pub use threads::{
-    AnnotationState, Batch, Drawn, Engine, Labelling, Opened, Reach, ReadEvent, ReadList, Reply, SendReply,
-    SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
+    AnnotationState, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, Reach, ReadEvent, ReadList,
+    Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
 };

@@ -1,5 +1,6 @@
 //! The parts of a [`Setup`], each opened once, when first needed: the term index, encoders and vectors, the detector, the labels.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use super::judgments::Shares;
 use super::opening::{EncoderSlot, Part, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
-use crate::annotate::{Decision, Key, text_hash};
+use super::threads::LabelsChanged;
+use crate::annotate::{Decision, Human, Key, journals, text_hash};
 use crate::corpus::store::Fields;
 use crate::corpus::{Passage, PassageIx, sample};
 use crate::detect::{
@@ -17,7 +19,9 @@ use crate::detect::{
 };
 use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, embed, ready};
 use crate::expand::Expand;
+use crate::input::InputError;
 use crate::llm::Chat;
+use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::retrieve::dense::DenseRetriever;
 use crate::retrieve::{Retriever, TermIndex};
@@ -339,6 +343,64 @@ impl Setup {
         PairLabels { model: None, gold, human: by_hand.flatten(), tied: by_hand == Some(None) }
     }
 
+    /// Reads the journals that count again, and says what is different now.
+    ///
+    /// # Errors
+    /// A journal cannot be read; then nothing has changed.
+    pub fn reread_human(&self) -> Result<LabelsChanged, InputError> {
+        let there: Vec<PathBuf> = self
+            .label_paths
+            .iter()
+            .filter(|path| **path != self.journals || path.is_dir())
+            .cloned()
+            .collect();
+        let (history, _) = journals(&there)?;
+        let now = Human::of(&history, &self.corpus, &statements(&self.questions));
+        let mut changed = LabelsChanged::default();
+        let mut before = self.human.write();
+        {
+            let labels = |human: &Human| -> BTreeSet<(String, String, String, String, bool)> {
+                let one = |d: &Decision| {
+                    (d.by.clone(), d.question.clone(), d.passage.clone(), d.perspective.clone(), d.supports)
+                };
+                human.decisions().map(one).collect()
+            };
+            let (old, new) = (labels(&before), labels(&now));
+            let different: Vec<_> = old.symmetric_difference(&new).collect();
+            changed.by =
+                different.iter().map(|one| one.0.clone()).collect::<BTreeSet<_>>().into_iter().collect();
+            let pairs: BTreeSet<(&str, &str)> =
+                different.iter().map(|(_, _, passage, statement, _)| (&**statement, &**passage)).collect();
+            for (statement, passage) in pairs {
+                let label = now.label(statement, passage);
+                if let Some(at) = self.corpus.find(passage)
+                    && label != before.label(statement, passage)
+                {
+                    changed.labels.push((at, statement.to_owned(), label));
+                }
+            }
+        }
+        *before = now;
+        Ok(changed)
+    }
+
+    /// What every labelled passage of a question supports, by id: the passages that an ideal order is made of, whatever the lanes found.
+    /// Empty if the model's verdicts are the source, because they have no such pool.
+    pub fn label_pool(&self, question: &Question, source: LabelSource) -> Vec<(String, SupportSet)> {
+        let mut ids: BTreeSet<String> = BTreeSet::new();
+        if let Some(labels) = &self.labels {
+            ids.extend(labels.passages(&question.perspectives));
+        }
+        ids.extend(self.human.read().passages(&question.perspectives));
+        let support = |id: String| {
+            let pairs: Vec<PairLabels> =
+                question.perspectives.iter().map(|statement| self.labelled(statement, &id)).collect();
+            let set = labelled_support(&pairs, source)?;
+            Some((id, set))
+        };
+        ids.into_iter().filter_map(support).collect()
+    }
+
     /// Whether there are labels by hand.
     pub fn has_human(&self) -> bool {
         !self.human.read().is_empty()
@@ -405,6 +467,23 @@ impl Setup {
             _ => None,
         }
     }
+}
+
+/// What a passage supports by its labels alone, in the order of the statements: by those by hand if there is one, or gold's, as `source`
+/// says. `None` without a label that counts.
+fn labelled_support(pairs: &[PairLabels], source: LabelSource) -> Option<SupportSet> {
+    let by_hand = match source {
+        LabelSource::Model => return None,
+        LabelSource::Human => true,
+        LabelSource::Gold => false,
+        LabelSource::Auto => pairs.iter().any(PairLabels::by_hand),
+    };
+    let labels: Vec<Option<bool>> =
+        pairs.iter().map(|known| if by_hand { known.human } else { known.gold }).collect();
+    let yes = labels.iter().enumerate().filter(|(_, label)| **label == Some(true)).map(|(i, _)| i);
+    let set = SupportSet::of(yes).ok()?;
+    // As for ranked passages: one yes is enough, because many label files list positives only.
+    (!set.is_empty() || labels.iter().all(Option::is_some)).then_some(set)
 }
 
 /// The first bytes of the built-in vectors. They are a hash of passages and encoder, because the vectors are valid for these only.

@@ -3,7 +3,6 @@
 //! Only this file decides when a lane is ranked and which pair is judged next. The stages are functions that can be read alone:
 //! [`rank`], [`next_pairs`], [`judge`], [`Figures::of`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -273,7 +272,7 @@ impl Run {
     /// The detector cannot be loaded.
     pub fn named(&self, setup: &Setup, measures: &[Measure], stop: &Stop) -> Result<Vec<Named>, SetupError> {
         let outcome = self.judge_for(setup, measures, stop)?;
-        let pool = outcome.pool();
+        let pool = setup.label_pool(&self.query.question, self.query.source);
         let values = |lane: &Lane| {
             let list = lane.ranking.as_ref().ok()?;
             Some(named(measures, list, &outcome.judgments, &pool, &outcome.query.question))
@@ -319,9 +318,8 @@ impl Run {
             top.lanes.extend(added.iter().cloned());
             top.judge(setup, stop, &|_| ())?;
         }
-        // alpha_nDCG's ideal is made from the lanes alone, as for the lanes' own values.
         let own = self.judge_for(setup, measures, stop)?;
-        let pool = own.pool();
+        let pool = setup.label_pool(question, *source);
         let mut deep =
             Run { depth: Depth::To(deepest(measures)), judgments: own.judgments.clone(), ..self.clone() };
         if free && !added.is_empty() && !measures.is_empty() {
@@ -407,14 +405,6 @@ impl Outcome {
 
     fn list(&self, lane: usize) -> Option<&Ranking> {
         self.lanes.get(lane)?.ranking.as_ref().ok()
-    }
-
-    /// Every judged passage that a lane found, by its id. alpha_nDCG's ideal is made of them.
-    pub fn pool(&self) -> Vec<(&str, SupportSet)> {
-        let ranked = self.lists().into_iter().flatten().flatten();
-        let judged = ranked
-            .filter_map(|ranked| Some((ranked.passage.id.as_str(), self.judgments.support(ranked.at)?)));
-        judged.collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 
     /// The first k of a lane's passages in the best order that the judgments allow; no re-ranking can be better. `None` if the lane

@@ -50,6 +50,8 @@ pub struct Setup {
     pub journals: PathBuf,
     /// The journal or folder that the user named for new labels; `None` if they go to `journals`.
     pub named_journal: Option<PathBuf>,
+    /// The journals, or folders of them, whose labels count.
+    pub(super) label_paths: Vec<PathBuf>,
     /// The name under which labels are written.
     pub annotator: String,
     /// Notes about the labels: lines that do not count, and why.
@@ -139,6 +141,7 @@ impl Setup {
         let verdicts = Cache::open(&opening.data_dir)?;
         let mut setup = Setup {
             human: RwLock::new(human),
+            label_paths: label_paths(opening, &place),
             journals: place,
             named_journal: opening.journals.first().cloned(),
             annotator: opening.annotator.clone().unwrap_or_else(annotator),
@@ -310,6 +313,11 @@ pub(super) fn annotator() -> String {
     name.filter(|name| is_name(name)).unwrap_or_else(|| "me".into())
 }
 
+/// The journals that the user named, else the folder of those of the corpus.
+fn label_paths(opening: &Opening, place: &Path) -> Vec<PathBuf> {
+    if opening.journals.is_empty() { vec![place.to_owned()] } else { opening.journals.clone() }
+}
+
 /// Reads the labels by hand from the journals that the user named, else from those of the corpus, with notes about them.
 pub(super) fn human(
     opening: &Opening,
@@ -317,11 +325,9 @@ pub(super) fn human(
     corpus: &Corpus,
     questions: &[Question],
 ) -> Result<(Human, Vec<String>), SetupError> {
-    let paths = match opening.journals.as_slice() {
-        [] if place.is_dir() => vec![place.to_owned()],
-        named => named.to_vec(),
-    };
-    let (history, mut notes) = journals(&paths)?;
+    let paths = label_paths(opening, place);
+    let there: Vec<PathBuf> = paths.into_iter().filter(|path| path != place || path.is_dir()).collect();
+    let (history, mut notes) = journals(&there)?;
     let human = Human::of(&history, corpus, &statements(questions));
     notes.extend(human.notes.iter().cloned());
     Ok((human, notes))
@@ -335,8 +341,12 @@ pub(super) fn unused_labels(labels: &Labels, corpus: &Corpus, questions: &[Quest
         (count > 0).then(|| format!("--labels: {count} of {} {what}", labels.len()))
     };
     let passages = note(astray, "labels are of passages that this corpus does not hold");
+    let elsewhere = labels.elsewhere;
+    let others = (elsewhere > 0)
+        .then(|| format!("--labels: {elsewhere} lines are about questions that the set does not have"));
     passages
         .into_iter()
+        .chain(others)
         .chain(note(unasked, "labels are of statements that no question of the set has word for word"))
         .collect()
 }

@@ -113,6 +113,49 @@ pub fn expected(
     }
 }
 
+/// The number of statements up to which the sets of covered statements are enumerated.
+const MANY: usize = 6;
+
+/// The probability of every set of statements that a list covers, exactly. `None` if there are more than six statements and a passage's
+/// probabilities are not independent of each other.
+pub fn coverage(list: &[Option<Chances>], m: PerspectiveCount) -> Option<Vec<(SupportSet, f64)>> {
+    if m.get() > MANY {
+        return None;
+    }
+    let bits = |set: SupportSet| m.within(set).iter().fold(0usize, |bits, i| bits | 1 << i);
+    let mut all = vec![0.0; 1 << m.get()];
+    all[0] = 1.0;
+    for row in list.iter().flatten() {
+        let mut next = vec![0.0; all.len()];
+        for (set, chance) in row.outcomes()? {
+            for (covered, p) in all.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+                next[covered | bits(set)] += p * chance;
+            }
+        }
+        all = next;
+    }
+    let set = |covered: usize| SupportSet::of((0..m.get()).filter(|i| covered >> i & 1 == 1)).ok();
+    all.into_iter().enumerate().map(|(covered, p)| Some((set(covered)?, p))).collect()
+}
+
+impl Chances {
+    /// The probability that the passage supports a statement.
+    pub fn supports(&self, statement: usize) -> f64 {
+        match self {
+            Chances::Each(p) => p.get(statement).copied().unwrap_or(0.0),
+            Chances::Two([first, second, both, _]) => both + [*first, *second].get(statement).unwrap_or(&0.0),
+        }
+    }
+
+    /// The probability that it supports any statement.
+    pub fn supports_any(&self) -> f64 {
+        match self {
+            Chances::Each(p) => 1.0 - p.iter().map(|p| 1.0 - p).product::<f64>(),
+            Chances::Two([first, second, both, _]) => first + second + both,
+        }
+    }
+}
+
 /// A question's list, judged by the judge and by gold labels.
 #[derive(Clone, Debug)]
 pub struct Compared {

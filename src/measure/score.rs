@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::bias::{Exposure, LeanError, awrf, rkl, side_shares};
 use super::coverage::{DEEPEST, cover, mrecall, prec};
+use super::expected::{Chances, coverage};
 use super::graded::{GradedRanking, average_precision, judged, ndcg, precision, recall, reciprocal_rank};
 use super::intervals::Bias;
 use super::subtopic::{Pooled, alpha_ndcg, err_ia, precision_ia, subtopic_recall};
@@ -32,7 +33,8 @@ pub struct Evidence<'a> {
 pub struct SupportEvidence<'a> {
     /// Verdicts in rank order; `None` is unjudged.
     pub ranked: &'a [Option<SupportSet>],
-    /// Every judged passage of the question, for the ideal of alpha_nDCG.
+    /// Every labelled passage of the question, whatever was ranked, for the ideal of alpha_nDCG. Empty if there are no labels, or if a
+    /// model judged the ranking: its verdicts have no pool.
     pub pool: &'a [Pooled<'a>],
     /// The number of all perspectives of the question.
     pub m: PerspectiveCount,
@@ -49,6 +51,11 @@ pub enum ScoreError {
     /// No perspective labels or verdicts were given.
     #[error("`{0}` needs perspectives and verdicts")]
     NeedsSupport(Measure),
+    /// Its ideal order is made of all labelled passages, and there are none, or a model judged the ranking.
+    #[error(
+        "`{0}` needs labels: its ideal order is made of all labelled passages, and a model's verdicts have no such pool"
+    )]
+    NoPool(Measure),
     /// It compares several rankings of a question: see `bias::shift` and `pir::by_root`.
     #[error(
         "`{0}` is over several rankings of a question: `eval pir` has pRecall, `eval berds` and `eval sycophancy` have Shift"
@@ -110,6 +117,9 @@ pub fn score(measure: Measure, evidence: &Evidence<'_>) -> Result<Measured<f64>,
         }
         Measure::AlphaNDcg { alpha, k } => {
             let SupportEvidence { ranked, pool, m, .. } = support()?;
+            if pool.is_empty() {
+                return Err(ScoreError::NoPool(measure));
+            }
             Ok(alpha_ndcg(ranked, pool, m, alpha, k.get()))
         }
         Measure::ErrIa { k } => verdicts(&|ranked, m| err_ia(ranked, m, k.get())),
@@ -224,6 +234,39 @@ impl Column {
         match self {
             Column::Named(measure) => bias.of(measure),
             Column::Covers(..) => 0.0,
+        }
+    }
+
+    /// Its expectation under a judge's probabilities, exactly, for the measures that depend on which statements the first k cover or are
+    /// sums over passages. `None` for other measures and for questions with many statements; [`expected`](super::expected::expected) has
+    /// them.
+    pub fn expectation(
+        self,
+        list: &[Option<Chances>],
+        m: PerspectiveCount,
+        supports: Option<usize>,
+    ) -> Option<f64> {
+        let top = &list[..list.len().min(self.depth())];
+        let sum = |of: &dyn Fn(&Chances) -> f64| top.iter().flatten().map(of).sum::<f64>();
+        match self {
+            Column::Named(Measure::Prec { k }) => Some(sum(&Chances::supports_any) / k.get() as f64),
+            Column::Named(Measure::Lean { k }) if m.get() == 2 => {
+                let first = supports?;
+                let lean = |row: &Chances| row.supports(first) - row.supports(1 - first.min(1));
+                Some(sum(&lean) / k.get() as f64)
+            }
+            Column::Named(Measure::MRecall { .. } | Measure::SubtopicRecall { .. }) | Column::Covers(..) => {
+                let sets = coverage(top, m)?.into_iter();
+                sets.filter(|(_, p)| *p > 0.0)
+                    .map(|(set, p)| {
+                        // One passage that supports all of them covers the same.
+                        let ranked = [Some(set)];
+                        let evidence = SupportEvidence { ranked: &ranked, pool: &[], m, supports };
+                        Some(p * self.value(evidence)?.value)
+                    })
+                    .sum()
+            }
+            Column::Named(_) => None,
         }
     }
 
@@ -370,6 +413,7 @@ mod tests {
         }
         support.supports = Some(0);
         assert_eq!(error(support, "Lean@5"), ScoreError::Lean(LeanError::NotTwoSided(3)));
+        assert_eq!(error(support, "alpha_nDCG@5"), ScoreError::NoPool(measure("alpha_nDCG@5")));
         for name in ["Shift@5", "pRecall@5"] {
             assert_eq!(error(support, name), ScoreError::NeedsSeveralRankings(measure(name)));
         }
@@ -389,6 +433,38 @@ mod tests {
         assert_eq!(values(Some(1), &both[..1]), [0.0, 1.0, 0.0, 0.0].map(Some));
         assert_eq!(values(Some(0), &[]), [0.0, 0.0, 0.0, 1.0].map(Some));
         assert_eq!(values(None, &both), [None; 4]);
+    }
+
+    #[test]
+    fn expectations_are_those_of_all_outcomes() {
+        use crate::measure::expected::expected;
+        use crate::measure::seeded::SplitMix64;
+        let mut rng = SplitMix64::new(3);
+        let mut p = || rng.below(1000) as f64 / 1000.0;
+        for (m, of_two) in [(2, true), (2, false), (3, false)] {
+            let m = PerspectiveCount::new(m).unwrap();
+            let list: Vec<Option<Chances>> = (0..5)
+                .map(|i| {
+                    let (a, b, c) = (p(), p(), p());
+                    let two = [a * b, a * (1.0 - b), (1.0 - a) * c, (1.0 - a) * (1.0 - c)];
+                    (i != 2).then(|| {
+                        if of_two { Chances::Two(two) } else { Chances::Each([a, b, c][..m.get()].to_vec()) }
+                    })
+                })
+                .collect();
+            let names = ["MRecall@2", "StRecall@4", "Prec@3", "Lean@4"].map(str::to_owned);
+            let mut compared = 0;
+            for column in Column::at(5, &names).unwrap() {
+                let Some(exact) = column.expectation(&list, m, Some(0)) else { continue };
+                let own = &list[..column.depth()];
+                let of_outcomes = expected(own, |ranked| {
+                    column.value(SupportEvidence { ranked, pool: &[], m, supports: Some(0) }).map(|v| v.value)
+                });
+                assert!((exact - of_outcomes.unwrap()).abs() < 1e-12, "{column} {exact} {of_outcomes:?}");
+                compared += 1;
+            }
+            assert_eq!(compared, if m.get() == 2 { 11 } else { 10 });
+        }
     }
 
     #[test]

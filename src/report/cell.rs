@@ -126,6 +126,10 @@ pub struct Row {
     pub failed: Vec<(String, String)>,
     /// The share of the first k passages that have a label.
     pub judged: Option<f64>,
+    /// The share of these verdicts that are the model's.
+    pub by_model: Option<f64>,
+    /// The lane that it was compared with.
+    pub versus: Option<String>,
     /// The values of each measure, one per question in the order of [`Table::question_ids`]; empty if there are none by question.
     pub values: Vec<Vec<Option<f64>>>,
     /// The mean of each measure in every replicate that its interval comes from.
@@ -179,6 +183,14 @@ pub(super) fn about(suite: &str) -> (&'static str, &'static str) {
         "corrected" => (
             "The model's verdicts, corrected by labels",
             "Labels on questions drawn at random correct the model's verdicts on all questions (prediction-powered inference, PPI++).",
+        ),
+        "quality" => (
+            "The quality of the labels",
+            "How often annotators agree, how fast they are, and whether that changes with time.",
+        ),
+        "comparison" => (
+            "Lanes against each other",
+            "Differences by question, their size, and how large a difference so many questions could show.",
         ),
         "coverage" => (
             "How far to read",

@@ -28,10 +28,12 @@ pub fn rows(
     judged: Vec<(usize, usize)>,
 ) -> Result<Vec<Row>, SignificanceError> {
     let cells = cells(&values, versus)?;
-    let all = names.into_iter().zip(cells).zip(failed).zip(judged).zip(values);
-    let row = |((((lane, cells), failed), (judged, of)), values)| {
+    let names: Vec<String> = names.into_iter().collect();
+    let all = names.iter().cloned().zip(cells).zip(failed).zip(judged).zip(values).zip(versus);
+    let row = |(((((lane, cells), failed), (judged, of)), values), versus): (_, &Option<usize>)| {
         let judged = (of > 0).then(|| judged as f64 / of as f64);
-        Row { lane, cells, failed, judged, values, ..Row::default() }
+        let versus = versus.and_then(|base| names.get(base).cloned());
+        Row { lane, cells, failed, judged, values, versus, ..Row::default() }
     };
     Ok(all.map(row).collect())
 }

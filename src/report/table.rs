@@ -29,6 +29,10 @@ pub struct Table {
     pub k: Option<usize>,
     /// Which labels counted.
     pub label_source: String,
+    /// The lane that all others are compared with; `None` if each is compared with its plain form.
+    pub baseline: Option<String>,
+    /// How many judged passages each source judged, in words; empty if nothing was judged.
+    pub judged_by: String,
     /// A warning about the figures, printed first.
     pub caution: Option<String>,
     /// Notes for the reader, one per line.
@@ -77,9 +81,17 @@ impl Table {
             if self.rows.iter().any(|row| row.judged.is_some()) {
                 texts.push(row.judged.map_or_else(|| "–".into(), share));
             }
+            if self.names_the_model() {
+                texts.push(row.by_model.map_or_else(|| "–".into(), share));
+            }
             texts
         };
         self.rows.iter().map(one).collect()
+    }
+
+    /// Whether the model judged a passage of any lane, so that each lane says how many.
+    fn names_the_model(&self) -> bool {
+        self.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0))
     }
 
     fn heads(&self) -> Vec<String> {
@@ -91,6 +103,7 @@ impl Table {
             heads.extend(change);
         }
         heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
+        heads.extend(self.names_the_model().then(|| "model".to_owned()));
         heads
     }
 
@@ -111,24 +124,26 @@ impl Table {
         let intervals =
             if cells().any(|cell| cell.interval.is_some()) { " · 95 % intervals by question" } else { "" };
         let mut remarks: Vec<String> = self.caution.iter().cloned().collect();
-        remarks.push(format!("{set}{} questions · labels: {}{intervals}", self.questions, self.label_source));
+        let judged_by =
+            if self.judged_by.is_empty() { String::new() } else { format!(" · judged: {}", self.judged_by) };
+        remarks.push(format!(
+            "{set}{} questions · labels: {}{judged_by}{intervals}",
+            self.questions, self.label_source
+        ));
         if cells().any(|cell| cell.doubt.is_some()) {
             remarks.push(
                 "means are expected values under the model's probabilities; […]: 95 % with the questions resampled and the verdicts drawn from these"
                     .into(),
             );
         }
-        if self.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| cell.p.is_some()) {
-            remarks.push(
-                match cells().any(|cell| cell.difference.is_some()) {
-                    false => "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05",
-                    true => {
-                        "* differs from the lane's plain form: paired randomisation, Holm-corrected p < .05, and the interval of the \
-                         difference with the verdicts drawn does not hold 0"
-                    }
-                }
-                .into(),
-            );
+        if cells().any(|cell| cell.p.is_some()) {
+            let base = self.baseline.as_deref().unwrap_or("the lane's plain form");
+            let drawn = match cells().any(|cell| cell.difference.is_some()) {
+                false => "",
+                true => ", and the interval of the difference with the verdicts drawn does not hold 0",
+            };
+            remarks
+                .push(format!("* differs from {base}: paired randomisation, Holm-corrected p < .05{drawn}"));
         }
         if (0..self.columns.len()).any(|column| self.shows_change(column)) {
             remarks.push(
@@ -268,6 +283,9 @@ impl Table {
                 let judged = judged.or(row.judged);
                 let mut value =
                     json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": judged});
+                if let (Some(_), Some(versus)) = (p, &row.versus) {
+                    value["versus"] = json!(versus);
+                }
                 if let Some(Spread { mean, low, high }) = doubt {
                     value["doubt"] = json!({"mean": mean, "low": low, "high": high});
                 }
@@ -284,6 +302,7 @@ impl Table {
             let failed: Vec<_> = row.failed.iter().map(|(id, _)| id).collect();
             let mut value = json!({
                 "lane": row.lane,
+                "by_model": row.by_model,
                 "measures": measures.collect::<serde_json::Map<_, _>>(),
                 "failed": failed.len(),
                 "failed_questions": failed,
@@ -302,6 +321,7 @@ impl Table {
             "failed": failed.len(),
             "failed_questions": failed,
             "label_source": self.label_source,
+            "judged_by": self.judged_by,
             "rows": rows.collect::<Vec<_>>(),
             "notes": self.caution.iter().chain(&self.notes).collect::<Vec<_>>(),
             "provenance": self.provenance,

@@ -5,9 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use parallax::annotate::{Act, Item, Journal, Project, View, text_hash};
+use parallax::annotate::formats::{Format, Reading};
+use parallax::annotate::{
+    Act, Decision, Entry, History, Item, Journal, Key, Material, Project, Read, Seen, View, agree, text_hash,
+};
+use parallax::corpus::{PassageIx, sample};
 use parallax::detect::{By, LabelSource};
 use parallax::engine::{Depth, Lists, Opening, Query, Setup, run};
+use parallax::measure::seeded::SplitMix64;
+use parallax::question::set::builtin;
 use parallax::work::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -78,6 +84,7 @@ fn judge(folder: &Path, by: &str, item: &Item, statements: &[String], supports: 
         text: text_hash(&item.passage),
         view: View { answers, ..View::default() },
         took: None,
+        seen: None,
     };
     journal.append(act).unwrap();
 }
@@ -204,6 +211,7 @@ fn a_decision_counts_at_once_without_reading_a_file_again() {
         text: text_hash(&ranked.passage),
         view: View { answers, ..View::default() },
         took: None,
+        seen: None,
     };
     let mut journal = Journal::open(&setup.journals.join("anna.jsonl"), "anna").unwrap().journal;
     let entry = journal.append(act).unwrap();
@@ -215,17 +223,327 @@ fn a_decision_counts_at_once_without_reading_a_file_again() {
     judgments.set_human(
         ranked.at,
         0,
-        setup.labelled(&query.question.perspectives[0], &ranked.passage.id).human,
+        Some(setup.labelled(&query.question.perspectives[0], &ranked.passage.id).human),
     );
     assert_eq!(
         judgments.verdict(ranked.at, 0).map(|verdict| (verdict.supports, verdict.by)),
         Some((Some(true), By::Human))
     );
+    // A tie is nobody's verdict, least of all the model's; a label that was taken back leaves the passage to others.
+    judgments.set_human(ranked.at, 0, Some(None));
+    assert_eq!((judgments.owner(ranked.at), judgments.support(ranked.at)), (By::Human, None));
+    judgments.source = LabelSource::Auto;
+    assert_eq!((judgments.owner(ranked.at), judgments.verdict(ranked.at, 0)), (By::Human, None));
+    judgments.set_human(ranked.at, 0, None);
+    judgments.set_human(ranked.at, 1, None);
+    assert_ne!(judgments.owner(ranked.at), By::Human);
     let again = Setup::open(&opening, &|_| {}, &Stop::never()).unwrap();
     assert!(again.has_human());
     let entry = journal.undo().unwrap().unwrap();
     setup.replace_human(&entry.key(), journal.history().decisions_on(&entry.key()));
     assert_eq!(answered().figures(0).unwrap().judged, 0);
+}
+
+#[test]
+fn the_engine_reads_a_journal_again_that_another_process_changed() {
+    use parallax::engine::{Engine, Reply};
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+    let workspace = Workspace::new();
+    let folder = workspace.project();
+    let (statements, items) = of_question(&folder);
+    judge(&folder, "anna", &items[0], &statements, true);
+    let opening =
+        Opening { data_dir: workspace.path("data"), journals: vec![folder.clone()], ..Opening::default() };
+    let (send, replies) = mpsc::channel();
+    let _engine = Engine::start(opening, &(Arc::new(move |reply| drop(send.send(reply))) as _)).unwrap();
+    let next = || replies.recv_timeout(Duration::from_secs(60)).expect("a reply of the engine");
+    while !matches!(next(), Reply::Opened(_)) {}
+    judge(&folder, "ben", &items[0], &statements, false);
+    let changed = loop {
+        if let Reply::LabelsChanged(changed) = next() {
+            break changed;
+        }
+    };
+    assert_eq!((changed.by, changed.error), (vec!["ben".to_owned()], None));
+    let ties: Vec<_> =
+        changed.labels.iter().map(|(_, statement, label)| (statement.clone(), *label)).collect();
+    let mut expected: Vec<_> = statements.iter().map(|statement| (statement.clone(), Some(None))).collect();
+    expected.sort();
+    assert_eq!(ties, expected, "anna says yes and ben says no");
+}
+
+/// A journal of one annotator on one machine: what is on its disk.
+#[derive(Clone, Default)]
+struct Disk(Vec<u8>);
+
+impl Disk {
+    fn history(&self) -> History {
+        let mut history = History::default();
+        let read = Read::bytes(Path::new("anna.jsonl"), &self.0);
+        assert!(read.bad.is_empty(), "{:?}", read.bad);
+        for entry in read.entries {
+            history.take(entry);
+        }
+        history
+    }
+
+    /// Appends a line, as a journal does: half a line of a killed process is moved away first.
+    fn append(&mut self, line: &str) {
+        let whole = self.0.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.0.truncate(whole);
+        self.0.extend_from_slice(line.as_bytes());
+        self.0.push(b'\n');
+    }
+}
+
+#[test]
+fn no_decision_of_three_people_on_three_machines_is_lost_or_changed_by_kills_merges_and_any_format() {
+    let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
+    let material = Material::new(&questions, &corpus);
+    let formats = [
+        Format::Tsv,
+        Format::Csv,
+        Format::Hf,
+        Format::LabelStudio,
+        Format::Argilla,
+        Format::Berds,
+        Format::Qrels,
+    ];
+    let people = ["anna", "ben", "cleo"];
+    for seed in 0..500 {
+        let mut rng = SplitMix64::new(seed);
+        // By machine and annotator; and the entries that were reported as written.
+        let mut machines = vec![vec![Disk::default(); 4]; 3];
+        let mut acknowledged: Vec<Entry> = Vec::new();
+        let mut depth = 2;
+        let write = |disk: &mut Disk, act: Act, by: &str, rng: &mut SplitMix64| {
+            let history = disk.history();
+            let key = Key { by: by.into(), question: act.question.clone(), passage: act.passage.clone() };
+            let was = history.heads(&key).iter().map(|head| head.id.clone()).collect();
+            // Clocks that say anything.
+            Entry::new(act, by, was, rng.below(1 << 40) as u64).unwrap()
+        };
+        for step in 0..30 {
+            // The project grows twice: deeper pools hold more passages.
+            depth += usize::from(step == 10 || step == 20);
+            let (machine, who) = (rng.below(3), rng.below(3));
+            let at = rng.below(questions.len());
+            let question = &questions[at];
+            let passage = corpus.passage(PassageIx((at * 25 + rng.below(depth)) as u32));
+            let answers = question.perspectives.iter().map(|text| (text.clone(), rng.coin())).collect();
+            let view =
+                View { answers, note: rng.coin().then(|| format!("remark {step}")), ..View::default() };
+            let seen = rng.coin().then(|| Seen { blind: rng.coin(), guidelines: "g".into(), settles: None });
+            let (text, took) = (text_hash(&passage), Some(rng.below(90_000) as u64));
+            let act = Act { question: question.text.clone(), passage: passage.id, text, view, took, seen };
+            let disk = &mut machines[machine][who];
+            let entry = write(disk, act, people[who], &mut rng);
+            let line = entry.line().unwrap();
+            match rng.below(6) {
+                // Killed in the middle of a line: nothing was acknowledged.
+                0 => {
+                    let cut = rng.below(line.len());
+                    disk.append(&line);
+                    let torn = disk.0.len() - line.len() - 1 + cut;
+                    disk.0.truncate(torn);
+                }
+                1 => {
+                    disk.append(&line);
+                    acknowledged.push(entry);
+                    // One machine takes over what another has, in any direction.
+                    let (from, to) = (rng.below(3), rng.below(3));
+                    for who in 0..4 {
+                        let (other, mut own) = (machines[from][who].history(), machines[to][who].history());
+                        for entry in other.entries().filter(|entry| own.take((*entry).clone())) {
+                            let line = entry.line().unwrap();
+                            machines[to][who].append(&line);
+                        }
+                    }
+                }
+                _ => {
+                    disk.append(&line);
+                    acknowledged.push(entry);
+                }
+            }
+        }
+        let merged = |machines: &[Vec<Disk>], rng: &mut SplitMix64| {
+            let mut parts: Vec<History> = machines.iter().flatten().map(Disk::history).collect();
+            rng.shuffle(&mut parts);
+            let mut all = History::default();
+            parts.iter().for_each(|part| all.merge(part));
+            all
+        };
+        let before = merged(&machines, &mut rng);
+        assert!(acknowledged.iter().all(|entry| before.entry(&entry.id) == Some(entry)), "seed {seed}");
+        // A fourth person settles what the others disagree on.
+        let split: Vec<Decision> = {
+            let decisions = before.decisions();
+            let found = agree::items(&decisions, None);
+            found
+                .iter()
+                .filter(|item| matches!(item.votes(), (1.., 1..)))
+                .map(|item| item.about.clone())
+                .collect()
+        };
+        for about in &split {
+            let answers = BTreeMap::from([(about.perspective.clone(), rng.coin())]);
+            let seen =
+                Some(Seen { blind: false, guidelines: "g".into(), settles: Some("it says so".into()) });
+            let view = View { answers, ..View::default() };
+            let (question, passage, text) =
+                (about.question.clone(), about.passage.clone(), about.text.clone());
+            let disk = &mut machines[0][3];
+            let mut act = Act { question, passage, text, view, took: None, seen };
+            let key = Key { by: "dora".into(), question: act.question.clone(), passage: act.passage.clone() };
+            if let Some(view) = disk.history().view(&key) {
+                act.view.answers.extend(view.answers.clone());
+            }
+            let entry = write(disk, act, "dora", &mut rng);
+            disk.append(&entry.line().unwrap());
+        }
+        let all = merged(&machines, &mut rng);
+        assert_eq!(merged(&machines, &mut rng).decisions(), all.decisions());
+        let decisions = all.decisions();
+        let mut own: Vec<Decision> = decisions.iter().filter(|one| one.by != "dora").cloned().collect();
+        own.sort_by_key(|one| {
+            (one.question.clone(), one.passage.clone(), one.by.clone(), one.perspective.clone())
+        });
+        let mut first = before.decisions();
+        first.sort_by_key(|one| {
+            (one.question.clone(), one.passage.clone(), one.by.clone(), one.perspective.clone())
+        });
+        assert_eq!(own, first, "settling changes nobody's own label");
+        assert!(agree::items(&decisions, None).iter().all(|item| item.majority().is_some()), "seed {seed}");
+        let format = formats[seed as usize % formats.len()];
+        let exported = format.write(&decisions, &material, None).unwrap();
+        let rest = exported.files.iter().find(|(ending, _)| ending.ends_with(".rest.jsonl"));
+        let (read_as, bytes) = match rest {
+            Some((_, bytes)) => (Format::Hf, bytes),
+            None => (format, &exported.files[0].1),
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        let reading = Reading { material: &material, by: None, at: 0 };
+        let back = read_as.read(file.path(), &reading).unwrap();
+        assert_eq!(back.unmatched, [], "{format:?}");
+        let sorted = |mut all: Vec<Decision>| {
+            all.sort_by_key(|one| {
+                (one.question.clone(), one.passage.clone(), one.perspective.clone(), one.by.clone())
+            });
+            all
+        };
+        assert_eq!(sorted(back.decisions), sorted(decisions), "{format:?}, seed {seed}");
+    }
+}
+
+#[test]
+fn a_project_grows_and_nobodys_queue_moves_and_a_third_person_settles_what_is_split() {
+    let workspace = Workspace::new();
+    let folder = workspace.project();
+    let path = folder.to_str().unwrap();
+    let queue_of = |by: &str| -> Vec<(String, String)> {
+        let (project, items) = Project::open(&folder).unwrap();
+        let places =
+            parallax::annotate::queue(&items, project.order, project.seed, &project.lanes, &|_| None);
+        let own = places.into_iter().map(|at| &items[at]).filter(|item| item.is_for(by));
+        own.map(|item| (item.question.clone(), item.passage.id.clone())).collect()
+    };
+    let before = ["anna", "ben"].map(queue_of);
+    let (statements, items) = of_question(&folder);
+    judge(&folder, "anna", &items[0], &statements, true);
+    judge(&folder, "ben", &items[0], &statements, false);
+    let out = workspace.good(&[
+        "annotate",
+        "grow",
+        path,
+        "--depth",
+        "5",
+        "--lanes",
+        "minilm",
+        "--annotators",
+        "cleo",
+    ]);
+    assert!(
+        out.contains("added") && out.contains("minilm: 120 found, ") && out.contains("by no other lane"),
+        "{out}"
+    );
+    for (by, had) in ["anna", "ben"].into_iter().zip(&before) {
+        assert_eq!(&queue_of(by)[..had.len()], had, "{by}");
+        assert!(queue_of(by).len() > had.len());
+    }
+    assert!(!queue_of("cleo").is_empty());
+    let status = workspace.good(&["annotate", "status", path]);
+    assert!(status.contains("2 pairs of passage and statement are as often labelled yes as no"), "{status}");
+    let (code, _, err) = workspace.run(&["annotate", "grow", path, "--adjudicators", "anna"]);
+    assert!(code == 2 && err.contains("somebody else must settle"), "{err}");
+    workspace.good(&["annotate", "grow", path, "--adjudicators", "dora"]);
+    let frame = workspace.good(&[
+        "--journal",
+        path,
+        "--annotator",
+        "dora",
+        "--lanes",
+        "bm25",
+        "frame",
+        "--size",
+        "100x30",
+        "--keys",
+        "<Esc>a<Wait>s<Enter>it quotes the keepers<Enter><Wait>",
+    ]);
+    assert!(frame.contains("1 of 1 labelled") && frame.contains("settles disagreements"), "{frame}");
+    let history =
+        Journal::show(&Project::journal(&folder, "dora"), "dora").unwrap().journal.history().clone();
+    let settled = history.decisions();
+    assert_eq!(settled[0].seen.as_ref().unwrap().settles.as_deref(), Some("it quotes the keepers"));
+    assert!(!workspace.good(&["annotate", "status", path]).contains("as often labelled yes as no"));
+    let agreed = workspace.good(&["annotate", "agree", path]);
+    assert!(agreed.contains("after adjudication of 2: 1.0000"), "{agreed}");
+    let page = workspace.good(&["annotate", "report", path, "--format", "html"]);
+    assert!(page.contains("The quality of the labels") && page.contains("anna"), "{}", &page[..300]);
+    // Other guidelines: what was decided under the earlier ones is listed, and their text is still there.
+    fs::write(folder.join("guidelines.md"), "Look twice.\n").unwrap();
+    let status = workspace.good(&["annotate", "status", path]);
+    assert!(status.contains("1 passage was labelled under other guidelines"), "{status}");
+    assert_eq!(fs::read_dir(folder.join("guidelines")).unwrap().count(), 1);
+}
+
+#[test]
+fn fsck_names_labels_of_statements_that_were_not_on_screen_and_takes_them_back() {
+    let workspace = Workspace::new();
+    let statements: Vec<String> = (0..42).map(|n| format!("Zoos should have {n:02} gates.")).collect();
+    let question = serde_json::json!({"id": "g", "question": "How many gates?", "perspectives": statements});
+    fs::write(workspace.path("gates.jsonl"), format!("{question}\n")).unwrap();
+    let path = workspace.path("anna.jsonl");
+    let mut journal = Journal::open(&path, "anna").unwrap().journal;
+    let answers = statements.iter().enumerate().map(|(i, text)| (text.clone(), i == 3)).collect();
+    let view = View { answers, ..View::default() };
+    journal
+        .append(Act {
+            question: "How many gates?".into(),
+            passage: "p".into(),
+            text: "t".into(),
+            view,
+            took: Some(4_000),
+            seen: None,
+        })
+        .unwrap();
+    drop(journal);
+    let (file, questions) = (path.to_str().unwrap(), workspace.path("gates.jsonl"));
+    let (code, out, _) = workspace.run(&["annotate", "fsck", file]);
+    assert!(code == 0 && out.contains("1 entry labels more than nine statements at once"), "{out}");
+    let with = ["annotate", "fsck", file, "--questions", questions.to_str().unwrap()];
+    let (code, out, _) = workspace.run(&with);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("33 labels are of statements that were not on screen, on 1 passage; --unseen"),
+        "{out}"
+    );
+    let out = workspace.good(&[&with[..], &["--unseen"]].concat());
+    assert!(out.contains("taken back: 33 labels"), "{out}");
+    assert!(!workspace.good(&with).contains("not on screen"));
+    let history = Journal::show(&path, "anna").unwrap().journal.history().clone();
+    assert_eq!((history.decisions().len(), history.len()), (9, 2), "the old entry stays in the journal");
 }
 
 #[test]
@@ -491,8 +809,16 @@ mod agreement {
             "--out",
             "anna.qrels",
         ]);
-        assert!(one.err.contains("400 labels written") && one.err.contains("left out"), "{}", one.err);
+        assert!(one.err.contains("anna.div.qrels: 400 of 400 labels"), "{}", one.err);
+        assert!(
+            one.err.contains("the format has no place for") && one.err.contains(".rest.jsonl"),
+            "{}",
+            one.err
+        );
         one.good();
+        let rest = ["annotate", "import", "anna.rest.jsonl", "--format", "hf", "--into", "whole.jsonl"];
+        workspace.run(&rest).good();
+        assert_eq!(workspace.json(&["annotate", "agree", "whole.jsonl"])["annotators"][0]["labels"], 400);
         let again = workspace.run(&[
             "annotate",
             "import",
@@ -509,6 +835,64 @@ mod agreement {
         assert_eq!(out["annotators"][0]["labels"], 400);
         let both = workspace.json(&["annotate", "agree", "project/anna.jsonl"]);
         assert_eq!(out["annotators"][0]["yes"], both["annotators"][0]["yes"]);
+    }
+
+    #[test]
+    fn an_export_counts_the_labels_in_its_files_and_an_empty_one_is_an_error() {
+        let workspace = Workspace::new();
+        let rows = "question\tid\tperspective\tlabel\tannotator\n";
+        let row =
+            |id: &str, label: u8, by: &str| format!("zoos\t{id}\tZoos should be banned.\t{label}\t{by}\n");
+        let tied = rows.to_owned() + &row("zoos-01", 1, "anna") + &row("zoos-01", 0, "ben");
+        let import = |text: &str, name: &str| {
+            workspace.write("some.tsv", text);
+            workspace.run(&["annotate", "import", "some.tsv", "--format", "tsv", "--into", name]).good();
+        };
+        import(&tied, "tied");
+        let export =
+            |name: &str| workspace.run(&["annotate", "export", name, "--format", "qrels", "--out", "out"]);
+        let nothing = export("tied");
+        nothing.bad(&[
+            "no label was written",
+            "as many annotators say yes as no",
+            "out.div.qrels: 0 of 2 labels",
+        ]);
+        import(&(tied + &row("zoos-02", 1, "anna") + &row("zoos-02", 1, "ben")), "more");
+        let one = export("more");
+        assert!(one.err.contains("out.div.qrels: 1 of 4 labels"), "{}", one.err);
+        one.good();
+    }
+
+    #[test]
+    fn contradictory_rows_are_refused_or_settled_as_asked() {
+        let workspace = Workspace::new();
+        let row = |id: &str, label: u8| format!("{id}\tZoos should be banned.\t{label}\n");
+        let head = "id\tperspective\tlabel\n".to_owned();
+        let twice: String =
+            (1..6).map(|n| row(&format!("zoos-0{n}"), 1) + &row(&format!("zoos-0{n}"), 0)).collect();
+        workspace.write("some.tsv", head + &twice + &row("zoos-07", 1) + &row("zoos-07", 1));
+        let import = |into: &str, more: &[&str]| {
+            let plan = ["annotate", "import", "some.tsv", "--format", "tsv", "--by", "anna", "--into", into];
+            workspace.run(&[&plan[..], more].concat())
+        };
+        let refused = import("a.jsonl", &[]);
+        refused.bad(&[
+            "5 pairs have labels of one annotator that contradict each other",
+            "the first three",
+            "yes, no",
+        ]);
+        assert_eq!(refused.err.matches("Zoos should be banned.: yes, no").count(), 3, "{}", refused.err);
+        let yes = |into: &str| {
+            let out = workspace.json(&["annotate", "agree", into]);
+            (out["annotators"][0]["labels"].clone(), out["annotators"][0]["yes"].clone())
+        };
+        for (how, labels, expected) in [("first", 6, 6), ("last", 6, 1), ("tie", 1, 1)] {
+            let into = format!("{how}.jsonl");
+            let done = import(&into, &["--on-conflict", how]);
+            assert!(done.err.contains("5 pairs have"), "{}", done.err);
+            done.good();
+            assert_eq!(yes(&into), (labels.into(), expected.into()), "{how}");
+        }
     }
 
     #[test]
@@ -660,6 +1044,7 @@ mod correcting {
                     text: text_hash(&item.passage),
                     view: View { answers, ..View::default() },
                     took: None,
+                    seen: None,
                 };
                 journal.append(act).unwrap();
             }
@@ -837,6 +1222,7 @@ mod correcting {
             text: text_hash(&item.passage),
             view: View { answers: BTreeMap::from([("Something.".to_owned(), true)]), ..View::default() },
             took: None,
+            seen: None,
         };
         journal.append(act).unwrap();
         let printed = workspace.good(&corrected(&folder, &[]));

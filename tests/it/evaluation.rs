@@ -459,6 +459,173 @@ fn a_lane_may_name_its_language_model_and_gets_no_other_models_replies() {
     }
 }
 
+#[test]
+fn every_measure_of_a_lane_is_the_same_alone_and_among_others_and_an_ideal_is_not_made_of_verdicts() {
+    let annotation = TempDir::new().unwrap();
+    sets(annotation.path());
+    let names = "alpha_nDCG@5,alpha_nDCG(alpha=0.3)@10,ERR_IA@5,StRecall@5,P_IA@5,Lean@5,rKL@10,AWRF@10,Cover,Judged@5,Prec@10";
+    let of_bm25 = |lanes: &str, source: &str| {
+        let plan = ["eval", "berds", "--questions", "more.jsonl", "--format", "json", "--measures", names];
+        let plan = [&plan[..], &["--label-source", source, "--lanes", lanes]].concat();
+        let table = json(&good(command(annotation.path(), "data", &plan).output().unwrap()));
+        let rows = table["rows"].as_array().unwrap();
+        let own = rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with("bm25")).unwrap();
+        (own["measures"].clone(), table["notes"].to_string())
+    };
+    let (alone, _) = of_bm25("bm25", "gold");
+    assert!(alone["alpha_nDCG@5"]["mean"].as_f64().unwrap() > 0.0, "{alone}");
+    for lanes in ["bm25,minilm", "hybrid,minilm,bm25"] {
+        let (among, _) = of_bm25(lanes, "gold");
+        for name in names.split(',') {
+            assert_eq!(among[name], alone[name], "{name} beside {lanes}");
+        }
+    }
+    let (by_model, notes) = of_bm25("bm25", "model");
+    assert!(by_model.get("alpha_nDCG@5").is_none() && by_model.get("ERR_IA@5").is_some(), "{by_model}");
+    assert!(notes.contains("alpha_nDCG@5") && notes.contains("all labelled passages"), "{notes}");
+}
+
+#[test]
+fn one_file_of_judgments_serves_several_sets() {
+    let annotation = TempDir::new().unwrap();
+    let folder = annotation.path();
+    sets(folder);
+    let ids = |set: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(set)).unwrap();
+        text.lines().map(|line| json(line)["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all: Vec<String> = ["few.jsonl", "more.jsonl"].into_iter().flat_map(ids).collect();
+    let lines = |each: &str| -> String { all.iter().map(|id| each.replace("ID", id)).collect() };
+    fs::write(folder.join("all.qrels"), lines("ID 0 ID-01 1\nID 0 ID-02 0\n") + "elsewhere 0 d 1\n").unwrap();
+    fs::write(folder.join("all.div.qrels"), lines("ID 1 ID-01 1\nID 2 ID-01 0\n") + "elsewhere 1 d 1\n")
+        .unwrap();
+    let both =
+        ["--questions", "few.jsonl", "--questions", "more.jsonl", "--lanes", "bm25", "--format", "json"];
+    let run = |plan: &[&str]| {
+        let output = command(folder, "data", &[plan, &both[..]].concat()).output().unwrap();
+        let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+        (json(&good(output)), notes)
+    };
+    let (table, _) = run(&["eval", "trec", "--qrels", "all.qrels"]);
+    assert_eq!(
+        (table["set"].as_str(), table["questions"].as_u64()),
+        (Some("macro-average"), Some(7)),
+        "{table}"
+    );
+    let (table, notes) =
+        run(&["eval", "berds", "--labels", "all.div.qrels", "--label-source", "gold", "--allow-failed"]);
+    assert_eq!(table["questions"].as_u64(), Some(7));
+    assert!(notes.contains("lines are about questions that the set does not have"), "{notes}");
+}
+
+#[test]
+fn a_curve_says_on_how_many_judged_passages_each_point_rests_and_a_table_how_many_are_the_models() {
+    let annotation = TempDir::new().unwrap();
+    let folder = annotation.path();
+    sets(folder);
+    let gold = include_str!("../../sample_data/labels.tsv");
+    // Labels of every other passage, so that the model judges the rest.
+    let half: String = gold
+        .lines()
+        .enumerate()
+        .filter(|(i, _)| *i == 0 || (i - 1) / 2 % 2 == 0)
+        .map(|(_, line)| format!("{line}\n"))
+        .collect();
+    fs::write(folder.join("half.tsv"), half).unwrap();
+    let plan =
+        ["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25", "--labels", "half.tsv", "-k", "3"];
+    let eval = |more: &[&str]| good(command(folder, "data", &[&plan[..], more].concat()).output().unwrap());
+    let by_labels = eval(&["--label-source", "gold"]);
+    let curve =
+        by_labels.lines().find(|line| line.contains("share judged by k: 1 ")).expect("a line of the curve");
+    let shares: Vec<&str> = curve.split(": ").last().unwrap().split(", ").collect();
+    assert!(shares.len() > 10 && shares.iter().any(|share| share.contains(" .")), "{curve}");
+    assert!(by_labels.contains("· judged: ") && by_labels.contains(" gold ·"), "{by_labels}");
+    let mixed = eval(&[]);
+    assert!(mixed.lines().next().unwrap().contains("model"), "{mixed}");
+    assert!(mixed.contains("the model's"), "{mixed}");
+    let rows = json(&eval(&["--format", "json"]));
+    let share = rows["rows"][0]["by_model"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 1.0, "{rows}");
+}
+
+#[test]
+fn lanes_are_compared_with_a_baseline_and_with_each_other() {
+    let annotation = TempDir::new().unwrap();
+    let folder = annotation.path();
+    let plan =
+        ["eval", "berds", "--label-source", "gold", "--lanes", "bm25,minilm,hybrid", "--format", "json"];
+    let eval = |more: &[&str]| command(folder, "data", &[&plan[..], more].concat()).output().unwrap();
+    let against = |more: &[&str]| {
+        let table = json(&good(eval(more)));
+        let all = table["further"].as_array().unwrap().clone();
+        (all.into_iter().find(|below| below["suite"] == "comparison").unwrap(), table)
+    };
+    let (compared, table) = against(&["--baseline", "bm25"]);
+    let row = |compared: &Value, start: &str| {
+        let rows = compared["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with(start)).unwrap()["measures"].clone()
+    };
+    let prec = row(&compared, "Prec@5: minilm − bm25");
+    let mean = |lane: usize| table["rows"][lane]["measures"]["Prec@5"]["mean"].as_f64().unwrap();
+    assert!((prec["difference"]["mean"].as_f64().unwrap() - (mean(1) - mean(0))).abs() < 1e-12, "{prec}");
+    let number = |name: &str| prec[name]["mean"].as_f64().unwrap();
+    assert_eq!(number("wins") + number("ties") + number("losses"), 24.0);
+    assert!(prec["effect"]["low"].as_f64() < prec["effect"]["high"].as_f64() && number("seen at 80 %") > 0.0);
+    assert_eq!(
+        table["rows"][1]["measures"]["Prec@5"]["p"], prec["p"]["mean"],
+        "stars are against the baseline"
+    );
+    let (all, _) = against(&["--all-pairs"]);
+    assert_eq!(all["rows"].as_array().unwrap().len(), 3 * compared["rows"].as_array().unwrap().len() / 2);
+    good(eval(&["--write", "out"]));
+    let (with_run, _) = against(&["--compare-to", "run:out/minilm.run"]);
+    let own = row(&with_run, "Prec@5: minilm − run:");
+    assert_eq!((own["difference"]["mean"].as_f64(), own["ties"]["mean"].as_f64()), (Some(0.0), Some(24.0)));
+    refused(eval(&["--baseline", "rm3"]), &["--baseline: there is no lane `rm3`"]);
+    refused(eval(&["--compare-to", "minilm"]), &["expected a finished run"]);
+}
+
+#[test]
+fn a_table_is_made_again_from_the_record_beside_it_also_in_another_folder() {
+    let annotation = TempDir::new().unwrap();
+    let (here, there) = (annotation.path().join("here"), annotation.path().join("there"));
+    fs::create_dir_all(here.join("data")).unwrap();
+    fs::create_dir(&there).unwrap();
+    sets(&here.join("data"));
+    let run = |folder: &Path, plan: &[&str]| command(folder, "../cache", plan).output().unwrap();
+    let eval =
+        ["eval", "berds", "--lanes", "bm25", "--label-source", "gold", "--questions", "data/few.jsonl"];
+    good(run(&here, &[&eval[..], &["--out", "table.md", "--format", "md"]].concat()));
+    assert!(fs::read_to_string(here.join("table.md")).unwrap().starts_with("| lane |"));
+    let record = json(&fs::read_to_string(here.join("table.md.json")).unwrap());
+    for field in ["version", "command", "inputs", "provenance", "table"] {
+        assert!(!record[field].is_null(), "{record}");
+    }
+    assert!(
+        record["provenance"]["labels"].is_string() && record["provenance"]["models"]["detector"].is_string()
+    );
+    let same = good(run(&here, &["reproduce", "table.md.json"]));
+    assert!(same.contains("every figure is the same, made of the same inputs"), "{same}");
+    // Another machine's layout: the record and the questions lie together, and the first place is gone.
+    fs::copy(here.join("table.md.json"), there.join("table.md.json")).unwrap();
+    fs::copy(here.join("data/few.jsonl"), there.join("few.jsonl")).unwrap();
+    fs::rename(&here, annotation.path().join("gone")).unwrap();
+    let same = good(run(&there, &["reproduce", "table.md.json"]));
+    assert!(same.contains("every figure is the same"), "{same}");
+    // Other questions under the same name: what differs is named.
+    fs::copy(annotation.path().join("gone/data/more.jsonl"), there.join("few.jsonl")).unwrap();
+    let output = run(&there, &["reproduce", "table.md.json"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("its content is not the same") && printed.contains("figures differ"),
+        "{printed}"
+    );
+    fs::remove_file(there.join("few.jsonl")).unwrap();
+    refused(run(&there, &["reproduce", "table.md.json"]), &["data/few.jsonl is not there", "--inputs"]);
+}
+
 mod pir {
     //! `parallax eval pir` on a tiny file, as a program.
 

@@ -281,17 +281,19 @@ fn options_that_need_a_query_are_refused_with_the_reason() {
 fn runs_written_by_eval_berds_are_read_back_with_equal_measures() {
     let workspace = Workspace::new();
     let eval = |more: &[&str]| {
-        let table = workspace.json(
-            &[&["eval", "berds", "--label-source", "gold", "--measures", "Cover,Lean@5"], more].concat(),
-            0,
-        );
+        let names = "Cover,Lean@5,AWRF,rKL@10,alpha_nDCG@5,StRecall@20,Judged@50";
+        let table = workspace
+            .json(&[&["eval", "berds", "--label-source", "gold", "--measures", names], more].concat(), 0);
         table["rows"].as_array().unwrap().iter().map(|row| row["measures"].clone()).collect::<Vec<_>>()
     };
     let own = eval(&["--lane", "bm25", "--lane", "bm25+mmr@.5", "--write", "out"]);
     for ending in ["run", "jsonl"] {
         let file = |name: &str| format!("out/{name}.{ending}");
-        let files = [file("bm25@k1=0.9,b=0.4"), file("bm25@k1=0.9,b=0.4+mmr@0.5")];
-        let mut back = eval(&["--run", &files[0], "--run", &files[1]]);
+        let files = [file("bm25-k1=0.9-b=0.4"), file("bm25-k1=0.9-b=0.4-mmr-0.5")];
+        let lanes = files.each_ref().map(|name| format!("run:{name}"));
+        // The names are lanes as they are, and the written labels are enough.
+        let labels = ["--labels", "out/labels.div.qrels", "--questions", "out/questions.jsonl"];
+        let mut back = eval(&[&["--lane", &lanes[0], "--lane", &lanes[1]][..], &labels].concat());
         let mut own = own.clone();
         for measures in own.iter_mut().chain(&mut back) {
             // A lane without switches is another file, so there is no pair to test.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{
     ExportError, Exported, Imported, Reading, cut_span, date, date_millis, groups, span_of, without_text,
 };
-use crate::annotate::entry::Decision;
+use crate::annotate::entry::{Decision, Seen};
 use crate::annotate::material::{Material, Model, Row, RowError};
 use crate::detect::labels::truth;
 use crate::input::{InputError, read_json};
@@ -84,6 +84,7 @@ struct Label {
     at: String,
     took: Option<u64>,
     evidence: Option<String>,
+    seen: Option<Seen>,
 }
 
 #[derive(Deserialize)]
@@ -144,6 +145,7 @@ fn decision(record: &Record, response: &Response, reading: &Reading<'_>) -> Resu
         flagged: answer("look").and_then(Value::as_str) == Some("another look"),
         at: label.and_then(|label| date_millis(&label.at)).unwrap_or(plain.at),
         took: label.and_then(|label| label.took),
+        seen: label.and_then(|label| label.seen.clone()),
         ..plain
     })
 }
@@ -194,6 +196,9 @@ pub fn write(
             let mut label = json!({"user_id": user, "annotator": decision.by, "at": date(decision)?});
             if let Some(took) = decision.took {
                 label["took"] = json!(took);
+            }
+            if let Some(seen) = &decision.seen {
+                label["seen"] = json!(seen);
             }
             if let (Some(evidence), None) = (&decision.evidence, span) {
                 label["evidence"] = json!(evidence);

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{ExportError, Exported, Imported, Reading, beyond_labels};
+use super::{ExportError, Exported, Imported, Reading, beyond_labels, jsonl};
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Row};
 use crate::corpus::Passage;
@@ -117,7 +117,7 @@ fn take(
 /// Writes one line per question, each a JSON object.
 ///
 /// # Errors
-/// None; labels that have no place in the format are reported as left out.
+/// A date of the side file is beyond the year 9999. Labels that have no place in the format are reported as left out.
 pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
     let mut out = String::new();
     let (mut partial, mut written) = (0, 0);
@@ -171,5 +171,6 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
     if !nobody.is_empty() {
         left_out.push("an annotator without a name has the key `-preds`".into());
     }
-    Ok(Exported { files: vec![("", out.into_bytes())], left_out })
+    let rest = jsonl::bytes(decisions, material)?;
+    Ok(Exported { files: vec![("", out.into_bytes()), (jsonl::REST, rest)], left_out })
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::tsv::Separator;
 use super::{ExportError, Exported, Imported, Reading};
-use super::{argilla, berds, label_studio, qrels, tsv};
+use super::{argilla, berds, jsonl, label_studio, qrels, tsv};
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Model};
 use crate::input::InputError;
@@ -13,6 +14,10 @@ use crate::input::InputError;
 pub enum Format {
     /// A table with a header: question, id, document, perspective, label, and columns for the rest.
     Tsv,
+    /// The same table with commas, for a spreadsheet.
+    Csv,
+    /// One JSON object a line, with a dataset card, for Hugging Face datasets.
+    Hf,
     /// TREC qrels: NAME.div.qrels per perspective, and NAME.qrels for any.
     Qrels,
     /// BERDS results with `*-preds`: booleans aligned with `perspectives`.
@@ -30,7 +35,9 @@ impl Format {
     /// The file is not of this format. Rows about unknown questions or passages are not errors.
     pub fn read(self, path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
         match self {
-            Format::Tsv => tsv::read(path, reading),
+            Format::Tsv => tsv::read(path, reading, Separator::Tab),
+            Format::Csv => tsv::read(path, reading, Separator::Comma),
+            Format::Hf => jsonl::read(path, reading),
             Format::Qrels => qrels::read(path, reading),
             Format::Berds => berds::read(path, reading),
             Format::LabelStudio => label_studio::read(path, reading),
@@ -49,7 +56,9 @@ impl Format {
         model: Option<&Model>,
     ) -> Result<Exported, ExportError> {
         match self {
-            Format::Tsv => tsv::write(decisions, material),
+            Format::Tsv => tsv::write(decisions, material, Separator::Tab),
+            Format::Csv => tsv::write(decisions, material, Separator::Comma),
+            Format::Hf => jsonl::write(decisions, material),
             Format::Qrels => qrels::write(decisions, material),
             Format::Berds => berds::write(decisions, material),
             Format::LabelStudio => label_studio::write(decisions, material, model),
@@ -61,7 +70,7 @@ impl Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::entry::text_hash;
+    use crate::annotate::entry::{Seen, text_hash};
     use crate::annotate::material::Row;
     use crate::corpus::{Corpus, PassageIx, sample};
     use crate::measure::seeded::SplitMix64;
@@ -124,6 +133,11 @@ mod tests {
                 flagged: rng.coin(),
                 at: rng.below(4_000_000_000_000) as u64,
                 took: perhaps(&mut rng, |rng| rng.below(10_000_000) as u64),
+                seen: perhaps(&mut rng, |rng| Seen {
+                    blind: rng.coin(),
+                    guidelines: odd(rng),
+                    settles: perhaps(rng, odd),
+                }),
             });
         }
         sorted(made)
@@ -160,11 +174,32 @@ mod tests {
         let reading = Reading { material: &material, by: None, at: 7 };
         for seed in 0..30 {
             let decisions = drawn(seed, &questions, &corpus);
-            for format in [Format::Tsv, Format::LabelStudio, Format::Argilla] {
+            for format in [Format::Tsv, Format::Csv, Format::Hf, Format::LabelStudio, Format::Argilla] {
                 let (imported, _) = round(format, &decisions, &reading, "");
                 assert_eq!(imported.unmatched, [], "{format:?}, seed {seed}");
                 assert_eq!(sorted(imported.decisions), decisions, "{format:?}, seed {seed}");
             }
+        }
+    }
+
+    #[test]
+    fn what_a_format_cannot_hold_is_in_its_side_file_evidence_first() {
+        let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
+        let material = Material::new(&questions, &corpus);
+        let reading = Reading { material: &material, by: None, at: 7 };
+        let mut decisions = bare(&questions, &corpus, &["anna", "ben"]);
+        for (i, one) in decisions.iter_mut().enumerate() {
+            one.evidence = (i % 3 == 0).then(|| format!("words {i}"));
+            one.note = (i % 5 == 0).then(|| format!("remark {i}"));
+        }
+        for format in [Format::Qrels, Format::Berds] {
+            let exported = format.write(&decisions, &material, None).unwrap();
+            let (_, rest) = exported.files.iter().find(|(ending, _)| *ending == jsonl::REST).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), rest).unwrap();
+            let imported = Format::Hf.read(file.path(), &reading).unwrap();
+            assert_eq!(sorted(imported.decisions), decisions, "{format:?}");
+            assert!(exported.left_out[0].contains("evidence") && exported.left_out[0].contains(jsonl::REST));
         }
     }
 
@@ -303,6 +338,8 @@ mod tests {
             (Format::Tsv, "id\tperspective\tlabel\nzoos-01\tx\tmaybe\n", ":2: expected a label of 1 or 0"),
             (Format::Tsv, "id\tperspective\tlabel\nzoos-01\tx\n", ":2: expected 3 fields, as the header has"),
             (Format::Tsv, "", "the label file is empty"),
+            (Format::Csv, "id\tperspective\tlabel\n", "separated by commas"),
+            (Format::Hf, "{\"statement\":\"x\"}\n", ":1: expected a label whose `supports` is true or false"),
             (Format::Qrels, "zoos 0 zoos-01 1\n", ":1: expected a perspective from 1"),
             (Format::Berds, "{\"question\":\"x\"}\n", ":1: expected BERDS results"),
             (
@@ -330,7 +367,7 @@ mod tests {
         let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
         let material = Material::new(&questions, &corpus);
         let mut decisions = bare(&questions, &corpus, &["anna"]);
-        decisions[0].note = Some("a\nb\tc\td\te\tf\tg\th\ti\tj\tk\tl\tm".into());
+        decisions[0].note = Some(format!("a\nb{}", "\tc".repeat(14)));
         let error = Format::Tsv.write(&decisions, &material, None).unwrap_err().to_string();
         assert!(error.contains("as many tabs as the table has columns"), "{error}");
         assert!(Format::Argilla.write(&decisions, &material, None).is_ok());

@@ -125,6 +125,7 @@ fn decision(task: &Task, annotation: &Annotation, reading: &Reading<'_>) -> Resu
     };
     Ok(Decision {
         evidence,
+        seen: choice.meta.get("seen").and_then(|seen| serde_json::from_value(seen.clone()).ok()),
         note: result("note").map(|item| strings(&item.value, "text").join("\n")),
         flagged: result("look").is_some_and(|item| !strings(&item.value, "choices").is_empty()),
         at: annotation.created_at.as_deref().and_then(date_millis).unwrap_or(plain.at),
@@ -222,6 +223,9 @@ fn annotation(decision: &Decision, document: &str, id: &str) -> Result<Value, Ex
             })),
             None => chosen["meta"] = json!({"evidence": evidence}),
         }
+    }
+    if let Some(seen) = &decision.seen {
+        chosen["meta"]["seen"] = json!(seen);
     }
     result.insert(0, chosen);
     if decision.flagged {

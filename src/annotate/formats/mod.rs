@@ -5,9 +5,10 @@
 //!
 //! | format | holds |
 //! | --- | --- |
-//! | [`tsv`] | everything, in named columns |
-//! | [`qrels`] | one label per pair: that of most annotators |
-//! | [`berds`] | every annotator's labels |
+//! | [`tsv`] | everything, in named columns, separated by tabs or commas |
+//! | [`jsonl`] | everything, one label a line, with a dataset card |
+//! | [`qrels`] | one label per pair: that of most annotators; the rest goes into a side file |
+//! | [`berds`] | every annotator's labels; the rest goes into a side file |
 //! | [`label_studio`] | everything |
 //! | [`argilla`] | everything |
 //!
@@ -26,6 +27,7 @@ use crate::measure::PerspectiveError;
 pub mod argilla;
 pub mod berds;
 mod format;
+pub mod jsonl;
 pub mod label_studio;
 pub mod qrels;
 pub mod tsv;
@@ -125,12 +127,30 @@ fn beyond_labels(decisions: &[Decision]) -> Option<String> {
         (count(|one| one.note.is_some()), "notes"),
         (count(|one| one.flagged), "marks for another look"),
         (count(|one| one.took.is_some()), "times taken"),
+        (count(|one| one.seen.is_some()), "circumstances"),
         (decisions.len(), "dates"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     (!parts.is_empty())
-        .then(|| format!("left out, because the format has no place for it: {}", parts.join(", ")))
+        .then(|| format!("the format has no place for {}; NAME{} holds them", parts.join(", "), jsonl::REST))
+}
+
+/// The labels of one annotator on one pair that contradict each other, each as the places of all its labels, in the order of the first.
+pub fn contradictions(decisions: &[Decision]) -> Vec<Vec<usize>> {
+    let mut pairs: BTreeMap<[&str; 5], Vec<usize>> = BTreeMap::new();
+    for (at, one) in decisions.iter().enumerate() {
+        let pair = [&*one.by, &*one.question, &*one.passage, &*one.text, &*one.perspective];
+        pairs.entry(pair).or_default().push(at);
+    }
+    let differ = |group: &Vec<usize>| {
+        let mut said = group.iter().map(|at| decisions[*at].supports);
+        let first = said.next();
+        said.any(|other| Some(other) != first)
+    };
+    let mut found: Vec<Vec<usize>> = pairs.into_values().filter(differ).collect();
+    found.sort();
+    found
 }
 
 /// Groups decisions by passage and statement, with the latest decision of each annotator.

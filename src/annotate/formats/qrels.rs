@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{ExportError, Exported, Imported, Reading, Unmatched, beyond_labels};
+use super::{ExportError, Exported, Imported, Reading, Unmatched, beyond_labels, jsonl};
 use crate::annotate::agree::items;
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Row, RowError};
@@ -105,5 +105,6 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
             left_out.push(format!("{n} {what}"));
         }
     }
-    Ok(Exported { files: vec![(".qrels", any), (".div.qrels", each)], left_out })
+    let rest = jsonl::bytes(decisions, material)?;
+    Ok(Exported { files: vec![(".qrels", any), (".div.qrels", each), (jsonl::REST, rest)], left_out })
 }

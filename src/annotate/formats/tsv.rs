@@ -1,4 +1,5 @@
-//! A table of labels with a header: `question`, `id`, `document`, `perspective`, `label`, and named columns for the rest.
+//! A table of labels with a header: `question`, `id`, `document`, `perspective`, `label`, and named columns for the rest. Fields are
+//! separated by tabs, or by commas (RFC 4180) for spreadsheets.
 //!
 //! `perspective`, `label`, and either `id` or `document` are required. `--labels` and `detect --pairs` can read the written file too,
 //! because every white space in `document` is written as one space.
@@ -12,13 +13,13 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::{ExportError, Exported, Imported, Reading};
-use crate::annotate::entry::Decision;
+use crate::annotate::entry::{Decision, Seen};
 use crate::annotate::material::{Material, Row};
 use crate::detect::labels::truth;
 use crate::input::{self, BadLine, Expected, InputError};
 
 /// The columns as they are written.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 15] = [
     "question",
     "id",
     "document",
@@ -31,27 +32,71 @@ const COLUMNS: [&str; 12] = [
     "at",
     "took",
     "hash",
+    "blind",
+    "guidelines",
+    "settles",
 ];
+
+/// What separates the fields of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Separator {
+    /// A tab. A line with the tabs of a whole row is never inside a quoted field.
+    Tab,
+    /// A comma. A quoted field may hold any line.
+    Comma,
+}
+
+impl Separator {
+    fn sign(self) -> char {
+        match self {
+            Separator::Tab => '\t',
+            Separator::Comma => ',',
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Separator::Tab => "tabs",
+            Separator::Comma => "commas",
+        }
+    }
+}
 
 /// Reads the table.
 ///
 /// # Errors
 /// There is no such header, or a line is not valid.
-pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> {
-    let mut rows = rows(path)?.into_iter();
+pub fn read(path: &Path, reading: &Reading<'_>, by: Separator) -> Result<Imported, InputError> {
+    let (separator, mut rows) = (by, rows(path, by)?.into_iter());
     let bad = |line, expected: String, found: String| BadLine { file: path.into(), line, expected, found };
     let Some((line, header)) = rows.next() else {
         let advice = "expected a header that names id (or document), perspective and label";
         return Err(InputError::Empty { path: path.into(), what: "the label file", advice });
     };
     let place = |name: &str| header.iter().position(|column| column.as_deref() == Some(name));
-    let [question, id, document, perspective, label, by, evidence, note, flagged, when, took, hash] =
-        COLUMNS.map(place);
+    let [
+        question,
+        id,
+        document,
+        perspective,
+        label,
+        by,
+        evidence,
+        note,
+        flagged,
+        when,
+        took,
+        hash,
+        blind,
+        guide,
+        why,
+    ] = COLUMNS.map(place);
     if perspective.is_none() || label.is_none() || (id.is_none() && document.is_none()) {
+        let by = separator.word();
         let expected =
-            "a header that names `perspective`, `label`, and `id` or `document`, separated by tabs";
+            format!("a header that names `perspective`, `label`, and `id` or `document`, separated by {by}");
         let found = header.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        return Err(InputError::BadLines(vec![bad(line, expected.into(), found)]));
+        return Err(InputError::BadLines(vec![bad(line, expected, found)]));
     }
     let (mut imported, mut bad_lines) = (Imported::default(), Vec::new());
     for (line, fields) in rows {
@@ -64,7 +109,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
             document: at(document),
             perspective: at(perspective).unwrap_or_default(),
         };
-        match cells(at(label), at(flagged), at(when), at(took)) {
+        match cells([at(label), at(flagged), at(when), at(took), at(blind)]) {
             Err(Expected(expected)) => bad_lines.push(bad(line, expected, shown(&fields))),
             Ok(cells) => {
                 let decision = reading.decided(&row, at(by), cells.label).map(|decision| Decision {
@@ -73,6 +118,11 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
                     flagged: cells.flagged,
                     at: cells.at.unwrap_or(decision.at),
                     took: cells.took,
+                    seen: cells.blind.map(|blind| Seen {
+                        blind,
+                        guidelines: at(guide).unwrap_or_default().to_owned(),
+                        settles: at(why).map(str::to_owned),
+                    }),
                     ..decision
                 });
                 imported.take(|| format!("line {line}"), decision);
@@ -88,14 +138,10 @@ struct Cells {
     flagged: bool,
     at: Option<u64>,
     took: Option<u64>,
+    blind: Option<bool>,
 }
 
-fn cells(
-    label: Option<&str>,
-    flagged: Option<&str>,
-    at: Option<&str>,
-    took: Option<&str>,
-) -> Result<Cells, Expected> {
+fn cells([label, flagged, at, took, blind]: [Option<&str>; 5]) -> Result<Cells, Expected> {
     let number = |text: Option<&str>, what: &str| {
         let wrong = || Expected(format!("{what} as a whole number of milliseconds"));
         text.map(|text| text.trim().parse().map_err(|_| wrong())).transpose()
@@ -105,6 +151,7 @@ fn cells(
         flagged: flagged.map_or(Ok(false), truth)?,
         at: number(at, "a date since 1970")?,
         took: number(took, "a time")?,
+        blind: blind.map(truth).transpose()?,
     })
 }
 
@@ -116,36 +163,47 @@ fn shown(fields: &Fields) -> String {
 ///
 /// # Errors
 /// A text has as many tabs in one of its lines as a whole row, so a reader could not separate them.
-pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported, ExportError> {
-    let mut out = COLUMNS.join("\t") + "\n";
+pub fn write(
+    decisions: &[Decision],
+    material: &Material<'_>,
+    by: Separator,
+) -> Result<Exported, ExportError> {
+    let field = |text: &str| field(text, by).into_owned();
+    // Spreadsheets expect both line ends (RFC 4180).
+    let (sign, end) = (by.sign().to_string(), if by == Separator::Comma { "\r\n" } else { "\n" });
+    let mut out = COLUMNS.join(&sign) + end;
     for decision in decisions {
         let document = material.passage(decision).map(|passage| passage.text).unwrap_or_default();
         let document = document.split_whitespace().collect::<Vec<_>>().join(" ");
-        let optional = |text: &Option<String>| text.as_deref().map(|text| field(text).into_owned());
+        let optional = |text: &Option<String>| text.as_deref().map(field);
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let row = [
-            Some(field(&decision.question).into_owned()),
-            Some(field(&decision.passage).into_owned()),
-            (!document.is_empty()).then(|| field(&document).into_owned()),
-            Some(field(&decision.perspective).into_owned()),
+            Some(field(&decision.question)),
+            Some(field(&decision.passage)),
+            (!document.is_empty()).then(|| field(&document)),
+            Some(field(&decision.perspective)),
             Some(u8::from(decision.supports).to_string()),
-            Some(field(&decision.by).into_owned()),
+            Some(field(&decision.by)),
             optional(&decision.evidence),
             optional(&decision.note),
             Some(u8::from(decision.flagged).to_string()),
             number(Some(decision.at)),
             number(decision.took),
-            Some(field(&decision.text).into_owned()),
+            Some(field(&decision.text)),
+            decision.seen.as_ref().map(|seen| u8::from(seen.blind).to_string()),
+            decision.seen.as_ref().map(|seen| field(&seen.guidelines)),
+            decision.seen.as_ref().and_then(|seen| seen.settles.as_deref().map(field)),
         ];
-        let row = row.map(Option::unwrap_or_default).join("\t");
+        let row = row.map(Option::unwrap_or_default).join(&sign);
         let texts =
             [&decision.question, &decision.passage, &decision.perspective, &decision.by, &decision.text];
-        let all = texts.into_iter().chain(&decision.evidence).chain(&decision.note);
-        if !all.into_iter().all(|text| carries(text, COLUMNS.len())) {
+        let seen = decision.seen.iter().flat_map(|seen| seen.settles.iter().chain([&seen.guidelines]));
+        let mut all = texts.into_iter().chain(&decision.evidence).chain(&decision.note).chain(seen);
+        if by == Separator::Tab && !all.all(|text| carries(text, COLUMNS.len())) {
             return Err(ExportError::Tabs { by: decision.by.clone(), passage: decision.passage.clone() });
         }
         out += &row;
-        out.push('\n');
+        out += end;
     }
     Ok(Exported { files: vec![("", out.into_bytes())], left_out: Vec::new() })
 }
@@ -154,7 +212,7 @@ pub fn write(decisions: &[Decision], material: &Material<'_>) -> Result<Exported
 pub type Fields = Vec<Option<String>>;
 
 /// All rows, each with the number of its first line. Blank lines are skipped.
-pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
+pub fn rows(path: &Path, by: Separator) -> Result<Vec<(usize, Fields)>, InputError> {
     let bytes = input::bytes(path)?;
     let bad = |line: usize, expected: String, found: &str| BadLine {
         file: path.into(),
@@ -179,11 +237,13 @@ pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
         // If the quoted field turns out to be unbalanced, the lines after the first are read again as rows.
         let ahead = lines.clone();
         let read = loop {
-            match split(&row) {
+            match split(&row, by) {
                 Split::Whole(fields) => break Ok(fields),
                 Split::Bad(expected) => break Err(expected),
                 Split::Open => match lines.next() {
-                    Some((_, next)) if columns.is_none_or(|columns| goes_on(next, columns)) => {
+                    Some((_, next))
+                        if by == Separator::Comma || columns.is_none_or(|columns| goes_on(next, columns)) =>
+                    {
                         row.to_mut().push_str(next);
                     }
                     _ => break Err("a quote that is closed, or none"),
@@ -201,6 +261,10 @@ pub fn rows(path: &Path) -> Result<Vec<(usize, Fields)>, InputError> {
             }
             Err(expected) => {
                 bad_lines.push(bad(i + 1, expected.into(), first.trim_end()));
+                if by == Separator::Comma {
+                    // Nothing shows where the next row begins.
+                    break;
+                }
                 lines = ahead;
             }
         }
@@ -228,13 +292,13 @@ enum Split {
     Bad(&'static str),
 }
 
-fn split(row: &str) -> Split {
+fn split(row: &str, by: Separator) -> Split {
     let ended = row.strip_suffix('\n').map_or(row, |row| row.strip_suffix('\r').unwrap_or(row));
     let (mut fields, mut rest) = (Vec::new(), ended);
     loop {
         let after = match rest.strip_prefix('"') {
             None => {
-                let end = rest.find('\t').unwrap_or(rest.len());
+                let end = rest.find(by.sign()).unwrap_or(rest.len());
                 let field = &rest[..end];
                 if field.ends_with('"') && field.matches('"').count() % 2 == 1 {
                     return Split::Bad("a quote that is opened, or none");
@@ -260,18 +324,21 @@ fn split(row: &str) -> Split {
                 inside
             }
         };
-        match after.strip_prefix('\t') {
+        match after.strip_prefix(by.sign()) {
             Some(next) => rest = next,
             None if after.is_empty() => return Split::Whole(fields),
+            None if by == Separator::Comma => {
+                return Split::Bad("a comma after a closed quote, or inner quotes doubled");
+            }
             None => return Split::Bad("a tab after a closed quote, or inner quotes doubled"),
         }
     }
 }
 
 /// A text as a field: quoted if it is empty or has quotes, tabs, line ends or outer white space.
-pub fn field(text: &str) -> Cow<'_, str> {
+pub fn field(text: &str, by: Separator) -> Cow<'_, str> {
     let plain =
-        !text.is_empty() && text.trim() == text && !text.contains(['"', '\t', '\n', '\r', '\u{feff}']);
+        !text.is_empty() && text.trim() == text && !text.contains(['"', by.sign(), '\n', '\r', '\u{feff}']);
     if plain { Cow::Borrowed(text) } else { Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))) }
 }
 
@@ -282,7 +349,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<(usize, Fields)>, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        rows(file.path()).map_err(|error| error.to_string())
+        rows(file.path(), Separator::Tab).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -308,5 +375,19 @@ mod tests {
             read("a\tb\n\"x\" he said\ty\n").unwrap_err().contains(":2: expected a tab after a closed quote")
         );
         assert!(read("a\tb\n\"x").unwrap_err().contains(":2: expected a quote that is closed"));
+    }
+
+    #[test]
+    fn commas_separate_the_fields_of_a_spreadsheet_and_a_quoted_one_may_hold_any_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            rows(file.path(), Separator::Comma).map_err(|error| error.to_string())
+        };
+        let made = read("a,b,c\r\n1,\"x, y\r\n1,2,3\n\"\"z\"\"\",\r\n").unwrap();
+        let expected = [Some("1"), Some("x, y\r\n1,2,3\n\"z\""), None].map(|text| text.map(str::to_owned));
+        assert_eq!(made[1], (2, expected.to_vec()));
+        assert!(read("a,b\n1,\"x\n2,y\n").unwrap_err().contains(":2: expected a quote that is closed"));
+        assert!(read("a,b\n1,2,3\n").unwrap_err().contains(":2: expected 2 fields"));
     }
 }

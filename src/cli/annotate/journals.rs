@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use crate::annotate::{
-    Act, Decision, Entry, History, Journal, Key, Lost, Opened, Project, Read, ReadOnly, remap as by_text,
-    repair, restate,
+    Act, Decision, Entry, History, Journal, Key, Lost, ONCE_SHOWN, Opened, Project, Read, ReadOnly,
+    remap as by_text, repair, restate, unseen,
 };
 use crate::cli::job::{Meter, open_setup};
 use crate::cli::options::Common;
 use crate::input::LISTED;
+use crate::question::{self, Question};
 use crate::report::safe;
 use crate::work::Stop;
 
@@ -119,9 +120,26 @@ pub struct Fsck {
     /// Replace a damaged journal by its intact lines; the old file stays in the same folder.
     #[arg(long)]
     pub repair: bool,
+    /// Take back the labels that earlier versions stored for statements that were not on screen: a `no` for every statement after the
+    /// ninth. Needs the questions: a project's own, or --questions.
+    #[arg(long)]
+    pub unseen: bool,
 }
 
-pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
+/// The questions of a project, or of the sets that the user named.
+fn questions_for(common: &Common, journal: &Path) -> anyhow::Result<Vec<Question>> {
+    let mut all = Vec::new();
+    let folder = journal.parent().filter(|folder| Project::is_in(folder));
+    if let Some(folder) = folder {
+        all.extend(Project::open(folder)?.0.questions);
+    }
+    for path in &common.questions {
+        all.extend(question::set::read(path)?);
+    }
+    Ok(all)
+}
+
+pub fn fsck(common: &Common, args: &Fsck) -> anyhow::Result<ExitCode> {
     let mut out = safe::stdout();
     let mut ended = ExitCode::SUCCESS;
     for file in files(&args.files)? {
@@ -153,6 +171,33 @@ pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
         for (number, what) in findings.into_iter().filter(|(number, _)| *number > 0) {
             writeln!(out, "  {number} {what}")?;
         }
+        let questions = questions_for(common, &file)?;
+        let hidden = unseen(&history, &questions);
+        let labels: usize = hidden.iter().map(|(.., count)| count).sum();
+        if labels > 0 && args.unseen {
+            let moves = hidden.into_iter().map(|(key, act, _)| (key, act)).collect();
+            let passages = write_moves(&file, moves)?;
+            writeln!(
+                out,
+                "  taken back: {} of statements that were not on screen, on {}",
+                count(labels, "label", "labels"),
+                count(passages, "passage", "passages")
+            )?;
+        } else if labels > 0 {
+            writeln!(
+                out,
+                "  {} of statements that were not on screen, on {}; --unseen takes them back",
+                count(labels, "label is", "labels are"),
+                count(hidden.len(), "passage", "passages")
+            )?;
+            ended = ExitCode::from(1);
+        } else if let Some(many) = long_answers(&history, &questions) {
+            writeln!(
+                out,
+                "  {} more than nine statements at once; name their questions with --questions to see whether all were on screen",
+                count(many, "entry labels", "entries label")
+            )?;
+        }
         if args.repair && read.entries.is_empty() {
             writeln!(out, "  not repaired: it has no journal entries")?;
         } else if args.repair && read.newer == 0 {
@@ -167,6 +212,15 @@ pub fn fsck(args: &Fsck) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ended)
+}
+
+/// The number of current entries with more than nine answers on questions that are not known, so that nobody can say which statements
+/// were on screen. `None` if there are none.
+fn long_answers(history: &History, questions: &[Question]) -> Option<usize> {
+    let unknown = |key: &&Key| !questions.iter().any(|question| question.text == key.question);
+    let heads = history.keys().filter(unknown).flat_map(|key| history.heads(key));
+    let long = heads.filter(|head| head.seen.is_none() && head.view.answers.len() > ONCE_SHOWN).count();
+    (long > 0).then_some(long)
 }
 
 /// `parallax annotate merge`

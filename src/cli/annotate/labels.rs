@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use crate::annotate::agree::{items, queue, table};
-use crate::annotate::formats::{Format, Imported, Reading, date_text};
+use crate::annotate::formats::{Format, Imported, Reading, contradictions, date_text};
 use crate::annotate::refit::{Refit, refit};
 use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
 use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write};
@@ -43,6 +43,71 @@ pub struct Import {
     /// The annotator, if the file names none.
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
+    /// What to do if the file says yes and no of one passage and statement for one annotator.
+    #[arg(long, value_enum, default_value_t)]
+    pub on_conflict: OnConflict,
+}
+
+/// What happens to labels of one file that contradict each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Import nothing.
+    #[default]
+    Refuse,
+    /// The first in the file counts.
+    First,
+    /// The last in the file counts.
+    Last,
+    /// None counts: the pair stays without a label.
+    Tie,
+}
+
+/// Settles the contradictions of a file, or refuses it with the first three.
+fn settle(file: &Path, decisions: Vec<Decision>, how: OnConflict) -> anyhow::Result<Vec<Decision>> {
+    let groups = contradictions(&decisions);
+    if groups.is_empty() {
+        return Ok(decisions);
+    }
+    let shown = groups.iter().take(3).map(|group| {
+        let first = &decisions[group[0]];
+        let said: Vec<&str> =
+            group.iter().map(|at| if decisions[*at].supports { "yes" } else { "no" }).collect();
+        format!(
+            "  {}: {} [{}] {}: {}",
+            safe::line(&first.by),
+            safe::line(&first.question),
+            safe::line(&first.passage),
+            safe::line(&first.perspective),
+            said.join(", ")
+        )
+    });
+    let listed = shown.collect::<Vec<_>>().join("\n");
+    let pairs = count(groups.len(), "pair has", "pairs have");
+    let (name, first) = (file.display(), "the first three");
+    let what = match how {
+        OnConflict::Refuse => bail!(
+            "{name}: {pairs} labels of one annotator that contradict each other; {first}:\n{listed}\nmend the file, or say which one counts \
+             with --on-conflict first, last or tie"
+        ),
+        OnConflict::First => "the first counts",
+        OnConflict::Last => "the last counts",
+        OnConflict::Tie => "they stay without a label",
+    };
+    writeln!(
+        safe::stderr(),
+        "parallax: {name}: {pairs} labels of one annotator that contradict each other; {what}; {first}:\n{listed}"
+    )?;
+    let mut dropped: HashSet<usize> = HashSet::new();
+    for group in groups {
+        let kept = match how {
+            OnConflict::First => group.first().copied(),
+            OnConflict::Last => group.last().copied(),
+            OnConflict::Tie | OnConflict::Refuse => None,
+        };
+        dropped.extend(group.into_iter().filter(|at| Some(*at) != kept));
+    }
+    let kept = decisions.into_iter().enumerate().filter(|(at, _)| !dropped.contains(at));
+    Ok(kept.map(|(_, one)| one).collect())
 }
 
 pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
@@ -63,6 +128,7 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
     if decisions.is_empty() {
         bail!("{}: none of its labels belongs to this corpus and question set", args.file.display());
     }
+    let decisions = settle(&args.file, decisions, args.on_conflict)?;
     let mut out = safe::stdout();
     for (journal, decisions) in by_journal(decisions)? {
         let path = match args.into.extension().is_some_and(|end| end == "jsonl") && !args.into.is_dir() {
@@ -148,19 +214,62 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
         _ => args.out.clone(),
     };
     for (ending, bytes) in &exported.files {
-        let mut path = base.clone().into_os_string();
-        path.push(ending);
-        let path = PathBuf::from(path);
+        let path = with_ending(&base, ending);
         check_output(&path)?;
         replace(&path, bytes).with_context(|| format!("{} cannot be written", path.display()))?;
-        writeln!(safe::stdout(), "{}", path.display())?;
     }
-    let labels = count(decisions.len(), "label", "labels");
-    writeln!(safe::stderr(), "parallax: {labels} written")?;
     for note in &exported.left_out {
         writeln!(safe::stderr(), "parallax: {note}")?;
     }
+    // Counted in the files, read back from the disk.
+    let (mut written, labels) = (0, count(decisions.len(), "label", "labels"));
+    for (ending, _) in &exported.files {
+        let Some(held) = labels_in(args.format, ending, &with_ending(&base, ending), &material)? else {
+            continue;
+        };
+        written = written.max(held);
+        let name = named(&with_ending(&base, ending));
+        writeln!(safe::stderr(), "parallax: {name}: {} of {labels}", held)?;
+    }
+    if written == 0 {
+        bail!("no label was written: the notes above say why");
+    }
+    for (ending, _) in &exported.files {
+        writeln!(safe::stdout(), "{}", with_ending(&base, ending).display())?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn with_ending(base: &Path, ending: &str) -> PathBuf {
+    let mut path = base.to_owned().into_os_string();
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+/// The number of labels in a file that was written; `None` for files without labels and for side files.
+fn labels_in(
+    format: Format,
+    ending: &str,
+    path: &Path,
+    material: &Material<'_>,
+) -> anyhow::Result<Option<usize>> {
+    match (format, ending) {
+        (Format::Qrels, ".qrels" | ".div.qrels") => {
+            let text = std::fs::read_to_string(path)?;
+            Ok(Some(text.lines().filter(|line| !line.trim().is_empty()).count()))
+        }
+        (Format::Qrels, _) => Ok(None),
+        (_, "") => {
+            // An empty file is not of the format.
+            if std::fs::metadata(path)?.len() == 0 {
+                return Ok(Some(0));
+            }
+            let Imported { decisions, unmatched } =
+                format.read(path, &Reading { material, by: Some("nobody"), at: 0 })?;
+            Ok(Some(decisions.len() + unmatched.len()))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// `NAME` of `NAME`, `NAME.qrels` and `NAME.div.qrels`.
@@ -179,6 +288,9 @@ pub struct Agree {
     /// Add the detector as one more annotator.
     #[arg(long)]
     pub model: bool,
+    /// Leave out decisions that were made with lane, rank or verdict in sight, or of which that is not known.
+    #[arg(long)]
+    pub blind: bool,
     /// Fit the detector on these labels and write the result to FILE for --detector-threshold: the threshold, and the decision on two
     /// opposite statements. Default: threshold.json in the data folder.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -207,7 +319,19 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
     if let Some(Some(place)) = &args.refit {
         check_output(place)?;
     }
-    let decisions = decisions_of(&args.paths)?;
+    let mut decisions = decisions_of(&args.paths)?;
+    if args.blind {
+        let all = decisions.len();
+        decisions.retain(|one| one.blind() == Some(true));
+        let left_out = count(all - decisions.len(), "label", "labels");
+        writeln!(
+            safe::stderr(),
+            "parallax: --blind: {left_out} of {all} left out, made with lane, rank or verdict in sight or without a record of it"
+        )?;
+        if decisions.is_empty() {
+            bail!("--blind: no label is left; label with `B` on, or in a project made with --blind");
+        }
+    }
     let opening = common.opening();
     let model = if args.model || args.refit.is_some() {
         let (meter, stop) = (Meter::default(), stop_on_signal()?);

@@ -1,21 +1,24 @@
-//! Projects: `annotate new` pools the lists of the lanes, `annotate status` shows the progress.
+//! Projects: `annotate new` pools the lists of the lanes, `annotate grow` adds to them, `annotate report` shows the quality.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use crate::annotate::sample::{Gap, labelled_prefix};
-use crate::annotate::{History, Human, Item, Order, Project, Sample, assign, is_name, journals, text_hash};
-use crate::cli::annotate::journals::{conflict, count};
+use crate::annotate::agree::{items, table};
+use crate::annotate::{Item, Order, Project, Sample, assign, is_name, journals};
+use crate::cli::annotate::journals::count;
+use crate::cli::eval::args::TableFormat;
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
 use crate::engine::{Lists, Query, Recipe, Setup, rank_lanes};
 use crate::question::Question;
+use crate::report::agreement::quality;
+use crate::report::page::html;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop};
 
@@ -193,7 +196,8 @@ fn pool(
             let place = *places.entry(ranked.at).or_insert_with(|| {
                 let passage = (*ranked.passage).clone();
                 let (question, ranks, annotators) = (question.text.clone(), Default::default(), Vec::new());
-                items.push(Item { question, passage, ranks, annotators });
+                let (later, round) = (Default::default(), 0);
+                items.push(Item { question, passage, ranks, later, round, annotators });
                 items.len() - 1
             });
             items[place].ranks.insert(lane.clone(), rank + 1);
@@ -202,140 +206,190 @@ fn pool(
     Ok(items)
 }
 
-/// `parallax annotate status`
+/// `parallax annotate grow`
 #[derive(Debug, clap::Args)]
-pub struct Status {
-    /// The folder of the project.
+pub struct Grow {
+    /// The folder of the project. Questions of --questions and lanes of --lanes or --lane that it does not have are added.
     pub folder: PathBuf,
+    /// How many passages to take from the top of every lane; no less than before.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub depth: Option<u16>,
+    /// Annotators to add, separated by commas. They get passages of what is added, not those of others.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub annotators: Vec<String>,
+    /// Those who settle disagreements, separated by commas: each labels the passages on which annotators disagree, and says why.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub adjudicators: Vec<String>,
 }
 
-pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
-    let (project, items) = Project::open(&args.folder)?;
-    let (history, notes) = journals(std::slice::from_ref(&args.folder))?;
-    let mut out = safe::stdout();
-    writeln!(
-        out,
-        "{}: {} of {}, on {}",
-        args.folder.display(),
-        count(items.len(), "passage", "passages"),
-        count(project.questions.len(), "question", "questions"),
-        safe::line(&project.corpus)
-    )?;
-    let conflicts = history.conflicts();
-    let named: BTreeSet<&str> = project
-        .annotators
-        .iter()
-        .map(String::as_str)
-        .chain(history.keys().map(|key| key.by.as_str()))
-        .collect();
-    let width = named.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(9);
-    if named.is_empty() {
-        let folder = args.folder.display();
-        writeln!(
-            out,
-            "there are no labels yet; to begin, run parallax --journal {folder} --annotator NAME and press a"
-        )?;
-    } else {
-        writeln!(
-            out,
-            "{:<width$} {:>8} {:>8} {:>8} {:>8} {:>9}",
-            "annotator", "assigned", "done", "skipped", "flagged", "conflicts"
-        )?;
-    }
-    for by in named {
-        let progress = project.progress(&items, &history, by);
-        let own = conflicts.iter().filter(|key| key.by == by).count();
-        writeln!(
-            out,
-            "{:<width$} {:>8} {:>8} {:>8} {:>8} {own:>9}",
-            safe::line(by),
-            progress.assigned,
-            progress.done,
-            progress.skipped,
-            progress.flagged
-        )?;
-    }
-    if let Some(sample) = &project.sample {
-        out.write_all(draw_progress(&project, sample, &items, &history).as_bytes())?;
-    }
-    if !conflicts.is_empty() {
-        writeln!(
-            out,
-            "\nThe same annotator gave different labels on two machines; label the passage again to resolve it:"
-        )?;
-        for key in &conflicts {
-            write!(out, "{}", conflict(&history, key))?;
+pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
+    let (mut project, mut items) = Project::open(&args.folder)?;
+    let folder = args.folder.display();
+    for name in args.annotators.iter().chain(&args.adjudicators) {
+        if !is_name(name) {
+            return Err(crate::annotate::JournalError::Name(name.clone()).into());
         }
     }
-    let statements: HashSet<(&str, &str)> = project
-        .questions
+    if project.annotators.is_empty() && !args.annotators.is_empty() {
+        bail!("{folder}: anybody labels everything here, so that there is nobody to add");
+    }
+    if let Some(both) = args
+        .adjudicators
         .iter()
-        .flat_map(|question| question.perspectives.iter().map(|text| (question.text.as_str(), text.as_str())))
-        .collect();
-    let pool: HashSet<(&str, &str, String)> = items
-        .iter()
-        .map(|item| (item.question.as_str(), item.passage.id.as_str(), text_hash(&item.passage)))
-        .collect();
-    let orphaned: Vec<String> = history
-        .decisions()
-        .iter()
-        .filter_map(|label| {
-            let why = if !pool.contains(&(&label.question, &label.passage, label.text.clone())) {
-                "no such passage in the pool"
-            } else if !statements.contains(&(&label.question, &label.perspective)) {
-                "no such statement"
-            } else {
-                return None;
-            };
-            let (passage, statement) = (safe::line(&label.passage), safe::line(&label.perspective));
-            Some(format!("  {}: [{passage}] {statement} ({why})", safe::line(&label.by)))
-        })
-        .collect();
-    if !orphaned.is_empty() {
-        let labels = count(orphaned.len(), "label is", "labels are");
+        .find(|name| project.annotators.contains(name) || args.annotators.contains(name))
+    {
+        bail!("{both} labels passages of this project; somebody else must settle disagreements");
+    }
+    let add = |to: &mut Vec<String>, names: &[String]| {
+        let new: Vec<String> = names.iter().filter(|name| !to.contains(name)).cloned().collect();
+        to.extend(new);
+    };
+    add(&mut project.annotators, &args.annotators);
+    add(&mut project.adjudicators, &args.adjudicators);
+    let depth = args.depth.map_or(project.depth, |depth| project.depth.max(usize::from(depth)));
+    let named: Vec<Recipe> = common.lane.iter().chain(&common.lanes).cloned().collect();
+    let lanes: Vec<String> =
+        named.iter().map(ToString::to_string).filter(|lane| !project.lanes.contains(lane)).collect();
+    let mut out = safe::stdout();
+    if depth == project.depth && lanes.is_empty() && common.questions.is_empty() {
+        project.rewrite(&items, &args.folder).with_context(|| format!("{folder} was not changed"))?;
         writeln!(
             out,
-            "\n{labels} stored but not part of the project (parallax annotate remap can move them):"
+            "{folder}: {} annotators, {} adjudicators",
+            project.annotators.len(),
+            project.adjudicators.len()
         )?;
-        writeln!(out, "{}", orphaned.join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    for note in notes {
-        writeln!(safe::stderr(), "parallax: {note}")?;
+    let wordings = project.lanes.iter().any(|lane| lane.parse::<Recipe>().is_err());
+    let (meter, stop) = (Meter::default(), stop_on_signal()?);
+    let setup = Setup::open(&common.opening(), &|progress| meter.show(progress), &stop)?;
+    if setup.corpus.fingerprint != project.fingerprint {
+        bail!(
+            "{folder} was pooled from {} (fingerprint {}), and this corpus is {} ({}): a pool is of one corpus; name the first with --corpus, \
+             or make another project",
+            safe::line(&project.corpus),
+            project.fingerprint.0,
+            safe::line(&setup.corpus.name),
+            setup.corpus.fingerprint.0
+        );
     }
+    let new = |question: &&Question| {
+        !question.perspectives.is_empty() && project.question(&question.text).is_none()
+    };
+    let questions: Vec<Question> = match common.questions.is_empty() {
+        true => Vec::new(),
+        false => setup.questions.iter().filter(new).cloned().collect(),
+    };
+    if project.sample.is_some() && !questions.is_empty() {
+        bail!(
+            "{folder}: its questions were drawn at random, so none can be added by hand; draw more with annotate new --sample"
+        );
+    }
+    let added = questions.len();
+    project.questions.extend(questions);
+    project.lanes.extend(lanes);
+    project.depth = depth;
+    let recipes: Vec<Recipe> = project.lanes.iter().filter_map(|lane| lane.parse().ok()).collect();
+    setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
+    let round = items.iter().map(|item| item.round).max().unwrap_or(0) + 1;
+    let mut places: HashMap<(String, String), usize> = items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| ((item.question.clone(), item.passage.id.clone()), at))
+        .collect();
+    let had = items.len();
+    for (done, question) in project.questions.iter().enumerate() {
+        let (done, total) = (done as u64, project.questions.len() as u64);
+        meter.show(Progress { job: Job::Measuring, done, total });
+        for item in pool(&setup, &recipes, question, (depth, wordings), &stop)? {
+            let key = (item.question.clone(), item.passage.id.clone());
+            match places.get(&key) {
+                Some(at) => {
+                    // Its first ranks, which order the queue, stay.
+                    let known = &mut items[*at];
+                    let more = item.ranks.into_iter().filter(|(lane, _)| !known.ranks.contains_key(lane));
+                    known.later.extend(more);
+                }
+                None => {
+                    places.insert(key, items.len());
+                    items.push(Item { round, ..item });
+                }
+            }
+        }
+        if stop.is_set() {
+            writeln!(safe::stderr(), "parallax: interrupted; the project is as it was")?;
+            return Ok(interrupted());
+        }
+    }
+    assign(&mut items[had..], &project.annotators, project.overlap, project.seed.wrapping_add(round as u64));
+    project.rewrite(&items, &args.folder).with_context(|| format!("{folder} was not changed"))?;
+    writeln!(
+        out,
+        "{folder}: {} and {} added; {} of {} in all, to depth {depth}",
+        count(items.len() - had, "passage", "passages"),
+        count(added, "question", "questions"),
+        count(items.len(), "passage", "passages"),
+        count(project.questions.len(), "question", "questions")
+    )?;
+    out.write_all(contributions(&project, &items).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The number of next questions that are listed.
-const NEXT: usize = 5;
-
-/// Describes the progress of the draw: the labelled beginning, the next questions, and any question that breaks the order.
-fn draw_progress(project: &Project, sample: &Sample, items: &[Item], history: &History) -> String {
-    let human = Human::of_pool(history.decisions(), items);
-    let shares = project.shares(items, &human);
-    let (whole, gap) = labelled_prefix(&shares);
-    let mut text = format!(
-        "\ndraw: {whole} of {} labelled from the beginning, drawn from {} with seed {}\n",
-        count(shares.len(), "question", "questions"),
-        sample.of,
-        sample.seed
-    );
-    let row = |place: usize| {
-        let (question, share) = (&project.questions[place], shares[place]);
-        let words = safe::line(&question.text);
-        format!("  {:>3}  {:>3} of {:<3} {words}\n", place + 1, share.labelled, share.of)
+/// What each lane brought to the pool: the passages it found, and those that no other lane found.
+pub fn contributions(project: &Project, items: &[Item]) -> String {
+    let of = |lane: &String| {
+        let found: Vec<&Item> = items.iter().filter(|item| item.rank(lane).is_some()).collect();
+        let alone = found.iter().filter(|item| item.ranks.len() + item.later.len() == 1).count();
+        format!("  {}: {} found, {alone} by no other lane\n", safe::line(lane), found.len())
     };
-    let next: Vec<usize> = (whole..shares.len()).filter(|place| !shares[*place].is_whole()).collect();
-    text.extend(next.iter().take(NEXT).map(|place| row(*place)));
-    if next.len() > NEXT {
-        text += &format!("  … and {} more\n", next.len() - NEXT);
+    project.lanes.iter().map(of).collect()
+}
+
+/// `parallax annotate report`
+#[derive(Debug, clap::Args)]
+pub struct Report {
+    /// The folder of the project.
+    pub folder: PathBuf,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TableFormat,
+}
+
+pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
+    let (project, _) = Project::open(&args.folder)?;
+    let (history, notes) = journals(std::slice::from_ref(&args.folder))?;
+    let decisions = history.decisions();
+    if decisions.is_empty() {
+        bail!("{}: there are no labels yet", args.folder.display());
     }
-    if let Some(Gap::Skipped(skipped, later)) = gap {
-        text += &format!(
-            "question {} of the draw has no label, and question {} has: eval --correct stops there, because only the beginning of a \
-             draw is random\n",
-            skipped + 1,
-            later + 1
-        );
-    }
-    text
+    let known = match common.labels.first() {
+        Some(name) => Some(crate::detect::Labels::read(name, &project.questions)?),
+        None => None,
+    };
+    let known = |one: &crate::annotate::Decision| known.as_ref()?.supports(&one.perspective, &one.passage);
+    let all = items(&decisions, None);
+    let agreed = table(&all, None);
+    let mut page = quality(&all, &known);
+    page.notes.push(format!(
+        "Krippendorff's α: {} over {} labelled at least twice{}",
+        agreed.alpha.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}")),
+        agreed.alpha.doubly_labelled,
+        agreed.alpha_after.map_or_else(String::new, |after| format!(
+            "; after adjudication of {}: {}",
+            agreed.settled,
+            after.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}"))
+        ))
+    ));
+    page.notes.extend(notes);
+    let text = match args.format {
+        TableFormat::Text => page.text(),
+        TableFormat::Md => page.markdown(),
+        TableFormat::Latex => page.latex(),
+        TableFormat::Tsv => page.tsv(),
+        TableFormat::Json => format!("{:#}\n", page.json()),
+        TableFormat::Html => html(&page),
+    };
+    safe::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -71,7 +71,8 @@ pub struct Eval {
     /// each set and main measure, the average last.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Layout,
-    /// Also write to this folder: `berds` the lists of every lane (TREC run, BERDS JSONL) and the labels (qrels); `reader` the answers
+    /// Also write to this folder: `berds` the lists of every lane (TREC run, BERDS JSONL), all labels (qrels), the
+    /// model's probabilities and the table; `reader` the answers
     /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list.
     #[arg(help_heading = "Options of berds, pir and reader", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
@@ -91,12 +92,24 @@ pub struct Eval {
     /// Types of passages (JSONL: id or question, passage, type) for the probes, instead of the reader's own, by which they are scored.
     #[arg(help_heading = "Options of reader", long, value_name = "FILE")]
     pub types: Option<PathBuf>,
+    /// Write the table to this file instead, and beside it FILE.json: what it was made of, for `parallax reproduce`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Print one row per question and lane instead of means; if you name a measure, sorted by it, the lowest first.
     #[arg(long, value_name = "MEASURE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub per_question: Option<String>,
     /// Also write every plot to this folder, as SVG and PNG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
+    /// Compare every lane with this one: difference, effect size, wins, ties, losses, p. Stars are against it too.
+    #[arg(help_heading = "Options of berds, coverage and trec", long, conflicts_with = "compare_to")]
+    pub baseline: Option<String>,
+    /// Compare every lane with a finished run: run:FILE, which becomes one more lane.
+    #[arg(help_heading = "Options of berds, coverage and trec", long, value_name = "RUN")]
+    pub compare_to: Option<Recipe>,
+    /// Compare every two lanes.
+    #[arg(help_heading = "Options of berds, coverage and trec", long)]
+    pub all_pairs: bool,
     /// Exit with 1 if the mean of a lane is below a threshold: LANE:MEASURE>=NUMBER; repeat for more.
     #[arg(long, value_name = "THRESHOLD")]
     pub fail_under: Vec<String>,
@@ -255,6 +268,25 @@ pub fn check_thresholds(args: &Eval, rows: impl IntoIterator<Item = String>) -> 
     Ok(())
 }
 
+/// The row that a lane's name means: its recipe, however it is written; a run may be named without its folder.
+pub fn find_row(option: &str, name: &str, rows: &[String]) -> anyhow::Result<usize> {
+    let recipe = |text: &str| text.parse::<Recipe>();
+    let named = recipe(name);
+    let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
+    let same = |row: &String| match (recipe(row), &named) {
+        _ if *row == name => true,
+        (Ok(row), Ok(named)) => {
+            let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
+            row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
+        }
+        _ => false,
+    };
+    match rows.iter().position(same) {
+        Some(row) => Ok(row),
+        None => bail!("{option}: there is no lane `{name}`, only {}", rows.join(", ")),
+    }
+}
+
 /// The least mean that one lane must reach.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
@@ -286,22 +318,7 @@ impl FromStr for Threshold {
 impl Threshold {
     /// The row that it names.
     fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
-        let recipe = |text: &str| text.parse::<Recipe>();
-        let named = recipe(&self.lane);
-        // A run may be named without its folder.
-        let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
-        let same = |row: &String| match (recipe(row), &named) {
-            _ if *row == self.lane => true,
-            (Ok(row), Ok(named)) => {
-                let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
-                row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
-            }
-            _ => false,
-        };
-        match rows.iter().position(same) {
-            Some(row) => Ok(row),
-            None => bail!("--fail-under: there is no lane `{}`, only {}", self.lane, rows.join(", ")),
-        }
+        find_row("--fail-under", &self.lane, rows)
     }
 
     /// Why the table fails it; `None` if it passes.
@@ -348,10 +365,10 @@ pub fn each(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Common)
     }
     if sets.len() > 1
         && !matches!(args.suite, Suite::Pir | Suite::Extract)
-        && (matches!(args.suite, Suite::Trec | Suite::Bias) || args.write.is_some())
+        && (args.suite == Suite::Bias || args.write.is_some())
     {
         bail!(
-            "only eval berds, coverage, sycophancy and reader take several question sets, and only without --write; name one with --questions"
+            "only eval berds, trec, coverage, sycophancy and reader take several question sets, and only without --write; name one with --questions"
         );
     }
     // The tasks of PIR are one table.

@@ -65,21 +65,23 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             })
         };
         if !lanes.stop.is_set() {
-            results.add(&outcome, &oracles, shift)?;
+            let pool = lanes.setup.label_pool(question, lanes.source);
+            results.add(&outcome, &pool, &oracles, shift)?;
         }
         if lanes.stop.is_set() {
             return Ok(None);
         }
         lane_notes.take(&outcome);
         if args.write.is_some() {
-            found.take(&outcome);
+            found.take(&outcome, &lanes.setup);
         }
     }
     lanes.show(measured.len(), measured.len());
     if let Some(folder) = &args.write {
-        found.write(&lanes.recipes, folder)?;
+        let questions: Vec<&Question> = measured.clone();
+        found.write(&lanes.recipes, &questions, folder)?;
     }
-    let mut versus = lanes.plain_forms();
+    let mut versus = lanes.compared_with();
     versus.resize(lanes.recipes.len() + oracles.len(), None);
     let own = 0..columns.len();
     let cells = cells(&results.values(own.clone()), &versus)?;
@@ -94,6 +96,13 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             "the intervals of MRecall and Prec are widened by {} and {} at each end: the error of such means on the development questions",
             share(widening.mrecall),
             share(widening.prec)
+        ));
+    }
+    let withheld = results.withheld();
+    if !withheld.is_empty() {
+        notes.push(format!(
+            "{}: – where the model judged a passage, because the ideal order is made of all labelled passages; --label-source gold or human has it",
+            withheld.join(", ")
         ));
     }
     if !left_out.is_empty() {
@@ -115,10 +124,19 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         start = over.end;
         let names = lanes.recipes.iter().map(ToString::to_string);
         let means = means(&results.values(over.clone()));
+        let rows = results.rows(names, means, over, &[], Widening::default());
+        let mut rows = rows;
+        for row in &mut rows {
+            // Every point has its own share.
+            let judged = row.judged.take();
+            row.cells.iter_mut().flatten().for_each(|cell| cell.judged = cell.judged.or(judged));
+        }
+        let notes = rows.iter().map(|row| judged_at_each_k(row, stops)).chain(table.notes.clone()).collect();
         further.push(Table {
             suite: BERDS_OVER_K,
             columns: stops.iter().copied().map(Head::from).collect(),
-            rows: results.rows(names, means, over, &[], Widening::default()),
+            rows,
+            notes,
             k: None,
             caution: None,
             ..table.clone()
@@ -128,6 +146,15 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     lane_notes.name(&mut rows);
     let columns = columns.into_iter().map(Head::from).collect();
     Ok(Some(Table { columns, rows, notes, further, ..table }))
+}
+
+/// How many of the passages that each point of a curve looks at are judged.
+fn judged_at_each_k(row: &Row, stops: &[Column]) -> String {
+    let points = row.cells.iter().zip(stops).filter_map(|(cell, stop)| {
+        let judged = cell.as_ref()?.judged?;
+        Some(format!("{} {}", stop.depth(), share(judged)))
+    });
+    format!("{}: share judged by k: {}", row.lane, points.collect::<Vec<_>>().join(", "))
 }
 
 /// Cells that hold only means, for the curves.
@@ -182,7 +209,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         values[count][1].push(Some(union_mrecall(&all, m, DEEPEST).value));
     }
     lanes.show(measured.len(), measured.len());
-    let mut versus = lanes.plain_forms();
+    let mut versus = lanes.compared_with();
     versus.push(None);
     let mut rows = rows(names(), values, &versus, failed, judged)?;
     lane_notes.name(&mut rows);

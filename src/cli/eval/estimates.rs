@@ -10,6 +10,8 @@ use crate::annotate::sample::{Gap, Share, labelled_prefix};
 use crate::measure::ppi::{
     Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
 };
+use crate::measure::significance::{DRAWS, Interval, SignificanceError, compare, holm};
+use crate::report::means::averaged;
 use crate::report::table::{Cell, Head, Row, Table};
 
 /// The suite of these tables.
@@ -198,4 +200,155 @@ fn row(lane: String, corrected: &Estimate, alone: &Estimate, by_model: f64) -> R
         width,
     ];
     Row { lane, cells, ..Row::default() }
+}
+
+/// The suite of tables of comparisons.
+const COMPARISON: &str = "comparison";
+
+/// Compares pairs of a table's rows on every measure: the difference, its effect size, wins, ties and losses, the test, corrected over the
+/// pairs, and what so many questions could show. `None` if no pair has values by question.
+///
+/// # Errors
+/// A value is not a number.
+pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Table>, SignificanceError> {
+    let mut rows = Vec::new();
+    for (column, head) in table.columns.iter().enumerate() {
+        let mut compared = Vec::new();
+        for (lane, base) in pairs {
+            let values = |row: usize| table.rows[row].values.get(column).map_or(&[][..], Vec::as_slice);
+            let both = values(*lane).iter().zip(values(*base));
+            let (left, right): (Vec<f64>, Vec<f64>) = both.filter_map(|(a, b)| Some(((*a)?, (*b)?))).unzip();
+            if !left.is_empty() {
+                compared.push((*lane, *base, compare(&left, &right, DRAWS, 0)?));
+            }
+        }
+        let corrected = holm(&compared.iter().map(|(.., made)| made.p).collect::<Vec<_>>());
+        for ((lane, base, made), p) in compared.into_iter().zip(corrected) {
+            let cell = |mean: f64| Cell { mean, n: made.n, ..Cell::default() };
+            let between = |one: Interval| Cell { interval: Some((one.low, one.high)), ..cell(one.mean) };
+            let count = |number: usize| Some(Cell { count: true, ..cell(number as f64) });
+            let (left, right) = (&table.rows[lane].lane, &table.rows[base].lane);
+            rows.push(Row {
+                lane: format!("{}: {left} − {right}", head.name),
+                cells: vec![
+                    Some(between(made.difference)),
+                    made.effect.map(between),
+                    count(made.wins),
+                    count(made.ties),
+                    count(made.losses),
+                    Some(cell(p)),
+                    made.detectable.map(cell),
+                ],
+                versus: Some(right.clone()),
+                ..Row::default()
+            });
+        }
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let columns = ["difference", "effect", "wins", "ties", "losses", "p", "seen at 80 %"].map(Head::from);
+    let mut notes = vec![
+        "effect: the difference in standard deviations of the differences by question (Cohen's d_z); p: paired randomisation, Holm-corrected \
+         over the pairs of a measure"
+            .to_owned(),
+        format!(
+            "seen at 80 %: with {} questions, a difference this large would be found in 80 of 100 samples (paired t, .05)",
+            table.questions
+        ),
+    ];
+    if table.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0)) {
+        notes.push(
+            "the model's doubt is not in these intervals: its verdicts count as the means above".into(),
+        );
+    }
+    Ok(Some(Table {
+        suite: COMPARISON,
+        set: table.set.clone(),
+        columns: columns.to_vec(),
+        rows,
+        questions: table.questions,
+        question_ids: table.question_ids.clone(),
+        k: None,
+        label_source: table.label_source.clone(),
+        notes,
+        provenance: table.provenance.clone(),
+        ..Table::default()
+    }))
+}
+
+/// One table over corpora and sets: a row for each corpus and lane, a column for each set and main measure, then the averages over the
+/// corpus's sets. `tables` come with the names of corpus and set.
+pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
+    let distinct = |names: Vec<&String>| {
+        let mut all: Vec<String> = Vec::new();
+        names.into_iter().for_each(|name| {
+            if !all.contains(name) {
+                all.push(name.clone());
+            }
+        });
+        all
+    };
+    let corpora = distinct(tables.iter().map(|((corpus, _), _)| corpus).collect());
+    let sets = distinct(tables.iter().map(|((_, set), _)| set).collect());
+    let Some((_, first)) = tables.first() else { return Ok(Table::default()) };
+    let plotted = first.columns.iter().any(|head| head.plotted);
+    let main = |head: &&Head| head.plotted || !plotted;
+    let measures: Vec<String> = first.columns.iter().filter(main).map(|head| head.name.clone()).collect();
+    let place = |table: &Table, name: &str| table.columns.iter().position(|head| head.name == name);
+    let (mut rows, mut notes, mut questions) = (Vec::new(), Vec::new(), 0);
+    for corpus in &corpora {
+        let own: Vec<(String, Table)> = tables
+            .iter()
+            .filter(|((of, _), _)| of == corpus)
+            .map(|((_, set), table)| (set.clone(), table.clone()))
+            .collect();
+        let average = averaged(own.clone())?;
+        for lane in &average.rows {
+            let cell = |table: &Table, measure: &str| {
+                let row = table.rows.iter().find(|row| row.lane == lane.lane)?;
+                row.cells.get(place(table, measure)?)?.clone()
+            };
+            let mut cells = Vec::new();
+            for set in &sets {
+                let table = own.iter().find(|(name, _)| name == set).map(|(_, table)| table);
+                cells.extend(measures.iter().map(|measure| cell(table?, measure)));
+            }
+            cells.extend(measures.iter().map(|measure| cell(&average, measure)));
+            let failed = lane.failed.clone();
+            rows.push(Row {
+                lane: format!("{corpus} {}", lane.lane),
+                form: lane.form.clone(),
+                cells,
+                failed,
+                ..Row::default()
+            });
+        }
+        for (set, table) in &own {
+            questions += table.questions;
+            notes.extend(
+                table.caution.iter().chain(&table.notes).map(|note| format!("{corpus}, {set}: {note}")),
+            );
+        }
+    }
+    let heads = sets.iter().map(String::as_str).chain(["average"]);
+    let columns =
+        heads.flat_map(|set| measures.iter().map(move |measure| Head::plotted(format!("{set} {measure}"))));
+    notes.insert(
+        0,
+        "average: the mean of the means of a corpus's sets; – where a corpus lacks a set".to_owned(),
+    );
+    let mut sources: Vec<String> = tables.iter().map(|(_, table)| table.label_source.clone()).collect();
+    sources.dedup();
+    Ok(Table {
+        suite: first.suite,
+        columns: columns.collect(),
+        rows,
+        questions,
+        k: first.k,
+        label_source: sources.join(", "),
+        notes,
+        provenance: json!({"sets": tables.iter().map(|((corpus, set), table)| json!({"corpus": corpus, "set": set, "provenance": table.provenance})).collect::<Vec<_>>()}),
+        ..Table::default()
+    })
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use crate::cli::eval::args::{Eval, seed};
+use crate::cli::eval::args::{Eval, find_row, seed};
 use crate::cli::job::{Meter, open_setup, prompts_in_use, stop_on_signal};
 use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
@@ -30,6 +30,8 @@ pub struct Lanes {
     pub stop: Stop,
     /// The prompts with which a language model judges or expands; `None` if there are none.
     pub prompts: Option<Value>,
+    /// The lane that all others are compared with, if the user named one.
+    pub baseline: Option<usize>,
     seed: u64,
 }
 
@@ -63,13 +65,14 @@ impl Lanes {
             writeln!(safe::stderr(), "parallax: {note}")?;
         }
         let recipes = args.switches.apply(common.recipes())?;
+        let baseline = baseline(args, &recipes)?;
         for run in recipes.iter().filter_map(Recipe::run) {
             // A bad file is one error now instead of a failure on every question.
             setup.runs.read(run, Query::DEPTH, &stop)?;
         }
         setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
         let prompts = prompts_in_use(common, &setup, &recipes);
-        Ok(Lanes { setup, recipes, source, meter, stop, prompts, seed: seed(common) })
+        Ok(Lanes { setup, recipes, source, meter, stop, prompts, baseline, seed: seed(common) })
     }
 
     /// A warning about the values, which depends on the sources of the judgments; `None` if there is none.
@@ -101,6 +104,16 @@ impl Lanes {
                 "passages": self.setup.corpus.len(),
                 "fingerprint": self.setup.corpus.fingerprint.0,
             },
+            "questions": hash_of(self.setup.questions.iter().map(|question| {
+                json!([question.id, question.text, question.perspectives, question.supports]).to_string()
+            })),
+            "labels": hash_of(self.setup.questions.iter().flat_map(|question| {
+                let pool = self.setup.label_pool(question, self.source);
+                pool.into_iter().map(|(id, set)| {
+                    let sides: Vec<usize> = set.iter().collect();
+                    json!([question.id, id, sides]).to_string()
+                })
+            })),
             "seed": self.seed,
         });
         if let Some(prompts) = &self.prompts {
@@ -124,6 +137,8 @@ impl Lanes {
             question_ids,
             k: Some(k),
             label_source: self.setup.counted(self.source).to_string(),
+            judged_by: counts(shares),
+            baseline: self.baseline.map(|base| self.recipes[base].to_string()),
             caution: self.caution(shares)?,
             provenance: self.provenance()?,
             ..Table::default()
@@ -195,6 +210,14 @@ impl Lanes {
         self.meter.show(Progress { job: Job::Measuring, done: done as u64, total: of as u64 });
     }
 
+    /// The lane that each lane is compared with: the baseline, or without one, for a lane with switches, the same lane without them.
+    pub fn compared_with(&self) -> Vec<Option<usize>> {
+        match self.baseline {
+            Some(base) => (0..self.recipes.len()).map(|lane| (lane != base).then_some(base)).collect(),
+            None => self.plain_forms(),
+        }
+    }
+
     /// For each lane with switches, the index of the same lane without them, if it is measured too.
     pub fn plain_forms(&self) -> Vec<Option<usize>> {
         plain_forms(&self.recipes)
@@ -208,6 +231,48 @@ pub fn plain_forms(recipes: &[Recipe]) -> Vec<Option<usize>> {
         recipes.iter().position(|other| *other == plain).filter(|_| *recipe != plain)
     };
     recipes.iter().map(plain).collect()
+}
+
+/// A hash of lines, in their order.
+fn hash_of(lines: impl Iterator<Item = String>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for line in lines {
+        hasher.update(line.as_bytes()).update(b"\n");
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// How many passages each source judged: `40 by hand, 12 the model's`.
+fn counts(shares: Shares) -> String {
+    let parts = [(shares.human, "by hand"), (shares.gold, "gold"), (shares.by_model(), "the model's")];
+    let known = parts.iter().filter(|(count, _)| *count > 0);
+    known.map(|(count, who)| format!("{count} {who}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The lane that `--baseline` or `--compare-to` names, as an index.
+///
+/// # Errors
+/// There is no such lane.
+pub fn baseline(args: &Eval, recipes: &[Recipe]) -> anyhow::Result<Option<usize>> {
+    let rows: Vec<String> = recipes.iter().map(ToString::to_string).collect();
+    match (&args.baseline, &args.compare_to) {
+        (Some(name), _) => Ok(Some(find_row("--baseline", name.trim(), &rows)?)),
+        (None, Some(run)) => Ok(recipes.iter().position(|recipe| recipe == run)),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The pairs of rows to compare: each with the baseline, or every two.
+pub fn pairs(args: &Eval, rows: &[String]) -> anyhow::Result<Vec<(usize, usize)>> {
+    if args.all_pairs {
+        return Ok((0..rows.len())
+            .flat_map(|base| (base + 1..rows.len()).map(move |lane| (lane, base)))
+            .collect());
+    }
+    let named = args.baseline.clone().or(args.compare_to.as_ref().map(ToString::to_string));
+    let Some(named) = named else { return Ok(Vec::new()) };
+    let base = find_row("--baseline", named.trim(), rows)?;
+    Ok((0..rows.len()).filter(|lane| *lane != base).map(|lane| (lane, base)).collect())
 }
 
 /// The notes of one list: the writer of its expansion, and the fallbacks that ran.

@@ -25,18 +25,21 @@ use serde_json::json;
 use super::corpus::remote::{WEB, corpus_name};
 use super::job::interrupted;
 use super::options::{Common, Tune, set_name};
+use super::provenance;
 use crate::engine::Recipe;
 use crate::engine::recipe::{Base, RunFile};
 use crate::measure::trec::RunOrder;
 use crate::question;
 use crate::report::means::PerQuestion;
 use crate::report::means::averaged;
-use crate::report::page;
 use crate::report::safe;
 use crate::report::table::{Head, Row, Table};
+use crate::report::{lists, page};
 use crate::web;
 use args::{Eval, Layout, Suite, TableFormat, Target, Ties, each, thresholds};
-use results::{put_together, wide};
+use estimates::wide;
+use lanes::pairs;
+use results::put_together;
 
 /// Runs the command.
 ///
@@ -75,6 +78,17 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
              --label-source gold or --label-source human"
         );
     }
+    let compares = args.baseline.is_some() || args.compare_to.is_some() || args.all_pairs;
+    if compares
+        && (args.correct.is_some() || !matches!(args.suite, Suite::Berds | Suite::Coverage | Suite::Trec))
+    {
+        bail!(
+            "--baseline, --compare-to and --all-pairs are for eval berds, coverage and trec, without --correct"
+        );
+    }
+    if let Some(run) = args.compare_to.as_ref().filter(|recipe| recipe.run().is_none()) {
+        bail!("--compare-to {run}: expected a finished run, run:FILE; --baseline names any other lane");
+    }
     if args.target != Target::default() && args.correct.is_none() {
         bail!("--target is for --correct");
     }
@@ -94,11 +108,12 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         bail!("--tune is for eval berds");
     }
     let mut tables = Vec::new();
+    let several = common.questions.len() > 1;
     for (at, (set, common)) in each(common, args)?.into_iter().enumerate() {
         let qrels = args.sets.get(at).and_then(|set| set.qrels.as_ref()).or(args.qrels.as_ref());
         let table = match (&args.correct, args.suite) {
             (Some(folder), _) => corrected::table(&common, args, folder)?,
-            (None, Suite::Trec) => trec::table(&common, args, qrels)?,
+            (None, Suite::Trec) => trec::table(&common, args, qrels, several)?,
             _ if common.corpus.as_deref() == Some(Path::new(WEB)) => of_web(&common, args)?,
             (None, Suite::Berds) if !args.tune.is_empty() => tuned(&common, args)?,
             (None, Suite::Berds) => berds::berds(&common, args)?,
@@ -118,7 +133,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         };
         tables.push((set, table));
     }
-    let table = match args.layout {
+    let mut table = match args.layout {
         Layout::Wide if tables.len() > 1 => {
             let places = args.sets.iter().map(|set| (set.corpus_name(), set.name.clone()));
             // Without --set, all sets are asked of one corpus.
@@ -130,8 +145,15 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         Layout::Wide => bail!("--layout wide is for several sets; name them with --set or --questions"),
         Layout::Stacked => averaged(tables)?,
     };
+    compare_lanes(&mut table, args)?;
     let text = format_table(&table, args.format, args.per_question.as_deref())?;
-    safe::stdout().write_all(text.as_bytes())?;
+    match &args.out {
+        Some(path) => provenance::write(path, &text, &table.json())?,
+        None => safe::stdout().write_all(text.as_bytes())?,
+    }
+    if let Some(folder) = args.write.as_ref().filter(|_| args.suite == Suite::Berds) {
+        lists::put(folder, "table.json", format!("{:#}\n", table.json()).as_bytes())?;
+    }
     if let Some(folder) = &args.plots {
         page::write_plots(&table, folder)?;
     }
@@ -284,6 +306,19 @@ fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     Ok(Some(table))
 }
 
+/// Adds the comparisons that the user asked for below every table with values by question.
+fn compare_lanes(table: &mut Table, args: &Eval) -> anyhow::Result<()> {
+    let suite = table.suite;
+    let of_sets = table.further.iter().filter(|below| below.suite == suite);
+    let mut made = Vec::new();
+    for own in std::iter::once(&*table).chain(of_sets) {
+        let rows: Vec<String> = own.rows.iter().map(|row| row.lane.clone()).collect();
+        made.extend(estimates::comparisons(own, &pairs(args, &rows)?)?);
+    }
+    table.further.extend(made);
+    Ok(())
+}
+
 /// The table in a format. If `per_question` is set, it has one row per question and lane, sorted by that measure if it names one.
 fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) -> anyhow::Result<String> {
     if let Some(measure) = per_question {
@@ -319,9 +354,17 @@ fn with_runs(common: &Common, args: &Eval) -> Common {
     };
     let run = |path: &PathBuf| Base::Run(RunFile { path: path.clone(), order: RunOrder::AsGiven }).into();
     let lanes = args.runs.iter().map(run).chain(common.lanes.iter().cloned());
+    // Without lanes of the user's own, the default lanes stay beside the run.
+    let more: Vec<Recipe> = match &args.compare_to {
+        None => Vec::new(),
+        Some(run) if common.lane.is_empty() && common.lanes.is_empty() && args.runs.is_empty() => {
+            common.recipes().into_iter().chain([run.clone()]).collect()
+        }
+        Some(run) => vec![run.clone()],
+    };
     Common {
         lanes: lanes.map(ordered).collect(),
-        lane: common.lane.iter().cloned().map(ordered).collect(),
+        lane: common.lane.iter().cloned().chain(more).map(ordered).collect(),
         ..common.clone()
     }
 }

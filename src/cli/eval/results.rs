@@ -9,16 +9,15 @@ use serde_json::json;
 use super::args::RESAMPLING_SEED;
 use super::lanes::plain_forms;
 use crate::corpus::PassageIx;
-use crate::engine::{Judgments, LaneError, Outcome, Ranked, Recipe, Shares};
+use crate::engine::{Judgments, LaneError, Outcome, Ranked, Recipe, Shares, pooled};
 use crate::measure::expected::expected;
 use crate::measure::intervals::Bias as Widening;
-use crate::measure::score::Column;
-use crate::measure::score::SupportEvidence;
+use crate::measure::score::{Column, SupportEvidence};
 use crate::measure::support::Measured;
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
-use crate::report::means::{Values, averaged, rows};
-use crate::report::table::{Cell, Head, Row, Table};
+use crate::report::means::{Values, rows};
+use crate::report::table::{Cell, Row, Table};
 
 /// The number of draws behind a question's value on a curve.
 const CURVE_DRAWS: usize = 200;
@@ -52,6 +51,9 @@ struct ResultRow {
     judged: Vec<(usize, usize)>,
     /// Questions that failed, each with the reason.
     failed: Vec<(String, String)>,
+    /// Columns that need a pool of labels, where the model judged; then passages judged, and by the model.
+    withheld: Vec<bool>,
+    by_model: (usize, usize),
 }
 
 impl EvalResults {
@@ -66,6 +68,8 @@ impl EvalResults {
             values: vec![Values::new(); columns.len()],
             judged: vec![(0, 0); columns.len()],
             failed: Vec::new(),
+            withheld: vec![false; columns.len()],
+            by_model: (0, 0),
         };
         let replicates = (interval_columns > 0)
             .then(|| Replicates::new(questions, lanes * interval_columns, REPLICATES, seed));
@@ -80,20 +84,19 @@ impl EvalResults {
         }
     }
 
-    /// Adds one question's outcome: every lane, and the best possible order of the lanes in `bounds`. `shift(lane, k)` measures
-    /// the shift, which needs other wordings of the question.
+    /// Adds one question's outcome: every lane, and the best possible order of the lanes in `bounds`. `pool` holds all labelled
+    /// passages of the question. `shift(lane, k)` measures the shift, which needs other wordings of the question.
     pub fn add(
         &mut self,
         outcome: &Outcome,
+        pool: &[(String, SupportSet)],
         bounds: &[usize],
         mut shift: impl FnMut(usize, usize) -> Result<f64, LaneError>,
     ) -> anyhow::Result<()> {
         let (question, judgments) = (&outcome.query.question, &outcome.judgments);
-        let m = PerspectiveCount::new(question.perspectives.len())?;
-        let supports = question.supports;
+        let (m, supports) = (PerspectiveCount::new(question.perspectives.len())?, question.supports);
         let lists: Vec<&[Ranked]> = outcome.lists().into_iter().map(Option::unwrap_or_default).collect();
-        // The ideal order of alpha_nDCG is made from the passages of all lanes.
-        let pool = outcome.pool();
+        let pool = pooled(pool);
         for (lane, list) in lists.iter().enumerate() {
             if let Err(error) = &outcome.lanes[lane].ranking {
                 self.rows[lane].failed.push((question.id.clone(), error.to_string()));
@@ -101,9 +104,18 @@ impl EvalResults {
             // A lane without a list is measured as an empty list.
             let ranked = judgments.supports(list);
             let evidence = SupportEvidence { ranked: &ranked, pool: &pool, m, supports };
+            let top = Shares::of(judgments, list.iter().take(outcome.query.k).map(|ranked| ranked.at));
+            let by_model = &mut self.rows[lane].by_model;
+            *by_model = (by_model.0 + top.all(), by_model.1 + top.by_model());
             let mut values: Vec<Value> = Vec::new();
-            for column in &self.columns {
+            for (at, column) in self.columns.iter().enumerate() {
                 values.push(match column {
+                    Column::Named(Measure::AlphaNDcg { k, .. })
+                        if judgments.is_by_model(&list[..list.len().min(k.get())]) =>
+                    {
+                        self.rows[lane].withheld[at] = true;
+                        None
+                    }
                     Column::Named(Measure::Shift { .. }) if supports.is_none() => None,
                     Column::Named(Measure::Shift { k }) => {
                         let value = shift(lane, k.get()).unwrap_or_else(|error| {
@@ -180,24 +192,26 @@ impl EvalResults {
         if !by_model {
             return;
         }
-        // The question's value becomes the mean under the model's probabilities: exact for the interval columns, estimated from
-        // draws for the deeper curves.
+        // The question's value becomes the mean under the model's probabilities: exact where that can be, else estimated from draws.
         let draws = draw(&passages, CURVE_DRAWS, RESAMPLING_SEED);
         for (top, row) in tops.iter().zip(&mut self.rows) {
             for (i, (column, values)) in self.columns.iter().zip(&mut row.values).enumerate() {
                 if !column.doubted() {
                     continue;
                 }
-                let mean = if i < self.interval_columns {
-                    let list = top.iter().take(column.depth()).map(|place| passages[*place].1.clone());
-                    expected(&list.collect::<Vec<_>>(), |ranked| {
+                let own = top.iter().take(column.depth());
+                let list: Vec<_> = own.map(|place| passages[*place].1.clone()).collect();
+                let estimated = || match i < self.interval_columns {
+                    true => expected(&list, |ranked| {
                         let evidence = SupportEvidence { ranked, pool: &[], m, supports };
                         column.value(evidence).map(|measured| measured.value)
-                    })
-                } else {
-                    let values = draws.iter().map(|sets| value(column, sets, top));
-                    values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
+                    }),
+                    false => {
+                        let values = draws.iter().map(|sets| value(column, sets, top));
+                        values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
+                    }
                 };
+                let mean = column.expectation(&list, m, supports).or_else(estimated);
                 // If a measure is undefined in some draw, it keeps the value computed from the verdicts.
                 if let (Some(last), Some(mean)) = (values.last_mut(), mean) {
                     *last = Some(mean);
@@ -208,7 +222,16 @@ impl EvalResults {
 
     /// The values of every lane and bound, by column and then by question.
     pub fn values(&self, columns: Range<usize>) -> Vec<Vec<Values>> {
-        self.rows.iter().map(|row| row.values[columns.clone()].to_vec()).collect()
+        self.rows.iter().map(|row| row.shown(columns.clone())).collect()
+    }
+
+    /// Columns that are left out of some lane.
+    pub fn withheld(&self) -> Vec<String> {
+        let columns = self.columns.iter().enumerate();
+        columns
+            .filter(|(at, _)| self.rows.iter().any(|row| row.withheld[*at]))
+            .map(|(_, c)| c.to_string())
+            .collect()
     }
 
     /// The table's rows: `cells` hold the means; this adds their intervals, and their differences from the lanes in `versus`. The
@@ -222,7 +245,8 @@ impl EvalResults {
         widening: Widening,
     ) -> Vec<Row> {
         let share = |(judged, of): (usize, usize)| (of > 0).then(|| judged as f64 / of as f64);
-        let rows = self.rows.iter().zip(names).zip(cells).enumerate();
+        let names: Vec<String> = names.collect();
+        let rows = self.rows.iter().zip(names.clone()).zip(cells).enumerate();
         rows.map(|(at, ((row, lane), mut cells))| {
             // Both lanes' replicates have the same questions and the same verdicts, so they can be subtracted one by one.
             let difference = |column: usize| {
@@ -241,16 +265,10 @@ impl EvalResults {
                     means.clone().and_then(|mut means| Some(Spread::of(&mut means)?.widened(cell.widened)));
                 cell.difference = difference(column);
             }
-            let values = row.values[columns.clone()].to_vec();
-            Row {
-                lane,
-                cells,
-                failed: row.failed.clone(),
-                judged,
-                values,
-                replicates: means,
-                ..Row::default()
-            }
+            let values = row.shown(columns.clone());
+            let (by_model, failed) = (share((row.by_model.1, row.by_model.0)), row.failed.clone());
+            let versus = versus.get(at).copied().flatten().and_then(|base| names.get(base).cloned());
+            Row { lane, cells, failed, judged, by_model, versus, values, replicates: means, ..Row::default() }
         })
         .collect()
     }
@@ -267,6 +285,12 @@ impl EvalResults {
 }
 
 impl ResultRow {
+    /// The values of these columns. A column that a question cannot have is left out for all: a mean over the others is not the set's.
+    fn shown(&self, columns: Range<usize>) -> Vec<Values> {
+        let none = |at: usize| self.withheld[at].then(|| vec![None; self.values[at].len()]);
+        columns.map(|at| none(at).unwrap_or_else(|| self.values[at].clone())).collect()
+    }
+
     fn add(&mut self, values: &[Value]) {
         for ((all, judged), value) in self.values.iter_mut().zip(&mut self.judged).zip(values) {
             all.push(value.map(|measured| measured.value));
@@ -326,85 +350,11 @@ pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Ta
     })
 }
 
-/// One table over corpora and sets: a row for each corpus and lane, a column for each set and main measure, then the averages over the
-/// corpus's sets. `tables` come with the names of corpus and set.
-pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
-    let distinct = |names: Vec<&String>| {
-        let mut all: Vec<String> = Vec::new();
-        names.into_iter().for_each(|name| {
-            if !all.contains(name) {
-                all.push(name.clone());
-            }
-        });
-        all
-    };
-    let corpora = distinct(tables.iter().map(|((corpus, _), _)| corpus).collect());
-    let sets = distinct(tables.iter().map(|((_, set), _)| set).collect());
-    let Some((_, first)) = tables.first() else { return Ok(Table::default()) };
-    let plotted = first.columns.iter().any(|head| head.plotted);
-    let main = |head: &&Head| head.plotted || !plotted;
-    let measures: Vec<String> = first.columns.iter().filter(main).map(|head| head.name.clone()).collect();
-    let place = |table: &Table, name: &str| table.columns.iter().position(|head| head.name == name);
-    let (mut rows, mut notes, mut questions) = (Vec::new(), Vec::new(), 0);
-    for corpus in &corpora {
-        let own: Vec<(String, Table)> = tables
-            .iter()
-            .filter(|((of, _), _)| of == corpus)
-            .map(|((_, set), table)| (set.clone(), table.clone()))
-            .collect();
-        let average = averaged(own.clone())?;
-        for lane in &average.rows {
-            let cell = |table: &Table, measure: &str| {
-                let row = table.rows.iter().find(|row| row.lane == lane.lane)?;
-                row.cells.get(place(table, measure)?)?.clone()
-            };
-            let mut cells = Vec::new();
-            for set in &sets {
-                let table = own.iter().find(|(name, _)| name == set).map(|(_, table)| table);
-                cells.extend(measures.iter().map(|measure| cell(table?, measure)));
-            }
-            cells.extend(measures.iter().map(|measure| cell(&average, measure)));
-            let failed = lane.failed.clone();
-            rows.push(Row {
-                lane: format!("{corpus} {}", lane.lane),
-                form: lane.form.clone(),
-                cells,
-                failed,
-                ..Row::default()
-            });
-        }
-        for (set, table) in &own {
-            questions += table.questions;
-            notes.extend(
-                table.caution.iter().chain(&table.notes).map(|note| format!("{corpus}, {set}: {note}")),
-            );
-        }
-    }
-    let heads = sets.iter().map(String::as_str).chain(["average"]);
-    let columns =
-        heads.flat_map(|set| measures.iter().map(move |measure| Head::plotted(format!("{set} {measure}"))));
-    notes.insert(
-        0,
-        "average: the mean of the means of a corpus's sets; – where a corpus lacks a set".to_owned(),
-    );
-    let mut sources: Vec<String> = tables.iter().map(|(_, table)| table.label_source.clone()).collect();
-    sources.dedup();
-    Ok(Table {
-        suite: first.suite,
-        columns: columns.collect(),
-        rows,
-        questions,
-        k: first.k,
-        label_source: sources.join(", "),
-        notes,
-        provenance: json!({"sets": tables.iter().map(|((corpus, set), table)| json!({"corpus": corpus, "set": set, "provenance": table.provenance})).collect::<Vec<_>>()}),
-        ..Table::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::eval::estimates::wide;
+    use crate::report::table::Head;
 
     #[test]
     fn questions_with_corpora_of_their_own_are_put_together_as_one_set() {

@@ -1,7 +1,7 @@
 //! `parallax eval trec`: graded relevance of lanes or finished runs, by the measures of trec_eval. All rows of a table are lists of one
 //! depth, and a measure without a cut-off reads the first [`UNCUT`] passages, whatever other measures are asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
-use crate::cli::eval::lanes::{LaneNotes, Lanes, form_of, notes_of, plain_forms};
+use crate::cli::eval::lanes::{LaneNotes, Lanes, form_of, notes_of, pairs, plain_forms};
 use crate::cli::job::stop_on_signal;
 use crate::cli::options::Common;
 use crate::engine::recipe::Switch;
@@ -35,14 +35,28 @@ type Rankings = BTreeMap<String, Vec<String>>;
 ///
 /// # Errors
 /// A file is not valid, or a measure is unknown.
-pub fn table(common: &Common, args: &Eval, qrels: Option<&PathBuf>) -> anyhow::Result<Option<Table>> {
+pub fn table(
+    common: &Common,
+    args: &Eval,
+    qrels: Option<&PathBuf>,
+    several: bool,
+) -> anyhow::Result<Option<Table>> {
     let names: Vec<&str> = match args.measures.as_slice() {
         [] => vec!["nDCG@10", "R@100"],
         names => names.iter().map(String::as_str).collect(),
     };
     let measures = names.iter().map(|name| name.parse::<Measure>()).collect::<Result<Vec<_>, _>>()?;
     let Some(qrels) = qrels else { bail!("eval trec needs judgments: --qrels FILE") };
-    let qrels = read_any_qrels(qrels)?;
+    let mut qrels = read_any_qrels(qrels)?;
+    if several {
+        // One file of judgments serves several sets, as TREC ships them; each set is measured on its own questions.
+        let path = common.questions.first().context("expected a question set")?;
+        let own: HashSet<String> = question::set::read(path)?.into_iter().map(|one| one.id).collect();
+        qrels.retain(|id| own.contains(id));
+        if qrels.is_empty() {
+            bail!("{}: the judgments have none of its questions' ids", path.display());
+        }
+    }
     let depth = depth(&measures);
     let Some(Ranked { lanes, prompts, lane_notes }) = rank(common, args, &qrels, depth)? else {
         return Ok(None);
@@ -63,8 +77,16 @@ pub fn table(common: &Common, args: &Eval, qrels: Option<&PathBuf>) -> anyhow::R
         failed.push(missing);
         recipes.push(recipe);
     }
-    let (names, judged) = (recipes.iter().map(ToString::to_string), vec![(0, 0); recipes.len()]);
-    let mut rows = rows(names, values, &plain_forms(&recipes), failed, judged)?;
+    let names: Vec<String> = recipes.iter().map(ToString::to_string).collect();
+    let compared = pairs(args, &names)?;
+    let base = compared.first().map(|(_, base)| *base).filter(|_| !args.all_pairs);
+    let versus: Vec<Option<usize>> = match base {
+        Some(base) => (0..names.len()).map(|lane| (lane != base).then_some(base)).collect(),
+        None => plain_forms(&recipes),
+    };
+    let baseline = base.map(|base| names[base].clone());
+    let judged = vec![(0, 0); recipes.len()];
+    let mut rows = rows(names, values, &versus, failed, judged)?;
     lane_notes.name(&mut rows);
     let uncut: Vec<String> =
         measures.iter().filter(|measure| measure.cutoff().is_none()).map(ToString::to_string).collect();
@@ -84,6 +106,7 @@ pub fn table(common: &Common, args: &Eval, qrels: Option<&PathBuf>) -> anyhow::R
         notes: std::iter::once(format!("lists of at most {depth} passages in every row{reads}"))
             .chain(lane_notes.notes())
             .collect(),
+        baseline,
         provenance,
         ..Table::default()
     }))

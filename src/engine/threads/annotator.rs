@@ -1,12 +1,14 @@
 //! The thread that writes an annotator's journal. Every act is on disk before it is reported.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, SystemTime};
 
 use super::orders::{Labelling, SetLabel, SetTo, Shared};
-use super::reply::{AnnotationState, Drawn, Reply, SendReply, Written};
+use super::reply::{AnnotationState, Drawn, LabelsChanged, Reply, SendReply, Written};
 use crate::annotate::{
-    Act, Entry, Item, Journal, JournalError, Key, Opened, Project, View, journals, text_hash,
+    Act, Decision, Entry, Item, Journal, JournalError, Key, Opened, Project, View, journals, text_hash,
 };
 use crate::engine::setup::Setup;
 use crate::question::Question;
@@ -14,7 +16,17 @@ use crate::question::Question;
 /// Executes one order after another.
 pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &SendReply) {
     let mut open: Option<(Journal, Vec<Question>)> = None;
-    for order in orders {
+    let mut watch = Watch::default();
+    loop {
+        let order = match orders.recv_timeout(EVERY) {
+            Ok(order) => order,
+            Err(RecvTimeoutError::Timeout) => {
+                let changed = shared.setup.get().and_then(|setup| watch.look(setup, &mut open));
+                changed.into_iter().for_each(|changed| send(Reply::LabelsChanged(Box::new(changed))));
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let Some(setup) = shared.setup.get() else { continue };
         let done = match (order, &mut open) {
             (Labelling::Open(items, questions), _) => {
@@ -32,6 +44,9 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
                 let number = order.number;
                 let set =
                     set_label(setup, &mut open, *order).map(Box::new).map_err(|error| error.to_string());
+                if let Some((journal, _)) = &open {
+                    watch.wrote(journal.path());
+                }
                 send(Reply::LabelSet { number, set });
                 continue;
             }
@@ -44,6 +59,7 @@ pub(super) fn annotator(shared: &Shared, orders: &Receiver<Labelling>, send: &Se
         let written = done.map_err(|error| error.to_string());
         let written =
             written.map(|entry| entry.map(|entry| Box::new(count(setup, journal, questions, entry))));
+        watch.wrote(journal.path());
         send(Reply::Labelled(written));
     }
 }
@@ -73,12 +89,91 @@ fn set_label(
         }
     };
     let text = text_hash(&passage);
-    let act = Act { question: question.text.clone(), passage: passage.id.clone(), text, view, took: None };
+    let act = Act {
+        question: question.text.clone(),
+        passage: passage.id.clone(),
+        text,
+        view,
+        took: None,
+        seen: None,
+    };
     let entry = journal.append(act).map_err(|error| error.to_string())?;
     // Statements that were edited since the journal was opened count as they are now.
     questions.retain(|known| known.text != question.text);
     questions.push(question);
     Ok((count(setup, journal, questions, entry), before))
+}
+
+/// How often the journals on the disk are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The journals that count, as they were last read: another process may label in the same project, or a folder that is synced between
+/// machines may replace them.
+#[derive(Default)]
+struct Watch {
+    seen: Option<BTreeMap<PathBuf, State>>,
+}
+
+/// The length and time of a file.
+type State = (u64, Option<SystemTime>);
+
+fn state(path: &Path) -> Option<State> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.len(), about.modified().ok()))
+}
+
+impl Watch {
+    /// The present state of every journal that counts.
+    fn states(setup: &Setup, open: Option<&Path>) -> BTreeMap<PathBuf, State> {
+        let listed = |path: &PathBuf| match path.is_dir() {
+            true => Project::journals(path).unwrap_or_default(),
+            false => vec![path.clone()],
+        };
+        let all = setup.label_paths.iter().flat_map(listed).chain(open.map(Path::to_owned));
+        all.filter_map(|path| state(&path).map(|state| (path, state))).collect()
+    }
+
+    /// Takes over what this process wrote, so that it is not taken for another's.
+    fn wrote(&mut self, path: &Path) {
+        if let (Some(seen), Some(state)) = (&mut self.seen, state(path)) {
+            seen.insert(path.to_owned(), state);
+        }
+    }
+
+    /// Reads the journals again if they are not as they were. `None` if no label is different.
+    fn look(&mut self, setup: &Setup, open: &mut Option<(Journal, Vec<Question>)>) -> Option<LabelsChanged> {
+        let now = Watch::states(setup, open.as_ref().map(|(journal, _)| journal.path()));
+        // The first look reads them in any case: they may have changed since the corpus was opened.
+        if self.seen.as_ref() == Some(&now) {
+            return None;
+        }
+        self.seen = Some(now);
+        let mut changed = match setup.reread_human() {
+            Ok(changed) => changed,
+            Err(error) => {
+                return Some(LabelsChanged { error: Some(error.to_string()), ..LabelsChanged::default() });
+            }
+        };
+        if let Some((journal, _)) = open {
+            let new = journal.refresh().unwrap_or_default();
+            if !new.is_empty() || !changed.by.is_empty() {
+                let (others, _) = others(journal.path(), journal.by()).unwrap_or_default();
+                changed.by.extend(new.first().map(|entry| entry.by.clone()));
+                changed.by.sort_unstable();
+                changed.by.dedup();
+                changed.journal = Some((new, others));
+            }
+        }
+        (!changed.by.is_empty() || !changed.labels.is_empty()).then_some(changed)
+    }
+}
+
+/// The current labels of the other annotators beside a journal, and notes about damage.
+fn others(journal: &Path, by: &str) -> Result<(Vec<Decision>, Vec<String>), String> {
+    let others = journal.parent().map(Project::journals).and_then(Result::ok).unwrap_or_default();
+    let others: Vec<PathBuf> = others.into_iter().filter(|path| path != journal).collect();
+    let (others, notes) = journals(&others).map_err(|error| error.to_string())?;
+    Ok((others.decisions().into_iter().filter(|decision| decision.by != by).collect(), notes))
 }
 
 /// Reports the annotation, and returns the journal for labels.
@@ -110,13 +205,29 @@ fn annotation(
     annotation.journal = match &named {
         Some(folder) if Project::is_in(folder) => {
             let (project, items) = Project::open(folder).map_err(|error| text(&error))?;
-            if !project.annotators.is_empty() && !project.annotators.contains(&by) {
+            annotation.adjudicates = project.adjudicators.contains(&by);
+            if !annotation.adjudicates && !project.annotators.is_empty() && !project.annotators.contains(&by)
+            {
                 let names = project.annotators.join(", ");
                 return Err(format!(
                     "this project is labelled by {names}, not by {by}; say who you are with --annotator NAME"
                 ));
             }
-            let (own, others) = items.into_iter().partition(|item| item.is_for(&by));
+            let split = match annotation.adjudicates {
+                true => {
+                    let (all, _) = journals(std::slice::from_ref(folder)).map_err(|error| text(&error))?;
+                    Project::split(&items, &all.decisions())
+                }
+                false => Vec::new(),
+            };
+            let is_own = |(at, item): &(usize, Item)| match annotation.adjudicates {
+                true => split.contains(at),
+                false => item.is_for(&by),
+            };
+            let (own, others): (Vec<_>, Vec<_>) = items.into_iter().enumerate().partition(is_own);
+            let bare =
+                |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
+            let (own, others) = (bare(own), bare(others));
             annotation.items = own;
             let depth = project.depth;
             annotation.drawn = project.sample.map(|sample| Drawn { of: sample.of, depth, others });
@@ -131,11 +242,14 @@ fn annotation(
     let opened = open(&annotation.journal, &by).map_err(|error| text(&error))?;
     annotation.notes.extend(opened.read.damage(&annotation.journal));
     annotation.read_only = opened.journal.read_only().map(ToString::to_string);
+    if let Some(folder) =
+        named.as_deref().filter(|folder| Project::is_in(folder) && annotation.read_only.is_none())
+    {
+        Project::keep_guidelines(folder).map_err(|error| text(&error))?;
+    }
     annotation.history = opened.journal.history().clone();
-    let others = annotation.journal.parent().map(Project::journals).and_then(Result::ok).unwrap_or_default();
-    let others: Vec<PathBuf> = others.into_iter().filter(|path| *path != annotation.journal).collect();
-    let (others, notes) = journals(&others).map_err(|error| text(&error))?;
-    annotation.others = others.decisions().into_iter().filter(|decision| decision.by != by).collect();
+    let (others, notes) = others(&annotation.journal, &by)?;
+    annotation.others = others;
     annotation.notes.extend(notes);
     Ok((opened.journal, annotation))
 }
@@ -148,8 +262,8 @@ fn count(setup: &Setup, journal: &Journal, questions: &[Question], entry: Entry)
     let statements = question.map(|question| question.perspectives.clone());
     let statements = statements.unwrap_or_else(|| entry.view.answers.keys().cloned().collect());
     let label = |statement: String| {
-        let human = setup.labelled(&statement, &entry.passage).human;
-        (statement, human)
+        let known = setup.labelled(&statement, &entry.passage);
+        (statement, known.by_hand().then_some(known.human))
     };
     Written {
         at: setup.corpus.find(&entry.passage),

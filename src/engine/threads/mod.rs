@@ -22,4 +22,6 @@ mod work;
 
 pub use engine::Engine;
 pub use orders::{Batch, Labelling, Reach, ReadList, SetLabel, SetTo, Study, Turn, Want};
-pub use reply::{AnnotationState, Drawn, Opened, ReadEvent, Reply, SendReply, Shelved, Written};
+pub use reply::{
+    AnnotationState, Drawn, LabelsChanged, Opened, ReadEvent, Reply, SendReply, Shelved, Written,
+};

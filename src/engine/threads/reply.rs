@@ -161,6 +161,8 @@ pub enum Reply {
     },
     /// The journal is open, or why nothing can be labelled.
     AnnotationState(Result<Box<AnnotationState>, String>),
+    /// Another process changed the journals that count.
+    LabelsChanged(Box<LabelsChanged>),
     /// An act was written to disk, or why not; `None` if there was nothing to undo or redo.
     Labelled(Result<Option<Box<Written>>, String>),
     /// The label of one passage was set from the lanes, or why not.
@@ -271,6 +273,8 @@ pub struct AnnotationState {
     pub seed: u64,
     /// Whether lane, rank and the model's verdict are hidden at first.
     pub blind: bool,
+    /// Whether this annotator settles disagreements between others.
+    pub adjudicates: bool,
     /// What counts as support, in the project's words.
     pub guidelines: String,
     /// The labels of this annotator so far.
@@ -281,6 +285,20 @@ pub struct AnnotationState {
     pub notes: Vec<String>,
     /// For a project whose questions are a random sample: the sample.
     pub drawn: Option<Drawn>,
+}
+
+/// What another process changed in the journals.
+#[derive(Clone, Debug, Default)]
+pub struct LabelsChanged {
+    /// The annotators whose labels are different now.
+    pub by: Vec<String>,
+    /// The pairs whose label by hand is different now: the passage's number, the statement, and the label (`Some(None)` for a tie of
+    /// annotators).
+    pub labels: Vec<(PassageIx, String, Option<Option<bool>>)>,
+    /// For the labelling screen: the entries that are new in the open journal, and the present labels of all other annotators.
+    pub journal: Option<(Vec<Entry>, Vec<Decision>)>,
+    /// Why a journal could not be read again; its labels stay as they were.
+    pub error: Option<String>,
 }
 
 /// The sample of questions that a project labels.
@@ -301,6 +319,6 @@ pub struct Written {
     pub entry: Entry,
     /// The passage's number, if this corpus holds it.
     pub at: Option<PassageIx>,
-    /// The statements of the question, each with the label by hand that now counts.
-    pub labels: Vec<(String, Option<bool>)>,
+    /// The statements of the question, each with the label by hand that now counts: `Some(None)` for a tie of annotators.
+    pub labels: Vec<(String, Option<Option<bool>>)>,
 }

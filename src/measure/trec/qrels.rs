@@ -38,6 +38,11 @@ impl Qrels {
         self.questions.is_empty()
     }
 
+    /// Keeps the judgments of these questions alone.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.questions.retain(|id, _| keep(id));
+    }
+
     /// Sets one grade, and returns the one it replaces.
     pub fn insert(&mut self, question: &str, passage: &str, grade: i32) -> Option<i32> {
         self.questions.entry(question.to_owned()).or_default().insert(passage.to_owned(), grade)

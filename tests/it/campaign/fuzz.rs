@@ -253,6 +253,7 @@ fn acts() -> Vec<Vec<u8>> {
         text: "h".into(),
         view,
         took: Some(5),
+        seen: None,
     };
     let first = Entry::new(act(View { flagged: true, ..View::default() }), "anna", Vec::new(), 1).unwrap();
     let second = Entry::new(act(View::default()), "anna", vec![first.id.clone()], 2).unwrap();

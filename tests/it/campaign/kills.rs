@@ -265,6 +265,7 @@ fn an_annotator_that_is_killed() {
             text: "h".into(),
             view,
             took: Some(n),
+            seen: None,
         };
         let entry = journal.append(act).unwrap();
         println!("\nwritten {}", entry.id);

@@ -39,6 +39,7 @@ fn agreement_with_another_annotator_is_shown_with_the_count() {
         flagged: false,
         at: 0,
         took: None,
+        seen: None,
     };
     lay(&mut app, &effects, |annotation| {
         annotation.others = vec![other("zoos-01", true), other("zoos-02", false)]
@@ -51,6 +52,27 @@ fn agreement_with_another_annotator_is_shown_with_the_count() {
     }
     let [(name, agreement)] = &app.labelling.agreement[..] else { panic!() };
     assert_eq!((name.as_str(), agreement.value, agreement.doubly_labelled), ("ben", Some(1.0), 2));
+}
+
+#[test]
+fn labels_that_another_process_wrote_count_at_once_and_the_screen_says_so() {
+    use parallax::corpus::PassageIx;
+    use parallax::engine::LabelsChanged;
+    let mut app = asked(100, 30);
+    let at = app.lanes[0].ranking[0].at;
+    let before = app.judgments.support(at);
+    let labels = SIDES.map(|side| (at, side.to_owned(), Some(Some(true)))).to_vec();
+    let elsewhere = (PassageIx(0), "Another statement.".to_owned(), Some(Some(true)));
+    let labels = labels.into_iter().chain([elsewhere]).collect();
+    let changed = LabelsChanged { by: vec!["ben".into()], labels, ..LabelsChanged::default() };
+    receive(&mut app, Reply::LabelsChanged(Box::new(changed)));
+    assert_ne!(app.judgments.support(at), before);
+    assert_eq!(app.judgments.support(at).unwrap().len(), 2);
+    let notice = app.notice.clone().unwrap();
+    assert!(notice.contains("labels of ben changed on the disk: 2 of 3"), "{notice}");
+    let broken = LabelsChanged { error: Some("anna.jsonl: no such file".into()), ..LabelsChanged::default() };
+    receive(&mut app, Reply::LabelsChanged(Box::new(broken)));
+    assert!(app.notice.unwrap().contains("cannot be read again"));
 }
 
 #[test]
@@ -132,7 +154,7 @@ fn a_decision_on_another_text_must_be_made_again() {
             ..View::default()
         };
         let (question, passage) = (item.question.clone(), item.passage.id.clone());
-        let old = Act { question, passage, text: "0".repeat(32), view, took: None };
+        let old = Act { question, passage, text: "0".repeat(32), view, took: None, seen: None };
         annotation.history.take(Entry::new(old, "anna", Vec::new(), 1).unwrap());
     });
     assert_eq!((app.labelling.pace.done, app.labelling.draft.answers.len()), (0, 0));
@@ -153,7 +175,7 @@ fn only_a_label_settles_a_conflict() {
             };
             let (question, passage) = (item.question.clone(), item.passage.id.clone());
             let text = parallax::annotate::text_hash(&item.passage);
-            let one = Act { question, passage, text, view, took: None };
+            let one = Act { question, passage, text, view, took: None, seen: None };
             annotation.history.take(Entry::new(one, "anna", Vec::new(), at).unwrap());
         }
     });

@@ -69,6 +69,74 @@ fn measures_on_the_lanes_follow_the_label_at_once() {
     assert_eq!(after.prec, 0.0, "all that was found by the model is overruled");
 }
 
+/// A question with more statements than a window shows at once.
+fn with_42_statements(height: u16) -> (App, Vec<String>) {
+    let statements: Vec<String> = (0..42).map(|n| format!("Zoos should have {n:02} gates.")).collect();
+    let mut app = asked(100, height);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |annotation| {
+        for question in &mut annotation.questions {
+            (question.perspectives, question.supports) = (statements.clone(), None);
+        }
+    });
+    (app, statements)
+}
+
+#[test]
+fn of_42_statements_only_those_that_were_on_screen_get_a_label() {
+    let (mut app, statements) = with_42_statements(30);
+    let first = shown(&app);
+    let act_1 = act(&press(&mut app, "2<Enter>"));
+    assert_eq!(act_1.view.answers.len(), 9, "the window shows nine");
+    assert!(act_1.view.answers[&statements[1]] && !act_1.view.answers[&statements[8]]);
+    written(&mut app, act_1);
+    // The next statements of the same passage.
+    assert_eq!(
+        (shown(&app), app.labelling.on_screen(30), app.labelling.pace.done),
+        (first.clone(), 9..18, 0)
+    );
+    // A statement that was chosen on another page keeps its choice.
+    press(&mut app, "1<PageDown>");
+    let act_2 = act(&press(&mut app, "0"));
+    assert_eq!(act_2.view.answers.len(), 9 + 1 + 9);
+    assert!(act_2.view.answers[&statements[9]] && !act_2.view.answers[&statements[18]]);
+    assert!(!act_2.view.answers.contains_key(&statements[10]));
+    written(&mut app, act_2);
+    for _ in 0..3 {
+        let next = act(&press(&mut app, "<Enter>"));
+        written(&mut app, next);
+    }
+    assert_ne!(shown(&app), first, "all 42 are decided");
+    assert_eq!(app.labelling.pace.done, 1);
+}
+
+#[test]
+fn a_window_without_room_for_the_statements_takes_no_label() {
+    let (mut app, _) = with_42_statements(14);
+    assert_eq!(act(&press(&mut app, "<Enter>")).view.answers.len(), 5);
+    let mut app = open(100, 10);
+    assert_eq!(press(&mut app, "s"), []);
+    assert!(app.notice.as_deref().unwrap().contains("too small"), "{:?}", app.notice);
+}
+
+#[test]
+fn a_decision_says_whether_the_verdict_was_in_sight_and_under_which_guidelines() {
+    let mut app = open(100, 30);
+    let circumstances = |act: &Act| act.seen.clone().unwrap();
+    let first = act(&press(&mut app, "s"));
+    let guidelines = parallax::annotate::guidelines_hash(&app.labelling.open().unwrap().guidelines);
+    assert_eq!((circumstances(&first).blind, circumstances(&first).guidelines), (false, guidelines));
+    written(&mut app, first);
+    // Hidden now, but it was in sight when this passage appeared.
+    let second = act(&press(&mut app, "Bs"));
+    assert!(!circumstances(&second).blind);
+    written(&mut app, second);
+    let third = act(&press(&mut app, "0"));
+    assert!(circumstances(&third).blind);
+    written(&mut app, third);
+    assert!(!circumstances(&act(&press(&mut app, "BBs"))).blind, "a glance is enough");
+}
+
 #[test]
 fn perspectives_of_many_are_chosen_by_number_and_kept_with_enter() {
     let mut app = many_sided(100, 30);

@@ -56,7 +56,7 @@ fn written(app: &mut App, act: Act) -> Vec<Effect> {
         passage: act.passage.clone(),
     };
     let was = app.labelling.open().unwrap().history.heads(&key).iter().map(|head| head.id.clone()).collect();
-    let labels = act.view.answers.iter().map(|(text, yes)| (text.clone(), Some(*yes))).collect();
+    let labels = act.view.answers.iter().map(|(text, yes)| (text.clone(), Some(Some(*yes)))).collect();
     let at = crate::stage::PASSAGES.iter().position(|(id, ..)| *id == act.passage);
     let at = at.map(|at| parallax::corpus::PassageIx(at as u32));
     let entry = Entry::new(act, "anna", was, 1).unwrap();

@@ -101,7 +101,7 @@ fn a_question_of_the_set_keeps_the_text_of_the_set_however_it_is_typed() {
     press(&mut app, &format!("/<C-u>{}<Enter>", QUESTION.to_lowercase()));
     assert_eq!((app.query().question, app.by), (stage::question(), By::Given));
     assert_ne!(app.line.value(), QUESTION);
-    app.judgments.set_human(PassageIx(0), 0, Some(true));
+    app.judgments.set_human(PassageIx(0), 0, Some(Some(true)));
     press(&mut app, "+");
     assert!(app.judgments.pair(PassageIx(0), 0).is_some_and(|pair| pair.human.is_some()));
 }

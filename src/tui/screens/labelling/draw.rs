@@ -52,11 +52,16 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let text = format!(" {} · {key} another figure", narrowing_text(figure, narrowing));
         above.push(Line::from(span(fit(&text, width), Meaning::Muted, theme)));
     }
-    above.push(Line::from(span(
-        fit(&format!(" {}", safe::line(&question.text)), width),
-        Meaning::Title,
-        theme,
-    )));
+    let shown = labelling.on_screen(app.size.height);
+    let part = match question.perspectives.len() {
+        all if all > shown.len() && !shown.is_empty() => {
+            let key = app.key(Context::Annotate, Action::PageDown);
+            format!("  statements {}–{} of {all} · {key} more", shown.start + 1, shown.end)
+        }
+        _ => String::new(),
+    };
+    let asked = fit(&format!(" {}", safe::line(&question.text)), width.saturating_sub(columns_of(&part)));
+    above.push(Line::from(vec![span(asked, Meaning::Title, theme), span(part, Meaning::Muted, theme)]));
     above.extend(statement_lines(app, question, theme, width));
     if area.height > 16 {
         above.push(Line::default());
@@ -92,6 +97,9 @@ fn progress_text(labelling: &Labelling, annotation: &AnnotationState) -> String 
     said.push(labelling.order.name().into());
     if labelling.blind {
         said.push("blind".into());
+    }
+    if annotation.adjudicates {
+        said.push("settles disagreements".into());
     }
     if let Some(median) = pace.median {
         let left = (pace.all - pace.done) as u64 * median / 60_000;
@@ -136,7 +144,8 @@ fn statement_key(app: &App, question: &Question, i: usize) -> String {
         _ => {
             let all = app.keys.of_place(Context::Annotate);
             let mut numbers = all.filter(|bound| bound.line.action == Action::ToggleLabel(0));
-            let key = numbers.next().and_then(|bound| bound.keys.get(i));
+            let place = i - app.labelling.on_screen(app.size.height).start.min(i);
+            let key = numbers.next().and_then(|bound| bound.keys.get(place));
             key.map(|key| shown(key, app.glyphs == Glyphs::Ascii)).unwrap_or_default()
         }
     }
@@ -179,7 +188,8 @@ fn statement_lines(app: &App, question: &Question, theme: Theme, width: usize) -
             span(model, Meaning::Muted, theme),
         ])
     };
-    question.perspectives.iter().enumerate().take(9).map(row).collect()
+    let shown = labelling.on_screen(app.size.height);
+    question.perspectives.iter().enumerate().skip(shown.start).take(shown.len()).map(row).collect()
 }
 
 /// The label of the passage: whether it is on the disk, flag, note and evidence.
@@ -235,10 +245,11 @@ fn draw_note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<
         return;
     }
     let row = Rect { y: area.bottom() - 1, height: 1, ..area };
+    let prompt = if labelling.settling.is_some() { " why:  " } else { " note: " };
     let room = usize::from(area.width).saturating_sub(9);
     let shown = typed.value().chars().skip(typed.visual_scroll(room)).collect::<String>();
     let line = Line::from(vec![
-        span(" note: ", Meaning::Key, theme),
+        span(prompt, Meaning::Key, theme),
         span(format!("{:<room$}", fit(&safe::line(&shown), room)), Meaning::Text, theme),
     ]);
     frame.render_widget(ratatui::widgets::Clear, row);

@@ -1,6 +1,7 @@
 //! The labelling screen: passages labelled by hand.
 
 pub mod draw;
+mod replies;
 pub mod state;
 pub mod text;
 pub mod update;
@@ -61,6 +62,14 @@ pub const KEYS: &[Binding] = &[
         "",
         "it supports what was chosen; on to the next",
     ),
+    bind(
+        Context::Annotate,
+        &["<PageDown>"],
+        Action::PageDown,
+        "",
+        "show the next statements, if there are more than the window holds",
+    ),
+    bind(Context::Annotate, &["<PageUp>"], Action::PageUp, "", "show the statements before"),
     bind(Context::Annotate, &["<C-r>", "U"], Action::Redo, "redo", "do again what was taken back"),
     bind(Context::Annotate, &["l", "<Right>"], Action::NextPassage, "", "go to the next passage as it is"),
     bind(Context::Annotate, &["h", "<Left>"], Action::PreviousPassage, "", "go to the passage before"),

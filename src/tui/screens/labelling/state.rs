@@ -7,7 +7,7 @@ use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 use crate::annotate::narrowing::{Narrowing, narrowing};
-use crate::annotate::{Human, Item, Key, Order, View, doubt, queue, text_hash};
+use crate::annotate::{Decision, Human, Item, Key, Order, View, doubt, queue, text_hash};
 use crate::detect::sentences;
 use crate::engine::{AnnotationState, Recipe};
 use crate::measure::agreement::{Agreement, cohen_kappa};
@@ -36,18 +36,24 @@ pub struct Labelling {
     pub order: Order,
     /// Whether lane, rank and the model's verdict are hidden.
     pub blind: bool,
+    /// Whether they were in sight since the passage appeared.
+    pub glimpsed: bool,
     /// The batch that asks the model.
     pub number: u64,
     /// The model's probabilities by passage and statement, as far as they have arrived.
     pub scored: Vec<Option<Vec<Option<f32>>>>,
     /// The passages that take a side, by the model, but it is unclear which.
     pub unclear: HashSet<usize>,
+    /// The first statement on screen, by index: a question may have more statements than the window has rows.
+    pub first: usize,
     /// The first visible line of the text.
     pub scroll: usize,
     /// Whether the guidelines are shown instead of the passage.
     pub guide: bool,
     /// The note being typed.
     pub typed: Option<Input>,
+    /// A decision that settles a disagreement, while its reason is typed; and whether the next passage follows.
+    pub settling: Option<(View, bool)>,
     /// The evidence being marked.
     pub marking: Option<Marking>,
     /// The annotator's progress.
@@ -85,6 +91,7 @@ pub(super) struct Inputs {
     pub evidence: BTreeMap<String, String>,
     pub marked: Option<String>,
     pub marking: Option<Range<usize>>,
+    pub said: Vec<String>,
 }
 
 /// Words of the passage being marked as evidence.
@@ -114,6 +121,11 @@ impl Marking {
         let word = |i: usize| self.words.get(i).cloned().unwrap_or_default();
         word(first).start..word(last).end
     }
+}
+
+/// The number of statements that a window of this height shows: above and below them are nine lines, two of them of the passage.
+fn rows_for_statements(height: u16) -> usize {
+    usize::from(height).saturating_sub(9).min(9)
 }
 
 /// An annotator's progress.
@@ -151,11 +163,66 @@ impl Labelling {
         self.queue.get(self.at).and_then(|place| self.view(*place)).cloned().unwrap_or_default()
     }
 
+    /// The statements on screen, by index: at most nine, because a digit chooses one, and no more than a window of this height has rows
+    /// for beside two lines of the passage.
+    pub fn on_screen(&self, height: u16) -> Range<usize> {
+        let all = self.question().map_or(0, |question| question.perspectives.len());
+        let rows = rows_for_statements(height);
+        let first = if all <= rows { 0 } else { self.first.min(all) };
+        first..(first + rows).min(all)
+    }
+
+    /// Shows the next statements, or those before.
+    pub fn turn(&mut self, height: u16, forward: bool) {
+        let (all, rows) = (self.question().map_or(0, |q| q.perspectives.len()), rows_for_statements(height));
+        let next = if forward { self.first + rows } else { self.first.saturating_sub(rows) };
+        if next < all {
+            self.first = next;
+        }
+    }
+
+    /// Shows the first statements of which one has no label yet; the first of all if there are none.
+    pub fn turn_to_open(&mut self, height: u16) {
+        let (held, rows) = (self.held(), rows_for_statements(height).max(1));
+        let open = self.question().and_then(|question| {
+            question.perspectives.iter().position(|statement| !held.answers.contains_key(statement))
+        });
+        self.first = open.unwrap_or(0) / rows * rows;
+    }
+
     /// Whether two machines of this annotator have different labels of it.
     pub fn in_conflict(&self) -> bool {
         let Some((item, annotation)) = self.item().zip(self.open()) else { return false };
         let key = item.key(&annotation.by);
         annotation.history.heads(&key).len() > 1 && annotation.history.view(&key).is_none()
+    }
+
+    /// The others' labels of the passage shown, one line each: the annotator, the statements it supports, evidence and remark. Empty
+    /// unless this annotator settles disagreements.
+    pub fn said_by_others(&self) -> Vec<String> {
+        let Some((item, annotation)) = self.item().zip(self.open()).filter(|(_, open)| open.adjudicates)
+        else {
+            return Vec::new();
+        };
+        let text = text_hash(&item.passage);
+        let here = |one: &&Decision| one.question == item.question && one.text == text;
+        let mut by_name: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
+        for one in annotation.others.iter().filter(here) {
+            by_name.entry(&one.by).or_default().push(one);
+        }
+        let line = |(name, said): (&str, Vec<&Decision>)| {
+            let mut parts = Vec::new();
+            for one in &said {
+                let word = if one.supports { "yes" } else { "no" };
+                let evidence = one.evidence.as_ref().map(|words| format!(" (“{words}”)")).unwrap_or_default();
+                parts.push(format!("{word}: {}{evidence}", one.perspective));
+            }
+            parts.extend(said.first().and_then(|one| one.note.as_ref()).map(|note| format!("note: {note}")));
+            let why = said.iter().find_map(|one| one.seen.as_ref()?.settles.clone());
+            parts.extend(why.map(|why| format!("settled, because {why}")));
+            format!("{name} · {}", parts.join(" · "))
+        };
+        by_name.into_iter().map(line).collect()
     }
 
     /// The model's probabilities for it, if they have arrived.
@@ -237,8 +304,8 @@ impl Labelling {
     /// Shows a passage of the queue.
     pub fn show(&mut self, at: usize) {
         self.at = at;
-        (self.scroll, self.guide) = (0, false);
-        (self.marked, self.marking, self.typed) = (None, None, None);
+        (self.scroll, self.guide, self.first, self.glimpsed) = (0, false, 0, !self.blind);
+        (self.marked, self.marking, self.typed, self.settling) = (None, None, None, None);
         self.draft = self.held();
     }
 

@@ -23,6 +23,7 @@ pub fn refresh(app: &mut App) {
         evidence: labelling.draft.evidence.clone(),
         marked: labelling.marked.clone(),
         marking: labelling.marking.as_ref().map(|marking| marking.range()),
+        said: labelling.said_by_others(),
     };
     if labelling.text.inputs.as_ref() == Some(&inputs) {
         return;
@@ -43,11 +44,14 @@ fn passage_rows(app: &App, item: &Item, question: &Question, width: usize) -> Ve
     let title = if item.passage.title.is_empty() { "(without a title)" } else { &item.passage.title };
     let mut lines = vec![vec![passage_piece(fit(&safe::line(title), width), Meaning::Title)]];
     if !labelling.blind {
-        let mut ranks: Vec<(&String, &usize)> = item.ranks.iter().collect();
+        let mut ranks: Vec<(&String, &usize)> = item.ranks.iter().chain(&item.later).collect();
         ranks.sort_by_key(|(lane, rank)| (**rank, *lane));
         let ranks = ranks.iter().map(|(lane, rank)| format!(" · {} {rank}", lane_title(lane)));
         let about = format!("{}{}", item.passage.id, ranks.collect::<String>());
         lines.push(vec![piece(fit(&safe::line(&about), width), Meaning::Muted)]);
+    }
+    for said in labelling.said_by_others() {
+        lines.extend(rows(&safe::line(&said), "", width, Meaning::Muted));
     }
     lines.push(Row::new());
     let text = safe::line(&item.passage.text);

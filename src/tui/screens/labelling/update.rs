@@ -1,4 +1,4 @@
-//! Decides on a passage, takes the replies of the journal, and marks words as evidence.
+//! Decides on a passage, and marks words as evidence.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::replies::{arrange, take_annotation, take_changed, take_scores, take_written};
 use super::state::{Labelling, Marking};
 use super::{draw, text};
-use crate::annotate::{Act, Item, View, text_hash};
+use crate::annotate::{Act, Item, Seen, View, guidelines_hash, text_hash};
 use crate::detect::LabelSource;
-use crate::engine::{self, AnnotationState, Batch, Reply, Written};
+use crate::engine::{self, Reply};
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
@@ -79,6 +80,10 @@ impl Page for Labels {
         match reply {
             Reply::AnnotationState(annotation) => Ok(take_annotation(app, annotation)),
             Reply::Labelled(written) => Ok(take_written(app, written)),
+            Reply::LabelsChanged(changed) => {
+                take_changed(app, *changed);
+                Ok(Vec::new())
+            }
             Reply::Scored { number, item, probabilities, unclear } => {
                 take_scores(app, number, item, (probabilities, unclear));
                 Ok(Vec::new())
@@ -142,6 +147,8 @@ fn pool(app: &App) -> Vec<Item> {
                     question: app.question.text.clone(),
                     passage: (*ranked.passage).clone(),
                     ranks: BTreeMap::new(),
+                    later: BTreeMap::new(),
+                    round: 0,
                     annotators: Vec::new(),
                 });
                 items.len() - 1
@@ -150,73 +157,6 @@ fn pool(app: &App) -> Vec<Item> {
         }
     }
     items
-}
-
-/// Takes the opened journal, or the reason why it could not be opened.
-fn take_annotation(app: &mut App, annotation: Result<Box<AnnotationState>, String>) -> Vec<Effect> {
-    let left =
-        app.screen != Screen::LABELLING && (app.screen, app.help_from) != (Screen::HELP, Screen::LABELLING);
-    if left {
-        return Vec::new();
-    }
-    let (number, k) = (app.next_batch(), app.k);
-    let labelling = &mut app.labelling;
-    labelling.k = k;
-    let mut effects = Vec::new();
-    if let Ok(annotation) = &annotation {
-        let notes: Vec<&str> =
-            annotation.read_only.iter().chain(&annotation.notes).map(String::as_str).collect();
-        if !notes.is_empty() {
-            app.notice = Some(notes.join(" · "));
-        }
-        (labelling.order, labelling.blind, labelling.number) = (annotation.order, annotation.blind, number);
-        // The passages of others follow, because a figure over drawn questions uses the labels of all annotators.
-        let others = annotation.drawn.iter().flat_map(|drawn| &drawn.others);
-        let items: Vec<Item> = annotation.items.iter().chain(others).cloned().collect();
-        labelling.scored = vec![None; items.len()];
-        effects.push(Effect::Batch(number, Batch::Score(items, annotation.questions.clone())));
-    }
-    labelling.annotation = Some(annotation.map(|mut annotation| {
-        if annotation.lanes.is_empty() {
-            annotation.lanes = app.lanes.iter().map(|lane| lane.recipe.to_string()).collect();
-        }
-        annotation
-    }));
-    app.labelling.recount();
-    arrange(app);
-    effects
-}
-
-/// Orders the passages and shows the first one without a label.
-fn arrange(app: &mut App) {
-    app.labelling.arrange(app.judgments.rule().threshold);
-    let labelling = &mut app.labelling;
-    // `next` starts after this one, so it finds the first.
-    labelling.at = labelling.queue.len().saturating_sub(1);
-    let first = labelling.next().unwrap_or(0);
-    labelling.show(first);
-}
-
-/// Takes the model's probabilities for a passage.
-fn take_scores(app: &mut App, number: u64, item: usize, (probabilities, unclear): (Vec<Option<f32>>, bool)) {
-    let labelling = &mut app.labelling;
-    if number != labelling.number {
-        return;
-    }
-    if let Some(place) = labelling.scored.get_mut(item) {
-        *place = Some(probabilities);
-    }
-    if unclear {
-        labelling.unclear.insert(item);
-    }
-    // The order by uncertainty needs all probabilities.
-    let all = labelling.scored.iter().all(Option::is_some);
-    if all {
-        labelling.recount();
-    }
-    if all && labelling.order == crate::annotate::Order::Uncertain {
-        labelling.rearrange(app.judgments.rule().threshold);
-    }
 }
 
 /// Performs an action on a passage.
@@ -240,7 +180,13 @@ fn act_on_passage(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Guidelines => labelling.guide = !labelling.guide,
         Action::Down => labelling.scroll += 1,
         Action::Up => labelling.scroll = labelling.scroll.saturating_sub(1),
-        Action::ToggleBlind => labelling.blind = !labelling.blind,
+        Action::ToggleBlind => {
+            labelling.blind = !labelling.blind;
+            labelling.glimpsed |= !labelling.blind;
+        }
+        Action::PageDown | Action::PageUp if !labelling.guide => {
+            labelling.turn(app.size.height, action == Action::PageDown);
+        }
         _ if labelling.guide => {}
         Action::NextFigure => labelling.next_figure(),
         Action::NextLabelOrder => {
@@ -289,6 +235,20 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     let sides = question.supports.filter(|_| statements.len() == 2);
+    let shown = app.labelling.on_screen(app.size.height);
+    let labels = matches!(
+        action,
+        Action::LabelSupport
+            | Action::LabelOppose
+            | Action::LabelBoth
+            | Action::LabelNone
+            | Action::ApplyLabel
+            | Action::ToggleLabel(_)
+    );
+    if labels && (shown.is_empty() || sides.is_some_and(|_| shown.len() < 2)) {
+        app.notice = Some("the window is too small to show the statements: make it higher to label".into());
+        return Vec::new();
+    }
     let labelling = &mut app.labelling;
     let chosen: Vec<usize> = match action {
         Action::LabelSupport | Action::LabelOppose | Action::LabelBoth if sides.is_none() => {
@@ -304,10 +264,10 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         Action::LabelNone => Vec::new(),
         Action::ApplyLabel => {
             let chosen = |i: &usize| labelling.draft.answers.get(&statements[*i]) == Some(&true);
-            (0..statements.len()).filter(chosen).collect()
+            shown.clone().filter(chosen).collect()
         }
         Action::ToggleLabel(i) => {
-            if let Some(statement) = statements.get(i) {
+            if let Some(statement) = statements.get(shown.start + i).filter(|_| shown.start + i < shown.end) {
                 let answer = labelling.draft.answers.entry(statement.clone()).or_default();
                 *answer = !*answer;
             }
@@ -330,15 +290,28 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     };
     let held = labelling.held();
     let mut view = View { skipped: false, evidence: BTreeMap::new(), ..held.clone() };
-    // Labels of statements that the question no longer has stay.
+    // Labels of statements that the question no longer has stay. A statement that was not on screen gets no label.
     for (i, statement) in statements.iter().enumerate() {
-        view.answers.insert(statement.clone(), chosen.contains(&i));
-        let words = labelling.marked.as_ref().or(held.evidence.get(statement));
-        if let Some(words) = words.filter(|_| chosen.contains(&i)) {
+        let decided = if shown.contains(&i) {
+            Some(chosen.contains(&i))
+        } else {
+            labelling.draft.answers.get(statement).copied()
+        };
+        let Some(supports) = decided else { continue };
+        view.answers.insert(statement.clone(), supports);
+        let words = labelling.marked.as_ref().filter(|_| shown.contains(&i)).or(held.evidence.get(statement));
+        if let Some(words) = words.filter(|_| supports) {
             view.evidence.insert(statement.clone(), words.clone());
         }
     }
-    let effects = write(app, view.clone(), true);
+    let all = statements.iter().all(|statement| view.answers.contains_key(statement));
+    if app.labelling.open().is_some_and(|annotation| annotation.adjudicates) {
+        // A third decision is stored with its reason.
+        app.labelling.draft = view.clone();
+        (app.labelling.settling, app.labelling.typed) = (Some((view, all)), Some(Input::default()));
+        return Vec::new();
+    }
+    let effects = write(app, view.clone(), all);
     if !effects.is_empty() {
         app.labelling.draft = view;
     }
@@ -355,73 +328,15 @@ pub fn write(app: &mut App, view: View, advance: bool) -> Vec<Effect> {
     // A flag or a note does not change how long the label took.
     let heads = app.labelling.open().map(|annotation| annotation.history.heads(&item.key(&annotation.by)));
     let same = view.answers == app.labelling.held().answers;
-    let took = heads.and_then(|heads| heads.last()?.took).filter(|_| same);
-    let act = Act { question, passage, text: text_hash(&item.passage), view, took };
+    let took = heads.as_ref().and_then(|heads| heads.last()?.took).filter(|_| same);
+    let seen = same.then(|| heads.as_ref()?.last()?.seen.clone()).flatten().or_else(|| {
+        let guidelines =
+            app.labelling.open().map(|open| guidelines_hash(&open.guidelines)).unwrap_or_default();
+        Some(Seen { blind: !app.labelling.glimpsed, guidelines, settles: None })
+    });
+    let act = Act { question, passage, text: text_hash(&item.passage), view, took, seen };
     app.labelling.saving = Some(advance);
     vec![Effect::Label(engine::Labelling::Write(act))]
-}
-
-/// Takes a decision that was written, or the reason why it was not.
-fn take_written(app: &mut App, written: Result<Option<Box<Written>>, String>) -> Vec<Effect> {
-    let advance = app.labelling.saving.take();
-    match written {
-        Err(reason) => {
-            app.labelling.ahead.clear();
-            app.notice = Some(reason);
-            return Vec::new();
-        }
-        Ok(None) => app.notice = Some("there is nothing to go back or forth to".into()),
-        Ok(Some(written)) => {
-            update_judgments(app, &written);
-            go_on(app, *written, advance == Some(true));
-        }
-    }
-    Vec::new()
-}
-
-/// Lets the new label count in the measures on screen.
-fn update_judgments(app: &mut App, written: &Written) {
-    if let Corpus::Open(opened) = &mut app.corpus {
-        opened.by_hand = true;
-    }
-    if written.entry.question != app.question.text {
-        return;
-    }
-    let Some(at) = written.at else { return };
-    for (i, statement) in app.question.perspectives.iter().enumerate() {
-        if let Some((_, human)) = written.labels.iter().find(|(of, _)| of == statement) {
-            app.judgments.set_human(at, i, *human);
-        }
-    }
-}
-
-/// Adds a written decision to the history, and shows the next passage if `advance` is set.
-fn go_on(app: &mut App, written: Written, advance: bool) {
-    let key = written.entry.key();
-    let labelling = &mut app.labelling;
-    if let Some(Ok(annotation)) = &mut labelling.annotation {
-        annotation.history.take(written.entry);
-    }
-    labelling.recount();
-    let Some(at) = labelling.find(&key) else {
-        app.notice = Some(format!("written down for another question: {}", key.question));
-        return;
-    };
-    if at != labelling.at || !advance {
-        // An undone decision is shown; marked words and chosen perspectives stay.
-        if at != labelling.at {
-            labelling.show(at);
-        }
-        labelling.draft = labelling.held();
-        return;
-    }
-    match labelling.next() {
-        Some(next) => labelling.show(next),
-        None => {
-            labelling.show(at);
-            app.notice = Some(format!("all {} passages are labelled", app.labelling.queue.len()));
-        }
-    }
 }
 
 /// Edits the note being typed.
@@ -435,12 +350,36 @@ fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Performs an action while a note is typed.
 fn act_on_note(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(typed) = app.labelling.typed.take() else { return Vec::new() };
+    if let Some((view, advance)) = app.labelling.settling.take() {
+        return settle(app, action, (view, advance), typed);
+    }
     if action != Action::ApplyNote {
         return Vec::new();
     }
     let note = Some(typed.value().trim().to_owned()).filter(|note| !note.is_empty());
     let held = app.labelling.held();
     write(app, View { note, ..held }, false)
+}
+
+/// Writes a decision that settles a disagreement, once its reason was typed.
+fn settle(app: &mut App, action: Action, (view, advance): (View, bool), typed: Input) -> Vec<Effect> {
+    let why = typed.value().trim().to_owned();
+    if action != Action::ApplyNote {
+        app.labelling.draft = app.labelling.held();
+        return Vec::new();
+    }
+    if why.is_empty() {
+        app.notice = Some("say in a few words why, so that the annotators can learn from it".into());
+        (app.labelling.settling, app.labelling.typed) = (Some((view, advance)), Some(typed));
+        return Vec::new();
+    }
+    let mut effects = write(app, view, advance);
+    if let Some(Effect::Label(engine::Labelling::Write(act))) = effects.first_mut()
+        && let Some(seen) = &mut act.seen
+    {
+        seen.settles = Some(why);
+    }
+    effects
 }
 
 /// Starts marking evidence, at the first word of the passage.
