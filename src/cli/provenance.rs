@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::options::Common;
+use crate::input::{self, open_regular};
 use crate::report::safe;
 use crate::storage::replace;
 
@@ -134,7 +135,7 @@ fn content_hash(path: &Path) -> anyhow::Result<String> {
         }
         let name = name.to_string_lossy();
         hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
-        let mut file = std::fs::File::open(path).with_context(unreadable)?;
+        let mut file = open_regular(path).with_context(unreadable)?;
         let mut own = blake3::Hasher::new();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -167,7 +168,7 @@ pub struct Reproduce {
 /// The file is not such a record, an input is not to be found, or the command fails.
 pub fn reproduce(common: &Common, args: &Reproduce) -> anyhow::Result<ExitCode> {
     let name = args.file.display();
-    let text = std::fs::read_to_string(&args.file).with_context(|| format!("{name} cannot be read"))?;
+    let text = input::text(&args.file)?;
     let then: Record = serde_json::from_str(&text).with_context(|| {
         format!("{name}: expected the .json beside a table that --out wrote, such as table.md.json")
     })?;
@@ -210,7 +211,7 @@ pub fn reproduce(common: &Common, args: &Reproduce) -> anyhow::Result<ExitCode> 
     }
     command.stdout(std::process::Stdio::null());
     let status = command.status()?;
-    let made = std::fs::read_to_string(self::beside(&table));
+    let made = input::text(&self::beside(&table));
     let Ok(made) = made else {
         bail!("the command failed ({status}); it was: parallax {}", then.command.join(" "));
     };

@@ -42,6 +42,11 @@ impl PairLabels {
         self.human.is_some() || self.tied
     }
 
+    /// The label by hand; `Some(None)` is a tie of annotators.
+    pub fn by_hand_or_tied(&self) -> Option<Option<bool>> {
+        if self.tied { Some(None) } else { self.human.map(Some) }
+    }
+
     /// Whether there is a label of any kind.
     pub fn is_labelled(&self) -> bool {
         self.by_hand() || self.gold.is_some()

@@ -29,7 +29,6 @@
 pub mod agreement;
 pub mod bias;
 pub mod calibrate;
-pub mod compare;
 pub mod coverage;
 pub mod expected;
 pub mod graded;
@@ -44,6 +43,8 @@ pub mod subtopic;
 pub mod support;
 pub mod trec;
 pub mod uncertainty;
+
+pub use support::compare;
 
 pub use name::{Measure, MeasureNameError};
 pub use support::{Measured, PerspectiveCount, PerspectiveError, SupportSet};

@@ -38,9 +38,9 @@ fn check_reports_every_problem_with_its_place_and_ends_with_one() {
 #[test]
 fn the_output_of_show_is_a_valid_configuration_and_shows_the_same() {
     let workspace = Workspace::new();
-    workspace.write("mine.toml", "theme = 'light'\n[keys]\npreset = 'vim'\nquit = 'Q'\n");
+    workspace.write("mine.toml", "theme = 'light'\n[keys]\npreset = 'vim'\nquit = 'W'\n");
     let shown = workspace.run(&["config", "show", "--config", "mine.toml"]).good();
-    assert!(shown.contains("quit = \"Q\"  # leave; the default is \"q\""), "{shown}");
+    assert!(shown.contains("quit = \"W\"  # leave; the default is \"q\""), "{shown}");
     workspace.write("shown.toml", &shown);
     let printed = workspace.run(&["config", "check", "shown.toml"]);
     assert_eq!((printed.code, printed.out.as_str()), (Some(0), "shown.toml: nothing is wrong\n"));

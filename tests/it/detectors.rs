@@ -224,7 +224,7 @@ fn a_custom_detector_judges_in_every_command_and_its_verdicts_are_stored_separat
 
 /// The reply of a model on a server: passages about cages support the statement.
 fn says(prompt: &str) -> String {
-    assert!(prompt.contains("\n\nStatement: ") && prompt.ends_with("Answer Yes or No."));
+    assert!(prompt.contains("\n\nStatement: ") && prompt.ends_with("Yes or No."));
     if prompt.contains("cages") { "Yes.".into() } else { "No".into() }
 }
 

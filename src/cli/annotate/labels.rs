@@ -20,7 +20,7 @@ use crate::cli::options::Common;
 use crate::corpus::Passage;
 use crate::detect::{self, DetectError, Fitted};
 use crate::engine::Setup;
-use crate::input::check_output;
+use crate::input::{self, check_output};
 use crate::report::agreement::Sheet;
 use crate::report::safe;
 use crate::storage::replace;
@@ -255,7 +255,7 @@ fn labels_in(
 ) -> anyhow::Result<Option<usize>> {
     match (format, ending) {
         (Format::Qrels, ".qrels" | ".div.qrels") => {
-            let text = std::fs::read_to_string(path)?;
+            let text = input::text(path)?;
             Ok(Some(text.lines().filter(|line| !line.trim().is_empty()).count()))
         }
         (Format::Qrels, _) => Ok(None),

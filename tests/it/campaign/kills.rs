@@ -237,7 +237,7 @@ fn evaluating() {
 
 fn verdicts(data: &Path) -> Vec<String> {
     let Ok(store) = rusqlite::Connection::open(data.join("verdicts.sqlite")) else { return Vec::new() };
-    let Ok(mut all) = store.prepare("select * from readings") else { return Vec::new() };
+    let Ok(mut all) = store.prepare("select * from verified") else { return Vec::new() };
     let columns = all.column_count();
     let row = |row: &rusqlite::Row<'_>| {
         // The time of last use may change.

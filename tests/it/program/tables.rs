@@ -67,6 +67,7 @@ fn the_lists_of_a_table_are_written_in_the_formats_of_other_tools() {
     let out = workspace.files.path().join("out");
     let names = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+mmr@0.5"];
     for (name, row) in names.iter().zip(table["rows"].as_array().unwrap()) {
+        let name = name.replace(['@', ',', '+'], "-");
         // The run and the qrels give Prec back: a passage counts that supports any perspective.
         let measured = workspace.run(&[
             "eval",

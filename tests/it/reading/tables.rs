@@ -115,7 +115,7 @@ fn a_model_is_right_by_its_own_words_where_another_takes_them_for_the_same() {
     fs::write(annotation.path().join("ramdocs.jsonl"), docs).unwrap();
     let server = Server::start(vec![Fate::TooMany], |prompt| {
         if prompt.contains("mean the same") {
-            "Yes, it does."
+            "Yes."
         } else if prompt.contains("[2]") {
             "Annie"
         } else {

@@ -273,9 +273,10 @@ mod undo {
                         self.journal.insert(key, view.clone());
                         let (question, passage) = (order.question.text.clone(), order.passage.id.clone());
                         let text = text_hash(&order.passage);
-                        let act = Act { question, passage, text, view: view.clone(), took: None };
+                        let act = Act { question, passage, text, view: view.clone(), took: None, seen: None };
                         let at = PASSAGES.iter().position(|(id, ..)| *id == order.passage.id).unwrap();
-                        let label = |text: &String| (text.clone(), view.answers.get(text).copied());
+                        let label =
+                            |text: &String| (text.clone(), view.answers.get(text).map(|label| Some(*label)));
                         let written = Written {
                             entry: Entry::new(act, "anna", Vec::new(), 1).unwrap(),
                             at: Some(PassageIx(at as u32)),

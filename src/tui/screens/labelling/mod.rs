@@ -3,7 +3,6 @@
 pub mod draw;
 mod replies;
 pub mod state;
-pub mod text;
 pub mod update;
 
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};

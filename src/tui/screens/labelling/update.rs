@@ -9,9 +9,9 @@ use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::draw::{self, text};
 use super::replies::{arrange, take_annotation, take_changed, take_scores, take_written};
 use super::state::{Labelling, Marking};
-use super::{draw, text};
 use crate::annotate::{Act, Item, Seen, View, guidelines_hash, text_hash};
 use crate::detect::LabelSource;
 use crate::engine::{self, Reply};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::question::{self, restore, state};
 use crate::annotate::View;
 use crate::corpus::PassageIx;
-use crate::detect::LabelSource;
+use crate::detect::{LabelSource, PairLabels};
 use crate::engine::recipe::{Mmr, Rerank, Switch, Toward};
 use crate::engine::{Labelling, Recipe, SetLabel, SetTo, Turn, Written};
 use crate::expand::Kind;
@@ -384,7 +384,7 @@ fn apply(app: &mut App, written: &Written, first: bool) {
         let found = written.labels.iter().find(|(of, _)| of == statement);
         // An answer that was taken back is in no list.
         let human = found.and_then(|(_, human)| *human);
-        if app.judgments.pair(at, i).and_then(|pair| pair.human) != human {
+        if app.judgments.pair(at, i).and_then(PairLabels::by_hand_or_tied) != human {
             app.judgments.set_human(at, i, human);
         }
     }
