@@ -238,7 +238,7 @@ const CLAIMS: [(&str, &[&str]); 13] = [
     ("Its scores and", &["MiniLM +pap-plus→2", "MRecall@5 1 (+1)", "1 support · 1 oppose · 3 neither"]),
     ("The detector is", &["+xquad", "0 support · 1 oppose · 4 neither", "experimental"]),
     ("Asked as ▼, MiniLM", &["asked as ▼", "supporting .40, opposing .20", "shift -.40"]),
-    ("Hybrid's shift says", &["not expanded alike: Hybrid +perspectives"]),
+    ("Hybrid's shift says", &["not expanded alike: Hybrid"]),
     ("Means over the set", &["24/24 questions", ".96 (", ".92 (", ".75 ("]),
     ("MiniLM's list ends", &["opposes · turned by 2"]),
 ];

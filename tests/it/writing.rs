@@ -251,7 +251,7 @@ mod prompts {
     }
 
     fn yes(_: &str) -> String {
-        "Ja, sicher.".into()
+        "Ja.".into()
     }
 
     #[test]

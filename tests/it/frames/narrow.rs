@@ -54,7 +54,7 @@ fn every_screen_names_the_label_source() {
 
 #[test]
 fn the_footer_warns_of_experimental_verdicts_and_keeps_its_keys() {
-    assert!(words(&by_model(80, 24)).ends_with("verdicts: experimental, s: gold"));
+    assert!(words(&by_model(80, 24)).ends_with("verdicts: experimental, L: gold"));
     for keys in ["", "<Enter>", "r", "c"] {
         let mut app = by_model(40, 12);
         press(&mut app, keys);
@@ -132,17 +132,6 @@ fn forms_show_complete_figures_and_no_box_without_a_curve() {
     app.lanes[1].ranking = Arc::new(list);
     assert!(!words(&app).contains("against"), "{}", words(&app));
     assert_eq!(frame(&app, COLOURED).unwrap().dump(false).matches('┌').count(), 1);
-}
-
-#[test]
-fn a_passage_on_which_no_label_counts_carries_no_exclamation_mark() {
-    let mut app = asked(140, 40);
-    let known = PairLabels { gold: Some(false), ..said(0.9) };
-    app.judgments.write(PassageIx(0), 0, known);
-    app.judgments.source = LabelSource::Gold;
-    assert!(words(&app).contains('!'));
-    app.judgments.source = LabelSource::Human;
-    assert!(!words(&app).contains('!'));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn measures_on_the_lanes_follow_the_label_at_once() {
 }
 
 /// A question with more statements than a window shows at once.
-fn with_42_statements(height: u16) -> (App, Vec<String>) {
+pub fn with_42_statements(height: u16) -> (App, Vec<String>) {
     let statements: Vec<String> = (0..42).map(|n| format!("Zoos should have {n:02} gates.")).collect();
     let mut app = asked(100, height);
     let effects = press(&mut app, "a");

@@ -1,7 +1,7 @@
 //! Labelling by hand in the explorer: the label that a key writes, and the next step once it is on the disk.
 
 mod journal;
-mod keys;
+pub mod keys;
 
 use std::path::{Path, PathBuf};
 

@@ -126,9 +126,9 @@ fn bad_files_are_reported_with_file_and_line_and_exit_code_2() {
 
     let corpus = tiny(&workspace);
     let questions = workspace.write("questions.tsv", format!("q1\t{QUESTION}\n"));
-    workspace.write("labels.qrels", "q1 1 a 1\nq9 1 a 1\n");
+    workspace.write("labels.qrels", "q8 1 a 1\nq9 1 a 1\n");
     let labels = ["--questions", &questions, "--labels", "labels.qrels"];
-    search(&corpus, &labels).bad(&["labels.qrels:2: expected a question of the question set"]);
+    search(&corpus, &labels).bad(&["labels.qrels: none of its 2 lines names a question of the question set"]);
 
     workspace.write("questions.jsonl", "{\"question\": \"x\"}\nnonsense\n");
     search(&corpus, &["--questions", "questions.jsonl"]).bad(&["questions.jsonl:2: expected a JSON object"]);

@@ -136,7 +136,8 @@ pub fn tiny(workspace: &Workspace) -> String {
 /// The figures after every `name` in a frame, from left to right.
 fn figures(frame: &str, name: &str) -> Vec<String> {
     let after = frame.split(name).skip(1);
-    after.map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned()).collect()
+    let ends = |c: char| c.is_whitespace() || "┃│".contains(c);
+    after.map(|rest| rest.split(ends).find(|word| !word.is_empty()).unwrap_or_default().to_owned()).collect()
 }
 
 /// Large enough that a kill always comes before the end.

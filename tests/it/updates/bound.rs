@@ -73,6 +73,8 @@ fn states() -> Vec<App> {
         after(labelling(), "j"),
         after(labelling(), "lj"),
         after(labelling(), "t"),
+        crate::labelling::keys::with_42_statements(30).0,
+        after(crate::labelling::keys::with_42_statements(30).0, "<PageDown>"),
         after(labelling(), "elll"),
         choosing("k"),
         choosing("j"),
