@@ -5,7 +5,7 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL, STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL (0: none), STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -38,9 +38,12 @@ student() {
         [ -f "$start" ] || "$python" solve.py --base "$run/base" --init "$run/base/start.pt" --teacher-base "$base" --teacher "$teacher" \
             --data "$pairs" --out "$start"
     fi
-    "$python" train.py --stage 1 --base "$run/base" --init "$start" --data "$pairs" --out "$run/entail" --minutes "${ENTAIL:-60}" \
-        --max-tokens 96 --lr 4e-5 "${small[@]}"
-    "$python" train.py --stage 2 --base "$run/base" --init "$run/entail/last.pt" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
+    if [ "${ENTAIL:-60}" != 0 ]; then
+        "$python" train.py --stage 1 --base "$run/base" --init "$start" --data "$pairs" --out "$run/entail" --minutes "${ENTAIL:-60}" \
+            --max-tokens 96 --lr 4e-5 "${small[@]}"
+        start=$run/entail/last.pt
+    fi
+    "$python" train.py --stage 2 --base "$run/base" --init "$start" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
         --max-tokens 160 --window 2 --lr 5e-5 "${small[@]}"
 }
 export_() {
