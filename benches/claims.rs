@@ -206,6 +206,8 @@ fn asked(folder: &Path, question: &str) -> Start {
         config_from: Source::default(),
         depth: Depth::Millions,
         linear: false,
+        home: None,
+        presenting: false,
     }
 }
 

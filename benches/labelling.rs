@@ -114,6 +114,8 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         config_from: Source::default(),
         depth: Depth::Millions,
         linear: false,
+        home: None,
+        presenting: false,
     };
     let (send, replies) = mpsc::channel();
     let send_reply: SendReply = Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));

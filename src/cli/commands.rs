@@ -41,6 +41,7 @@ pub struct Args {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one value per run")]
 pub enum Command {
     /// Open the explorer (the default).
     Explore {

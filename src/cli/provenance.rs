@@ -105,7 +105,7 @@ fn paths_in(argument: &str) -> impl Iterator<Item = String> {
     };
     let parts: Vec<String> = std::iter::once(value).chain(value.split(',')).map(bare).collect();
     let is_option = argument.starts_with('-');
-    parts.into_iter().filter(move |part| !part.is_empty() && !(is_option && part.starts_with('-')))
+    parts.into_iter().filter(move |part| !(part.is_empty() || is_option && part.starts_with('-')))
 }
 
 /// An address without the password in it.

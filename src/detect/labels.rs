@@ -38,6 +38,8 @@ pub struct Label {
     pub evidence: Option<String>,
 }
 
+type Row = ((String, String), Label);
+
 /// The labels of one file.
 #[derive(Clone, Debug)]
 pub struct Labels {
@@ -45,7 +47,7 @@ pub struct Labels {
     by_pair: HashMap<(String, String), Label>,
     /// The statements that the file covers.
     statements: HashSet<String>,
-    /// The number of lines about questions that the set does not have, as where one file serves several sets.
+    /// The lines about questions that the set does not have: one file may serve several.
     pub elsewhere: usize,
 }
 
@@ -213,7 +215,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A line of qrels; `None` if the set does not have its question: TREC ships one file for several sets.
-    fn qrel(&mut self, line: &str) -> Result<Option<((String, String), Label)>, Expected> {
+    fn qrel(&mut self, line: &str) -> Result<Option<Row>, Expected> {
         if line.split_whitespace().count() != 4 {
             return Err(
                 "QUESTION PERSPECTIVE PASSAGE LABEL, or a header that names id, perspective and label".into(),

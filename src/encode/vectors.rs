@@ -33,6 +33,7 @@ use crate::vector::{products, rounding};
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
 
+#[expect(clippy::large_enum_variant, reason = "one value per corpus")]
 enum Rows {
     Held(Vec<f32>),
     Filed { file: Filed, codes: Codes },

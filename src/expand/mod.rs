@@ -139,7 +139,6 @@ mod testing {
     }
 }
 
-/// Statements by a language model.
 mod statements {
     //! Two opposite statements by a language model, for questions that no rule turns into statements.
 

@@ -324,7 +324,7 @@ impl Added {
 /// The queries that replace the question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Queries {
-    /// One list per query, merged by [`round_robin`]; the list of the unexpanded question is not among them.
+    /// One list per query, merged in turn; the list of the unexpanded question is not among them.
     Each(Vec<String>),
     /// One list.
     Joined {

@@ -27,7 +27,6 @@ pub use prompts::{Prompt, Prompts};
 pub use recorded::{RecordError, Recorded, is_damaged, line};
 pub use recording::Recording;
 
-/// Model servers on this machine.
 mod nearby {
     //! Model servers on this machine, found by one request each to the ports where they usually listen.
 

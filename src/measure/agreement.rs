@@ -112,10 +112,13 @@ pub struct ClassScores {
     pub f1: Option<f64>,
 }
 
+/// Which items count.
+type Own<'a> = dyn Fn(&(usize, Option<usize>)) -> bool + 'a;
+
 /// Scores `(true class, given class)` items. An item without a given class counts as wrong. Means are over the classes in `of` for which
 /// the figure is defined.
 pub fn class_scores(items: &[(usize, Option<usize>)], of: &[usize]) -> ClassScores {
-    let count = |own: &dyn Fn(&(usize, Option<usize>)) -> bool| items.iter().filter(|item| own(item)).count();
+    let count = |own: &Own<'_>| items.iter().filter(|item| own(item)).count();
     let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
     let mean = |values: Vec<Option<f64>>| {
         let known: Vec<f64> = values.into_iter().flatten().collect();

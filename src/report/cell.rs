@@ -130,7 +130,7 @@ pub struct Row {
     pub by_model: Option<f64>,
     /// The lane that it was compared with.
     pub versus: Option<String>,
-    /// The values of each measure, one per question in the order of [`Table::question_ids`]; empty if there are none by question.
+    /// The values of each measure, one per question in the order of the table's `question_ids`; empty if there are none by question.
     pub values: Vec<Vec<Option<f64>>>,
     /// The mean of each measure in every replicate that its interval comes from.
     pub replicates: Vec<Option<Vec<f64>>>,

@@ -136,7 +136,6 @@ pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     pixels.encode_png().map_err(|reason| failed(&reason))
 }
 
-/// Lists and pictures as files.
 pub(crate) mod lists {
     //! Writes the lists and labels behind a table in the formats of other tools, for `--write FOLDER`.
     //!

@@ -225,7 +225,7 @@ fn write_sums(unit: &Path, owner: &str, files: &[PathBuf]) -> io::Result<()> {
 /// Writes the checksums of one finished file, which is or will be at `place`.
 ///
 /// # Errors
-/// As for [`write_sums`].
+/// As for `write_sums`.
 pub fn sum_file(file: &Path, place: &Path) -> io::Result<()> {
     write_sums(place, &owner(place), &[file.to_path_buf()])
 }
@@ -233,7 +233,7 @@ pub fn sum_file(file: &Path, place: &Path) -> io::Result<()> {
 /// Writes the checksums of a finished folder, which is or will be at `place`.
 ///
 /// # Errors
-/// As for [`write_sums`].
+/// As for `write_sums`.
 pub fn sum_folder(folder: &Path, place: &Path) -> io::Result<()> {
     write_sums(place, &owner(place), &listing(folder)?)
 }

@@ -3,7 +3,7 @@
 //! An act is a change of the lanes, of k, of the label source, of the question, of its statements, or of a label. The state before each act
 //! is kept whole, so undoing it restores the very same frame. Lists are shared, so a state is small.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::screens::lanes::LaneFigures;
 use crate::annotate::View;
 use crate::corpus::Passage;
 use crate::engine::recipe::{Diversify, Mmr, Project, Switches, Toward};
-use crate::engine::{Judged, Judgments, Ranking, Recipe};
+use crate::engine::{Judged, Judgments, Ranking, Recipe, SetTo};
 use crate::expand::{Expand, Kind};
 use crate::project::Variant;
 use crate::question::{By, Question};
@@ -170,6 +170,28 @@ pub struct LabelStep {
     pub before: Option<View>,
 }
 
+/// What an order to label writes.
+#[derive(Clone, Debug)]
+pub enum LabelTo {
+    /// This.
+    Known(SetTo),
+    /// What was on disk before the order of that number, which its reply holds.
+    Before(u64),
+}
+
+/// An order to label that is not sent yet.
+#[derive(Clone, Debug)]
+pub struct HeldLabel {
+    /// The number of the order.
+    pub number: u64,
+    /// The question.
+    pub question: Question,
+    /// The passage.
+    pub passage: Arc<Passage>,
+    /// What it writes.
+    pub to: LabelTo,
+}
+
 /// An act, by the state on its other side.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -196,10 +218,10 @@ pub struct Acts {
     pub labels: u64,
     /// The number of the last order to label.
     pub orders: u64,
-    /// Orders whose replies have not arrived, and whether they set a label for the first time.
+    /// Orders whose replies have not arrived, and whether they set a label instead of taking one back.
     pub pending: Vec<(u64, bool)>,
-    /// Labels that were undone before they were on disk.
-    pub late: HashSet<u64>,
+    /// Orders that are not sent yet, the oldest first. Orders for one passage never overtake each other.
+    pub held: Vec<HeldLabel>,
 }
 
 impl Acts {
@@ -224,7 +246,7 @@ impl Acts {
             }
         };
         if let Some(step) = self.undo.iter_mut().rev().find(|step| step.state.is_listed()) {
-            write(&mut *step.state);
+            write(&mut step.state);
         }
         if let Some(pinned) = &mut self.pinned {
             write(Arc::make_mut(pinned));

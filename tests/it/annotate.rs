@@ -353,11 +353,11 @@ fn no_decision_of_three_people_on_three_machines_is_lost_or_changed_by_kills_mer
                     acknowledged.push(entry);
                     // One machine takes over what another has, in any direction.
                     let (from, to) = (rng.below(3), rng.below(3));
-                    for who in 0..4 {
-                        let (other, mut own) = (machines[from][who].history(), machines[to][who].history());
+                    let others: Vec<History> = machines[from].iter().map(Disk::history).collect();
+                    for (disk, other) in machines[to].iter_mut().zip(&others) {
+                        let mut own = disk.history();
                         for entry in other.entries().filter(|entry| own.take((*entry).clone())) {
-                            let line = entry.line().unwrap();
-                            machines[to][who].append(&line);
+                            disk.append(&entry.line().unwrap());
                         }
                     }
                 }

@@ -126,7 +126,7 @@ fn dry(source: &Source, meter: &Meter, stop: &Stop) -> anyhow::Result<ExitCode> 
     if stop.is_set() {
         return Ok(interrupted());
     }
-    if census.len() == 0 {
+    if census.is_empty() {
         bail!("{}", source.empty());
     }
     let mut out = safe::stdout();

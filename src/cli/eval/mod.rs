@@ -28,6 +28,7 @@ use super::options::{Common, Tune, set_name};
 use super::provenance;
 use crate::engine::Recipe;
 use crate::engine::recipe::{Base, RunFile};
+use crate::input::check_output;
 use crate::measure::trec::RunOrder;
 use crate::question;
 use crate::report::means::PerQuestion;
@@ -101,7 +102,9 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         );
     }
     // Before the measuring, which may take hours.
-    for folder in args.write.iter().chain(&args.plots).filter(|path| path.exists() && !path.is_dir()) {
+    args.out.as_deref().map(check_output).transpose()?;
+    let mut folders = args.write.iter().chain(&args.plots);
+    if let Some(folder) = folders.find(|path| path.exists() && !path.is_dir()) {
         bail!("{}: a file; expected a folder", folder.display());
     }
     if !args.tune.is_empty() && args.suite != Suite::Berds {

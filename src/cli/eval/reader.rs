@@ -383,13 +383,16 @@ impl Readings<'_> {
     }
 }
 
+/// The gold passage, and the negatives beside it.
+type Added = (Context, Vec<Vec<Context>>);
+
 /// Reads one question at every depth, with every probe, and with passages added.
 fn read_case(
     reader: &dyn Reader,
     judge: Option<(&dyn Chat, &Prompts)>,
     lane: &ReadLane,
     at: usize,
-    (plan, added): (&Plan, Option<(Context, Vec<Vec<Context>>)>),
+    (plan, added): (&Plan, Option<Added>),
     stop: &Stop,
 ) -> Result<ReadCase, ReadError> {
     let (case, k) = (&lane.cases[at], plan.k);

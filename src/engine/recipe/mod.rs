@@ -15,7 +15,6 @@ pub use escape::escaped;
 pub use switches::{Diversify, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 pub use text::RecipeError;
 
-/// Texts inside a recipe.
 mod escape {
     //! Percent-encodes texts inside a recipe. Written by hand because decoding must be strict: general decoders let a `%` without two
     //! hexadecimal digits pass, and a recipe with one is wrong.

@@ -62,7 +62,7 @@ fn first_part(text: &str) -> (&str, Option<&str>) {
         return (text, None);
     }
     if text.starts_with(RunFile::PREFIX)
-        && let Some(last) = places().filter(|at| names_file(&text[..*at])).last()
+        && let Some(last) = places().rfind(|at| names_file(&text[..*at]))
     {
         return split(last);
     }

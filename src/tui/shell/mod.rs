@@ -268,7 +268,6 @@ pub fn suspend(mouse: Mouse) -> io::Result<()> {
     enter(mouse)
 }
 
-/// The engine that is running, and those that end.
 mod engines {
     //! The engine that serves the explorer, and the threads that end the engines it replaced.
     //!

@@ -21,8 +21,7 @@ use crate::engine::{Labelling, Opening, Reach, Reply, Turn};
 use crate::net;
 use crate::report::Rates;
 use crate::signals::HANG_UP;
-use crate::tui::app::App;
-use crate::tui::app::Start;
+use crate::tui::app::{App, Start};
 use crate::tui::config::{Mouse, watch};
 use crate::tui::draw::draw;
 use crate::tui::export::FrameWriter;
@@ -197,9 +196,10 @@ impl Shell {
             if mem::take(&mut self.stale) {
                 refresh(&mut self.app);
             }
-            match &mut self.linear {
-                Some(linear) => linear.report(&self.app, &mut io::stdout())?,
-                None => drop(terminal.draw(|frame| draw(&self.app, self.theme, frame))?),
+            if let Some(linear) = &mut self.linear {
+                linear.report(&self.app, &mut io::stdout())?;
+            } else {
+                terminal.draw(|frame| draw(&self.app, self.theme, frame))?;
             }
             self.save_query();
             if self.record_settled().is_err() {

@@ -25,7 +25,6 @@ pub mod footer;
 pub mod syntax;
 pub mod text;
 
-/// The line at the top.
 pub mod header {
     //! The question line, the completions below it, and the statements.
 

@@ -99,8 +99,8 @@ fn rows(app: &App) -> Vec<String> {
 
 #[test]
 fn no_screen_is_half_empty_in_a_large_terminal_and_none_is_empty_in_a_small_one() {
-    let stages: [(&str, fn(u16, u16) -> App); 2] =
-        [("compare", comparing), ("sycophancy", sycophancy_screen)];
+    type Stage = fn(u16, u16) -> App;
+    let stages: [(&str, Stage); 2] = [("compare", comparing), ("sycophancy", sycophancy_screen)];
     for (name, stage) in stages {
         let large = rows(&stage(140, 40));
         let blank = large.iter().filter(|row| row.is_empty()).count();

@@ -314,6 +314,11 @@ mod undo {
             self.replies.push_back(Reply::Settled { turn });
         }
 
+        /// The number of passages with a label in the journal.
+        fn answered(&self) -> usize {
+            self.journal.values().filter(|view| !view.answers.is_empty()).count()
+        }
+
         /// Delivers the first replies, and what follows from them if all are delivered.
         fn deliver(&mut self, app: &mut App, mut count: usize) {
             let mut stale = false;
@@ -406,7 +411,7 @@ mod undo {
         press(&mut app, "<F12>");
         assert_eq!(look(&app), first, "seed {seed}, after {undone} acts undone");
         assert!(undone > 60, "seed {seed}: {undone}");
-        let answered = double.journal.values().filter(|view| !view.answers.is_empty()).count();
+        let answered = double.answered();
         assert_eq!(answered, 0, "seed {seed}: no label is left in the journal");
     }
 
@@ -427,28 +432,67 @@ mod undo {
             |app: &App| app.lanes.iter().map(|lane| lane.figures.marks.clone()).collect::<Vec<_>>();
         press(&mut app, "<F12>");
         let before = supports(&app);
-        let effects = press(&mut app, "jo");
+        let effects = press(&mut app, "js");
         double.take(effects);
         assert_eq!(supports(&app), before, "nothing counts that is not on disk");
         assert!(!parallax::tui::pages::settled(&app));
         double.deliver(&mut app, usize::MAX);
         assert_ne!(supports(&app), before);
         assert!(
-            app.lanes.iter().all(|lane| lane.figures.marks.contains(&parallax::report::marks::Mark::Oppose))
+            app.lanes.iter().all(|lane| lane.figures.marks.contains(&parallax::report::marks::Mark::Support))
         );
         assert!(
-            app.notice.as_deref().unwrap().starts_with("labelled by anna: ▼ · u takes it back"),
+            app.notice.as_deref().unwrap().starts_with("labelled by anna: ▲ · u takes it back"),
             "{:?}",
             app.notice
         );
         // Undone before the journal has answered, it is taken back as soon as it is there.
-        let effects = press(&mut app, "s");
+        let effects = press(&mut app, "o");
         let undone = press(&mut app, "uu");
         double.take(effects);
         double.take(undone);
         double.deliver(&mut app, usize::MAX);
-        assert_eq!(double.journal.values().filter(|view| !view.answers.is_empty()).count(), 0);
+        assert_eq!(double.answered(), 0);
         assert!(app.judgments.pair(PassageIx(1), 0).is_none_or(|pair| pair.human.is_none()));
+    }
+
+    /// The number of labels in the journal after these keys, and after all replies. A `.` delivers the replies so far.
+    fn left(keys: &str) -> usize {
+        let (mut app, mut double) = (asked(140, 40), Double::default());
+        for (i, keys) in keys.split('.').enumerate() {
+            if i > 0 {
+                double.deliver(&mut app, usize::MAX);
+            }
+            // All keys come before the first reply.
+            let effects = press(&mut app, keys);
+            double.take(effects);
+        }
+        double.deliver(&mut app, usize::MAX);
+        double.answered()
+    }
+
+    #[test]
+    fn labels_undone_before_they_are_on_disk_are_taken_back_in_order() {
+        let cases = [
+            ("an act after the undo, so that it cannot be done again", "su+", 0),
+            ("undone to before that act", "su+u", 0),
+            ("two labels of one passage, both on their way", "souu", 0),
+            ("two labels of one passage, one on its way", "s.ouu", 0),
+            ("another label of the passage after the undo", "suo", 1),
+            ("and that one undone too", "suou", 0),
+            ("once on disk", "suo.u", 0),
+            ("done again before it is on disk", "suU", 1),
+            ("and undone again", "suUu", 0),
+            ("done again, then on disk, then undone", "suU.u", 0),
+            ("undone, on disk, done again, undone", "su.Uu", 0),
+            ("two passages", "sjouu", 0),
+        ];
+        let wrong: Vec<_> = cases
+            .iter()
+            .map(|(case, keys, count)| (*case, left(keys), *count))
+            .filter(|(_, left, count)| left != count)
+            .collect();
+        assert!(wrong.is_empty(), "case, labels left, labels expected: {wrong:?}");
     }
 
     #[test]

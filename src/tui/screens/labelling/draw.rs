@@ -258,7 +258,6 @@ fn draw_note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<
     frame.set_cursor_position((row.x + column as u16, row.y));
 }
 
-/// The text of the screen.
 pub mod text {
     //! The text of the screen: the passage with its evidence, or the guidelines, laid out for the present width.
 

@@ -12,7 +12,7 @@ use crate::engine::{Labelling, Recipe, SetLabel, SetTo, Turn, Written};
 use crate::expand::Kind;
 use crate::project::Variant;
 use crate::report::marks::Mark;
-use crate::tui::acts::{LabelStep, State, Step};
+use crate::tui::acts::{HeldLabel, LabelStep, LabelTo, State, Step};
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS, Options};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::keep_in_view;
@@ -199,10 +199,8 @@ pub fn undo(app: &mut App) -> Vec<Effect> {
     let now = state(app);
     let mut effects = restore(app, *step.state);
     if let Some(label) = &step.label {
-        match &label.before {
-            Some(view) => effects.extend(order(app, label, SetTo::View(view.clone()), false)),
-            None => drop(app.acts.late.insert(label.number)),
-        }
+        let before = label.before.clone().map(SetTo::View);
+        effects.extend(order(app, label, before.map_or(LabelTo::Before(label.number), LabelTo::Known)));
     }
     app.acts.redo.push(Step { state: Box::new(now), label: step.label });
     effects
@@ -217,10 +215,9 @@ pub fn redo(app: &mut App) -> Vec<Effect> {
     let now = state(app);
     let mut effects = restore(app, *step.state);
     let mut label = step.label;
-    // A label that was undone before it was on disk is on its way still.
-    if let Some(label) = label.as_mut().filter(|label| !app.acts.late.remove(&label.number)) {
+    if let Some(label) = &mut label {
         let to = SetTo::Answers(label.answers.clone());
-        effects.extend(order(app, label, to, false));
+        effects.extend(order(app, label, LabelTo::Known(to)));
         label.number = app.acts.orders;
     }
     app.acts.undo.push(Step { state: Box::new(now), label });
@@ -327,48 +324,83 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
     app.acts.labels += 1;
     let to = SetTo::Answers(answers.clone());
     let mut label = LabelStep { number: 0, question: app.question.clone(), passage, answers, before: None };
-    let effects = order(app, &label, to, true);
+    let effects = order(app, &label, LabelTo::Known(to));
     label.number = app.acts.orders;
     app.acts.push(before, Some(label));
     effects
 }
 
 /// Requests that a label is written.
-fn order(app: &mut App, label: &LabelStep, to: SetTo, first: bool) -> Vec<Effect> {
+fn order(app: &mut App, label: &LabelStep, to: LabelTo) -> Vec<Effect> {
     app.acts.orders += 1;
     let number = app.acts.orders;
-    app.acts.pending.push((number, first));
+    app.acts.pending.push((number, matches!(to, LabelTo::Known(SetTo::Answers(_)))));
     let (question, passage) = (label.question.clone(), Arc::clone(&label.passage));
-    vec![Effect::Label(Labelling::Set(Box::new(SetLabel { number, question, passage, to })))]
+    app.acts.held.push(HeldLabel { number, question, passage, to });
+    send_labels(app)
+}
+
+/// Sends the orders to label of which it is known what they write, and which follow no held order for the same passage.
+fn send_labels(app: &mut App) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut held: Vec<HeldLabel> = Vec::new();
+    for HeldLabel { number, question, passage, to } in app.acts.held.drain(..) {
+        match to {
+            LabelTo::Known(to) if !held.iter().any(|held| is_for(held, &question.text, &passage.id)) => {
+                effects.push(Effect::Label(Labelling::Set(Box::new(SetLabel {
+                    number,
+                    question,
+                    passage,
+                    to,
+                }))));
+            }
+            to => held.push(HeldLabel { number, question, passage, to }),
+        }
+    }
+    app.acts.held = held;
+    effects
+}
+
+/// Whether a held order labels this passage of this question.
+fn is_for(held: &HeldLabel, question: &str, passage: &str) -> bool {
+    held.question.text == question && held.passage.id == passage
 }
 
 /// Takes a label that was written, or the reason why it was not.
 pub fn take_label(app: &mut App, number: u64, set: Result<Box<(Written, View)>, String>) -> Vec<Effect> {
-    let first =
-        app.acts.pending.iter().find(|(pending, _)| *pending == number).is_some_and(|(_, first)| *first);
-    app.acts.pending.retain(|(pending, _)| *pending != number);
-    let late = app.acts.late.remove(&number);
+    let acts = &mut app.acts;
+    let first = acts.pending.contains(&(number, true));
+    acts.pending.retain(|(pending, _)| *pending != number);
     let (written, before) = match set {
         Ok(set) => *set,
         Err(reason) => {
             // Nothing was written, so there is nothing to undo.
-            app.acts.undo.retain(|step| step.label.as_ref().is_none_or(|label| label.number != number));
+            acts.undo.retain(|step| step.label.as_ref().is_none_or(|label| label.number != number));
+            let undoes = |held: &mut HeldLabel| matches!(held.to, LabelTo::Before(of) if of == number);
+            for needless in acts.held.extract_if(.., undoes) {
+                acts.pending.retain(|(pending, _)| *pending != needless.number);
+            }
             app.notice = Some(reason);
-            return Vec::new();
+            return send_labels(app);
         }
     };
-    let acts = &mut app.acts;
     let steps = acts.undo.iter_mut().chain(&mut acts.redo).filter_map(|step| step.label.as_mut());
-    let mut undone = None;
     for label in steps.filter(|label| label.number == number) {
         label.before.get_or_insert_with(|| before.clone());
-        undone = Some(label.clone());
     }
-    if late && let Some(label) = undone {
-        return order(app, &label, SetTo::View(before), false);
+    for held in &mut acts.held {
+        if matches!(held.to, LabelTo::Before(of) if of == number) {
+            held.to = LabelTo::Known(SetTo::View(before.clone()));
+        }
     }
-    apply(app, &written, first);
-    Vec::new()
+    // A label that was undone before it was on disk does not show up: the replies to later orders say what counts.
+    let entry = &written.entry;
+    let undone = acts.held.iter().any(|held| is_for(held, &entry.question, &entry.passage));
+    let effects = send_labels(app);
+    if !undone {
+        apply(app, &written, first);
+    }
+    effects
 }
 
 /// Lets a written label count in the figures.
