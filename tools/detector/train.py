@@ -208,7 +208,7 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
                   f"pairs/s {seen / max(spent, 1e-3):.1f}", flush=True)
             sums, n = torch.zeros(2, device=a.device), 0
         now = time.time()
-        spent, t = spent + now - t, now
+        spent, t = spent + min(now - t, 30), now    # a process that was stopped for a while has not trained
         if spent - saved > a.save_every:
             save()
             saved = spent
