@@ -345,11 +345,18 @@ fn the_page_of_screens_shows_exactly_the_pictures_of_the_script() {
         names
     };
     let script = read("tools/pictures/make.sh");
-    let mut made: Vec<String> = script
-        .lines()
-        .filter_map(|line| line.strip_prefix("picture "))
-        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
-        .collect();
+    let named = |prefix: &'static str| {
+        script
+            .lines()
+            .filter_map(move |line| line.trim_start().strip_prefix(prefix))
+            .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+    };
+    let mut made: Vec<String> = named("picture ").filter(|name| !name.starts_with('"')).collect();
+    for view in named("view ") {
+        for size in ["", "-80x24", "-40x12"] {
+            made.extend(["", "-light"].map(|theme| format!("{view}{size}{theme}")));
+        }
+    }
     made.sort();
     assert!(made.len() > 10);
     assert_eq!(names(&read("docs/screens.md"), "(pictures/"), made);

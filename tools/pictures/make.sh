@@ -14,35 +14,40 @@ unset NO_COLOR PARALLAX_CORPUS PARALLAX_QUESTIONS PARALLAX_LABELS PARALLAX_REPLI
 : >"$data/config.toml"
 export PARALLAX_CONFIG="$data/config.toml" PARALLAX_DATA_DIR="$data"
 
-asked='Should wolves be brought back to the countryside?<Enter><Wait>'
-changed="${asked}lle<Wait>"
+asked='Should zoos be banned?<Enter><Wait>'
+six='How should coastal towns answer rising seas?<Enter><Wait>'
 
 # Its name, columns and rows, keys, and options if any.
 picture() {
     "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1.svg"
 }
 
+rm -rf docs/pictures
 mkdir -p docs/pictures
-picture first 140x40 '<Esc>'
-picture explore 140x40 "$changed"
-picture explore-80x24 80x24 "$changed"
-picture explore-40x12 40x12 "$changed"
-picture light 140x40 "$changed" --theme light
-picture dark 140x40 "$changed" --theme dark
-picture deuteranopia 140x40 "$changed" --theme deuteranopia
-picture mono 140x40 "$changed" --theme mono
-picture mono-80x24 80x24 "$changed" --theme mono
-picture mono-40x12 40x12 "$changed" --theme mono
-picture ascii 80x24 "$changed" --theme mono --ascii
-picture read 140x40 "${changed}j<Enter><Wait>"
-picture read-40x12 40x12 "${changed}j<Enter><Wait>"
-picture record 140x40 "${changed}j<Enter><Wait>r"
-picture tune 140x40 "${changed}t<Wait>"
-picture sycophancy 140x40 "${changed}y<Wait>"
-picture compare 140x40 "${changed}c<Wait>"
-picture compare-80x24 80x24 "${changed}c<Wait>"
-picture bias 140x40 "${changed}F<Wait>"
-picture reader 140x40 "${changed}r<Wait>"
-picture help 140x40 "${changed}?"
+# The main views, in three sizes and two themes.
+for size in 140x40 80x24 40x12; do
+    for theme in terminal light; do
+        name() { echo "$1$([[ $size == 140x40 ]] || echo "-$size")$([[ $theme == terminal ]] || echo "-$theme")"; }
+        view() { picture "$(name "$1")" "$size" "$2" --theme "$theme"; }
+        view explore "$asked"
+        view six "$six"
+        view present "${asked}lz<Wait>"
+        view compare "${asked}c<Wait>"
+        view sycophancy "${asked}ly<Wait>"
+        view bias "${asked}lF<Wait>"
+        view record "${asked}j<Enter><Wait>r"
+        view labelling "${asked}a<Wait>"
+    done
+done
+picture start 140x40 '<Esc>'
+picture switched 140x40 "${asked}lle<Wait>"
+picture dark 140x40 "$asked" --theme dark
+picture deuteranopia 140x40 "$asked" --theme deuteranopia
+picture mono 140x40 "$asked" --theme mono
+picture ascii 80x24 "$asked" --theme mono --ascii
+picture read 140x40 "$asked<Enter><Wait>"
+picture tune 140x40 "${asked}llt<Wait>"
+picture reader 140x40 "${asked}r<Wait>"
+picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg
 du -bc docs/pictures/*.svg | tail -1
