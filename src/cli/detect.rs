@@ -282,10 +282,11 @@ fn judged(
         }
         reading
     });
-    if let Some(usage) = detector.usage() {
-        writeln!(safe::stderr(), "parallax: {usage}")?;
-    }
+    let usage = detector.usage();
     let judged = Judged::of(detector, pairs, &readings);
+    if let Some(note) = usage.or_else(|| judged.sources.words()) {
+        writeln!(safe::stderr(), "parallax: {note}")?;
+    }
     if judged.joint_count() > 0 && !judged.detector.rule().shows_sides() {
         writeln!(safe::stderr(), "parallax: {}: {NO_SIDE}", judged.detector.rule().about.words())?;
     }

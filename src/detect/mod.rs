@@ -11,8 +11,8 @@
 //! | [`calibration`] | that decision refitted on labels by hand |
 //! | `cross_encoder` | the built-in detector |
 //! | `custom` | a cross-encoder from a folder or the hub |
-//! | `prompted` | a language model that answers yes or no |
-//! | [`registry`] | detectors with short names |
+//! | `prompted` | a language model that answers yes or no, by its tokens or its words |
+//! | [`registry`] | detectors with short names; what is known of a detector |
 //! | `predictions` | verdicts of other programs, from a file |
 //! | `language` | which texts get no verdict because they are not in English |
 //!
@@ -44,6 +44,7 @@ pub use labels::{By, LabelSource, Labels};
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
 pub use predictions::{Predictions, Unmatched};
 pub use prompted::PromptedDetector;
-pub use rule::{NO_SIDE, Reading, Rule};
+pub use registry::NO_SIDE;
+pub use rule::{Reading, Rule};
 pub use text::{cut, foreign, sentences};
-pub use verdict::{Cache, FILE as VERDICTS, PairLabels, Verdict};
+pub use verdict::{Cache, FILE as VERDICTS, PairLabels, Sources, Verdict};

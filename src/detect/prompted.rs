@@ -1,6 +1,7 @@
 //! A language model as a detector: it is asked whether a passage supports a statement, and answers yes or no.
 //!
-//! Any other answer is unreadable: it gives no verdict, is counted, and is shown. A passage of more than [`WORDS`] words or [`BYTES`] bytes is
+//! Any other answer is unreadable: it gives no verdict, is counted, and is shown. The probability comes from the tokens that could stand where
+//! the answer begins, if the server gives them, else from the words. A passage of more than [`WORDS`] words or [`BYTES`] bytes is
 //! judged in windows that overlap by half, until one supports the statement.
 
 use std::sync::Arc;
@@ -8,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::decision::DetectError;
+use super::decision::{DetectError, EVEN};
 use super::detector::Detector;
 use super::rule::{Reading, Rule};
 use super::text::text;
+use super::verdict::Sources;
 use crate::corpus::Passage;
 use crate::input::excerpt;
 use crate::llm::{AT_ONCE, Chat, ChatError, Prompt, Reply, Request, Tokens};
@@ -23,7 +25,7 @@ const WORDS: usize = 2_000;
 /// The most bytes of a passage in one prompt: the usual size of 2,000 English words, or 4,000 characters of a script without spaces.
 const BYTES: usize = 12_000;
 /// The version of the code that parses replies. It is part of the key, because another version may give other verdicts.
-const REPLY_PARSER_VERSION: u32 = 4;
+const REPLY_PARSER_VERSION: u32 = 5;
 /// The approximate number of bytes in a token of English prose.
 const TOKEN: u64 = 4;
 /// The longest word, in bytes. Longer words are cut, so that windows overlap in texts without spaces.
@@ -47,6 +49,8 @@ pub struct PromptedDetector {
 struct Usage {
     /// The number of answers that were not recorded before.
     answers: u64,
+    /// Where the probabilities of the verdicts come from.
+    sources: Sources,
     tokens: Option<Tokens>,
     /// The number of requests without a verdict, and the last reason.
     missing: (u64, String),
@@ -59,7 +63,7 @@ struct Usage {
 impl PromptedDetector {
     /// A detector on this chat with a prompt for [`crate::llm::Job::Detect`]; `key` comes from [`PromptedDetector::key_of`].
     pub fn new(chat: Arc<dyn Chat>, prompt: Arc<Prompt>, key: String) -> Self {
-        let rule = Rule::words(chat.model());
+        let rule = Rule::replies(chat.model());
         let (cool_down, usage) = (COOL_DOWN, Mutex::default());
         PromptedDetector { chat, prompt, key, rule, at_once: AT_ONCE, cool_down, usage }
     }
@@ -90,10 +94,10 @@ impl PromptedDetector {
     }
 
     fn request(&self, passage: &str, statement: &str) -> Request {
-        self.prompt.request(&[("passage", passage), ("statement", statement)], 0)
+        self.prompt.request_with_tokens(&[("passage", passage), ("statement", statement)], 0)
     }
 
-    fn ask(&self, passage: &str, statement: &str, stop: &Stop) -> Result<bool, DetectError> {
+    fn ask(&self, passage: &str, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
         let answer = self.answer(passage, statement, stop);
         if let Err(DetectError::Unanswered(why)) = &answer {
             let mut usage = self.usage.lock();
@@ -102,7 +106,7 @@ impl PromptedDetector {
         answer
     }
 
-    fn answer(&self, passage: &str, statement: &str, stop: &Stop) -> Result<bool, DetectError> {
+    fn answer(&self, passage: &str, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
         let usage = || self.usage.lock();
         if let Some((since, why)) = &usage().failed
             && since.elapsed() < self.cool_down
@@ -130,7 +134,12 @@ impl PromptedDetector {
                     })
                 })?;
                 // Yes is the first outcome.
-                Ok(outcome == 0)
+                let reading = match self.prompt.probabilities(&reply) {
+                    Some(shares) => Reading::from_tokens(shares[0]),
+                    None => Reading::of(f32::from(u8::from(outcome == 0))),
+                };
+                self.usage.lock().sources.add(&reading);
+                Ok(reading)
             }
             Err(ChatError::Stopped(stopped)) => Err(stopped.into()),
             Err(error) => {
@@ -176,7 +185,10 @@ impl Detector for PromptedDetector {
         );
         let answers = if usage.answers == 1 { "answer" } else { "answers" };
         let model = self.chat.model();
-        let cost = (usage.answers > 0).then(|| format!("{model}: {} {answers}, {tokens}", usage.answers));
+        let mut cost = (usage.answers > 0).then(|| format!("{model}: {} {answers}, {tokens}", usage.answers));
+        if let (Some(cost), Some(sources)) = (&mut cost, usage.sources.words()) {
+            *cost += &format!(" · {sources}");
+        }
         let missing = match &usage.missing {
             (0, _) => None,
             (1, why) => Some(format!("no verdict once; reason: {why}")),
@@ -198,14 +210,20 @@ impl Detector for PromptedDetector {
             return Err(DetectError::Empty("statement"));
         }
         if fits(&whole) {
-            return self.ask(&whole, statement, stop).map(|yes| Reading::of(f32::from(u8::from(yes))));
+            return self.ask(&whole, statement, stop);
         }
+        let (mut likeliest, mut most) = (Reading::of(0.0), 0.0);
         for window in windows(&whole) {
-            if self.ask(&window, statement, stop)? {
-                return Ok(Reading::of(1.0));
+            let reading = self.ask(&window, statement, stop)?;
+            let p = self.rule.single(&reading);
+            if p >= most {
+                (likeliest, most) = (reading, p);
+            }
+            if p >= EVEN {
+                break;
             }
         }
-        Ok(Reading::of(0.0))
+        Ok(likeliest)
     }
 }
 
@@ -248,7 +266,7 @@ fn windows(text: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Job, Prompts, Reply};
+    use crate::llm::{Alternative, Job, Prompts, Reply};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Replies with the result of its function, and counts.
@@ -364,6 +382,38 @@ mod tests {
     }
 
     #[test]
+    fn the_probability_comes_from_tokens_where_there_are_some_and_else_from_words() {
+        struct Sure(Vec<(&'static str, f32)>);
+        impl Chat for Sure {
+            fn model(&self) -> &str {
+                "m"
+            }
+            fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
+                assert_eq!(request.outcomes, [["yes"], ["no"]]);
+                let tokens = if request.prompt.contains("mute") { &[][..] } else { &self.0 };
+                let alternative =
+                    |(token, p): &(&str, f32)| Alternative { token: (*token).into(), logprob: p.ln() };
+                let alternatives = tokens.iter().map(alternative).collect();
+                Ok(Reply { text: "Yes".into(), alternatives, ..Reply::default() })
+            }
+        }
+        let prompt = Arc::clone(Prompts::builtin().unwrap().get(Job::Detect));
+        let of = |tokens: &[(&'static str, f32)]| {
+            PromptedDetector::new(Arc::new(Sure(tokens.to_vec())), Arc::clone(&prompt), "m".into())
+        };
+        let detector = of(&[("Yes", 0.6), ("No", 0.2), ("Well", 0.1)]);
+        assert!((judge(&detector, "Cages.").unwrap() - 0.75).abs() < 1e-6);
+        assert!(detector.usage().unwrap().ends_with("· probabilities from tokens"));
+        assert_eq!(judge(&detector, "A mute cage."), Ok(1.0));
+        assert!(detector.usage().unwrap().ends_with("· probabilities from tokens (1) and from words (1)"));
+        // Tokens that say nothing of the reply's own outcome are not its tokens.
+        assert_eq!(judge(&of(&[("No", 0.9), ("Well", 0.1)]), "Cages."), Ok(1.0));
+        // Of windows that all say no, the likeliest counts.
+        let dull = "owl ".repeat(3_000);
+        assert!((judge(&of(&[("Yes", 0.1), ("No", 0.3)]), &dull).unwrap() - 0.25).abs() < 1e-6);
+    }
+
+    #[test]
     fn ten_thousand_words_are_judged_in_windows_until_one_supports() {
         let (chat, detector) =
             detector(|prompt| Ok(if prompt.contains("cruel") { "Yes" } else { "No" }.into()));
@@ -373,7 +423,7 @@ mod tests {
         assert_eq!(judge(&detector, &format!("cruel {dull}")), Ok(1.0));
         assert_eq!(chat.1.load(Ordering::Relaxed), 1);
         let message = detector.usage().unwrap();
-        assert_eq!(message, "m: 10 answers, 1000 tokens read, 10 written");
+        assert_eq!(message, "m: 10 answers, 1000 tokens read, 10 written · probabilities from words");
     }
 
     #[test]

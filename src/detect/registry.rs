@@ -1,6 +1,9 @@
-//! Detectors with short names: their repositories, and what their model cards state.
+//! What is known of detectors: the repositories and model cards of those with short names, and how good a detector's verdicts are.
+
+use serde::Deserialize;
 
 use crate::encode::registry::Source;
+use crate::measure::intervals::Bias;
 
 /// A detector on the hub.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,6 +87,48 @@ pub struct WrongClasses {
     /// The classes that the configuration names.
     pub found: Vec<String>,
 }
+
+/// The quality of a detector's verdicts, as far as it is known. It is shown next to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The detector's name.
+    pub name: String,
+    /// Its results on the test split.
+    pub test: Option<Tested>,
+    /// Whether the parameters are defaults that were not fitted on labels.
+    pub unfitted: bool,
+    /// Whether the verdicts are read from a file of another program.
+    pub decided_elsewhere: bool,
+    /// How far the means of its verdicts were from the gold means on the development split.
+    pub bias: Bias,
+}
+
+/// A detector's results on the test split of our labels.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Tested {
+    /// The share of the passages with one side whose side is right.
+    pub right_side: f64,
+    /// F1 of P(supports statement i) ≥ θ.
+    pub f1: f64,
+}
+
+impl About {
+    /// Describes the quality, such as `MiniLM, right side .65, F1 .55 on our test`, or says that it was not measured.
+    pub fn words(&self) -> String {
+        let short = |x: f64| format!("{x:.2}").trim_start_matches('0').to_owned();
+        match &self.test {
+            Some(Tested { right_side, f1 }) => {
+                format!("{}, right side {}, F1 {} on our test", self.name, short(*right_side), short(*f1))
+            }
+            None if self.decided_elsewhere => format!("{}, verdicts made elsewhere", self.name),
+            None if self.unfitted => format!("{}, not measured on our test, default thresholds", self.name),
+            None => format!("{}, not measured on our test", self.name),
+        }
+    }
+}
+
+/// The message for detectors that show no side.
+pub const NO_SIDE: &str = "this detector shows no side: it is not right often enough";
 
 #[cfg(test)]
 mod tests {

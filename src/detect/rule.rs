@@ -9,6 +9,7 @@ use super::decision::{
     Decision, DetectError, EVEN, EngagedForm, EngagedHead, Evidence, Heads, Logits, Outcome, SideForm,
     SideHead, default_prior, log_add,
 };
+use super::registry::{About, Tested};
 use super::text::Sentences;
 use crate::measure::intervals::Bias;
 
@@ -28,6 +29,10 @@ pub struct Reading(Vec<Window>);
 impl Reading {
     /// The logit of a yes or no in words, which has a probability of 1 or 0.
     const WORDS: f32 = 100.0;
+    /// The largest logit that tokens give: many servers cut off smaller probabilities.
+    const TOKENS: f32 = 15.0;
+    /// The weight of an answer in words: 100 times that is the logit of .95.
+    const WEIGHT: f64 = 0.03;
     /// The largest logit that is read back.
     const LARGEST: f32 = 1e6;
 
@@ -55,6 +60,17 @@ impl Reading {
         let logit = (p / (1.0 - p)).ln().clamp(-Self::WORDS, Self::WORDS);
         let logit = if logit.is_nan() { 0.0 } else { logit };
         Reading(vec![Window { logits: [logit, -Self::WORDS, 0.0], cosine: 0.0 }])
+    }
+
+    /// Makes a reading of the probability of support that the tokens of a language model's reply give.
+    pub fn from_tokens(p: f64) -> Self {
+        let logit = ((p / (1.0 - p)).ln() as f32).clamp(-Self::TOKENS, Self::TOKENS);
+        Reading(vec![Window { logits: [logit, -Self::WORDS, 0.0], cosine: 0.0 }])
+    }
+
+    /// Whether it is a yes or no in words.
+    pub fn is_in_words(&self) -> bool {
+        self.0.iter().all(|window| window.logits[0].abs() == Self::WORDS)
     }
 
     /// The bytes to store: four numbers per window.
@@ -116,30 +132,6 @@ pub struct Join {
     pub threshold: f32,
 }
 
-/// The quality of a detector's verdicts, as far as it is known. It is shown next to them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct About {
-    /// The detector's name.
-    pub name: String,
-    /// Its results on the test split.
-    pub test: Option<Tested>,
-    /// Whether the parameters are defaults that were not fitted on labels.
-    pub unfitted: bool,
-    /// Whether the verdicts are read from a file of another program.
-    pub decided_elsewhere: bool,
-    /// How far the means of its verdicts were from the gold means on the development split.
-    pub bias: Bias,
-}
-
-/// A detector's results on the test split of our labels.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Tested {
-    /// The share of the passages with one side whose side is right.
-    pub right_side: f64,
-    /// F1 of P(supports statement i) ≥ θ.
-    pub f1: f64,
-}
-
 /// How a detector's readings become probabilities and decisions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
@@ -154,6 +146,8 @@ pub struct Rule {
     pub windows: Option<Sentences>,
     /// Whether the verdicts on single statements are already decisions, so that `heads` is not used.
     pub decided_elsewhere: bool,
+    /// Whether the readings are a language model's replies: of words, whose weight the heads hold, or of tokens, which count as they are.
+    pub of_replies: bool,
     /// The known quality of the verdicts.
     pub about: About,
 }
@@ -189,16 +183,17 @@ impl Default for Rule {
             threshold: EVEN,
             windows: None,
             decided_elsewhere: false,
+            of_replies: false,
             about: About { unfitted: true, ..About::default() },
         }
     }
 }
 
 impl Rule {
-    /// The default rule of a language model that answers in words: its yes counts as .95.
-    pub fn words(name: &str) -> Self {
-        let mut rule = Rule::named(name);
-        (rule.heads.engaged.a, rule.heads.side.t) = (0.03, 0.015);
+    /// The default rule of a language model: its yes in words counts as .95, its tokens with their own probability.
+    pub fn replies(name: &str) -> Self {
+        let mut rule = Rule { of_replies: true, ..Rule::named(name) };
+        (rule.heads.engaged.a, rule.heads.side.t) = (Reading::WEIGHT, Reading::WEIGHT / 2.0);
         rule
     }
 
@@ -236,6 +231,7 @@ impl Rule {
             heads,
             windows: window.filter(|how| how.sentences > 0),
             decided_elsewhere: false,
+            of_replies: self.of_replies,
             about: About { test, bias, unfitted: false, ..self.about },
         })
     }
@@ -269,8 +265,14 @@ impl Rule {
         if self.decided_elsewhere {
             return Some(self.combine([first, second].map(|reading| self.single(reading))));
         }
+        let logits = |window: &Window| match window.logits {
+            [z, opposes, neither] if self.of_replies && z.abs() < Reading::WORDS => {
+                [z / Reading::WEIGHT as f32, opposes, neither]
+            }
+            logits => logits,
+        };
         let seen = |(one, other): (&Window, &Window)| Evidence {
-            logits: [one.logits, other.logits],
+            logits: [logits(one), logits(other)],
             cosine: one.cosine.max(other.cosine),
         };
         // Statements of very different length can give the passage different windows; then the windows are summed.
@@ -308,24 +310,6 @@ impl Rule {
         self.heads.tau.is_some()
     }
 }
-
-impl About {
-    /// Describes the quality, such as `MiniLM, right side .65, F1 .55 on our test`, or says that it was not measured.
-    pub fn words(&self) -> String {
-        let short = |x: f64| format!("{x:.2}").trim_start_matches('0').to_owned();
-        match &self.test {
-            Some(Tested { right_side, f1 }) => {
-                format!("{}, right side {}, F1 {} on our test", self.name, short(*right_side), short(*f1))
-            }
-            None if self.decided_elsewhere => format!("{}, verdicts made elsewhere", self.name),
-            None if self.unfitted => format!("{}, not measured on our test, default thresholds", self.name),
-            None => format!("{}, not measured on our test", self.name),
-        }
-    }
-}
-
-/// The message for detectors that show no side.
-pub const NO_SIDE: &str = "this detector shows no side: it is not right often enough";
 
 #[cfg(test)]
 mod tests {
@@ -401,7 +385,7 @@ mod tests {
 
     #[test]
     fn answers_in_words_decide_and_two_yeses_are_unclear() {
-        let rule = Rule::words("m");
+        let rule = Rule::replies("m");
         let outcome = |first: f32, second: f32| {
             rule.decide([&Reading::of(first), &Reading::of(second)]).unwrap().outcome
         };
@@ -409,6 +393,31 @@ mod tests {
         assert_eq!(outcome(0.0, 1.0), Outcome::Side(1));
         assert_eq!(outcome(0.0, 0.0), Outcome::Neither);
         assert_eq!(outcome(1.0, 1.0), Outcome::Unclear);
+    }
+
+    #[test]
+    fn tokens_decide_by_their_probability_and_words_as_a_probability_of_95() {
+        let rule = Rule::replies("m");
+        let decide = |first: &Reading, second: &Reading| rule.decide([first, second]).unwrap();
+        let (yes, no) = (Reading::of(1.0), Reading::of(0.0));
+        let (likely, unlikely) = (Reading::from_tokens(0.9), Reading::from_tokens(0.1));
+        let decision = decide(&likely, &unlikely);
+        assert!(
+            (decision.engaged - 0.9).abs() < 1e-6 && decision.outcome == Outcome::Side(0),
+            "{decision:?}"
+        );
+        assert!((decision.p[0] - 0.9 * 0.9 * 0.97).abs() < 1e-6, "{decision:?}");
+        let mixed = decide(&yes, &unlikely);
+        assert!((mixed.engaged - 0.9526).abs() < 1e-3 && mixed.outcome == Outcome::Side(0), "{mixed:?}");
+        assert_eq!(decide(&Reading::from_tokens(0.6), &Reading::from_tokens(0.5)).outcome, Outcome::Unclear);
+        assert_eq!(decide(&Reading::from_tokens(0.3), &no).outcome, Outcome::Neither);
+        assert!((rule.single(&likely) - 0.9).abs() < 1e-6);
+        assert_eq!([yes, no, likely].map(|reading| reading.is_in_words()), [true, true, false]);
+        for (p, sure) in [(1.0, 1.0), (0.0, 0.0)] {
+            let reading = Reading::from_tokens(p);
+            assert!(!reading.is_in_words() && (rule.single(&reading) - sure).abs() < 1e-6);
+            assert_eq!(Reading::from_bytes(&reading.to_bytes()), Some(reading));
+        }
     }
 
     #[test]
@@ -424,7 +433,7 @@ mod tests {
         let rules = [
             fitted.clone(),
             summed(fitted),
-            Rule::words("m"),
+            Rule::replies("m"),
             Rule::classifier("c", true, false),
             summed(Rule::classifier("c", true, false)),
             Rule::classifier("c", false, true),

@@ -14,14 +14,49 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use serde::Serialize;
 
 use super::decision::DetectError;
 use super::detector::Detector;
 use super::labels::By;
-use super::rule::Reading;
+use super::rule::{Reading, Rule};
 use crate::corpus::Passage;
 use crate::storage::checked::{set_aside, with_ending};
 use crate::work::Stop;
+
+/// Where the probabilities of a language model come from: how many from its tokens, and how many from its words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sources {
+    /// Readings of tokens.
+    pub from_tokens: usize,
+    /// Readings of words.
+    pub from_words: usize,
+}
+
+impl Sources {
+    /// Counts readings under their detector's rule; none count unless it is a language model's.
+    pub fn of<'r>(rule: &Rule, readings: impl Iterator<Item = &'r Reading>) -> Self {
+        let mut sources = Sources::default();
+        readings.filter(|_| rule.of_replies).for_each(|reading| sources.add(reading));
+        sources
+    }
+
+    /// Counts one more reading of a language model.
+    pub fn add(&mut self, reading: &Reading) {
+        let count = if reading.is_in_words() { &mut self.from_words } else { &mut self.from_tokens };
+        *count += 1;
+    }
+
+    /// Says where they come from; `None` if there are none.
+    pub fn words(&self) -> Option<String> {
+        match (self.from_tokens, self.from_words) {
+            (0, 0) => None,
+            (_, 0) => Some("probabilities from tokens".into()),
+            (0, _) => Some("probabilities from words".into()),
+            (tokens, words) => Some(format!("probabilities from tokens ({tokens}) and from words ({words})")),
+        }
+    }
+}
 
 /// The model's reading of a pair, and the pair's labels.
 #[derive(Clone, Debug, Default, PartialEq)]

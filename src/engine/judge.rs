@@ -9,7 +9,7 @@ use super::opening::SetupError;
 use super::query::Depth;
 use super::setup::Setup;
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::{DetectError, PairLabels};
+use crate::detect::{DetectError, PairLabels, Sources};
 use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::{Stop, on_all};
@@ -20,6 +20,14 @@ const STEP: usize = 5;
 pub const MANY: usize = 5;
 /// The number of passages that are judged for one statement before the next statement.
 const FEW: usize = 4;
+
+impl Judgments {
+    /// Where the probabilities come from, if a language model judges.
+    pub fn sources(&self) -> Sources {
+        let readings = self.known.values().filter_map(|known| known.model.as_ref()?.as_ref().ok());
+        Sources::of(self.rule(), readings)
+    }
+}
 
 /// A passage and a statement of the question.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use crate::question::Question;
 /// both or neither, or it takes a side and which one is unclear ([`Decision`]). One passage is never judged by two sources.
 #[derive(Clone, Debug, Default)]
 pub struct Judgments {
-    known: HashMap<(PassageIx, usize), PairLabels>,
+    pub(super) known: HashMap<(PassageIx, usize), PairLabels>,
     /// The model's decisions about passages that it has read with both statements.
     decisions: HashMap<PassageIx, Decision>,
     /// The number of statements.

@@ -114,6 +114,51 @@ pub struct Request {
     pub max_tokens: u32,
     /// The number of the reply among several to the same prompt, from 0.
     pub sample: u32,
+    /// The words of each outcome, in lower case, if [`Reply::alternatives`] are wanted. They do not change the reply.
+    pub outcomes: Vec<Vec<String>>,
+}
+
+/// The most alternatives of a token: OpenAI's limit, and that of most servers.
+pub(super) const ALTERNATIVES: usize = 20;
+
+/// A token that could stand at one place of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// Its text.
+    pub token: String,
+    /// The natural logarithm of its probability.
+    pub logprob: f32,
+}
+
+/// The outcomes of which a token may be the beginning, whatever its case and the marks around it.
+fn begun<'o>(outcomes: &'o [Vec<String>], token: &str) -> impl Iterator<Item = usize> + use<'o> {
+    // Some servers do not decode the space before a word.
+    let bare =
+        token.trim_start_matches('\u{120}').trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let begins =
+        move |words: &Vec<String>| !bare.is_empty() && words.iter().any(|word| word.starts_with(&bare));
+    outcomes.iter().enumerate().filter(move |(_, words)| begins(words)).map(|(at, _)| at)
+}
+
+/// The place of the token that carries the outcome: the last that begins one. What a model thinks stands before it.
+pub(super) fn outcome_place<'t>(
+    outcomes: &[Vec<String>],
+    tokens: impl Iterator<Item = &'t String>,
+) -> Option<usize> {
+    tokens.enumerate().filter(|(_, token)| begun(outcomes, token).next().is_some()).map(|(at, _)| at).last()
+}
+
+/// The probability of each outcome among all of them. A token that may begin two of them counts for neither.
+pub(super) fn outcome_shares(outcomes: &[Vec<String>], alternatives: &[Alternative]) -> Option<Vec<f64>> {
+    let mut sums = vec![0.0; outcomes.len()];
+    for Alternative { token, logprob } in alternatives {
+        let mut begun = begun(outcomes, token);
+        if let (Some(one), None) = (begun.next(), begun.next()) {
+            sums[one] += f64::from(*logprob).exp();
+        }
+    }
+    let all: f64 = sums.iter().sum();
+    (all > 0.0 && all.is_finite()).then(|| sums.into_iter().map(|sum| sum / all).collect())
 }
 
 /// The cost of a reply, as the model counts it.
@@ -152,6 +197,8 @@ pub struct Reply {
     pub tokens: Option<Tokens>,
     /// Why it ended early, in the server's word, such as `length` or `content_filter`. Such a reply is no verdict.
     pub cut: Option<String>,
+    /// The likeliest tokens where the outcome begins, if they were wanted and the server gives them.
+    pub alternatives: Vec<Alternative>,
 }
 
 impl Reply {
@@ -254,6 +301,35 @@ fn ends_with_word(text: &str, label: &str) -> bool {
 mod tests {
     use super::*;
     use crate::llm::Prompts;
+
+    #[test]
+    fn the_probability_of_an_outcome_is_that_of_the_tokens_that_begin_its_words() {
+        let outcomes = [vec!["yes".to_owned()], vec!["no".to_owned(), "neither".to_owned()]];
+        let shares = |tokens: &[(&str, f32)]| {
+            let alternative =
+                |(token, p): &(&str, f32)| Alternative { token: (*token).to_owned(), logprob: p.ln() };
+            outcome_shares(&outcomes, &tokens.iter().map(alternative).collect::<Vec<_>>())
+        };
+        let close = |found: Option<Vec<f64>>, yes: f64| (found.unwrap()[0] - yes).abs() < 1e-6;
+        assert!(close(
+            shares(&[("Yes", 0.4), (" yes", 0.1), ("\u{120}Y", 0.1), ("**No", 0.2), ("Maybe", 0.2)]),
+            0.75
+        ));
+        // Other words, and what stands around a word, count for nothing.
+        assert!(close(
+            shares(&[("Yes", 0.3), ("No", 0.1), ("Yesterday", 0.2), ("\"", 0.2), ("", 0.1)]),
+            0.75
+        ));
+        assert!(close(shares(&[("Yes", 1.0)]), 1.0));
+        assert_eq!(shares(&[("Perhaps", 1.0)]), None);
+        assert_eq!(shares(&[]), None);
+        let both = [vec!["both".to_owned()], vec!["bad".to_owned()]];
+        let alternative = |token: &str| Alternative { token: token.into(), logprob: -1.0 };
+        assert_eq!(outcome_shares(&both, &[alternative("b"), alternative("bo")]), Some(vec![1.0, 0.0]));
+        let tokens = ["<think>", "No", "</think>", "\n", "Y", "es", "."].map(str::to_owned);
+        assert_eq!(outcome_place(&outcomes, tokens.iter()), Some(4));
+        assert_eq!(outcome_place(&outcomes, tokens[2..4].iter()), None);
+    }
 
     /// Passages that try to leave their frame, to answer in the model's place, or to give orders.
     const INJECTIONS: [&str; 50] = [

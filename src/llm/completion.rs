@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::chat::Tokens;
+use super::chat::{ALTERNATIVES, Alternative, Tokens};
 
 /// A complete reply as the server sent it.
 #[derive(Debug, Default, PartialEq)]
@@ -13,6 +13,8 @@ pub(super) struct Answer {
     pub tokens: Option<Tokens>,
     /// The finish reason, if it says that the reply is not whole.
     pub cut: Option<String>,
+    /// Its tokens, and for each those that could stand in its place, if the server gives them.
+    pub places: Vec<(String, Vec<Alternative>)>,
 }
 
 /// Words in finish reasons of replies that are not whole: servers name the same reasons differently.
@@ -46,7 +48,24 @@ pub(super) struct Choice {
     pub delta: Option<Content>,
     pub message: Option<Content>,
     pub finish_reason: Option<String>,
+    pub logprobs: Option<Value>,
 }
+
+/// The form of `logprobs` in the protocol. Some servers have another, and their replies must stay readable.
+#[derive(Deserialize)]
+struct Logprobs {
+    content: Option<Vec<Place>>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    #[serde(flatten)]
+    own: Alternative,
+    top_logprobs: Option<Vec<Alternative>>,
+}
+
+/// The longest token that is kept, in bytes; no vocabulary has longer ones that begin a word.
+const LONGEST: usize = 100;
 
 #[derive(Deserialize)]
 pub(super) struct Content {
@@ -204,6 +223,16 @@ impl Reading {
             if let Some(text) = choice.delta.or(choice.message).and_then(|content| content.content) {
                 self.answer.text.push_str(&text);
             }
+            let places = choice.logprobs.and_then(|json| serde_json::from_value::<Logprobs>(json).ok());
+            for Place { own, top_logprobs } in places.and_then(|places| places.content).unwrap_or_default() {
+                let (token, mut all) = (own.token.clone(), top_logprobs.unwrap_or_default());
+                all.truncate(ALTERNATIVES);
+                if all.iter().all(|other| other.token != token) {
+                    all.push(own);
+                }
+                all.retain(|one| one.logprob.is_finite() && one.token.len() <= LONGEST);
+                self.answer.places.push((token, all));
+            }
             // Some servers send an empty reason with each piece.
             self.finish = choice.finish_reason.filter(|why| !why.is_empty()).or(self.finish.take());
         }
@@ -242,7 +271,7 @@ mod tests {
             text: "Grüße, 世界 🌍".into(),
             model: Some("m-1".into()),
             tokens: Some(Tokens { prompt: 7, reply: 3 }),
-            cut: None,
+            ..Answer::default()
         };
         for step in 1..STREAM.len() + 1 {
             assert_eq!(read(STREAM.as_bytes(), step).as_ref(), Ok(&right), "{step}");
@@ -313,5 +342,101 @@ mod tests {
         let body = br#"{"choices":[{"message":{"content":" "},"finish_reason":"length"}]}"#;
         let Err(Odd::Nonsense(what, _)) = read(body, 100) else { panic!() };
         assert!(what.contains("empty") && what.contains("length"), "{what}");
+    }
+}
+
+#[cfg(test)]
+mod token_tests {
+    use super::*;
+    use crate::llm::tests::{END, Fake, client, endpoint, reply, request, response};
+    use crate::llm::{Chat, ChatError, OpenAi, Reply, Request};
+    use crate::work::Stop;
+
+    /// The event of one token, with those that could stand in its place.
+    fn event(token: &str, logprob: f32, others: &[(&str, f32)]) -> String {
+        let others: Vec<Value> = others
+            .iter()
+            .map(|(token, logprob)| serde_json::json!({"token": token, "logprob": logprob}))
+            .collect();
+        let place =
+            serde_json::json!({"token": token, "logprob": logprob, "bytes": null, "top_logprobs": others});
+        let choice =
+            serde_json::json!({"index": 0, "delta": {"content": token}, "logprobs": {"content": [place]}});
+        format!("data: {}\n\n", serde_json::json!({"choices": [choice]}))
+    }
+
+    fn outcomes() -> Request {
+        Request { outcomes: vec![vec!["yes".into()], vec!["no".into()]], ..request() }
+    }
+
+    fn ask(client: &OpenAi) -> Result<Reply, ChatError> {
+        client.reply(&outcomes(), &Stop::never())
+    }
+
+    fn wanted(fake: &Fake) -> Vec<bool> {
+        fake.requests().iter().map(|body| body.contains("\"logprobs\":true,\"top_logprobs\":20")).collect()
+    }
+
+    #[test]
+    fn a_reply_holds_the_tokens_that_could_stand_where_its_outcome_begins() {
+        let thoughts = event("No", -0.1, &[("No", -0.1)]) + &event("? Hm.", -1.0, &[]);
+        let others = [(" Yes", -0.5), ("No", -1.0), ("Maybe", -3.0)];
+        let stream = thoughts + &event(" Yes", -0.5, &others) + &event(".", -0.2, &[("!", -1.5)]) + END;
+        let fake = Fake::start(vec![response("200 OK", "", &stream), reply("Yes")]);
+        let client = client(endpoint(&fake));
+        let found = ask(&client).unwrap();
+        let right = others.map(|(token, logprob)| Alternative { token: token.into(), logprob });
+        assert_eq!((found.text.as_str(), found.alternatives), ("No? Hm. Yes.", right.to_vec()));
+        // Who does not want them does not get them, nor who asks a server that gives none.
+        assert_eq!(ask(&client).unwrap().alternatives, Vec::new());
+        assert_eq!(wanted(&fake), [true, true]);
+        let fake = Fake::start(vec![response("200 OK", "", &(event("Yes", 0.0, &[]) + END))]);
+        let plain = crate::llm::tests::client(endpoint(&fake)).reply(&request(), &Stop::never()).unwrap();
+        assert_eq!((plain.alternatives, wanted(&fake)), (Vec::new(), vec![false]));
+    }
+
+    #[test]
+    fn a_server_that_refuses_log_probabilities_is_asked_without_them_once_and_from_then_on() {
+        for (status, page) in [
+            ("400 Bad Request", "unknown field"),
+            ("422 Unprocessable Entity", "extra inputs are not permitted"),
+            ("403 Forbidden", "You are not allowed to request logprobs from this model"),
+            ("500 Internal Server Error", "logprobs is not supported"),
+        ] {
+            let fake = Fake::start(vec![response(status, "", page), reply("Yes"), reply("No")]);
+            let client = client(endpoint(&fake));
+            assert_eq!([(); 2].map(|()| ask(&client).unwrap().text), ["Yes", "No"], "{status}");
+            assert_eq!(wanted(&fake), [true, false, false], "{status}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_refused_either_way_does_not_count_against_log_probabilities() {
+        let long = || response("400 Bad Request", "", "the prompt is too long");
+        let fake = Fake::start(vec![long(), long(), reply("Yes")]);
+        let client = client(endpoint(&fake));
+        assert!(matches!(ask(&client), Err(ChatError::Refused(why)) if why.contains("too long")));
+        assert_eq!(ask(&client).unwrap().text, "Yes");
+        assert_eq!(wanted(&fake), [true, false, true]);
+    }
+
+    #[test]
+    fn log_probabilities_in_another_form_leave_the_reply_as_it_is() {
+        for odd in [
+            r#"{"tokens":["Yes"]}"#,
+            "7",
+            "null",
+            r#"{"content":[{"token":7}]}"#,
+            r#"{"content":[{"token":"Yes","logprob":1e99}]}"#,
+        ] {
+            let body = format!(
+                r#"{{"choices":[{{"message":{{"content":"Yes"}},"logprobs":{odd},"finish_reason":"stop"}}]}}"#
+            );
+            let mut reading = Reading::default();
+            reading.feed(body.as_bytes()).unwrap();
+            let answer = reading.end().unwrap();
+            assert_eq!(answer.text, "Yes", "{odd}");
+            assert!(answer.places.iter().all(|(_, alternatives)| alternatives.is_empty()), "{odd}");
+        }
     }
 }

@@ -17,7 +17,7 @@ mod recording;
 #[cfg(test)]
 mod tests;
 
-pub use chat::{Chat, ChatError, FENCE, Job, PromptId, Reply, Request, Tokens};
+pub use chat::{Alternative, Chat, ChatError, FENCE, Job, PromptId, Reply, Request, Tokens};
 pub use endpoint::{AT_ONCE, BadEndpoint, Endpoint, KEY_VARIABLE};
 #[cfg(feature = "local-llm")]
 pub use local::Local;

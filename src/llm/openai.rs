@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, SystemTime};
 use std::{fmt, io};
@@ -15,7 +16,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::chat::{Chat, ChatError, Reply, Request};
+use super::chat::{ALTERNATIVES, Chat, ChatError, Reply, Request, outcome_place};
 use super::completion::{Answer, Odd, Reading, words};
 use super::endpoint::{BadEndpoint, Endpoint, KEY_VARIABLE};
 use crate::input::{excerpt, tame};
@@ -47,6 +48,10 @@ struct Body<'a> {
     max_tokens: u32,
     stream: bool,
     stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_logprobs: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -93,14 +98,20 @@ impl OpenAi {
         let runtime = runtime.map_err(|error| no("the thread for the model server", &error))?;
         Ok(OpenAi {
             permits: Arc::new(Semaphore::new(endpoint.at_once.clamp(1, Semaphore::MAX_PERMITS))),
-            line: Arc::new(Line { client, endpoint, target, shown }),
+            line: Arc::new(Line {
+                client,
+                endpoint,
+                target,
+                shown,
+                refuses_logprobs: AtomicBool::new(false),
+            }),
             backoff: Backoff::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
         })
     }
 
-    fn body(&self, request: &Request) -> Result<Vec<u8>, ChatError> {
+    fn body(&self, request: &Request, logprobs: bool) -> Result<Vec<u8>, ChatError> {
         let refused =
             |why: &dyn fmt::Display| ChatError::Refused(format!("the request cannot be sent ({why})"));
         if !request.temperature.is_finite() {
@@ -116,6 +127,8 @@ impl OpenAi {
             max_tokens: request.max_tokens,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
+            logprobs: logprobs.then_some(true),
+            top_logprobs: logprobs.then_some(ALTERNATIVES),
         };
         serde_json::to_vec(&body).map_err(|error| refused(&error))
     }
@@ -135,8 +148,12 @@ impl Chat for OpenAi {
             return Err(Stopped.into());
         }
         let (sender, message) = sync_channel(1);
-        let asking =
-            ask(Arc::clone(&self.line), Arc::clone(&self.permits), self.backoff, self.body(request)?);
+        let plain = self.body(request, false)?;
+        let wanted = !request.outcomes.is_empty() && !self.line.refuses_logprobs.load(Ordering::Relaxed);
+        let bodies = if wanted { (self.body(request, true)?, Some(plain)) } else { (plain, None) };
+        let outcomes = request.outcomes.clone();
+        let (line, permits) = (Arc::clone(&self.line), Arc::clone(&self.permits));
+        let asking = ask(line, permits, self.backoff, bodies, outcomes);
         let task = self.handle.spawn(async move {
             // The receiver is gone if the caller was stopped.
             let _ = sender.send(asking.await);
@@ -144,6 +161,8 @@ impl Chat for OpenAi {
         // The caller checks the stop, so nothing that the request does can delay it.
         loop {
             match message.recv_timeout(LOOK) {
+                // A stop of several requests lets the next one begin, which then fails.
+                Ok(Err(_)) if stop.is_set() => return Err(Stopped.into()),
                 Ok(reply) => return reply,
                 Err(RecvTimeoutError::Timeout) if !stop.is_set() => {}
                 Err(RecvTimeoutError::Timeout) => {
@@ -162,19 +181,34 @@ async fn ask(
     line: Arc<Line>,
     permits: Arc<Semaphore>,
     backoff: Backoff,
-    body: Vec<u8>,
+    (mut body, mut plain): (Vec<u8>, Option<Vec<u8>>),
+    outcomes: Vec<Vec<String>>,
 ) -> Result<Reply, ChatError> {
     // Held during the pauses: other requests would not help an overloaded server.
     let _permit = permits.acquire().await;
-    let mut tried = 0;
+    let (mut tried, mut without) = (0, false);
     loop {
+        let answered = line.once(body.clone()).await;
+        if let Err(failure) = &answered
+            && failure.may_be_of_logprobs()
+            && let Some(plain) = plain.take()
+        {
+            (body, without) = (plain, true);
+            continue;
+        }
         tried += 1;
-        match line.once(body.clone()).await {
-            Ok(answer) => {
+        match answered {
+            Ok(mut answer) => {
+                if without {
+                    line.refuses_logprobs.store(true, Ordering::Relaxed);
+                }
+                let place = outcome_place(&outcomes, answer.places.iter().map(|(token, _)| token));
+                let alternatives = place.map(|place| answer.places.swap_remove(place).1).unwrap_or_default();
                 let model =
                     answer.model.map_or_else(|| line.endpoint.model.clone(), |model| line.tame(&model));
                 let cut = answer.cut.map(|cut| line.tame(&cut));
-                return Ok(Reply { text: answer.text, model, recorded: false, tokens: answer.tokens, cut });
+                let (text, tokens) = (answer.text, answer.tokens);
+                return Ok(Reply { text, model, recorded: false, tokens, cut, alternatives });
             }
             Err(Failure::Permanent(error)) => return Err(error),
             Err(Failure::Temporary(error, _)) if tried >= line.endpoint.tries => {
@@ -234,6 +268,15 @@ pub(super) enum Failure {
     Permanent(ChatError),
 }
 
+impl Failure {
+    /// Whether the request may succeed without log-probabilities. Servers refuse unknown parameters with 400 or 422; models that do not
+    /// give them out are named in all kinds of errors.
+    fn may_be_of_logprobs(&self) -> bool {
+        let (Failure::Temporary(error, _) | Failure::Permanent(error)) = self;
+        matches!(error, ChatError::Refused(_)) || error.to_string().contains("logprob")
+    }
+}
+
 /// A server and the client for it.
 pub(super) struct Line {
     pub client: Client,
@@ -241,6 +284,8 @@ pub(super) struct Line {
     pub target: Url,
     /// The base URL, free of secrets.
     pub shown: String,
+    /// Whether it refused a request for log-probabilities and took the same without.
+    refuses_logprobs: AtomicBool,
 }
 
 impl Line {

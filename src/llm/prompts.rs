@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::chat::{FENCE, Job, PromptId, Reply, Request, without_frame};
+use super::chat::{FENCE, Job, PromptId, Reply, Request, outcome_shares, without_frame};
 use crate::assets::PROMPTS;
 use crate::input::{self, BadLine, InputError};
 
@@ -156,7 +156,19 @@ impl Prompt {
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             sample,
+            outcomes: Vec::new(),
         }
+    }
+
+    /// The same, and the reply is to have the likeliest tokens where its outcome begins.
+    pub fn request_with_tokens(&self, values: &[(&str, &str)], sample: u32) -> Request {
+        Request { outcomes: self.outcomes.clone(), ..self.request(values, sample) }
+    }
+
+    /// The probabilities of the outcomes by the tokens of a reply; `None` if it has no tokens, or none for its own outcome.
+    pub fn probabilities(&self, reply: &Reply) -> Option<Vec<f64>> {
+        let outcome = self.verdict(reply)?;
+        outcome_shares(&self.outcomes, &reply.alternatives).filter(|shares| shares[outcome] > 0.0)
     }
 
     /// The outcome of a whole reply; none if it ended early.

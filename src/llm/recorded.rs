@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::chat::{Chat, ChatError, PromptId, Reply, Request};
+use super::chat::{Alternative, Chat, ChatError, PromptId, Reply, Request};
 use crate::input;
 use crate::input::{BadLine, InputError};
 use crate::work::Stop;
@@ -33,6 +33,9 @@ struct Line {
     /// Why the reply ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut: Option<String>,
+    /// The likeliest tokens where the outcome begins. Lines of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<Alternative>,
     /// A checksum of all that. Lines of earlier versions and of other programs have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sum: Option<String>,
@@ -131,6 +134,7 @@ pub(super) fn line_of(
         request: prompt,
         reply: reply.text.clone(),
         cut: reply.cut.clone(),
+        alternatives: reply.alternatives.clone(),
         sum: None,
     };
     line.sum = Some(line.content_sum()?);
@@ -151,6 +155,7 @@ fn read_line(bytes: &[u8]) -> Result<Line, (String, String)> {
         temperature: *temperature,
         max_tokens: *max_tokens,
         sample: line.sample,
+        outcomes: Vec::new(),
     };
     let expected = key(&request);
     if line.key != expected {
@@ -187,12 +192,14 @@ struct Held {
     answered_by: Option<String>,
     text: String,
     cut: Option<String>,
+    alternatives: Vec<Alternative>,
 }
 
 impl Held {
     fn reply(&self) -> Reply {
         let model = self.answered_by.as_ref().unwrap_or(&self.model).clone();
-        Reply { text: self.text.clone(), model, recorded: true, tokens: None, cut: self.cut.clone() }
+        let (text, cut, alternatives) = (self.text.clone(), self.cut.clone(), self.alternatives.clone());
+        Reply { text, model, recorded: true, tokens: None, cut, alternatives }
     }
 }
 
@@ -243,8 +250,8 @@ impl Recorded {
         recorded
     }
 
-    fn take(&mut self, Line { key, sample, model, answered_by, reply, cut, .. }: Line) {
-        self.insert(key, sample, Held { model, answered_by, text: reply, cut });
+    fn take(&mut self, Line { key, sample, model, answered_by, reply, cut, alternatives, .. }: Line) {
+        self.insert(key, sample, Held { model, answered_by, text: reply, cut, alternatives });
     }
 
     /// Adds other replies. If both have a reply to a request, the other one counts.
@@ -295,8 +302,8 @@ impl Recorded {
 
     pub(super) fn add(&mut self, request: &Request, model: &str, reply: &Reply) {
         let answered_by = (reply.model != model).then(|| reply.model.clone());
-        let held =
-            Held { model: model.to_owned(), answered_by, text: reply.text.clone(), cut: reply.cut.clone() };
+        let Reply { text, cut, alternatives, .. } = reply.clone();
+        let held = Held { model: model.to_owned(), answered_by, text, cut, alternatives };
         self.insert(key(request), request.sample, held);
     }
 
@@ -330,7 +337,7 @@ mod record_tests {
     fn request(prompt: &str, sample: u32) -> Request {
         let made_from = PromptId { name: "test".into(), version: 1, hash: "0f".into() };
         let (system, prompt) = ("be brief".into(), prompt.into());
-        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample }
+        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample, ..Request::default() }
     }
 
     fn reply(text: &str) -> Reply {
@@ -396,7 +403,7 @@ mod recorded_tests {
     fn request(prompt: &str, sample: u32) -> Request {
         let made_from = PromptId { name: "test".into(), version: 1, hash: "0f".into() };
         let (system, prompt) = ("be brief".into(), prompt.into());
-        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample }
+        Request { made_from, system, prompt, temperature: 0.7, max_tokens: 64, sample, ..Request::default() }
     }
 
     fn reply(text: &str) -> Reply {

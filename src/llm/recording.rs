@@ -167,6 +167,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::llm::chat::Alternative;
 
     /// Answers every request with a new number.
     #[derive(Default)]
@@ -209,6 +210,36 @@ mod tests {
         let reply = again.reply(&request("a", 1), &Stop::never()).unwrap();
         assert!(reply.recorded && reply.text == "reply 1" && reply.model == "counting");
         assert_eq!(text(&again, "b", 0), Err(ChatError::NotRecorded));
+    }
+
+    #[test]
+    fn the_tokens_of_a_reply_come_back_and_lines_without_them_are_still_read() {
+        struct Sure(Vec<Alternative>);
+        impl Chat for Sure {
+            fn model(&self) -> &str {
+                "sure"
+            }
+            fn reply(&self, _: &Request, _: &Stop) -> Result<Reply, ChatError> {
+                let alternatives = self.0.clone();
+                Ok(Reply { text: "Yes".into(), model: "sure".into(), alternatives, ..Reply::default() })
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let alternatives = [(" Yes", -0.105_360_5), ("No", -2.302_585)]
+            .map(|(token, logprob)| Alternative { token: token.into(), logprob });
+        let open = |inner| Recording::open(Recorded::default(), inner, path.clone()).unwrap();
+        let model = |alternatives: &[Alternative]| Some(Arc::new(Sure(alternatives.into())) as Arc<dyn Chat>);
+        text(&open(model(&[])), "old", 0).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("alternatives"), "as earlier versions wrote it");
+        text(&open(model(&alternatives)), "new", 0).unwrap();
+        let again = open(None);
+        // Whether the tokens are wanted does not change the request.
+        let wanted = |prompt| Request { outcomes: vec![vec!["yes".into()]], ..request(prompt, 0) };
+        let found = |prompt| again.reply(&wanted(prompt), &Stop::never()).unwrap().alternatives;
+        assert_eq!((found("old"), found("new")), (Vec::new(), alternatives.to_vec()));
+        let changed = fs::read_to_string(&path).unwrap().replace("-2.302585", "-0.302585");
+        assert!(Recorded::parse("r", changed.as_bytes()).unwrap_err().to_string().contains("the sum"));
     }
 
     #[test]

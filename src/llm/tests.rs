@@ -190,7 +190,7 @@ fn a_streamed_reply_is_complete_even_if_chunks_end_inside_a_letter() {
             model: "m-served".into(),
             recorded: false,
             tokens: Some(Tokens { prompt: 11, reply: 5 }),
-            cut: None,
+            ..Reply::default()
         };
         assert_eq!(ask(&fake), Ok(right));
     }

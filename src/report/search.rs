@@ -173,6 +173,7 @@ impl SearchResult<'_> {
         });
         let timing = self.lanes().map(|(recipe, lane)| (recipe.to_string(), json!(milliseconds(lane))));
         let (name, passages, fingerprint) = self.corpus;
+        let sources = self.judgments().sources();
         json!({
             "question": question.text,
             "perspectives": question.perspectives,
@@ -187,6 +188,7 @@ impl SearchResult<'_> {
                     "detector": self.detector,
                     "threshold": self.judgments().rule().threshold,
                     "threshold_fitted_on": self.fitted_on,
+                    "probabilities": sources.words().map(|_| sources),
                 },
                 "labels": self.judgments().source.to_string(),
                 "corpus": fingerprint,

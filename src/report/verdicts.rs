@@ -14,7 +14,7 @@ use super::safe;
 use super::search::decision;
 use crate::annotate::agree::Confusion;
 use crate::corpus::Passage;
-use crate::detect::{Decision, DetectError, Detector, Outcome, Reading};
+use crate::detect::{Decision, DetectError, Detector, Outcome, Reading, Sources};
 use crate::measure::agreement::cohen_kappa;
 use crate::measure::agreement::{Report, report};
 
@@ -78,6 +78,8 @@ pub struct Judged {
     pub detector: Arc<dyn Detector>,
     /// One verdict per pair.
     pub verdicts: Vec<Result<Verdict, DetectError>>,
+    /// Where a language model's probabilities come from.
+    pub sources: Sources,
     /// The pairs of lines that were decided on together.
     groups: Vec<[usize; 2]>,
 }
@@ -90,6 +92,7 @@ impl Judged {
         readings: &[Result<Reading, DetectError>],
     ) -> Self {
         let rule = detector.rule();
+        let sources = Sources::of(rule, readings.iter().flatten());
         let alone = |reading: &Result<Reading, DetectError>| {
             let p = rule.single(reading.as_ref().map_err(Clone::clone)?);
             Ok(Verdict { p, supports: Some(p >= rule.threshold), decision: None })
@@ -106,7 +109,7 @@ impl Judged {
             }
             groups.push(rows);
         }
-        Judged { detector, verdicts, groups }
+        Judged { detector, verdicts, sources, groups }
     }
 
     /// Returns how many pairs of lines were decided on together.
@@ -233,6 +236,7 @@ impl<'a> Compared<'a> {
                 "threshold_fitted_on": side.detector.fitted_on(),
                 "experimental": side.detector.experimental(),
                 "usage": side.detector.usage(),
+                "probabilities": side.sources.words().map(|_| side.sources),
                 "report": side.report(self.pairs).map(|(report, _)| report.json()),
                 "decisions": side.decisions(self.pairs).as_ref().map(Decisions::json),
             })
@@ -310,7 +314,7 @@ pub fn risk_plot(pairs: &[Pair], sides: &[&Judged]) -> Option<String> {
 
 /// Writes everything as one JSON object.
 pub fn json(pairs: &[Pair], judged: &Judged) -> Value {
-    let Judged { detector, verdicts, groups } = judged;
+    let Judged { detector, verdicts, sources, groups } = judged;
     let rows = pairs.iter().zip(verdicts).map(|(pair, verdict)| match verdict {
         Ok(verdict) => json!({
             "id": pair.id, "p": verdict.p, "supports": verdict.supports, "decision": word(verdict), "error": Value::Null,
@@ -335,6 +339,7 @@ pub fn json(pairs: &[Pair], judged: &Judged) -> Value {
         "threshold": detector.threshold(),
         "threshold_fitted_on": detector.fitted_on(),
         "usage": detector.usage(),
+        "probabilities": sources.words().map(|_| sources),
         "pairs": rows.collect::<Vec<_>>(),
         "decisions": decided.collect::<Vec<_>>(),
         "report": judged.report(pairs).map(|(report, _)| report.json()),

@@ -9,7 +9,7 @@ use super::gguf::Gguf;
 use super::network::{Network, Shape};
 use super::prompt::{PromptError, Template, Vocabulary};
 use crate::input::InputError;
-use crate::llm::chat::{Chat, ChatError, Reply, Request, Tokens};
+use crate::llm::chat::{ALTERNATIVES, Alternative, Chat, ChatError, Reply, Request, Tokens, outcome_place};
 use crate::llm::recorded::key;
 use crate::work::{Stop, Stopped};
 
@@ -148,7 +148,7 @@ impl Model {
         let room = (shape.window - prompt_tokens.len()).min(request.max_tokens as usize);
         let (mut memory, mut draw) = (network.memory(), Draw::new(request));
         let (mut written, mut unread) = (Vec::new(), prompt_tokens.clone());
-        let mut ended = false;
+        let (mut ended, mut likeliest) = (false, Vec::new());
         while written.len() < room {
             let mut logits = Vec::new();
             for part in unread.chunks(AT_ONCE) {
@@ -164,6 +164,9 @@ impl Model {
             if ended {
                 break;
             }
+            if !request.outcomes.is_empty() {
+                likeliest.push(log_probabilities(&logits, ALTERNATIVES));
+            }
             written.push(next);
             unread = vec![next];
         }
@@ -173,10 +176,35 @@ impl Model {
         if text.trim().is_empty() {
             return Err(nonsense("an empty reply".into()));
         }
+        let spelled = |id: u32| vocabulary.text(&[id]).map_err(failed);
+        let mut alternatives = Vec::new();
+        if !request.outcomes.is_empty() {
+            let spellings = written.iter().map(|id| spelled(*id)).collect::<Result<Vec<_>, _>>()?;
+            let place = outcome_place(&request.outcomes, spellings.iter());
+            for (id, logprob) in place.map(|place| likeliest.swap_remove(place)).unwrap_or_default() {
+                alternatives.push(Alternative { token: spelled(id)?, logprob });
+            }
+        }
         let tokens = Tokens { prompt: prompt_tokens.len() as u64, reply: written.len() as u64 };
         let cut = (!ended).then(|| "length".to_owned());
-        Ok(Reply { text: text.to_owned(), model: name.clone(), recorded: false, tokens: Some(tokens), cut })
+        let (text, model, tokens) = (text.to_owned(), name.clone(), Some(tokens));
+        Ok(Reply { text, model, recorded: false, tokens, cut, alternatives })
     }
+}
+
+/// The likeliest tokens with the logarithms of their probabilities, best first.
+pub(super) fn log_probabilities(logits: &[f32], most: usize) -> Vec<(u32, f32)> {
+    let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - f64::from(top)).exp()).sum();
+    let log_sum = f64::from(top) + sum.ln();
+    let mut ids: Vec<u32> = (0..).take(logits.len()).collect();
+    let best_first = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
+    if ids.len() > most {
+        ids.select_nth_unstable_by(most, best_first);
+        ids.truncate(most);
+    }
+    ids.sort_unstable_by(best_first);
+    ids.into_iter().map(|id| (id, (f64::from(logits[id as usize]) - log_sum) as f32)).collect()
 }
 
 /// Draws tokens for one request.

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::gguf;
 use super::gguf::Gguf;
-use super::model::{Draw, Local};
+use super::model::{Draw, Local, log_probabilities};
 use super::network::{Network, Shape};
 use super::prompt::{Template, Vocabulary};
 
@@ -118,6 +118,34 @@ fn a_reply_has_text_token_counts_and_the_models_name() {
         assert!(!reply.recorded && reply.model == model.model());
         assert!(model.model().starts_with(&format!("{name}.gguf ")), "{}", model.model());
     }
+}
+
+#[test]
+fn a_reply_holds_the_likeliest_tokens_where_its_outcome_begins_with_their_probabilities() {
+    for name in ARCHITECTURES {
+        let path = fixture(&format!("{name}.gguf"));
+        let model = Local::open(&path).unwrap();
+        let plain = model.reply(&request(12), &Stop::never()).unwrap();
+        assert!(plain.alternatives.is_empty());
+        // The models are random: whatever words one writes are the outcome.
+        let word = plain.text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap();
+        let outcomes = vec![vec![word.to_lowercase()]];
+        let reply = model.reply(&Request { outcomes, ..request(12) }, &Stop::never()).unwrap();
+        assert_eq!(reply.text, plain.text, "{name}");
+        let logprobs: Vec<f32> = reply.alternatives.iter().map(|one| one.logprob).collect();
+        assert!(logprobs.len() == 20 && logprobs.is_sorted_by(|a, b| a >= b), "{name}: {logprobs:?}");
+        let sum: f32 = logprobs.iter().map(|logprob| logprob.exp()).sum();
+        assert!(sum > 0.0 && sum <= 1.0 + 1e-5, "{name}: {sum}");
+        let begun = reply.alternatives[0].token.trim().to_lowercase();
+        assert!(!begun.is_empty() && word.to_lowercase().starts_with(&begun), "{name}: {begun} of {word}");
+    }
+    let logits = [1.0f32, 3.0, 2.0, 3.0];
+    let sum: f32 = logits.iter().map(|logit| logit.exp()).sum();
+    let found = log_probabilities(&logits, 3);
+    assert_eq!(found.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 3, 2]);
+    assert!(
+        found.iter().all(|(id, logprob)| (logprob - (logits[*id as usize].exp() / sum).ln()).abs() < 1e-6)
+    );
 }
 
 #[test]
@@ -344,5 +372,89 @@ fn no_changed_byte_of_the_header_causes_a_panic() {
                 "byte {at} by {flip}: {message:?}"
             );
         }
+    }
+}
+
+/// The reply of a server to a request, as JSON.
+fn served(address: &str, body: &serde_json::Value) -> serde_json::Value {
+    use std::io::{Read, Write};
+    let (mut stream, body) = (std::net::TcpStream::connect(address).unwrap(), body.to_string());
+    let head = "POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json";
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|_| panic!("{reply}"))
+}
+
+#[test]
+#[ignore = "needs a server of a language model and its file: tools/llm/agreement.sh (PARALLAX_LLM_ADDRESS, PARALLAX_LLM_FILE)"]
+fn the_reader_of_gguf_files_agrees_with_a_server_of_the_same_file() {
+    let named = |name: &str| {
+        std::env::var(name).unwrap_or_else(|_| panic!("{name} is set by tools/llm/agreement.sh"))
+    };
+    let (address, path) = (named("PARALLAX_LLM_ADDRESS"), PathBuf::from(named("PARALLAX_LLM_FILE")));
+    let file = Gguf::open(&path).unwrap();
+    let vocabulary = Vocabulary::read(&file).unwrap();
+    let template = Template::new(file.text("tokenizer.chat_template")).unwrap();
+    let network = Network::load(&file, Shape::read(&file).unwrap()).unwrap();
+    println!("prompt\ttokens\tsteps\tequal\tcompared\tgreatest difference\tof all steps");
+    for (at, prompt) in [
+        "Should zoos be banned? Give one reason for each side, in two sentences each.",
+        "Explain in one paragraph how bees find their way back to the hive.",
+        "Write a Python function that counts the vowels in a text, with a docstring and two tests.",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let system = "You answer briefly and to the point.";
+        let messages =
+            serde_json::json!([{"role": "system", "content": system}, {"role": "user", "content": prompt}]);
+        // This server's own default of the penalty is 1.1.
+        let reply = served(
+            &address,
+            &serde_json::json!({"messages": messages, "temperature": 0, "max_tokens": 64, "repeat_penalty": 1.0,
+                                "logprobs": true, "top_logprobs": 20}),
+        );
+        let request = Request { system: system.into(), prompt: prompt.into(), ..Request::default() };
+        let text = template.prompt(&vocabulary.escape(&request), &vocabulary.marks).unwrap();
+        let ids = vocabulary.tokens(&text).unwrap();
+        assert_eq!(reply["usage"]["prompt_tokens"], ids.len(), "the prompts differ: {text:?}");
+        let places = reply["choices"][0]["logprobs"]["content"].as_array().unwrap();
+        let mut memory = network.memory();
+        let mut logits = Vec::new();
+        for part in ids.chunks(AT_ONCE) {
+            logits = network.read(part, &mut memory).unwrap();
+        }
+        let (mut close, mut equal, mut compared) = (false, 0, 0);
+        let (mut greatest, mut of_all) = (0f64, 0f64);
+        for (step, place) in places.iter().enumerate() {
+            let own: Vec<(u32, String, f64)> = log_probabilities(&logits, 20)
+                .into_iter()
+                .map(|(id, logprob)| (id, vocabulary.text(&[id]).unwrap(), f64::from(logprob)))
+                .collect();
+            let token = place["token"].as_str().unwrap();
+            let mut best: Vec<f64> = place["top_logprobs"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["logprob"].as_f64().unwrap())
+                .collect();
+            best.sort_by(|a, b| b.total_cmp(a));
+            close |= best[0] - best[1] < 0.1;
+            equal += usize::from(own[0].1 == token);
+            assert!(close || own[0].1 == token, "prompt {at}, step {step}: {token:?}, here {:?}", &own[..3]);
+            // After the first close step the server's tokens are read on, so that the logarithms can be compared.
+            let found = own.iter().find(|(_, text, _)| text == token);
+            let (id, _, logprob) =
+                found.unwrap_or_else(|| panic!("prompt {at}, step {step}: no {token:?} in {own:?}"));
+            let difference = (logprob - place["logprob"].as_f64().unwrap()).abs();
+            of_all = of_all.max(difference);
+            if !close {
+                (compared, greatest) = (compared + 1, greatest.max(difference));
+            }
+            logits = network.read(&[*id], &mut memory).unwrap();
+        }
+        println!("{at}\t{}\t{}\t{equal}\t{compared}\t{greatest:.4}\t{of_all:.4}", ids.len(), places.len());
+        assert!(greatest <= 0.05, "prompt {at}: {greatest}");
     }
 }

@@ -811,6 +811,7 @@ mod caches {
             temperature: asked["temperature"].as_f64().unwrap() as f32,
             max_tokens: asked["max_tokens"].as_u64().unwrap() as u32,
             sample: line_of["sample"].as_u64().unwrap() as u32,
+            ..Request::default()
         };
         let reply =
             Reply { text: text(&line_of["reply"]), model: text(&line_of["model"]), ..Reply::default() };

@@ -226,13 +226,15 @@ fn lines_below(app: &App, width: usize, theme: Theme) -> Vec<Line<'static>> {
     }
     match choosing.offers().nth(choosing.at).map(|offer| (offer, offer.presence)) {
         Some((offer, Presence::OnHub)) => say(&format!("From {}.", offer.origin), Meaning::Muted),
-        Some((offer, Presence::Served)) => say(
-            &format!(
-                "{}: passages and statements will be sent there; each verdict is a request.",
-                safe::line(&offer.origin)
-            ),
-            Meaning::Muted,
-        ),
+        Some((offer, Presence::Served)) => {
+            let used = offer.is_used(&app.detector, app.llm.as_ref());
+            let sources = app.judgments.sources().words().filter(|_| used);
+            let sources = sources.unwrap_or_else(|| {
+                "probabilities from tokens where the server gives them, else from words".into()
+            });
+            let (origin, sent) = (safe::line(&offer.origin), "passages and statements will be sent there");
+            say(&format!("{origin}: {sent}; each verdict is a request; {sources}."), Meaning::Muted);
+        }
         Some((offer, _)) if !offer.origin.is_empty() => say(&offer.origin, Meaning::Muted),
         _ => {}
     }
