@@ -7,6 +7,7 @@ python pack.py trained --checkpoint best.pt --base BASE --out FOLDER            
 python pack.py restore --from FOLDER --base BASE --out best.pt
 python pack.py state   --checkpoint last.pt --out FOLDER [--base RUN/base]      what trains, in int8, as train.py --init reads it
 python pack.py base    --from FOLDER --base BASE --out RUN/base                 a pruned base from a kept state and the words of the whole one
+python pack.py mean    --checkpoint last.pt --other best.pt --out mean.pt       the mean of two checkpoints of one run
 python pack.py split   --file FILE --out FOLDER                                 any file in parts; `cat FILE.0*` joins them
 
 --bits 8 keeps every row of a matrix in 8 bits with a scale of its own: half the size, and a starting point that training moves
@@ -114,8 +115,8 @@ def join(folder, name):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "state", "base", "split"])
-    for name in ("--base", "--data", "--checkpoint", "--file", "--out"):
+    ap.add_argument("what", choices=["weights", "unpack", "pairs", "trained", "restore", "state", "base", "mean", "split"])
+    for name in ("--base", "--data", "--checkpoint", "--other", "--file", "--out"):
         ap.add_argument(name)
     ap.add_argument("--from", dest="source")
     ap.add_argument("--bits", type=int, default=16, choices=[8, 16])
@@ -152,6 +153,10 @@ def main():
                 shutil.copy(os.path.join(a.base, f), os.path.join(a.out, f))
     elif a.what == "base":
         base(a.source, a.base, a.out)
+    elif a.what == "mean":
+        one, other = (torch.load(f, map_location="cpu", weights_only=False) for f in (a.checkpoint, a.other))
+        both = {k: (v + other["model"][k]) / 2 if v.is_floating_point() else v for k, v in one["model"].items()}
+        torch.save(one | {"model": both}, a.out)
     else:
         split(open(a.file, "rb").read(), a.out, os.path.basename(a.file), a.part_mib)
 

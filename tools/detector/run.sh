@@ -47,7 +47,9 @@ student() {
         --max-tokens 160 --window 2 --lr 5e-5 "${small[@]}"
 }
 export_() {
-    "$python" export.py --base "$run/base" --checkpoint "$run/student/best.pt" --out "$run/out" --name parallax-mpnet
+    # the mean of the best and the last checkpoint has the better figures of both on the development split
+    "$python" pack.py mean --checkpoint "$run/student/last.pt" --other "$run/student/best.pt" --out "$run/student/mean.pt"
+    "$python" export.py --base "$run/base" --checkpoint "$run/student/mean.pt" --out "$run/out" --name parallax-mpnet
 }
 score() {   # split, window, file, more
     [ -f "$run/scores/$3.npz" ] || "$python" score.py --onnx "$run/out/detector.onnx" --tokenizer "$run/out" --encoder "$encoder" \
