@@ -1,15 +1,18 @@
-//! What a decision by hand costs: from the key to its echo, to the next passage, and from the act to the disk.
+//! What a decision by hand costs: from the key to its echo, to the next passage, and from the act to the disk; the same in a project of
+//! 100,000 labels, and how long that takes to open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent};
-use parallax::annotate::{Act, Journal, View};
+use parallax::annotate::{Act, Entry, Item, Journal, Project, View, journals, text_hash};
+use parallax::corpus::{Fingerprint, Passage};
 use parallax::detect::LabelSource;
 use parallax::engine::{Engine, SendReply};
 use parallax::engine::{Opening, Recipe};
+use parallax::question::Question;
 use parallax::tui::app::App;
 use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
@@ -31,7 +34,8 @@ fn main() -> Result<(), Failed> {
     // In `target`, as a folder for passing files may lie in memory.
     let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("target"))?;
     disk(folder.path())?;
-    keys(folder.path())
+    keys(folder.path())?;
+    many(folder.path())
 }
 
 fn report(figure: &str, times: &mut [Duration], goal: &str) {
@@ -98,10 +102,20 @@ impl Stage {
 
 /// Every passage that the lanes bring up for a question of the sample, a key each; the model weighs them meanwhile.
 fn keys(folder: &Path) -> Result<(), Failed> {
+    let mut stage = stage(folder, Vec::new())?;
+    stage.take(Msg::Key(KeyEvent::from(KeyCode::Char('a'))));
+    stage.until(|app| app.labelling.open().is_some())?;
+    let count = stage.app.labelling.queue.len();
+    press(&mut stage, count, "")
+}
+
+/// The explorer on the sample, with the journals of this project.
+fn stage(folder: &Path, journals: Vec<PathBuf>) -> Result<Stage, Failed> {
     let start = Start {
         opening: Opening {
             data_dir: folder.join("data"),
             annotator: Some("anna".into()),
+            journals,
             ..Opening::default()
         },
         lanes: Recipe::defaults(),
@@ -124,10 +138,13 @@ fn keys(folder: &Path) -> Result<(), Failed> {
     let terminal = Terminal::new(TestBackend::new(140, 40))?;
     let mut stage = Stage { app, engine, replies, terminal };
     stage.until(|app| app.settled && app.selected().is_some())?;
-    stage.take(Msg::Key(KeyEvent::from(KeyCode::Char('a'))));
-    stage.until(|app| app.labelling.open().is_some())?;
+    Ok(stage)
+}
+
+/// Presses that many keys, each a label.
+fn press(stage: &mut Stage, count: usize, of: &str) -> Result<(), Failed> {
     let (mut echo, mut next) = (Vec::new(), Vec::new());
-    for n in 0..stage.app.labelling.queue.len() {
+    for n in 0..count {
         let key = ['s', 'o', 'b', '0'][n % 4];
         let began = Instant::now();
         stage.take(Msg::Key(KeyEvent::from(KeyCode::Char(key))));
@@ -137,8 +154,71 @@ fn keys(folder: &Path) -> Result<(), Failed> {
         stage.draw()?;
         next.push(began.elapsed());
     }
-    let count = echo.len();
-    report(&format!("key to echo, p50 / p99 of {count}"), &mut echo, "p99 ≤ 16 ms");
-    report(&format!("key to the next passage, p50 / p99 of {count}"), &mut next, "with the disk");
+    report(&format!("key to echo{of}, p50 / p99 of {count}"), &mut echo, "p99 ≤ 16 ms");
+    report(&format!("key to the next passage{of}, p50 / p99 of {count}"), &mut next, "with the disk");
     Ok(())
+}
+
+/// A project of 50,100 passages on two-sided questions, of which anna and ben have labelled 25,000 each, for both statements.
+fn many(folder: &Path) -> Result<(), Failed> {
+    let place = folder.join("many");
+    let sides =
+        |n: usize| [format!("Thing {n} should be banned."), format!("Thing {n} should not be banned.")];
+    let questions: Vec<Question> = (0..50)
+        .map(|n| Question {
+            id: format!("q{n}"),
+            text: format!("Should thing {n} be banned?"),
+            perspectives: sides(n).to_vec(),
+            supports: Some(0),
+            ..Question::default()
+        })
+        .collect();
+    let item = |at: usize| Item {
+        question: questions[at / 1_002].text.clone(),
+        passage: Passage {
+            id: format!("p{at}"),
+            text: format!("Passage {at} {}", "says some words on the thing and more. ".repeat(18)),
+            ..Passage::default()
+        },
+        ranks: [("bm25".to_owned(), at % 1_002 + 1)].into(),
+        ..Item::default()
+    };
+    let items: Vec<Item> = (0..50_100).map(item).collect();
+    let project =
+        Project::new("sample".into(), Fingerprint("none".into()), questions, vec!["bm25".into()], 5);
+    project.write(&items, &place)?;
+    for (by, half) in [("anna", 0), ("ben", 1)] {
+        let mut lines = String::new();
+        for at in (0..50_000).filter(|at| at % 2 == half) {
+            let item = &items[at];
+            let answers = sides(at / 1_002).map(|side| (side, at % 3 == 0)).into();
+            let view = View { answers, ..View::default() };
+            let (question, passage) = (item.question.clone(), item.passage.id.clone());
+            let act = Act {
+                question,
+                passage,
+                text: text_hash(&item.passage),
+                view,
+                took: Some(4_000),
+                seen: None,
+            };
+            lines += &(Entry::new(act, by, Vec::new(), at as u64)?.line()? + "\n");
+        }
+        std::fs::write(Project::journal(&place, by), lines)?;
+    }
+    let began = Instant::now();
+    let labels = journals(std::slice::from_ref(&place))?.0.decisions().len();
+    println!(
+        "{:<52} {:>7.0} ms   ≤ 1000 ms",
+        format!("{labels} labels read"),
+        began.elapsed().as_secs_f64() * 1e3
+    );
+    let mut stage = stage(folder, vec![place])?;
+    let began = Instant::now();
+    stage.take(Msg::Key(KeyEvent::from(KeyCode::Char('a'))));
+    stage.until(|app| app.labelling.open().is_some())?;
+    stage.draw()?;
+    let took = began.elapsed().as_secs_f64() * 1e3;
+    println!("{:<52} {took:>7.0} ms   ≤ 1000 ms", "their project opened in the explorer");
+    press(&mut stage, 60, " among them")
 }

@@ -417,8 +417,12 @@ mod tests {
         let mut decisions = two(4, 2, 1, 3);
         let before = table(&items(&decisions, None), None);
         let split = decisions.iter().find(|one| one.by == "ben" && one.passage == "p4").cloned().unwrap();
-        let seen =
-            crate::annotate::Seen { blind: false, guidelines: "g".into(), settles: Some("it quotes".into()) };
+        let seen = crate::annotate::Seen {
+            blind: false,
+            guidelines: "g".into(),
+            settles: Some("it quotes".into()),
+            again: false,
+        };
         decisions.push(Decision { by: "cleo".into(), supports: true, seen: Some(seen), ..split });
         let items = items(&decisions, None);
         let after = table(&items, None);

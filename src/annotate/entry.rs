@@ -49,6 +49,9 @@ pub struct Seen {
     /// Why this decision settles a disagreement between annotators; `None` for a label of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settles: Option<String>,
+    /// Whether the passage came a second time, to see whether its label would be the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// An annotator's action: it sets the view of a passage.
@@ -322,7 +325,7 @@ mod tests {
         };
         let line = |seen| Entry::new(act(seen), "a", Vec::new(), 1).unwrap().line().unwrap();
         assert!(line(None).starts_with(r#"{"v":1,"at":1"#));
-        let seen = Seen { blind: true, guidelines: guidelines_hash("Read."), settles: None };
+        let seen = Seen { blind: true, guidelines: guidelines_hash("Read."), settles: None, again: false };
         let with = line(Some(seen.clone()));
         assert!(
             with.starts_with(r#"{"v":2,"at":1"#) && with.contains(r#""seen":{"blind":true,"guidelines":""#),

@@ -48,7 +48,20 @@ pub fn is_name(name: &str) -> bool {
     (1..=60).contains(&name.chars().count())
         && !name.starts_with(punctuation)
         && name.chars().all(|c| c.is_alphanumeric() || punctuation(c))
-        && !["pool", "project", "guidelines"].contains(&name)
+        && !["pool", "project", "guidelines"].contains(&name.to_lowercase().as_str())
+}
+
+/// Two of these names that are one name, or would share a journal on a file system that ignores case.
+pub fn one_name<'a>(names: &'a [&'a str]) -> Option<(&'a str, &'a str)> {
+    let mut known: Vec<(String, &str)> = Vec::new();
+    for name in names {
+        let lower = name.to_lowercase();
+        if let Some((_, first)) = known.iter().find(|(other, _)| *other == lower) {
+            return Some((first, name));
+        }
+        known.push((lower, name));
+    }
+    None
 }
 
 /// The content of a journal file.

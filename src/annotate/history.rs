@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::entry::{Act, Decision, Entry, Key, View};
+use super::entry::{Act, Decision, Entry, Key, Seen, View};
 
 /// Entries of any number of annotators.
 #[derive(Clone, Debug, Default)]
@@ -128,17 +128,43 @@ impl History {
         agreed.map(decision).collect()
     }
 
+    /// How often each annotator gave the same label when a passage came a second time: by name, the same labels and all.
+    pub fn repeated(&self) -> BTreeMap<&str, (usize, usize)> {
+        let again = |entry: &&Entry| entry.seen.as_ref().is_some_and(|seen| seen.again);
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for second in self.keys().flat_map(|key| self.heads(key)).filter(again) {
+            // Back to the last decision before the passage came again.
+            let mut first = Some(second);
+            while let Some(entry) = first.filter(again) {
+                let was = entry.was.iter().filter_map(|id| self.entries.get(id));
+                first = was.filter(|was| was.key() == second.key()).max_by_key(|was| (was.at, &was.id));
+            }
+            let Some(first) = first else { continue };
+            let (same, all) = counts.entry(&second.by).or_default();
+            for (statement, supports) in &second.view.answers {
+                if let Some(before) = first.view.answers.get(statement) {
+                    *same += usize::from(before == supports);
+                    *all += 1;
+                }
+            }
+        }
+        counts
+    }
+
     /// All current decisions.
     pub fn decisions(&self) -> Vec<Decision> {
         self.keys().flat_map(|key| self.decisions_on(key)).collect()
     }
 }
 
+/// A view with the circumstances under which it was decided.
+pub(super) type Decided = (View, Option<Seen>);
+
 /// One action, and the view before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     /// `None` if two views were in conflict, because undo does not restore conflicts.
-    before: Option<View>,
+    before: Option<Decided>,
     after: Act,
 }
 
@@ -155,9 +181,9 @@ impl Steps {
         let mut steps = Steps::default();
         for entry in history.entries().filter(|entry| entry.by == by) {
             let before = entry.was.iter().filter_map(|id| history.entry(id));
-            let mut before = before.filter(|was| was.key() == entry.key()).map(|was| &was.view);
-            let first = before.next().cloned().unwrap_or_default();
-            let settled = before.any(|other| *other != first);
+            let mut before = before.filter(|was| was.key() == entry.key());
+            let first = before.next().map(|was| (was.view.clone(), was.seen.clone())).unwrap_or_default();
+            let settled = before.any(|other| other.view != first.0);
             // Entries written by undo and redo have no time taken.
             let restores = |act: &Act| {
                 act.view == entry.view && act.passage == entry.passage && act.question == entry.question
@@ -174,19 +200,19 @@ impl Steps {
     }
 
     /// Records a new action. Undone actions can no longer be redone.
-    pub(super) fn did(&mut self, before: Option<View>, entry: &Entry) {
+    pub(super) fn did(&mut self, before: Option<Decided>, entry: &Entry) {
         self.future.clear();
         self.push(before, entry);
     }
 
-    fn push(&mut self, before: Option<View>, entry: &Entry) {
+    fn push(&mut self, before: Option<Decided>, entry: &Entry) {
         let after = Act {
             question: entry.question.clone(),
             passage: entry.passage.clone(),
             text: entry.text.clone(),
             view: entry.view.clone(),
             took: None,
-            seen: None,
+            seen: entry.seen.clone(),
         };
         self.past.push(Step { before, after });
     }
@@ -194,7 +220,8 @@ impl Steps {
     /// The action that undoes the last one.
     pub(super) fn to_undo(&self) -> Option<Act> {
         let step = self.past.last()?;
-        Some(Act { view: step.before.clone()?, ..step.after.clone() })
+        let (view, seen) = step.before.clone()?;
+        Some(Act { view, seen, ..step.after.clone() })
     }
 
     /// The action that redoes the last undone one.
@@ -307,6 +334,25 @@ mod tests {
         assert!(here.conflicts().is_empty());
         assert!(!here.decisions_on(&key)[0].supports);
         assert_eq!(here.len(), 5);
+    }
+
+    #[test]
+    fn a_label_given_again_is_compared_with_the_one_before() {
+        let mut history = History::default();
+        let mut say = |n: usize, supports: bool, again: bool| {
+            let seen = Some(Seen { again, ..Seen::default() });
+            let act = Act { seen, ..act(n, supports) };
+            let was = history.heads_of(&act, "anna");
+            history.take(Entry::new(act, "anna", was, 0).unwrap());
+        };
+        for (n, first, second) in [(1, true, true), (2, true, false), (3, false, false)] {
+            say(n, first, false);
+            say(n, second, true);
+        }
+        // Decided a third time, as after an undo; and one that came once.
+        say(3, true, true);
+        say(4, true, false);
+        assert_eq!(history.repeated(), BTreeMap::from([("anna", (1, 3))]));
     }
 
     #[test]

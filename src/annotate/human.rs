@@ -176,7 +176,12 @@ mod tests {
     #[test]
     fn a_third_decision_that_settles_a_disagreement_counts_alone() {
         let settling = |by: &'static str, yes| {
-            let seen = Seen { blind: true, guidelines: "g".into(), settles: Some("it quotes both".into()) };
+            let seen = Seen {
+                blind: true,
+                guidelines: "g".into(),
+                settles: Some("it quotes both".into()),
+                again: false,
+            };
             (by, Act { seen: Some(seen), ..act(1, yes) })
         };
         let mut acts = vec![("anna", act(1, true)), ("ben", act(1, true)), ("cleo", act(1, false))];

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::entry::{Act, Entry, Key, View};
+use super::entry::{Act, Entry, Key};
 use super::file::{Read, ReadOnly, is_name};
-use super::history::{History, Steps};
+use super::history::{Decided, History, Steps};
 use crate::input::InputError;
 use crate::storage::{self, Attempt, FileLock, Holder, now_ms};
 
@@ -208,11 +208,12 @@ impl Journal {
         Key { by: self.by.clone(), question: act.question.clone(), passage: act.passage.clone() }
     }
 
-    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, Option<View>), JournalError> {
+    fn write(&mut self, act: Act, also: &Key) -> Result<(Entry, Option<Decided>), JournalError> {
         self.ready()?;
         let key = self.key(&act);
         let conflict = self.history.heads(&key).len() > 1 && self.history.view(&key).is_none();
-        let before = (!conflict).then(|| self.history.view(&key).cloned().unwrap_or_default());
+        let last = || self.history.heads(&key).last().map(|head| (head.view.clone(), head.seen.clone()));
+        let before = (!conflict).then(|| last().unwrap_or_default());
         let mut was = self.history.heads_of(&act, &self.by);
         was.extend(self.history.heads(also).into_iter().map(|head| head.id.clone()));
         was.sort_unstable();
@@ -284,6 +285,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::annotate::entry::Seen;
     use crate::annotate::testing::{act, open, said};
 
     #[test]
@@ -336,6 +338,18 @@ mod tests {
         journal.redo().unwrap();
         assert_eq!((said(&journal, 2), said(&journal, 3)), (Some(true), Some(false)));
         assert!(journal.redo().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_undo_and_redo_put_back_keeps_its_circumstances() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = open(&folder.path().join("anna.jsonl"));
+        let blind = Some(Seen { blind: true, ..Seen::default() });
+        let settling = Some(Seen { settles: Some("it quotes".into()), ..Seen::default() });
+        journal.append(Act { seen: blind.clone(), ..act(1, true) }).unwrap();
+        journal.append(Act { seen: settling.clone(), ..act(1, false) }).unwrap();
+        assert_eq!(journal.undo().unwrap().unwrap().seen, blind);
+        assert_eq!(journal.redo().unwrap().unwrap().seen, settling);
     }
 
     #[test]
@@ -467,11 +481,9 @@ mod tests {
                 });
             }
         });
-        let read = Read::file(&path).unwrap();
-        assert!(read.is_whole() && read.backwards.is_empty());
-        let mut history = History::default();
-        read.entries.into_iter().for_each(|entry| assert!(history.take(entry)));
-        assert!(history.conflicts().is_empty());
+        let Opened { journal, read } = Journal::open(&path, "anna").unwrap();
+        assert!(read.is_whole() && read.backwards.is_empty() && read.repeated == 0);
+        assert!(journal.history().conflicts().is_empty());
     }
 
     #[test]

@@ -25,12 +25,12 @@ pub mod sample;
 mod transfer;
 
 pub use entry::{Act, Decision, Entry, Key, Seen, VERSION, View, guidelines_hash, text_hash};
-pub use file::{Read, ReadOnly, is_name, journals, repair};
+pub use file::{Read, ReadOnly, is_name, journals, one_name, repair};
 pub use history::History;
 pub use human::Human;
 pub use journal::{Journal, JournalError, Opened};
 pub use material::{Material, Model, Place, Row, RowError};
-pub use order::{assign, doubt, queue};
+pub use order::{assign, doubt, plant, queue, repeats};
 pub use project::{Item, Order, Progress, Project};
 pub use sample::Sample;
 pub use transfer::{Lost, ONCE_SHOWN, Remap, entries, name_for_journal, remap, restate, unseen};

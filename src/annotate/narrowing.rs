@@ -178,6 +178,7 @@ mod tests {
             later: BTreeMap::new(),
             round: 0,
             annotators: Vec::new(),
+            labels: BTreeMap::new(),
         };
         let pool: Vec<Item> = (0..30).flat_map(|n| [item(n, 1), item(n, 2)]).collect();
         let act = |place: usize, yes: bool| {
@@ -214,6 +215,7 @@ mod tests {
             later: BTreeMap::new(),
             round: 0,
             annotators: Vec::new(),
+            labels: BTreeMap::new(),
         };
         let pool: Vec<Item> = (0..30).map(item).collect();
         let forecast = |labelled: usize, yes: bool| {

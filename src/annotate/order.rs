@@ -1,23 +1,24 @@
 //! The order in which passages are judged, and their annotators: pure functions of the pool, a seed and the model's probabilities.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::project::{Item, Order};
 
 /// Sorts `items` and returns their indices. Questions keep their order, except with [`Order::Random`]. `lanes` are the recipes from left
-/// to right. `doubt` returns the model's uncertainty about an item; items without one come last.
+/// to right. `doubt` returns the model's uncertainty about the item at an index; items without one come last.
 pub fn queue(
     items: &[Item],
     order: Order,
     seed: u64,
     lanes: &[String],
-    doubt: &dyn Fn(&Item) -> Option<f64>,
+    doubt: &dyn Fn(usize) -> Option<f64>,
 ) -> Vec<usize> {
-    let mut questions: Vec<&str> = Vec::new();
+    let mut questions: HashMap<&str, usize> = HashMap::new();
     for item in items {
-        if !questions.contains(&item.question.as_str()) {
-            questions.push(&item.question);
-        }
+        let next = questions.len();
+        questions.entry(&item.question).or_insert(next);
     }
-    let question = |item: &Item| questions.iter().position(|known| *known == item.question);
+    let question = |item: &Item| questions.get(item.question.as_str()).copied();
     let rank = |item: &Item| {
         let ranks = lanes.iter().enumerate().filter_map(|(i, lane)| Some((i, *item.ranks.get(lane)?)));
         match order {
@@ -27,15 +28,15 @@ pub fn queue(
     };
     let mut places: Vec<usize> = (0..items.len()).collect();
     match order {
-        Order::Random => places.sort_by_key(|i| (items[*i].round, drawn(&items[*i], seed))),
+        Order::Random => places.sort_by_cached_key(|i| (items[*i].round, drawn(&items[*i], seed))),
         Order::Ranked | Order::Pooled => {
-            places.sort_by_key(|i| {
+            places.sort_by_cached_key(|i| {
                 let item = &items[*i];
                 (item.round, question(item), rank(item).unwrap_or((usize::MAX, 0)), &item.passage.id)
             });
         }
         Order::Uncertain => {
-            let unsure: Vec<f64> = items.iter().map(|item| doubt(item).unwrap_or(-1.0)).collect();
+            let unsure: Vec<f64> = (0..items.len()).map(|at| doubt(at).unwrap_or(-1.0)).collect();
             places.sort_by(|a, b| {
                 let (one, other) = (&items[*a], &items[*b]);
                 let by_question = (one.round, question(one)).cmp(&(other.round, question(other)));
@@ -83,6 +84,44 @@ pub fn assign(items: &mut [Item], annotators: &[String], overlap: f64, seed: u64
     }
 }
 
+/// Makes a share of `items` checks: those whose labels `known` has for every statement, chosen at random, and labelled by everybody.
+/// Returns how many there should be.
+pub fn plant(
+    items: &mut [Item],
+    (share, seed): (f64, u64),
+    annotators: &[String],
+    known: &dyn Fn(&Item) -> Option<BTreeMap<String, bool>>,
+) -> usize {
+    let wanted = (items.len() as f64 * share.clamp(0.0, 1.0)).round() as usize;
+    let mut found: Vec<(usize, BTreeMap<String, bool>)> = Vec::new();
+    if wanted > 0 {
+        found.extend(items.iter().enumerate().filter_map(|(at, item)| Some((at, known(item)?))));
+    }
+    found.sort_by_cached_key(|(at, _)| drawn(&items[*at], seed));
+    for (at, labels) in found.into_iter().take(wanted) {
+        items[at].labels = labels;
+        items[at].annotators = annotators.to_vec();
+    }
+    wanted
+}
+
+/// The passages that come to an annotator a second time, as indices, shuffled: about this share of them. Whether a passage is among them
+/// depends on it alone, so that a project can grow.
+pub fn repeats(items: &[Item], share: f64, by: &str, seed: u64) -> Vec<usize> {
+    let number = |item: &Item| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"again").update(by.as_bytes()).update(&drawn(item, seed));
+        let mut first = [0; 8];
+        first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(first)
+    };
+    let mut chosen: Vec<(u64, usize)> =
+        items.iter().enumerate().map(|(at, item)| (number(item), at)).collect();
+    chosen.retain(|(number, _)| (*number as f64) < share * u64::MAX as f64);
+    chosen.sort_unstable();
+    chosen.into_iter().map(|(_, at)| at).collect()
+}
+
 /// A random number that depends only on the item and the seed.
 fn drawn(item: &Item, seed: u64) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
@@ -101,7 +140,15 @@ mod tests {
         let ranks: BTreeMap<String, usize> =
             ranks.iter().map(|(lane, rank)| ((*lane).to_owned(), *rank)).collect();
         let (later, annotators) = (BTreeMap::new(), Vec::new());
-        Item { question: question.into(), passage: passage(n), ranks, later, round: 0, annotators }
+        Item {
+            question: question.into(),
+            passage: passage(n),
+            ranks,
+            later,
+            round: 0,
+            annotators,
+            ..Item::default()
+        }
     }
 
     fn pool(count: usize) -> Vec<Item> {
@@ -111,7 +158,7 @@ mod tests {
     fn order(items: &[Item], order: Order, seed: u64) -> Vec<String> {
         let lanes = ["bm25".to_owned(), "minilm".to_owned()];
         // Passage 2 lies nearest to the threshold; nothing is known of 1.
-        let unsure = |item: &Item| match item.passage.id.as_str() {
+        let unsure = |at: usize| match items[at].passage.id.as_str() {
             "p0" => doubt(&[0.9, 0.1], 0.5),
             "p2" => doubt(&[0.99, 0.45], 0.5),
             "p3" => doubt(&[0.7], 0.5),
@@ -189,6 +236,36 @@ mod tests {
             again.reverse();
             assert_eq!(items, again);
         }
+    }
+
+    #[test]
+    fn checks_are_passages_whose_labels_are_known_and_go_to_everybody() {
+        let mut items = pool(40);
+        let names = ["anna", "ben", "cleo"].map(String::from);
+        assign(&mut items, &names, 0.0, 3);
+        let known = |item: &Item| {
+            let number: usize = item.passage.id[1..].parse().unwrap();
+            (number % 2 == 0).then(|| BTreeMap::from([("Yes.".to_owned(), number % 4 == 0)]))
+        };
+        assert_eq!(plant(&mut items, (0.1, 3), &names, &known), 4);
+        let checks: Vec<&Item> = items.iter().filter(|item| !item.labels.is_empty()).collect();
+        assert_eq!(checks.len(), 4);
+        assert!(
+            checks.iter().all(|item| item.annotators == names && known(item).as_ref() == Some(&item.labels))
+        );
+        // Fewer are known than there should be.
+        assert_eq!(plant(&mut pool(4), (1.0, 0), &names, &known), 4);
+    }
+
+    #[test]
+    fn about_the_share_that_was_asked_for_comes_again_and_a_longer_pool_does_not_change_which() {
+        let items = pool(2_000);
+        let chosen = repeats(&items, 0.1, "anna", 7);
+        assert!((150..250).contains(&chosen.len()), "{}", chosen.len());
+        let of_half: Vec<usize> = repeats(&items[..1_000], 0.1, "anna", 7);
+        assert_eq!(of_half, chosen.iter().copied().filter(|at| *at < 1_000).collect::<Vec<_>>());
+        assert_ne!(chosen, repeats(&items, 0.1, "ben", 7));
+        assert!(repeats(&items, 0.0, "anna", 7).is_empty());
     }
 
     #[test]

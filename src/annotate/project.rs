@@ -56,6 +56,12 @@ pub struct Project {
     pub annotators: Vec<String>,
     /// The share of passages that two annotators label.
     pub overlap: f64,
+    /// The share of passages that are checks: their labels are known, and everybody labels them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub checks: f64,
+    /// The share of an annotator's passages that come a second time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub repeats: f64,
     /// Those who settle disagreements between annotators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjudicators: Vec<String>,
@@ -102,7 +108,7 @@ impl Order {
 }
 
 /// A passage to label.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The question, word for word.
     pub question: String,
@@ -119,6 +125,9 @@ pub struct Item {
     /// Its annotators; empty if everybody labels it.
     #[serde(rename = "to", default, skip_serializing_if = "Vec::is_empty")]
     pub annotators: Vec<String>,
+    /// The labels of a check, by statement; empty for all other passages.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, bool>,
 }
 
 /// The progress of one annotator.
@@ -132,6 +141,10 @@ pub struct Progress {
     pub skipped: usize,
     /// Flagged for another look.
     pub flagged: usize,
+}
+
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -189,6 +202,8 @@ impl Project {
             blind: false,
             annotators: Vec::new(),
             overlap: 0.0,
+            checks: 0.0,
+            repeats: 0.0,
             adjudicators: Vec::new(),
             sample: None,
         }
@@ -374,6 +389,7 @@ mod tests {
             later: BTreeMap::new(),
             round: 0,
             annotators: if n == 3 { vec!["ben".into()] } else { Vec::new() },
+            labels: BTreeMap::new(),
         };
         (1..=3).map(item).collect()
     }
@@ -389,6 +405,22 @@ mod tests {
         let error = project().write(&[], &place).unwrap_err();
         assert!(error.to_string().contains("already"), "{error}");
         assert_eq!(Project::open(&place).unwrap().1, items());
+    }
+
+    #[test]
+    fn a_project_that_another_process_changes_is_not_changed_and_the_error_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        project().write(&items(), folder.path()).unwrap();
+        let place = folder.path().join("project.lock");
+        let Attempt::Acquired(held) = FileLock::try_acquire(&place, &Holder::here("project")).unwrap() else {
+            panic!("nobody holds it")
+        };
+        let error = project().rewrite(&items()[..1], folder.path()).unwrap_err();
+        assert!(error.to_string().contains("another process is changing the project"), "{error}");
+        assert_eq!(Project::open(folder.path()).unwrap().1, items());
+        drop(held);
+        project().rewrite(&items()[..1], folder.path()).unwrap();
+        assert_eq!(Project::open(folder.path()).unwrap().1.len(), 1);
     }
 
     #[test]

@@ -306,7 +306,7 @@ mod tests {
             let answers = (0..count).map(|i| (statements[i].clone(), yes.contains(&i))).collect();
             Act { question: "Which?".into(), view: View { answers, ..View::default() }, ..act(n, true) }
         };
-        let seen = Seen { blind: false, guidelines: "g".into(), settles: None };
+        let seen = Seen { blind: false, guidelines: "g".into(), settles: None, again: false };
         let history = acted(&[
             ("anna", label(1, &[2], 42)),
             // Somebody said yes to a statement after the ninth, so that they were shown.

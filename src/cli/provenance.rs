@@ -61,8 +61,10 @@ pub fn write(path: &Path, text: &str, table: &Value) -> anyhow::Result<()> {
     let mut written = false;
     for argument in arguments {
         // What is written is no input.
-        let is_output = std::mem::take(&mut written);
-        written = OUTPUTS.contains(&argument.as_str());
+        let option = argument.split('=').next().unwrap_or_default();
+        let is_option = NOT_READ.contains(&option);
+        let is_output = std::mem::take(&mut written) || is_option;
+        written = is_option && option == argument;
         for named in paths_in(&argument).filter(|_| !is_output) {
             if Path::new(&named).exists() && !inputs.iter().any(|known| known.path == named) {
                 inputs.push(Input { hash: content_hash(Path::new(&named))?, path: named });
@@ -86,8 +88,8 @@ pub fn write(path: &Path, text: &str, table: &Value) -> anyhow::Result<()> {
     replace(&beside(path), record.as_bytes()).with_context(unwritable)
 }
 
-/// The options whose value is written, not read.
-const OUTPUTS: [&str; 4] = ["--out", "--write", "--plots", "--log"];
+/// The options whose value is written; the data folder is a cache, and no input.
+const NOT_READ: [&str; 5] = ["--out", "--write", "--plots", "--log", "--data-dir"];
 
 /// The texts of an argument that may be paths: the whole, what stands after `=`, the parts of a list, each without the prefix of a lane or
 /// a detector and without the suffix of labels.
@@ -251,7 +253,7 @@ fn again(command: &[String], places: &[(String, PathBuf)], table: &Path) -> Vec<
             continue;
         }
         let option = argument.split('=').next().unwrap_or_default();
-        if OUTPUTS.contains(&option) || option == "--data-dir" {
+        if NOT_READ.contains(&option) {
             skip = !argument.contains('=');
             continue;
         }

@@ -1,18 +1,16 @@
-//! Compares lanes: several lanes on one question, or one lane in several forms. Also how even an outcome is: between the statements, and
+//! Compares several lanes on one question. Also how even an outcome is: between the statements, and
 //! between the values of a metadata field.
 
 use serde_json::{Map, Value};
 
-use super::figures::{Doubt, DrawnFigures, Draws, Figures};
+use super::figures::{DrawnFigures, Draws, Figures};
 use super::judgments::{Judgments, Shares};
 use super::list::{Lists, Ranked};
 use super::opening::SetupError;
 use super::query::{Depth, Query};
-use super::recipe::Recipe;
 use super::run::{Outcome, run};
 use super::setup::Setup;
 use crate::corpus::store::{Field, Fields, MOST, NONE};
-use crate::detect::LabelSource;
 use crate::input;
 use crate::measure::bias::{Exposure, SideShares, awrf, rkl};
 use crate::measure::compare::{RBO_P, jaccard, rbo};
@@ -33,6 +31,8 @@ pub struct Compared {
     pub supports: Vec<Vec<Option<SupportSet>>>,
     /// Which of the first k take a side, unclear which.
     pub unclear: Vec<Vec<bool>>,
+    /// Which of the first k the model was asked about.
+    pub by_model: Vec<Vec<bool>>,
     /// The ids of the first k.
     pub tops: Vec<Vec<String>>,
     /// What the first k are called.
@@ -101,6 +101,7 @@ impl Compared {
             lists.iter().map(|list| list.map_or(&[][..], |list| &list[..list.len().min(k)])).collect();
         let ids = |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.id.clone()).collect();
         let unclear = |top: &&[Ranked]| top.iter().map(|ranked| judgments.is_unclear(ranked.at)).collect();
+        let asked = |ranked: &Ranked| Shares::of(judgments, [ranked.at]).by_model() > 0;
         let headings =
             |top: &&[Ranked]| top.iter().map(|ranked| ranked.passage.heading().to_owned()).collect();
         let held = |ranked: &&Ranked| ranked.at.as_outside().is_none();
@@ -110,6 +111,7 @@ impl Compared {
             figures: lists.iter().map(|list| Figures::of((*list)?, judgments, question, k)).collect(),
             supports: tops.iter().map(|top| judgments.supports(top)).collect(),
             unclear: tops.iter().map(unclear).collect(),
+            by_model: tops.iter().map(|top| top.iter().map(asked).collect()).collect(),
             tops: tops.iter().map(ids).collect(),
             headings: tops.iter().map(headings).collect(),
             metadata: tops.iter().map(metadata).collect(),
@@ -158,6 +160,38 @@ impl Compared {
     }
 }
 
+/// On how many judgments a figure rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Judged passages.
+    pub judged: usize,
+    /// All passages that the figure looks at.
+    pub of: usize,
+    /// Judged passages whose verdict is the model's.
+    pub by_model: usize,
+}
+
+impl Sources {
+    /// Adds those of another question.
+    pub fn plus(self, other: Sources) -> Sources {
+        Sources {
+            judged: self.judged + other.judged,
+            of: self.of + other.of,
+            by_model: self.by_model + other.by_model,
+        }
+    }
+
+    /// The share of the passages that is judged; `None` without passages.
+    pub fn share(self) -> Option<f64> {
+        (self.of > 0).then(|| self.judged as f64 / self.of as f64)
+    }
+
+    /// The share of the judgments that is the model's; `None` without judgments.
+    pub fn model_share(self) -> Option<f64> {
+        (self.judged > 0).then(|| self.by_model as f64 / self.judged as f64)
+    }
+}
+
 /// Runs one question on all lanes of a query.
 ///
 /// # Errors
@@ -176,96 +210,6 @@ impl From<&Outcome> for Compared {
     fn from(outcome: &Outcome) -> Self {
         Compared::of(&outcome.query.question, outcome.query.k, &outcome.lists(), &outcome.judgments)
     }
-}
-
-/// One lane in several forms, to be measured over questions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sweep {
-    /// The forms of the lane.
-    pub forms: Vec<Recipe>,
-    /// The questions.
-    pub questions: Vec<Question>,
-    /// How many passages count.
-    pub k: usize,
-    /// Which labels count.
-    pub source: LabelSource,
-}
-
-/// A form's means over the questions measured so far.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
-    /// The number of questions measured.
-    pub questions: usize,
-    /// The number of questions without a list or statements; the means leave them out.
-    pub failed: usize,
-    /// The sum of MRecall@k.
-    mrecall: f64,
-    /// The sum of Prec@k.
-    prec: f64,
-    /// The sums of the two sides' shares of the top k, and the number of two-sided questions.
-    sides: Option<(f64, f64, usize)>,
-}
-
-impl Tally {
-    /// Adds one question: its mean figures under the model's probabilities if a model judged.
-    pub fn add(&mut self, figures: Option<&Figures>, doubt: Option<&Doubt>) {
-        let Some(figures) = figures else {
-            self.failed += 1;
-            return;
-        };
-        self.questions += 1;
-        self.mrecall += doubt.map_or(figures.mrecall, |doubt| doubt.mrecall.mean);
-        self.prec += doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
-        if let Some(sides) = figures.sides {
-            let (p, n, count) = self.sides.unwrap_or_default();
-            self.sides = Some((p + sides.p, n + sides.n, count + 1));
-        }
-    }
-
-    fn mean(&self, sum: f64) -> Option<f64> {
-        (self.questions > 0).then(|| sum / self.questions as f64)
-    }
-
-    /// The mean MRecall@k.
-    pub fn mrecall(&self) -> Option<f64> {
-        self.mean(self.mrecall)
-    }
-
-    /// The mean Prec@k.
-    pub fn prec(&self) -> Option<f64> {
-        self.mean(self.prec)
-    }
-
-    /// The mean shares of the top k that support the first and the second side.
-    pub fn sides(&self) -> Option<(f64, f64)> {
-        self.sides.map(|(p, n, count)| (p / count as f64, n / count as f64))
-    }
-}
-
-/// Runs a sweep question by question, and calls `on_tallies` with the tallies of all forms after each.
-///
-/// # Errors
-/// The detector could not be loaded.
-pub fn sweep(
-    setup: &Setup,
-    sweep: &Sweep,
-    stop: &Stop,
-    on_tallies: &dyn Fn(&[Tally]),
-) -> Result<Vec<Tally>, SetupError> {
-    let mut tallies = vec![Tally::default(); sweep.forms.len()];
-    for question in &sweep.questions {
-        let (lanes, question) = (sweep.forms.clone(), question.clone());
-        let query = Query { question, lanes, k: sweep.k, source: sweep.source };
-        let outcome = run(setup, query, Depth::Top, Lists::default(), stop, &|_| ())?;
-        if stop.is_set() {
-            break;
-        }
-        for (i, tally) in tallies.iter_mut().enumerate() {
-            tally.add(outcome.figures(i).as_ref(), outcome.doubt(i).as_ref());
-        }
-        on_tallies(&tallies);
-    }
-    Ok(tallies)
 }
 
 /// The most names that an error lists.
@@ -323,8 +267,23 @@ impl Compared {
 
     /// The number of judged passages among a lane's first k, and the number of all of them.
     pub fn judged(&self, lane: usize) -> (usize, usize) {
-        let supports = self.supports.get(lane).map_or(&[][..], Vec::as_slice);
-        (supports.iter().flatten().count(), supports.len())
+        let sources = self.sources(lane, usize::MAX);
+        (sources.judged, sources.of)
+    }
+
+    /// On how many judgments a lane's first `k` rest, and how many of them are the model's.
+    pub fn sources(&self, lane: usize, k: usize) -> Sources {
+        let ranks = 0..self.supports.get(lane).map_or(0, Vec::len).min(k);
+        ranks.fold(Sources::default(), |sum, rank| sum.plus(self.source(lane, rank)))
+    }
+
+    /// The same of a lane's passage at one rank, from 0.
+    fn source(&self, lane: usize, rank: usize) -> Sources {
+        let set = self.supports.get(lane).and_then(|top| top.get(rank));
+        let judged = set.is_some_and(Option::is_some);
+        let asked = self.by_model.get(lane).and_then(|top| top.get(rank)).copied().unwrap_or_default();
+        let one = usize::from;
+        Sources { judged: one(judged), of: one(set.is_some()), by_model: one(judged && asked) }
     }
 
     /// The number of passages among a lane's first k for each value of the field.
@@ -353,6 +312,17 @@ pub fn covered_sides<'a>(compared: impl IntoIterator<Item = &'a Compared>, lane:
         counts[place_of(covered, one.supports_first)] += 1.0;
     }
     counts
+}
+
+/// On how many judgments each point of a lane's curve over the first 1, 2, … `k` rests, over all questions.
+pub fn sources_over_k(compared: &[&Compared], lane: usize, k: usize) -> Vec<Sources> {
+    let at =
+        |rank: usize| compared.iter().fold(Sources::default(), |sum, one| sum.plus(one.source(lane, rank)));
+    let add = |sum: &mut Sources, own: Sources| {
+        *sum = sum.plus(own);
+        Some(*sum)
+    };
+    (0..k).map(at).scan(Sources::default(), add).collect()
 }
 
 /// The place of a set of sides in counts of: only the supporting side, only the other, both, neither.
@@ -414,6 +384,7 @@ fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::LabelSource;
     use serde_json::json;
 
     fn field(name: &str, values: &[&str]) -> Field {

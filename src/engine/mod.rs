@@ -29,8 +29,8 @@ mod threads;
 mod wording;
 
 pub use compare::{
-    Compared, EXAMPLE, Expected, FieldError, Sweep, Tally, Uneven, category, compare, covered_sides, desired,
-    sweep,
+    Compared, EXAMPLE, Expected, FieldError, Sources, Uneven, category, compare, covered_sides, desired,
+    sources_over_k,
 };
 pub use explain::{Explanation, Share, explain};
 pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, StanceTimeline, pooled};
@@ -45,7 +45,7 @@ pub use recipe::Recipe;
 pub use run::{Event, Lane, Outcome, Plain, Run, lane, rank_lanes, run};
 pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
-pub use sycophancy::{Sycophancy, sycophancy};
+pub use sycophancy::{Sweep, Sycophancy, Tally, sweep, sycophancy};
 pub use threads::{
     AnnotationState, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, Reach, ReadEvent, ReadList,
     Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,

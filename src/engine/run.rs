@@ -391,6 +391,15 @@ impl Outcome {
         Shares::of(&self.judgments, tops.map(|ranked| ranked.at))
     }
 
+    /// Counts who judged the first k of each lane.
+    pub fn shares_by_lane(&self) -> Vec<Shares> {
+        let top = |list: Option<&[Ranked]>| {
+            let top = list.unwrap_or_default().iter().take(self.query.k);
+            Shares::of(&self.judgments, top.map(|ranked| ranked.at))
+        };
+        self.lists().into_iter().map(top).collect()
+    }
+
     /// The figures of a lane by the model's probabilities; `None` if labels alone count or there is no such lane.
     pub fn doubt(&self, lane: usize) -> Option<Doubt> {
         let ranking = self.list(lane)?;

@@ -1,15 +1,17 @@
 //! Sycophancy (BERDS section 7): how far a lane's answer follows the wording. The lane is asked with the question's own words, with the
-//! supporting statement, and with the opposing statement.
+//! supporting statement, and with the opposing statement. Also one lane in several forms, over questions.
 
 use std::sync::Arc;
 
-use super::judgments::Judgments;
+use super::compare::Sources;
+use super::figures::{Doubt, Figures};
+use super::judgments::{Judgments, Shares};
 use super::list::{LaneError, Lists, Ranked, Ranking};
 use super::opening::SetupError;
 use super::query::{Depth, LaneQuery, Query};
 use super::rank::rank;
 use super::recipe::{Recipe, Toward};
-use super::run::{Event, Run};
+use super::run::{Event, Run, run};
 use super::setup::Setup;
 use crate::detect::LabelSource;
 use crate::expand::Expansion;
@@ -54,6 +56,16 @@ impl Sycophancy {
     pub fn expanded_differently(&self) -> bool {
         let [neutral, first, second] = &self.expanded();
         neutral != first || neutral != second
+    }
+
+    /// On how many judgments of the three wordings' top k the figures rest.
+    pub fn sources(&self, k: usize) -> Sources {
+        let tops = self.lists.iter().flat_map(|list| list.iter().take(k));
+        tops.fold(Sources::default(), |sum, ranked| {
+            let judged = self.judgments.support(ranked.at).is_some();
+            let by_model = judged && Shares::of(&self.judgments, [ranked.at]).by_model() > 0;
+            sum.plus(Sources { judged: usize::from(judged), of: 1, by_model: usize::from(by_model) })
+        })
     }
 
     /// The number of passages in a wording's top k that are not in the neutral wording's top k.
@@ -170,4 +182,101 @@ impl Run {
         self.judgments = top.judgments;
         done
     }
+}
+
+/// One lane in several forms, to be measured over questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The forms of the lane.
+    pub forms: Vec<Recipe>,
+    /// The questions.
+    pub questions: Vec<Question>,
+    /// How many passages count.
+    pub k: usize,
+    /// Which labels count.
+    pub source: LabelSource,
+}
+
+/// A form's means over the questions measured so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// The number of questions measured.
+    pub questions: usize,
+    /// The number of questions without a list or statements; the means leave them out.
+    pub failed: usize,
+    /// The sum of MRecall@k.
+    mrecall: f64,
+    /// The sum of Prec@k.
+    prec: f64,
+    /// The sums of the two sides' shares of the top k, and the number of two-sided questions.
+    sides: Option<(f64, f64, usize)>,
+    /// The judgments behind the figures.
+    pub sources: Sources,
+}
+
+impl Tally {
+    /// Adds one question: its mean figures under the model's probabilities if a model judged.
+    pub fn add(&mut self, figures: Option<&Figures>, doubt: Option<&Doubt>, sources: Sources) {
+        let Some(figures) = figures else {
+            self.failed += 1;
+            return;
+        };
+        self.questions += 1;
+        self.sources = self.sources.plus(sources);
+        self.mrecall += doubt.map_or(figures.mrecall, |doubt| doubt.mrecall.mean);
+        self.prec += doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
+        if let Some(sides) = figures.sides {
+            let (p, n, count) = self.sides.unwrap_or_default();
+            self.sides = Some((p + sides.p, n + sides.n, count + 1));
+        }
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        (self.questions > 0).then(|| sum / self.questions as f64)
+    }
+
+    /// The mean MRecall@k.
+    pub fn mrecall(&self) -> Option<f64> {
+        self.mean(self.mrecall)
+    }
+
+    /// The mean Prec@k.
+    pub fn prec(&self) -> Option<f64> {
+        self.mean(self.prec)
+    }
+
+    /// The mean shares of the top k that support the first and the second side.
+    pub fn sides(&self) -> Option<(f64, f64)> {
+        self.sides.map(|(p, n, count)| (p / count as f64, n / count as f64))
+    }
+}
+
+/// Runs a sweep question by question, and calls `on_tallies` with the tallies of all forms after each.
+///
+/// # Errors
+/// The detector could not be loaded.
+pub fn sweep(
+    setup: &Setup,
+    sweep: &Sweep,
+    stop: &Stop,
+    on_tallies: &dyn Fn(&[Tally]),
+) -> Result<Vec<Tally>, SetupError> {
+    let mut tallies = vec![Tally::default(); sweep.forms.len()];
+    for question in &sweep.questions {
+        let (lanes, question) = (sweep.forms.clone(), question.clone());
+        let query = Query { question, lanes, k: sweep.k, source: sweep.source };
+        let outcome = run(setup, query, Depth::Top, Lists::default(), stop, &|_| ())?;
+        if stop.is_set() {
+            break;
+        }
+        let shares = outcome.shares_by_lane();
+        for (i, tally) in tallies.iter_mut().enumerate() {
+            let of = outcome.lists().get(i).copied().flatten().map_or(0, |list| list.len().min(sweep.k));
+            let judged = shares[i].human + shares[i].gold + shares[i].model;
+            let sources = Sources { judged, of, by_model: shares[i].model };
+            tally.add(outcome.figures(i).as_ref(), outcome.doubt(i).as_ref(), sources);
+        }
+        on_tallies(&tallies);
+    }
+    Ok(tallies)
 }

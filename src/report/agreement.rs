@@ -1,6 +1,5 @@
 //! Writes the table of agreement, the queue of disagreements and the fitted threshold as text, Markdown, TSV and JSON.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -8,10 +7,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::marks::share;
 use super::safe;
-use super::table::{Cell, Head, Row};
+use crate::annotate::Model;
 use crate::annotate::agree::{Annotator, Confusion, Item, Pair, Table};
 use crate::annotate::refit::Refit;
-use crate::annotate::{Decision, Model};
 use crate::measure::agreement::Agreement;
 
 /// The most disagreements in text and Markdown.
@@ -155,77 +153,6 @@ impl Sheet<'_> {
     pub fn markdown(&self) -> String {
         self.blocks().iter().map(Block::markdown).collect::<Vec<_>>().join("\n")
     }
-}
-
-/// A label is fast if its passage was read in less than this share of the annotator's median time.
-const FAST: f64 = 0.25;
-
-/// The quality of the labels by annotator, as a table: how often each agrees with most of the others, in the first and the second half of
-/// their own labels; how many were made in a fraction of their usual time; how many were made blind; and, where `known` has the answer, how
-/// often they are right.
-pub fn quality(items: &[Item<'_>], known: &dyn Fn(&Decision) -> Option<bool>) -> super::table::Table {
-    let names: BTreeSet<&str> = items.iter().flat_map(|item| item.said.keys().copied()).collect();
-    let mut rows = Vec::new();
-    for name in names {
-        let mut own: Vec<(&Decision, Option<bool>)> = Vec::new();
-        for item in items {
-            let Some(said) = item.said.get(name) else { continue };
-            let (yes, no) = item.votes();
-            let (yes, no) = (yes - usize::from(said.supports), no - usize::from(!said.supports));
-            own.push((said, (yes != no).then_some(said.supports == (yes > no))));
-        }
-        own.sort_by_key(|(said, _)| said.at);
-        let mut times: Vec<u64> = own.iter().filter_map(|(said, _)| said.took).collect();
-        times.sort_unstable();
-        let median = times.get(times.len() / 2).map(|time| *time as f64);
-        let fast = median.map(|median| times.iter().filter(|time| (**time as f64) < FAST * median).count());
-        let share = |of: &[(&Decision, Option<bool>)]| {
-            let known: Vec<bool> = of.iter().filter_map(|(_, agrees)| *agrees).collect();
-            let right = known.iter().filter(|agrees| **agrees).count();
-            (!known.is_empty()).then(|| cell(right as f64 / known.len() as f64, known.len()))
-        };
-        let halves = own.split_at(own.len() / 2);
-        let checked: Vec<bool> =
-            own.iter().filter_map(|(said, _)| Some(known(said)? == said.supports)).collect();
-        let right = checked.iter().filter(|right| **right).count();
-        let blind = own.iter().filter(|(said, _)| said.blind() == Some(true)).count();
-        let count = |number: usize| Some(Cell { count: true, ..cell(number as f64, own.len()) });
-        rows.push(Row {
-            lane: name.to_owned(),
-            cells: vec![
-                count(own.len()),
-                median.map(|median| cell(median / 1e3, times.len())),
-                fast.and_then(count),
-                count(blind),
-                share(&own),
-                share(halves.0),
-                share(halves.1),
-                (!checked.is_empty()).then(|| cell(right as f64 / checked.len() as f64, checked.len())),
-            ],
-            ..Row::default()
-        });
-    }
-    let columns =
-        ["labels", "median s", "fast", "blind", "with others", "first half", "second half", "checks"];
-    super::table::Table {
-        suite: "quality",
-        columns: columns.map(Head::from).to_vec(),
-        rows,
-        label_source: "by hand".into(),
-        questions: items.iter().map(|item| &item.about.question).collect::<BTreeSet<_>>().len(),
-        notes: vec![
-            format!("fast: read in less than {FAST} of the annotator's median time; blind: lane, rank and verdict were hidden"),
-            "with others: the share of labels that are those of most other annotators, ties left out; the halves are by time, so a fall is a \
-             drift"
-                .into(),
-            "checks: the share of labels that are right on the passages whose labels --labels gives".into(),
-        ],
-        ..super::table::Table::default()
-    }
-}
-
-fn cell(mean: f64, n: usize) -> Cell {
-    Cell { mean, n, ..Cell::default() }
 }
 
 fn confusion_block(pair: &Pair) -> Block {

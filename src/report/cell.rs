@@ -70,6 +70,8 @@ pub struct Cell {
     pub difference: Option<Spread>,
     /// The share of labelled passages among those that the measure looks at, if it differs from the row's.
     pub judged: Option<f64>,
+    /// The share of these verdicts that are the model's, if it differs from the row's.
+    pub by_model: Option<f64>,
     /// How far both ends of [`Cell::doubt`] were moved outwards, for the bias of the model's means.
     pub widened: f64,
     /// Whether it is a count, which is printed without decimals.

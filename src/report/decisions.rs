@@ -1,9 +1,14 @@
 //! Measures decisions on two opposite statements against labels of both: how many sides are right, how many are shown, risk against coverage,
-//! and the calibration of the probabilities.
+//! and the calibration of the probabilities. Also the quality of labels by hand, by annotator.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::marks::share;
+use super::table::{Cell, Head, Row, Table};
+use crate::annotate::Decision as Label;
+use crate::annotate::agree::Item;
 use crate::detect::{Decision, NO_SIDE, Outcome};
 use crate::measure::uncertainty::{Bin, Guess, aurc, calibration_error, reliability, risk_coverage};
 
@@ -149,6 +154,171 @@ impl Decisions {
             "side": {"ece": self.side.0, "reliability": bins(&self.side.1)},
         })
     }
+}
+
+/// A passage was read fast if it took less than this share of the annotator's median time, and slowly if it took this many times as long.
+const FAST: f64 = 0.25;
+/// See [`FAST`].
+const SLOW: f64 = 4.0;
+/// The most passages read fast or slowly that are listed.
+const OUTLIERS: usize = 20;
+/// The parts of an annotator's labels, by time, that are compared.
+const PARTS: usize = 4;
+
+/// One label of an annotator, and whether it is that of most of the others, and the known one.
+struct Said<'a> {
+    label: &'a Label,
+    agrees: Option<bool>,
+    right: Option<bool>,
+}
+
+/// The labels of one annotator, earliest first.
+fn said_by<'a>(name: &str, items: &[Item<'a>], known: &dyn Fn(&Label) -> Option<bool>) -> Vec<Said<'a>> {
+    let said = |item: &Item<'a>| {
+        let label = *item.said.get(name)?;
+        let (yes, no) = item.votes();
+        let (yes, no) = (yes - usize::from(label.supports), no - usize::from(!label.supports));
+        let agrees = (yes != no).then_some(label.supports == (yes > no));
+        Some(Said { label, agrees, right: known(label).map(|known| known == label.supports) })
+    };
+    let mut own: Vec<Said> = items.iter().filter_map(said).collect();
+    own.sort_by_key(|said| said.label.at);
+    own
+}
+
+/// The share that is true of those that are known.
+fn share_of(of: &[Said<'_>], is: fn(&Said<'_>) -> Option<bool>) -> Option<Cell> {
+    let known: Vec<bool> = of.iter().filter_map(is).collect();
+    let right = known.iter().filter(|right| **right).count();
+    (!known.is_empty()).then(|| cell(right as f64 / known.len() as f64, known.len()))
+}
+
+/// Every passage whose time was measured, once for all its statements: the label, and the time in milliseconds.
+fn looks<'a>(of: &[Said<'a>]) -> Vec<(&'a Label, u64)> {
+    let mut looks: BTreeMap<(&str, &str, u64), (&Label, u64)> = BTreeMap::new();
+    for Said { label, .. } in of {
+        if let Some(took) = label.took {
+            looks.insert((&label.question, &label.text, label.at), (label, took));
+        }
+    }
+    looks.into_values().collect()
+}
+
+fn median(looks: &[(&Label, u64)]) -> Option<f64> {
+    let mut times: Vec<u64> = looks.iter().map(|(_, took)| *took).collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).map(|time| *time as f64)
+}
+
+/// The quality of the labels by annotator, as a table: how fast passages were read, how many labels were made blind, how often each agrees
+/// with most of the others, and with the labels of checks (`known`), and with the own label of a passage that came again (`repeated`: the
+/// same labels and all, by name). Below: the same by quarters of the labels, and the passages read much faster or slower than usual.
+pub fn quality(
+    items: &[Item<'_>],
+    known: &dyn Fn(&Label) -> Option<bool>,
+    repeated: &BTreeMap<&str, (usize, usize)>,
+) -> Table {
+    let names: BTreeSet<&str> = items.iter().flat_map(|item| item.said.keys().copied()).collect();
+    let (mut rows, mut parts, mut outliers) = (Vec::new(), Vec::new(), Vec::new());
+    for name in names {
+        let own = said_by(name, items, known);
+        let looks_of_all = looks(&own);
+        let usual = median(&looks_of_all);
+        let count = |number: usize, of: usize| Some(Cell { count: true, ..cell(number as f64, of) });
+        let mut far = [0, 0];
+        for (label, took) in &looks_of_all {
+            let Some(ratio) = usual.filter(|usual| *usual > 0.0).map(|usual| *took as f64 / usual) else {
+                continue;
+            };
+            if ratio < FAST || ratio > SLOW {
+                far[usize::from(ratio > SLOW)] += 1;
+                outliers.push((ratio, *took, *label));
+            }
+        }
+        let blind = own.iter().filter(|said| said.label.blind() == Some(true)).count();
+        let seconds = |looks: &[(&Label, u64)]| median(looks).map(|ms| cell(ms / 1e3, looks.len()));
+        let itself = repeated.get(name).filter(|(_, all)| *all > 0);
+        rows.push(Row {
+            lane: name.to_owned(),
+            cells: vec![
+                count(own.len(), own.len()),
+                seconds(&looks_of_all),
+                usual.and_then(|_| count(far[0], looks_of_all.len())),
+                usual.and_then(|_| count(far[1], looks_of_all.len())),
+                count(blind, own.len()),
+                share_of(&own, |said| said.agrees),
+                share_of(&own, |said| said.right),
+                itself.map(|(same, all)| cell(*same as f64 / *all as f64, *all)),
+            ],
+            ..Row::default()
+        });
+        for part in 0..PARTS {
+            let end = |part: usize| own.len() * part / PARTS;
+            let here = &own[end(part)..end(part + 1)];
+            let yes = |said: &Said<'_>| Some(said.label.supports);
+            parts.push(Row {
+                lane: format!("{name} {}/{PARTS}", part + 1),
+                cells: vec![
+                    count(here.len(), here.len()),
+                    seconds(&looks(here)),
+                    share_of(here, yes),
+                    share_of(here, |said| said.agrees),
+                    share_of(here, |said| said.right),
+                ],
+                ..Row::default()
+            });
+        }
+    }
+    // Furthest from the usual time first.
+    let from_usual = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln().abs();
+    outliers.sort_by(|one, other| from_usual(other.0).total_cmp(&from_usual(one.0)));
+    let outlier = |(ratio, took, label): &(f64, u64, &Label)| Row {
+        lane: format!("{} [{}] {}", label.by, label.passage, label.question),
+        cells: vec![Some(cell(*took as f64 / 1e3, 1)), Some(cell(*ratio, 1))],
+        ..Row::default()
+    };
+    let questions = items.iter().map(|item| &item.about.question).collect::<BTreeSet<_>>().len();
+    let table = |columns: &[&str], rows: Vec<Row>, notes: Vec<String>| Table {
+        suite: "quality",
+        columns: columns.iter().copied().map(Head::from).collect(),
+        rows,
+        label_source: "by hand".into(),
+        questions,
+        notes,
+        ..Table::default()
+    };
+    let mut further = vec![table(
+        &["labels", "median s", "yes", "with others", "checks"],
+        parts,
+        vec!["each annotator's labels in quarters, the earliest first: a drift shows as a change from one to the next".into()],
+    )];
+    if !outliers.is_empty() {
+        let more = match outliers.len().saturating_sub(OUTLIERS) {
+            0 => String::new(),
+            more => format!("; {more} more are not listed"),
+        };
+        further.push(table(
+            &["seconds", "times the median"],
+            outliers.iter().take(OUTLIERS).map(outlier).collect(),
+            vec![format!("the passages furthest from their annotator's usual time{more}")],
+        ));
+    }
+    let columns = ["labels", "median s", "fast", "slow", "blind", "with others", "checks", "with oneself"];
+    let notes = vec![
+        format!(
+            "fast, slow: passages read in less than {FAST} of the annotator's median time, or more than {SLOW} times it; blind: labels made with lane, \
+             rank and verdict hidden"
+        ),
+        "with others: the share of labels that are those of most other annotators, ties left out".into(),
+        "checks: the share that is right of labels that are known, planted by annotate new --checks or given by --labels; with oneself: the \
+         share of labels that are the same when a passage comes again (--repeats)"
+            .into(),
+    ];
+    Table { further, ..table(&columns, rows, notes) }
+}
+
+fn cell(mean: f64, n: usize) -> Cell {
+    Cell { mean, n, ..Cell::default() }
 }
 
 #[cfg(test)]

@@ -129,13 +129,16 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
             let name = set.set.clone().unwrap_or_default();
             row.failed.iter().map(move |(id, why)| (format!("{name}/{id}"), why.clone()))
         });
-        let judged = same.iter().map(|row| row.judged).sum::<Option<f64>>();
+        let mean = |share: fn(&Row) -> Option<f64>| {
+            same.iter().map(|row| share(row)).sum::<Option<f64>>().map(|sum| sum / same.len() as f64)
+        };
         rows.push(Row {
             lane: row.lane.clone(),
             form: row.form.clone().filter(|form| same.iter().all(|other| other.form.as_ref() == Some(form))),
             cells: cells.collect::<Result<_, _>>()?,
             failed: failed.collect(),
-            judged: judged.map(|sum| sum / same.len() as f64),
+            judged: mean(|row| row.judged),
+            by_model: mean(|row| row.by_model),
             ..Row::default()
         });
     }

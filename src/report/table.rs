@@ -243,7 +243,7 @@ impl Table {
 
     /// Writes it as TSV, one line per lane and measure.
     pub fn tsv(&self) -> String {
-        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\tchange\tchange_low\tchange_high\tchange_percent\n";
+        let heads = "suite\tlane\tmeasure\tvalue\tlow\thigh\tn\tfailed\tp\tjudged\tlabel_source\tdoubt_mean\tdoubt_low\tdoubt_high\tchange\tchange_low\tchange_high\tchange_percent\tby_model\n";
         heads.to_owned() + &self.tab_lines()
     }
 
@@ -252,11 +252,14 @@ impl Table {
         let optional = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         for row in &self.rows {
             for (Head { name: measure, .. }, cell) in self.columns.iter().zip(&row.cells) {
-                let Some(Cell { mean, interval, n, p, doubt, judged, change, .. }) = cell else { continue };
+                let Some(Cell { mean, interval, n, p, doubt, judged, by_model, change, .. }) = cell else {
+                    continue;
+                };
                 let (low, high) = (optional(interval.map(|i| i.0)), optional(interval.map(|i| i.1)));
                 let (lane, measure) = (safe::field(&row.name()), safe::field(measure));
                 let (failed, source) = (row.failed.len(), safe::field(&self.label_source));
                 let (p, judged) = (optional(*p), optional(judged.or(row.judged)));
+                let by_model = optional(by_model.or(row.by_model));
                 let of = |part: fn(Spread) -> f64| optional(doubt.map(part));
                 let doubt = [of(|d| d.mean), of(|d| d.low), of(|d| d.high)].join("\t");
                 let of = |part: fn(&Change) -> Option<f64>| optional(change.as_ref().and_then(part));
@@ -265,7 +268,7 @@ impl Table {
                         .join("\t");
                 let _ = writeln!(
                     out,
-                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}\t{change}",
+                    "{}\t{lane}\t{measure}\t{mean:.4}\t{low}\t{high}\t{n}\t{failed}\t{p}\t{judged}\t{source}\t{doubt}\t{change}\t{by_model}",
                     safe::field(&self.name())
                 );
             }
@@ -278,11 +281,15 @@ impl Table {
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let measures = self.columns.iter().zip(&row.cells).filter_map(|(Head { name, .. }, cell)| {
-                let Cell { mean, interval, n, p, doubt, judged, difference, change, .. } = cell.as_ref()?;
+                let Cell { mean, interval, n, p, doubt, judged, by_model, difference, change, .. } =
+                    cell.as_ref()?;
                 let (low, high) = (interval.map(|i| i.0), interval.map(|i| i.1));
                 let judged = judged.or(row.judged);
                 let mut value =
                     json!({"mean": mean, "low": low, "high": high, "n": n, "p": p, "judged": judged});
+                if let Some(share) = by_model.or(row.by_model) {
+                    value["by_model"] = json!(share);
+                }
                 if let (Some(_), Some(versus)) = (p, &row.versus) {
                     value["versus"] = json!(versus);
                 }
@@ -416,7 +423,7 @@ mod tests {
             (&json!("minilm+mmr@0.75"), &json!("extractive (no model)"))
         );
         assert!(
-            table.tsv().lines().nth(2).unwrap().ends_with("\t0.2500\t-0.0500\t0.5000\t50.0000"),
+            table.tsv().lines().nth(2).unwrap().ends_with("\t0.2500\t-0.0500\t0.5000\t50.0000\t"),
             "{}",
             table.tsv()
         );

@@ -273,6 +273,54 @@ fn the_engine_reads_a_journal_again_that_another_process_changed() {
     assert_eq!(ties, expected, "anna says yes and ben says no");
 }
 
+#[test]
+fn a_label_from_the_lanes_says_that_verdicts_were_in_sight_and_what_is_put_back_keeps_its_own_circumstances()
+{
+    use parallax::engine::{Engine, Labelling, Reply, SetLabel, SetTo};
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+    let workspace = Workspace::new();
+    let folder = workspace.project();
+    let (statements, items) = of_question(&folder);
+    let guidelines = parallax::annotate::guidelines_hash(&Project::guidelines(&folder).unwrap());
+    let seen = |blind| Some(Seen { blind, guidelines: guidelines.clone(), settles: None, again: false });
+    let answers =
+        |yes: bool| -> BTreeMap<String, bool> { statements.iter().map(|text| (text.clone(), yes)).collect() };
+    let mut journal = Journal::open(&Project::journal(&folder, "anna"), "anna").unwrap().journal;
+    let blind = View { answers: answers(true), ..View::default() };
+    let (question, passage) = (items[0].question.clone(), items[0].passage.id.clone());
+    let text = text_hash(&items[0].passage);
+    let act = Act { question, passage, text, view: blind.clone(), took: Some(900), seen: seen(true) };
+    journal.append(act).unwrap();
+    drop(journal);
+    let opening = Opening {
+        data_dir: workspace.path("data"),
+        journals: vec![folder.clone()],
+        annotator: Some("anna".into()),
+        ..Opening::default()
+    };
+    let (send, replies) = mpsc::channel();
+    let engine = Engine::start(opening, &(Arc::new(move |reply| drop(send.send(reply))) as _)).unwrap();
+    let next = || replies.recv_timeout(Duration::from_secs(60)).expect("a reply of the engine");
+    while !matches!(next(), Reply::Opened(_)) {}
+    let (project, _) = Project::open(&folder).unwrap();
+    let set = |number, to| {
+        let question = project.question(QUESTION).unwrap().clone();
+        let passage = Arc::new(items[0].passage.clone());
+        engine.label(Labelling::Set(Box::new(SetLabel { number, question, passage, to })));
+        loop {
+            if let Reply::LabelSet { set, .. } = next() {
+                break set.unwrap().0.entry;
+            }
+        }
+    };
+    assert_eq!(set(1, SetTo::Answers(answers(false))).seen, seen(false));
+    assert_eq!(set(2, SetTo::View(blind)).seen, seen(true));
+    drop(engine);
+    let agreed = workspace.run(&["annotate", "agree", folder.to_str().unwrap(), "--blind"]);
+    assert!(agreed.2.contains("0 labels of 2 left out"), "{}", agreed.2);
+}
+
 /// A journal of one annotator on one machine: what is on its disk.
 #[derive(Clone, Default)]
 struct Disk(Vec<u8>);
@@ -334,7 +382,12 @@ fn no_decision_of_three_people_on_three_machines_is_lost_or_changed_by_kills_mer
             let answers = question.perspectives.iter().map(|text| (text.clone(), rng.coin())).collect();
             let view =
                 View { answers, note: rng.coin().then(|| format!("remark {step}")), ..View::default() };
-            let seen = rng.coin().then(|| Seen { blind: rng.coin(), guidelines: "g".into(), settles: None });
+            let seen = rng.coin().then(|| Seen {
+                blind: rng.coin(),
+                guidelines: "g".into(),
+                settles: None,
+                again: rng.coin(),
+            });
             let (text, took) = (text_hash(&passage), Some(rng.below(90_000) as u64));
             let act = Act { question: question.text.clone(), passage: passage.id, text, view, took, seen };
             let disk = &mut machines[machine][who];
@@ -388,8 +441,12 @@ fn no_decision_of_three_people_on_three_machines_is_lost_or_changed_by_kills_mer
         };
         for about in &split {
             let answers = BTreeMap::from([(about.perspective.clone(), rng.coin())]);
-            let seen =
-                Some(Seen { blind: false, guidelines: "g".into(), settles: Some("it says so".into()) });
+            let seen = Some(Seen {
+                blind: false,
+                guidelines: "g".into(),
+                settles: Some("it says so".into()),
+                again: false,
+            });
             let view = View { answers, ..View::default() };
             let (question, passage, text) =
                 (about.question.clone(), about.passage.clone(), about.text.clone());
@@ -636,6 +693,12 @@ fn a_project_is_never_overwritten_and_bad_names_and_shares_are_reported() {
         (vec!["annotate", "new", place], "already holds a project"),
         (vec!["annotate", "new", other, "--annotators", "a/b"], "annotator's name"),
         (vec!["annotate", "new", other, "--annotators", "a,a"], "twice"),
+        (vec!["annotate", "new", other, "--annotators", "anna,Anna"], "differ only in case"),
+        (vec!["annotate", "new", other, "--annotators", "Pool"], "annotator's name"),
+        (vec!["annotate", "grow", place, "--annotators", "../cleo"], "annotator's name"),
+        (vec!["annotate", "grow", place, "--annotators", "ANNA"], "differ only in case"),
+        (vec!["annotate", "grow", place, "--adjudicators", "dora,dora"], "twice"),
+        (vec!["annotate", "grow", place, "--adjudicators", "do\\ra"], "annotator's name"),
         (vec!["annotate", "new", other, "--overlap", "2"], "from 0 to 1"),
         (vec!["annotate", "status", other], "no such file"),
         (vec!["annotate", "fsck", other], "no such file"),
@@ -645,6 +708,110 @@ fn a_project_is_never_overwritten_and_bad_names_and_shares_are_reported() {
         assert!(code == 2 && errors.contains(expected), "{arguments:?}: {errors}");
     }
     assert!(!elsewhere.exists());
+}
+
+#[test]
+fn two_people_of_one_name_lose_no_label_and_what_they_disagree_on_counts_for_nobody() {
+    let workspace = Workspace::new();
+    let here = workspace.project();
+    let (statements, items) = of_question(&here);
+    let there = workspace.path("there");
+    fs::create_dir(&there).unwrap();
+    for file in ["project.json", "pool.jsonl", "guidelines.md"] {
+        fs::copy(here.join(file), there.join(file)).unwrap();
+    }
+    // Each has a machine, and neither knows of the other.
+    for (at, (first, second)) in [(true, true), (true, false), (false, false)].into_iter().enumerate() {
+        judge(&here, "anna", &items[at], &statements, first);
+        judge(&there, "anna", &items[at], &statements, second);
+    }
+    let (one, other) = (here.to_str().unwrap(), there.to_str().unwrap());
+    let printed = workspace.good(&["annotate", "merge", one, other]);
+    assert!(printed.contains("anna.jsonl: 3 new entries, 6 in all, 1 conflict"), "{printed}");
+    let status = workspace.good(&["annotate", "status", one]);
+    let said = [format!("yes {}", statements[0]), format!("no {}", statements[0])];
+    assert!(
+        status.contains("gave different labels") && said.iter().all(|said| status.contains(said)),
+        "{status}"
+    );
+    // As far as they agree, there is one label; the other passage is unjudged.
+    let source = ["--label-source", "human", "--journal", one, "--format", "json", "-k", "3"];
+    let plan = ["search", QUESTION, "--lanes", "bm25"];
+    let (_, out, notes) = workspace.run(&[&plan[..], &source].concat());
+    assert!(notes.contains("1 passages on which two machines of one annotator disagree"), "{notes}");
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(found["lanes"][0]["judged"], 2, "{out}");
+    let agreed: Value =
+        serde_json::from_str(&workspace.good(&["annotate", "agree", one, "--format", "json"])).unwrap();
+    assert_eq!(agreed["annotators"][0]["labels"], 4, "{agreed}");
+    // Journals of both in one folder under names of their own are two people.
+    let table = workspace.path("two.tsv");
+    let row = |by: &str| format!("{}\t{}\t1\t{by}\n", items[0].passage.id, statements[0]);
+    let head = "id\tperspective\tlabel\tannotator\n";
+    fs::write(&table, head.to_owned() + &row("anna/1") + &row("anna-1")).unwrap();
+    let into = workspace.path("into");
+    let import = ["annotate", "import", table.to_str().unwrap(), "--format", "tsv", "--into"];
+    let (code, _, errors) = workspace.run(&[&import[..], &[into.to_str().unwrap()]].concat());
+    assert!(code == 2 && errors.contains("would both be anna-1"), "{errors}");
+    fs::write(&table, head.to_owned() + &row("../../anna")).unwrap();
+    workspace.good(&[&import[..], &[into.to_str().unwrap()]].concat());
+    assert!(into.join("anna.jsonl").exists(), "a name with separators stays in its folder");
+}
+
+#[test]
+fn labels_of_texts_that_changed_and_of_a_corpus_that_shrank_do_not_count_and_are_kept() {
+    let workspace = Workspace::new();
+    let (old, new) = (workspace.path("old.jsonl"), workspace.path("new.jsonl"));
+    let line = |id: &str, text: &str| format!("{{\"_id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    let same = line("a", "Zoos are cruel.");
+    fs::write(&old, same.clone() + &line("b", "Zoos save species.") + &line("c", "Zoos teach children."))
+        .unwrap();
+    fs::write(&new, same + &line("b", "Zoos save no species.")).unwrap();
+    let questions = workspace.path("questions.jsonl");
+    fs::write(&questions, "{\"id\":\"q\",\"question\":\"Should zoos be banned?\"}\n").unwrap();
+    let folder = workspace.path("project");
+    let place = folder.to_str().unwrap();
+    let on = |corpus: &Path, arguments: &[&str]| {
+        let more = ["--corpus", corpus.to_str().unwrap(), "--questions", questions.to_str().unwrap()];
+        workspace.run(&[arguments, &more].concat())
+    };
+    assert_eq!(on(&old, &["annotate", "new", place, "--lanes", "bm25"]).0, 0);
+    let (project, items) = Project::open(&folder).unwrap();
+    for item in &items {
+        judge(&folder, "anna", item, &project.questions[0].perspectives, true);
+    }
+    let source = ["--label-source", "human", "--journal", place];
+    let search =
+        [&["search", "Should zoos be banned?", "--lanes", "bm25", "--format", "json"][..], &source].concat();
+    let (_, out, notes) = on(&new, &search);
+    assert!(notes.contains("2 of passages that this corpus does not hold"), "{notes}");
+    assert!(notes.contains("2 of passages whose text has changed since"), "{notes}");
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(found["lanes"][0]["judged"], 1, "{out}");
+    let (code, _, errors) = on(&new, &["annotate", "grow", place, "--depth", "20"]);
+    assert!(code == 2 && errors.contains("a pool is of one corpus"), "{errors}");
+    // The project holds its passages, so that all of it can be seen and exported.
+    let (code, frame, errors) = on(
+        &new,
+        &[
+            "--journal",
+            place,
+            "--annotator",
+            "anna",
+            "--lanes",
+            "bm25",
+            "frame",
+            "--size",
+            "100x30",
+            "--keys",
+            "<Esc>a<Wait>",
+        ],
+    );
+    assert!(code == 0 && frame.contains("3 of 3 labelled"), "{frame}{errors}");
+    let table = workspace.path("all.tsv");
+    let export = ["annotate", "export", place, "--format", "tsv", "--out", table.to_str().unwrap()];
+    let (code, _, notes) = on(&new, &export);
+    assert_eq!((code, fs::read_to_string(&table).unwrap().lines().count()), (0, 7), "{notes}");
 }
 
 #[test]

@@ -547,6 +547,24 @@ fn a_curve_says_on_how_many_judged_passages_each_point_rests_and_a_table_how_man
     let rows = json(&eval(&["--format", "json"]));
     let share = rows["rows"][0]["by_model"].as_f64().unwrap();
     assert!(share > 0.0 && share < 1.0, "{rows}");
+    let curve =
+        mixed.lines().find(|line| line.contains("share judged by k: 1 ")).expect("a line of the curve");
+    assert!(curve.contains("; of these by the model: 1 "), "{curve}");
+    // Every other suite with verdicts says so too, as does an average over sets.
+    for suite in
+        [&["coverage"][..], &["sycophancy"], &["bias"], &["reader"], &["berds", "--questions", "more.jsonl"]]
+    {
+        let plan = [&["eval"], suite, &plan[2..]].concat();
+        let (text, rows) = (
+            good(command(folder, "data", &plan).output().unwrap()),
+            json(&good(
+                command(folder, "data", &[&plan[..], &["--format", "json"]].concat()).output().unwrap(),
+            )),
+        );
+        let share = rows["rows"][0]["by_model"].as_f64().expect("the model's share");
+        assert!(share > 0.0 && share < 1.0, "{suite:?}: {rows}");
+        assert!(text.lines().next().unwrap().trim_end().ends_with("model"), "{suite:?}: {text}");
+    }
 }
 
 #[test]
@@ -624,6 +642,51 @@ fn a_table_is_made_again_from_the_record_beside_it_also_in_another_folder() {
     );
     fs::remove_file(there.join("few.jsonl")).unwrap();
     refused(run(&there, &["reproduce", "table.md.json"]), &["data/few.jsonl is not there", "--inputs"]);
+}
+
+#[test]
+fn reports_of_three_suites_are_made_again_where_the_folders_lie_otherwise() {
+    let annotation = TempDir::new().unwrap();
+    let (here, there) = (annotation.path().join("here"), annotation.path().join("there"));
+    fs::create_dir_all(here.join("in/sets")).unwrap();
+    fs::create_dir_all(there.join("mine")).unwrap();
+    sets(&here.join("in/sets"));
+    for name in ["corpus.jsonl", "labels.tsv"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_data").join(name);
+        fs::copy(from, here.join("in").join(name)).unwrap();
+    }
+    let run = |folder: &Path, plan: &[&str]| command(folder, "../cache", plan).output().unwrap();
+    let inputs =
+        ["--corpus", "in/corpus.jsonl", "--questions", "in/sets/few.jsonl", "--labels", "in/labels.tsv"];
+    let lanes = ["--lanes", "bm25", "--lane", "bm25@k1=1.2,b=0.75", "--label-source", "gold"];
+    let suites = ["berds", "sycophancy", "bias"];
+    for suite in suites {
+        let out = format!("{suite}.txt");
+        good(run(&here, &[&["eval", suite, "--out", &out][..], &inputs, &lanes].concat()));
+        fs::copy(here.join(format!("{out}.json")), there.join(format!("{out}.json"))).unwrap();
+    }
+    // All inputs in one folder, and the first place is gone.
+    for name in ["corpus.jsonl", "labels.tsv", "sets/few.jsonl"] {
+        let to = there.join("mine").join(Path::new(name).file_name().unwrap());
+        fs::copy(here.join("in").join(name), to).unwrap();
+    }
+    fs::rename(&here, annotation.path().join("gone")).unwrap();
+    for suite in suites {
+        let record = format!("{suite}.txt.json");
+        let printed = good(run(&there, &["reproduce", &record, "--inputs", "mine"]));
+        assert!(printed.contains("every figure is the same, made of the same inputs"), "{suite}: {printed}");
+    }
+    // Other labels: the figures that hang on it are named.
+    let labels = fs::read_to_string(there.join("mine/labels.tsv")).unwrap();
+    let fewer = labels.replacen("\t1\t", "\t0\t", 5);
+    fs::write(there.join("mine/labels.tsv"), fewer).unwrap();
+    let output = run(&there, &["reproduce", "sycophancy.txt.json", "--inputs", "mine"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("labels.tsv: its content is not the same") && printed.contains("p@5 "),
+        "{printed}"
+    );
 }
 
 mod pir {

@@ -137,6 +137,7 @@ mod tests {
                     blind: rng.coin(),
                     guidelines: odd(rng),
                     settles: perhaps(rng, odd),
+                    again: rng.coin(),
                 }),
             });
         }
@@ -367,7 +368,7 @@ mod tests {
         let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
         let material = Material::new(&questions, &corpus);
         let mut decisions = bare(&questions, &corpus, &["anna"]);
-        decisions[0].note = Some(format!("a\nb{}", "\tc".repeat(14)));
+        decisions[0].note = Some(format!("a\nb{}", "\tc".repeat(15)));
         let error = Format::Tsv.write(&decisions, &material, None).unwrap_err().to_string();
         assert!(error.contains("as many tabs as the table has columns"), "{error}");
         assert!(Format::Argilla.write(&decisions, &material, None).is_ok());

@@ -35,6 +35,7 @@ struct Line {
     blind: Option<bool>,
     guidelines_hash: Option<String>,
     settles: Option<String>,
+    again: bool,
 }
 
 /// Reads such lines. `statement`, `supports`, and either `passage_id` or `text` are required.
@@ -68,6 +69,7 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Imported, InputError> 
                 blind,
                 guidelines: line.guidelines_hash.clone().unwrap_or_default(),
                 settles: line.settles.clone(),
+                again: line.again,
             }),
             ..plain
         });
@@ -105,6 +107,7 @@ pub fn bytes(decisions: &[Decision], material: &Material<'_>) -> Result<Vec<u8>,
             blind: seen.map(|seen| seen.blind),
             guidelines_hash: seen.map(|seen| seen.guidelines.clone()),
             settles: seen.and_then(|seen| seen.settles.clone()),
+            again: seen.is_some_and(|seen| seen.again),
         };
         serde_json::to_writer(&mut out, &line).map_err(std::io::Error::from)?;
         out.push(b'\n');
@@ -146,7 +149,8 @@ fn card(decisions: &[Decision]) -> String {
          | `text_hash` | a hash of title and text, by which a passage is found under another id |\n\
          | `blind` | whether lane, rank and the model's verdict were hidden |\n\
          | `guidelines_hash` | the guidelines it was decided under |\n\
-         | `settles` | why it settles a disagreement; null for an annotator's own label |\n\n\
+         | `settles` | why it settles a disagreement; null for an annotator's own label |\n\
+         | `again` | whether the passage came to the annotator a second time |\n\n\
          Name the licence of the passages and of the labels before you publish them.\n",
         decisions.len(),
         distinct(|one| &one.text),

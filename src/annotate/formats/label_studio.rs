@@ -191,6 +191,8 @@ pub fn write(
             json!({"model_version": model.detector, "score": if supports { p } else { 1.0 - p }, "result": [result]})
         });
         tasks.push(json!({
+            // Label Studio's converter refuses a task without a number; the server gives its own.
+            "id": task + 1,
             "data": {
                 "question": about.question,
                 "statement": about.perspective,

@@ -19,7 +19,7 @@ use crate::detect::labels::truth;
 use crate::input::{self, BadLine, Expected, InputError};
 
 /// The columns as they are written.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "question",
     "id",
     "document",
@@ -35,6 +35,7 @@ const COLUMNS: [&str; 15] = [
     "blind",
     "guidelines",
     "settles",
+    "again",
 ];
 
 /// What separates the fields of a table.
@@ -90,6 +91,7 @@ pub fn read(path: &Path, reading: &Reading<'_>, by: Separator) -> Result<Importe
         blind,
         guide,
         why,
+        again,
     ] = COLUMNS.map(place);
     if perspective.is_none() || label.is_none() || (id.is_none() && document.is_none()) {
         let by = separator.word();
@@ -109,7 +111,7 @@ pub fn read(path: &Path, reading: &Reading<'_>, by: Separator) -> Result<Importe
             document: at(document),
             perspective: at(perspective).unwrap_or_default(),
         };
-        match cells([at(label), at(flagged), at(when), at(took), at(blind)]) {
+        match cells([at(label), at(flagged), at(when), at(took), at(blind), at(again)]) {
             Err(Expected(expected)) => bad_lines.push(bad(line, expected, shown(&fields))),
             Ok(cells) => {
                 let decision = reading.decided(&row, at(by), cells.label).map(|decision| Decision {
@@ -122,6 +124,7 @@ pub fn read(path: &Path, reading: &Reading<'_>, by: Separator) -> Result<Importe
                         blind,
                         guidelines: at(guide).unwrap_or_default().to_owned(),
                         settles: at(why).map(str::to_owned),
+                        again: cells.again,
                     }),
                     ..decision
                 });
@@ -139,9 +142,10 @@ struct Cells {
     at: Option<u64>,
     took: Option<u64>,
     blind: Option<bool>,
+    again: bool,
 }
 
-fn cells([label, flagged, at, took, blind]: [Option<&str>; 5]) -> Result<Cells, Expected> {
+fn cells([label, flagged, at, took, blind, again]: [Option<&str>; 6]) -> Result<Cells, Expected> {
     let number = |text: Option<&str>, what: &str| {
         let wrong = || Expected(format!("{what} as a whole number of milliseconds"));
         text.map(|text| text.trim().parse().map_err(|_| wrong())).transpose()
@@ -152,6 +156,7 @@ fn cells([label, flagged, at, took, blind]: [Option<&str>; 5]) -> Result<Cells, 
         at: number(at, "a date since 1970")?,
         took: number(took, "a time")?,
         blind: blind.map(truth).transpose()?,
+        again: again.map_or(Ok(false), truth)?,
     })
 }
 
@@ -193,6 +198,7 @@ pub fn write(
             decision.seen.as_ref().map(|seen| u8::from(seen.blind).to_string()),
             decision.seen.as_ref().map(|seen| field(&seen.guidelines)),
             decision.seen.as_ref().and_then(|seen| seen.settles.as_deref().map(field)),
+            decision.seen.as_ref().map(|seen| u8::from(seen.again).to_string()),
         ];
         let row = row.map(Option::unwrap_or_default).join(&sign);
         let texts =

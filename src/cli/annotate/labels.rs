@@ -157,7 +157,9 @@ fn by_journal(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<D
         if !is_name(&name) {
             bail!("`{}` cannot be an annotator's name; name them in the file", safe::line(&one.by));
         }
-        match names.get(&name) {
+        // Some file systems keep `Anna` and `anna` in one file.
+        let key = name.to_lowercase();
+        match names.get(&key) {
             Some(other) if *other != one.by => bail!(
                 "`{}` and `{}` would both be {name}; give them different names in the file",
                 safe::line(other),
@@ -168,7 +170,7 @@ fn by_journal(decisions: Vec<Decision>) -> anyhow::Result<BTreeMap<String, Vec<D
                 if name != one.by {
                     writeln!(safe::stderr(), "parallax: `{}` becomes {name}", safe::line(&one.by))?;
                 }
-                names.insert(name.clone(), one.by.clone());
+                names.insert(key, one.by.clone());
             }
         }
         one.by.clone_from(&name);

@@ -1,6 +1,6 @@
 //! Projects: `annotate new` pools the lists of the lanes, `annotate grow` adds to them, `annotate report` shows the quality.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,16 +8,18 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 
 use crate::annotate::agree::{items, table};
-use crate::annotate::{Item, Order, Project, Sample, assign, is_name, journals};
+use crate::annotate::{
+    Decision, Item, Order, Project, Sample, assign, is_name, journals, one_name, plant, text_hash,
+};
 use crate::cli::annotate::journals::count;
 use crate::cli::eval::args::TableFormat;
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
-use crate::detect::LabelSource;
+use crate::detect::{LabelSource, Labels};
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
 use crate::engine::{Lists, Query, Recipe, Setup, rank_lanes};
 use crate::question::Question;
-use crate::report::agreement::quality;
+use crate::report::decisions::quality;
 use crate::report::page::html;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop};
@@ -43,6 +45,12 @@ pub struct New {
     /// The share of passages that two annotators label.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub overlap: f64,
+    /// The share of passages that are checks: known labels (--labels) say who is right, and everybody labels them.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub checks: f64,
+    /// The share of an annotator's passages that come a second time, after all others: of two-sided questions.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub repeats: f64,
     /// The order in which passages are labelled.
     #[arg(long, value_enum, default_value_t)]
     pub order: Order,
@@ -92,6 +100,8 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     }
     let overlap = if args.annotators.len() < 2 { 0.0 } else { args.overlap };
     assign(&mut items, &args.annotators, overlap, args.seed);
+    let (checks, wanted) =
+        plant_checks(&setup, &mut items, &questions, (args.checks, args.seed), &args.annotators)?;
     let skipped = setup.questions.len() - set;
     let (name, fingerprint) = (setup.corpus.name.clone(), setup.corpus.fingerprint.clone());
     let wordings = |recipe: &Recipe| {
@@ -106,6 +116,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     project.blind = args.blind;
     project.annotators.clone_from(&args.annotators);
     project.overlap = overlap;
+    (project.checks, project.repeats) = (args.checks, args.repeats);
     let folder = args.folder.display();
     project.write(&items, &args.folder).with_context(|| format!("{folder} was not written"))?;
     let mut out = safe::stdout();
@@ -128,6 +139,9 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     if project.annotators.len() > 1 {
         writeln!(out, "  assigned to two annotators: {}", count(shared, "passage", "passages"))?;
     }
+    if wanted > 0 {
+        writeln!(out, "  checks: {}{}", count(checks, "passage", "passages"), fewer(checks, wanted))?;
+    }
     if skipped > 0 {
         writeln!(out, "  skipped (no statements): {}", count(skipped, "question", "questions"))?;
     }
@@ -139,18 +153,61 @@ fn check(args: &New) -> anyhow::Result<()> {
     if Project::is_in(&args.folder) {
         bail!("{} already holds a project; name another folder", args.folder.display());
     }
-    if !(0.0..=1.0).contains(&args.overlap) {
-        bail!("--overlap: expected a share from 0 to 1, found {}", args.overlap);
-    }
-    for (i, name) in args.annotators.iter().enumerate() {
-        if !is_name(name) {
-            return Err(crate::annotate::JournalError::Name(name.clone()).into());
-        }
-        if args.annotators[..i].contains(name) {
-            bail!("--annotators: {name} is listed twice");
+    for (name, share) in [("overlap", args.overlap), ("checks", args.checks), ("repeats", args.repeats)] {
+        if !(0.0..=1.0).contains(&share) {
+            bail!("--{name}: expected a share from 0 to 1, found {share}");
         }
     }
-    Ok(())
+    check_names(args.annotators.iter())
+}
+
+/// Makes a share of new passages checks. Returns how many there are, and how many there should be.
+fn plant_checks(
+    setup: &Setup,
+    items: &mut [Item],
+    questions: &[Question],
+    (share, seed): (f64, u64),
+    annotators: &[String],
+) -> anyhow::Result<(usize, usize)> {
+    let Some(labels) = setup.labels.as_ref().filter(|_| share > 0.0) else {
+        if share > 0.0 {
+            bail!("checks are passages whose labels are known; name a file of labels with --labels");
+        }
+        return Ok((0, 0));
+    };
+    let known = |item: &Item| {
+        let question = questions.iter().find(|question| question.text == item.question)?;
+        let label =
+            |statement: &String| Some((statement.clone(), labels.supports(statement, &item.passage.id)?));
+        question.perspectives.iter().map(label).collect()
+    };
+    let wanted = plant(items, (share, seed), annotators, &known);
+    Ok((items.iter().filter(|item| !item.labels.is_empty()).count(), wanted))
+}
+
+fn fewer(checks: usize, wanted: usize) -> String {
+    if checks == wanted {
+        String::new()
+    } else {
+        format!(" of {wanted}: no more have a known label for every statement")
+    }
+}
+
+/// Whether these people can have journals beside each other.
+fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> anyhow::Result<()> {
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    if let Some(name) = names.iter().find(|name| !is_name(name)) {
+        return Err(crate::annotate::JournalError::Name((*name).to_owned()).into());
+    }
+    match one_name(&names) {
+        Some((first, second)) if first == second => {
+            bail!("{first} is named twice; give each person another name")
+        }
+        Some((first, second)) => bail!(
+            "{first} and {second} differ only in case, and some systems keep both labels in one file; give each person another name"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The first passages of every lane, each once with its ranks, ordered by rank and then by lane. With `wordings`, the lists for either
@@ -197,7 +254,7 @@ fn pool(
                 let passage = (*ranked.passage).clone();
                 let (question, ranks, annotators) = (question.text.clone(), Default::default(), Vec::new());
                 let (later, round) = (Default::default(), 0);
-                items.push(Item { question, passage, ranks, later, round, annotators });
+                items.push(Item { question, passage, ranks, later, round, annotators, ..Item::default() });
                 items.len() - 1
             });
             items[place].ranks.insert(lane.clone(), rank + 1);
@@ -225,11 +282,6 @@ pub struct Grow {
 pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
     let (mut project, mut items) = Project::open(&args.folder)?;
     let folder = args.folder.display();
-    for name in args.annotators.iter().chain(&args.adjudicators) {
-        if !is_name(name) {
-            return Err(crate::annotate::JournalError::Name(name.clone()).into());
-        }
-    }
     if project.annotators.is_empty() && !args.annotators.is_empty() {
         bail!("{folder}: anybody labels everything here, so that there is nobody to add");
     }
@@ -246,6 +298,7 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
     };
     add(&mut project.annotators, &args.annotators);
     add(&mut project.adjudicators, &args.adjudicators);
+    check_names(project.annotators.iter().chain(&project.adjudicators))?;
     let depth = args.depth.map_or(project.depth, |depth| project.depth.max(usize::from(depth)));
     let named: Vec<Recipe> = common.lane.iter().chain(&common.lanes).cloned().collect();
     let lanes: Vec<String> =
@@ -322,7 +375,11 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
             return Ok(interrupted());
         }
     }
-    assign(&mut items[had..], &project.annotators, project.overlap, project.seed.wrapping_add(round as u64));
+    let seed = project.seed.wrapping_add(round as u64);
+    assign(&mut items[had..], &project.annotators, project.overlap, seed);
+    let share = (project.checks, seed);
+    let (checks, wanted) =
+        plant_checks(&setup, &mut items[had..], &project.questions, share, &project.annotators)?;
     project.rewrite(&items, &args.folder).with_context(|| format!("{folder} was not changed"))?;
     writeln!(
         out,
@@ -332,6 +389,9 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
         count(items.len(), "passage", "passages"),
         count(project.questions.len(), "question", "questions")
     )?;
+    if wanted > 0 {
+        writeln!(out, "  checks: {}{}", count(checks, "passage", "passages"), fewer(checks, wanted))?;
+    }
     out.write_all(contributions(&project, &items).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -357,20 +417,29 @@ pub struct Report {
 }
 
 pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
-    let (project, _) = Project::open(&args.folder)?;
+    let (project, pool) = Project::open(&args.folder)?;
     let (history, notes) = journals(std::slice::from_ref(&args.folder))?;
     let decisions = history.decisions();
     if decisions.is_empty() {
         bail!("{}: there are no labels yet", args.folder.display());
     }
-    let known = match common.labels.first() {
-        Some(name) => Some(crate::detect::Labels::read(name, &project.questions)?),
+    let labels = match common.labels.first() {
+        Some(name) => Some(Labels::read(name, &project.questions)?),
         None => None,
     };
-    let known = |one: &crate::annotate::Decision| known.as_ref()?.supports(&one.perspective, &one.passage);
+    let checks: HashMap<(&str, String), &BTreeMap<String, bool>> = pool
+        .iter()
+        .filter(|item| !item.labels.is_empty())
+        .map(|item| ((item.question.as_str(), text_hash(&item.passage)), &item.labels))
+        .collect();
+    let known = |one: &Decision| {
+        let check = checks.get(&(one.question.as_str(), one.text.clone()));
+        let planted = check.and_then(|known| known.get(&one.perspective)).copied();
+        planted.or_else(|| labels.as_ref()?.supports(&one.perspective, &one.passage))
+    };
     let all = items(&decisions, None);
     let agreed = table(&all, None);
-    let mut page = quality(&all, &known);
+    let mut page = quality(&all, &known, &history.repeated());
     page.notes.push(format!(
         "Krippendorff's α: {} over {} labelled at least twice{}",
         agreed.alpha.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}")),

@@ -2,7 +2,7 @@
 //! (section 7).
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds, seed};
-use crate::cli::eval::lanes::{LaneNotes, Lanes};
+use crate::cli::eval::lanes::{LaneNotes, Lanes, name_the_model};
 use crate::cli::eval::results::EvalResults;
 use crate::cli::options::Common;
 use crate::detect::LabelSource;
@@ -128,8 +128,10 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         let mut rows = rows;
         for row in &mut rows {
             // Every point has its own share.
-            let judged = row.judged.take();
-            row.cells.iter_mut().flatten().for_each(|cell| cell.judged = cell.judged.or(judged));
+            let (judged, by_model) = (row.judged.take(), row.by_model.take());
+            for cell in row.cells.iter_mut().flatten() {
+                (cell.judged, cell.by_model) = (cell.judged.or(judged), cell.by_model.or(by_model));
+            }
         }
         let notes = rows.iter().map(|row| judged_at_each_k(row, stops)).chain(table.notes.clone()).collect();
         further.push(Table {
@@ -148,13 +150,20 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     Ok(Some(Table { columns, rows, notes, further, ..table }))
 }
 
-/// How many of the passages that each point of a curve looks at are judged.
+/// How many of the passages that each point of a curve looks at are judged, and how many of these by the model.
 fn judged_at_each_k(row: &Row, stops: &[Column]) -> String {
-    let points = row.cells.iter().zip(stops).filter_map(|(cell, stop)| {
-        let judged = cell.as_ref()?.judged?;
-        Some(format!("{} {}", stop.depth(), share(judged)))
-    });
-    format!("{}: share judged by k: {}", row.lane, points.collect::<Vec<_>>().join(", "))
+    let points = |of: fn(&Cell) -> Option<f64>| {
+        let point = |(cell, stop): (&Option<Cell>, &Column)| {
+            Some(format!("{} {}", stop.depth(), share(of(cell.as_ref()?)?)))
+        };
+        row.cells.iter().zip(stops).filter_map(point).collect::<Vec<_>>().join(", ")
+    };
+    let judged = format!("{}: share judged by k: {}", row.lane, points(|cell| cell.judged));
+    let by_model = |cell: &Cell| cell.by_model.is_some_and(|share| share > 0.0);
+    match row.cells.iter().flatten().any(by_model) {
+        true => format!("{judged}; of these by the model: {}", points(|cell| cell.by_model)),
+        false => judged,
+    }
 }
 
 /// Cells that hold only means, for the curves.
@@ -178,7 +187,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     // By lane: how many of the passages read until the cover have a label, and how many were read.
     let mut judged = vec![(0, 0); count + 1];
     let (mut failed, mut lane_notes) = (vec![Vec::new(); count + 1], LaneNotes::default());
-    let mut shares = Shares::default();
+    let (mut shares, mut own_shares) = (Shares::default(), vec![Shares::default(); count]);
     let measured: Vec<_> =
         lanes.setup.questions.iter().filter(|question| !question.perspectives.is_empty()).collect();
     for (done, question) in measured.iter().enumerate() {
@@ -188,9 +197,8 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             return Ok(None);
         }
         lane_notes.take(&outcome);
-        shares = shares.plus(outcome.shares());
         let m = PerspectiveCount::new(question.perspectives.len())?;
-        let mut all = Vec::new();
+        let (mut all, mut looked_at) = (Vec::new(), Vec::new());
         for (lane, ranked) in outcome.lanes.iter().enumerate() {
             let supports = |list: &Ranking| outcome.judgments.supports(list);
             let supports = ranked.ranking.as_ref().map(supports).unwrap_or_else(|error| {
@@ -199,12 +207,17 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             });
             let found = cover(&supports, m);
             judged[lane] = (judged[lane].0 + found.judged, judged[lane].1 + found.looked_at);
+            let list = ranked.ranking.iter().flat_map(|list| list.iter().take(found.looked_at));
+            let read: Vec<_> = list.map(|ranked| ranked.at).collect();
+            own_shares[lane] = own_shares[lane].plus(Shares::of(&outcome.judgments, read.iter().copied()));
+            looked_at.extend(read);
             let at = found.at;
             values[lane][0].push(at.map(|at| at as f64));
             values[lane][1].push(Some(f64::from(u8::from(at.is_some()))));
             all.push(supports);
         }
         let all: Vec<&[_]> = all.iter().map(Vec::as_slice).collect();
+        shares = shares.plus(Shares::of(&outcome.judgments, looked_at));
         values[count][0].push(None);
         values[count][1].push(Some(union_mrecall(&all, m, DEEPEST).value));
     }
@@ -213,6 +226,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     versus.push(None);
     let mut rows = rows(names(), values, &versus, failed, judged)?;
     lane_notes.name(&mut rows);
+    name_the_model(&mut rows, &own_shares);
     Ok(Some(Table {
         columns: ["Cover", "covered@100"].map(Head::plotted).to_vec(),
         rows,
@@ -234,8 +248,9 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
     let (maxima, mut lane_notes, mut all_shares) = (lanes.maxima()?, LaneNotes::default(), Shares::default());
     let mut rows = Vec::new();
     let total = measured.len() * lanes.recipes.len();
-    for recipe in &lanes.recipes {
+    for (at, recipe) in lanes.recipes.iter().enumerate() {
         let (mut failed, mut judged, mut of) = (Vec::new(), 0, 0);
+        let mut own_shares = Shares::default();
         // p, n and lean of each wording, then the shift.
         let mut values = vec![Values::new(); 10];
         let mut shares: [Vec<SideShares>; 3] = Default::default();
@@ -257,8 +272,8 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
                         judged += usize::from(sycophancy.judgments.support(ranked.at).is_some());
                     }
                     let tops = sycophancy.lists.iter().flat_map(|list| list.iter().take(k));
-                    all_shares =
-                        all_shares.plus(Shares::of(&sycophancy.judgments, tops.map(|ranked| ranked.at)));
+                    let here = Shares::of(&sycophancy.judgments, tops.map(|ranked| ranked.at));
+                    own_shares = own_shares.plus(here);
                     by_model |= lanes.source != LabelSource::Gold
                         && add_replicates(&mut replicates, done, &sycophancy, question, k);
                     (sycophancy.shares, sycophancy.shift())
@@ -292,6 +307,8 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
         values.resize(cells.len(), Values::new());
         let lane = recipe.to_string();
         rows.push(Row { lane, cells, failed, judged, values, replicates: means, ..Row::default() });
+        name_the_model(&mut rows[at..], &[own_shares]);
+        all_shares = all_shares.plus(own_shares);
     }
     lanes.show(total, total);
     let all: Vec<Vec<Values>> = rows.iter().map(|row| row.values.clone()).collect();

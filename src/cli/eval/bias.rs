@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::bail;
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
-use crate::cli::eval::lanes::{LaneNotes, Lanes};
+use crate::cli::eval::lanes::{LaneNotes, Lanes, name_the_model};
 use crate::cli::options::Common;
 use crate::corpus::store::{Field, Fields};
 use crate::corpus::{Passage, PassageIx};
@@ -41,6 +41,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let (mut outcomes, mut judged_by) = (Vec::new(), Shares::default());
     let questions = &lanes.setup.questions;
     let mut shares = vec![(0, 0); lanes.recipes.len()];
+    let mut sources = vec![Shares::default(); lanes.recipes.len()];
     for (done, question) in questions.iter().enumerate() {
         lanes.show(done, questions.len());
         let found = lanes.run(question, k, Depth::Top, &maxima)?;
@@ -53,6 +54,9 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         }
         let outcome = Compared::from(&found);
         judged_by = judged_by.plus(outcome.shares);
+        for (own, here) in sources.iter_mut().zip(found.shares_by_lane()) {
+            *own = own.plus(here);
+        }
         for (lane, values) in values.iter_mut().enumerate() {
             let (judged, of) = outcome.judged(lane);
             (shares[lane].0, shares[lane].1) = (shares[lane].0 + judged, shares[lane].1 + of);
@@ -73,6 +77,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let uneven = uneven.collect::<Vec<_>>().join(", ");
     let mut rows = rows(names.iter().cloned(), values, &lanes.plain_forms(), failed, shares)?;
     lane_notes.name(&mut rows);
+    name_the_model(&mut rows, &sources);
     let mut notes = vec![
         "Lean: over questions of two sides, 0 favours neither; how often the sides are covered: eval berds"
             .to_owned(),
@@ -265,6 +270,7 @@ pub fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut values: Vec<Vec<Values>> = vec![vec![Values::new(); STANCES.len() + 3]; count];
     let (mut failed, mut judged) = (vec![Vec::new(); count], vec![(0, 0); count]);
     let (mut lane_notes, mut shares) = (LaneNotes::default(), Shares::default());
+    let mut sources = vec![Shares::default(); count];
     for (done, question) in measured.iter().enumerate() {
         lanes.show(done, measured.len());
         let outcome = lanes.run(question, k, Depth::Top, &maxima)?;
@@ -273,6 +279,9 @@ pub fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         }
         lane_notes.take(&outcome);
         shares = shares.plus(outcome.shares());
+        for (own, here) in sources.iter_mut().zip(outcome.shares_by_lane()) {
+            *own = own.plus(here);
+        }
         for (lane, found) in outcome.lanes.iter().enumerate() {
             let top: Vec<_> = match &found.ranking {
                 Ok(list) => list.iter().take(k).map(|ranked| ranked.at).collect(),
@@ -300,6 +309,7 @@ pub fn stances(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let names = lanes.recipes.iter().map(ToString::to_string);
     let mut rows = rows(names, values, &lanes.plain_forms(), failed, judged)?;
     lane_notes.name(&mut rows);
+    name_the_model(&mut rows, &sources);
     let Some(further) = stance_said(common, &lanes, &measured, &maxima, k)? else { return Ok(None) };
     let mut columns: Vec<String> = STANCES.iter().map(|(_, name)| format!("{name}@{k}")).collect();
     columns.extend(["turned", "turns", "removed"].map(|name| format!("{name}@{k}")));

@@ -321,6 +321,8 @@ pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
                 form: lane.form.clone(),
                 cells,
                 failed,
+                judged: lane.judged,
+                by_model: lane.by_model,
                 ..Row::default()
             });
         }

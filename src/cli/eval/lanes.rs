@@ -242,6 +242,13 @@ fn hash_of(lines: impl Iterator<Item = String>) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// Says in every row which share of its lane's verdicts is the model's.
+pub fn name_the_model(rows: &mut [Row], shares: &[Shares]) {
+    for (row, shares) in rows.iter_mut().zip(shares) {
+        row.by_model = (shares.all() > 0).then(|| shares.by_model() as f64 / shares.all() as f64);
+    }
+}
+
 /// How many passages each source judged: `40 by hand, 12 the model's`.
 fn counts(shares: Shares) -> String {
     let parts = [(shares.human, "by hand"), (shares.gold, "gold"), (shares.by_model(), "the model's")];

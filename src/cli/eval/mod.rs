@@ -232,7 +232,14 @@ fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             cell(plain.len() + at)
         });
         let cells = std::iter::once(cell(lane)).chain(cells).collect();
-        rows.push(Row { lane: recipe.to_string(), cells, ..Row::default() });
+        // All forms of the lane together.
+        let all: Vec<usize> = std::iter::once(lane).chain(own().map(|(at, _)| plain.len() + at)).collect();
+        let share = |of: fn(&Row) -> Option<f64>| {
+            let sum = all.iter().map(|row| of(dev.rows.get(*row)?)).sum::<Option<f64>>();
+            sum.map(|sum| sum / all.len() as f64)
+        };
+        let (judged, by_model) = (share(|row| row.judged), share(|row| row.by_model));
+        rows.push(Row { lane: recipe.to_string(), cells, judged, by_model, ..Row::default() });
     }
     let test = lanes(chosen, common.questions.clone(), common.labels.clone());
     let Some(mut table) = berds::berds(&test, args)? else { return Ok(None) };

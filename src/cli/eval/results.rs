@@ -51,9 +51,10 @@ struct ResultRow {
     judged: Vec<(usize, usize)>,
     /// Questions that failed, each with the reason.
     failed: Vec<(String, String)>,
-    /// Columns that need a pool of labels, where the model judged; then passages judged, and by the model.
+    /// By column: the number of passages read that the model was asked about, and the number that anybody judged.
+    by_model: Vec<(usize, usize)>,
+    /// Columns that need a pool of labels, where the model judged.
     withheld: Vec<bool>,
-    by_model: (usize, usize),
 }
 
 impl EvalResults {
@@ -68,8 +69,8 @@ impl EvalResults {
             values: vec![Values::new(); columns.len()],
             judged: vec![(0, 0); columns.len()],
             failed: Vec::new(),
+            by_model: vec![(0, 0); columns.len()],
             withheld: vec![false; columns.len()],
-            by_model: (0, 0),
         };
         let replicates = (interval_columns > 0)
             .then(|| Replicates::new(questions, lanes * interval_columns, REPLICATES, seed));
@@ -104,9 +105,14 @@ impl EvalResults {
             // A lane without a list is measured as an empty list.
             let ranked = judgments.supports(list);
             let evidence = SupportEvidence { ranked: &ranked, pool: &pool, m, supports };
-            let top = Shares::of(judgments, list.iter().take(outcome.query.k).map(|ranked| ranked.at));
-            let by_model = &mut self.rows[lane].by_model;
-            *by_model = (by_model.0 + top.all(), by_model.1 + top.by_model());
+            let deepest = self.columns.iter().map(|column| column.depth()).max().unwrap_or(0);
+            let sources: Vec<Shares> =
+                list.iter().take(deepest).map(|ranked| Shares::of(judgments, [ranked.at])).collect();
+            for (column, (by_model, all)) in self.columns.iter().zip(&mut self.rows[lane].by_model) {
+                let own = &sources[..sources.len().min(column.depth())];
+                *by_model += own.iter().map(|one| one.by_model()).sum::<usize>();
+                *all += own.iter().map(|one| one.all()).sum::<usize>();
+            }
             let mut values: Vec<Value> = Vec::new();
             for (at, column) in self.columns.iter().enumerate() {
                 values.push(match column {
@@ -254,19 +260,20 @@ impl EvalResults {
                 let own = self.replicate_means(at, column)?;
                 Spread::of(&mut own.iter().zip(other).map(|(own, other)| own - other).collect::<Vec<_>>())
             };
-            let judged = share(row.judged[columns.start]);
+            let (judged, by_model) = (share(row.judged[columns.start]), share(row.by_model[columns.start]));
             let means: Vec<Option<Vec<f64>>> =
                 columns.clone().map(|column| self.replicate_means(at, column)).collect();
             for ((cell, column), means) in cells.iter_mut().zip(columns.clone()).zip(&means) {
                 let Some(cell) = cell else { continue };
                 cell.judged = share(row.judged[column]).filter(|own| Some(*own) != judged);
+                cell.by_model = share(row.by_model[column]).filter(|own| Some(*own) != by_model);
                 cell.widened = self.columns[column].widening(widening);
                 cell.doubt =
                     means.clone().and_then(|mut means| Some(Spread::of(&mut means)?.widened(cell.widened)));
                 cell.difference = difference(column);
             }
             let values = row.shown(columns.clone());
-            let (by_model, failed) = (share((row.by_model.1, row.by_model.0)), row.failed.clone());
+            let failed = row.failed.clone();
             let versus = versus.get(at).copied().flatten().and_then(|base| names.get(base).cloned());
             Row { lane, cells, failed, judged, by_model, versus, values, replicates: means, ..Row::default() }
         })
@@ -306,6 +313,9 @@ impl ResultRow {
 pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Table> {
     let Some(first) = tables.first().cloned() else { return Ok(Table::default()) };
     let (mut values, mut failed, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    let mean = |all: &[&Row], share: fn(&Row) -> Option<f64>| {
+        all.iter().map(|row| share(row)).sum::<Option<f64>>().map(|sum| sum / all.len() as f64)
+    };
     for at in 0..first.rows.len() {
         let same: Vec<&Row> = tables.iter().filter_map(|table| table.rows.get(at)).collect();
         let column = |column: usize| {
@@ -315,8 +325,7 @@ pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Ta
         };
         values.push((0..first.columns.len()).map(column).collect::<Vec<_>>());
         failed.push(same.iter().flat_map(|row| row.failed.clone()).collect::<Vec<_>>());
-        let judged: Option<f64> = same.iter().map(|row| row.judged).sum();
-        shares.push(judged.map(|sum| sum / same.len() as f64));
+        shares.push((mean(&same, |row| row.judged), mean(&same, |row| row.by_model)));
     }
     let mut versus = plain_forms(recipes);
     versus.resize(first.rows.len(), None);
@@ -326,7 +335,7 @@ pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Ta
         let one = tables
             .iter()
             .all(|table| table.rows.iter().any(|row| row.lane == own.lane && row.form == own.form));
-        (row.judged, row.form) = (judged, own.form.clone().filter(|_| one));
+        ((row.judged, row.by_model), row.form) = (judged, own.form.clone().filter(|_| one));
     }
     // A note on one question becomes a note on as many as have it.
     let mut notes: Vec<(String, usize)> = Vec::new();

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use super::orders::{Labelling, SetLabel, SetTo, Shared};
 use super::reply::{AnnotationState, Drawn, LabelsChanged, Reply, SendReply, Written};
 use crate::annotate::{
-    Act, Decision, Entry, Item, Journal, JournalError, Key, Opened, Project, View, journals, text_hash,
+    Act, Decision, Entry, Item, Journal, JournalError, Key, Opened, Project, Seen, View, guidelines_hash,
+    journals, repeats, text_hash,
 };
 use crate::engine::setup::Setup;
 use crate::question::Question;
@@ -78,25 +79,26 @@ fn set_label(
     let key =
         Key { by: journal.by().to_owned(), question: question.text.clone(), passage: passage.id.clone() };
     let before = journal.history().heads(&key).last().map(|head| head.view.clone()).unwrap_or_default();
-    let view = match to {
-        SetTo::View(view) => view,
+    let (view, seen) = match to {
+        // What is put back keeps the circumstances under which it was decided.
+        SetTo::View(view) => {
+            let own = journal.history().entries().filter(|entry| entry.key() == key && entry.view == view);
+            let seen = own.last().and_then(|entry| entry.seen.clone());
+            (view, seen)
+        }
         SetTo::Answers(answers) => {
             let mut view = View { skipped: false, ..before.clone() };
             view.answers.extend(answers);
             let supported = &view.answers;
             view.evidence.retain(|statement, _| supported.get(statement) == Some(&true));
-            view
+            // On the lanes, the lane, the rank and the verdict or the gold label are always in sight.
+            let guidelines = guidelines_hash(&guidelines(setup));
+            (view, Some(Seen { blind: false, guidelines, settles: None, again: false }))
         }
     };
     let text = text_hash(&passage);
-    let act = Act {
-        question: question.text.clone(),
-        passage: passage.id.clone(),
-        text,
-        view,
-        took: None,
-        seen: None,
-    };
+    let act =
+        Act { question: question.text.clone(), passage: passage.id.clone(), text, view, took: None, seen };
     let entry = journal.append(act).map_err(|error| error.to_string())?;
     // Statements that were edited since the journal was opened count as they are now.
     questions.retain(|known| known.text != question.text);
@@ -189,6 +191,12 @@ fn report(
     open
 }
 
+/// The guidelines of the project, or the built-in ones.
+fn guidelines(setup: &Setup) -> String {
+    let folder = setup.named_journal.as_deref().unwrap_or(&setup.journals);
+    Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned())
+}
+
 /// Opens the journal, and collects what is to be labelled.
 fn annotation(
     setup: &Setup,
@@ -200,8 +208,7 @@ fn annotation(
     let by = setup.annotator.clone();
     let mut annotation = AnnotationState { by: by.clone(), items, questions, ..AnnotationState::default() };
     let named = setup.named_journal.clone();
-    annotation.guidelines = Project::guidelines(named.as_deref().unwrap_or(&setup.journals))
-        .unwrap_or_else(|| Project::GUIDELINES.to_owned());
+    annotation.guidelines = guidelines(setup);
     annotation.journal = match &named {
         Some(folder) if Project::is_in(folder) => {
             let (project, items) = Project::open(folder).map_err(|error| text(&error))?;
@@ -228,6 +235,12 @@ fn annotation(
             let bare =
                 |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
             let (own, others) = (bare(own), bare(others));
+            let two_sided = |at: &usize| {
+                project.question(&own[*at].question).is_some_and(|question| question.sides().is_some())
+            };
+            let share = if annotation.adjudicates { 0.0 } else { project.repeats };
+            annotation.repeats = repeats(&own, share, &by, project.seed);
+            annotation.repeats.retain(two_sided);
             annotation.items = own;
             let depth = project.depth;
             annotation.drawn = project.sample.map(|sample| Drawn { of: sample.of, depth, others });

@@ -9,13 +9,13 @@ use crate::annotate::{Decision, Entry, History, Item, Order, View};
 use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
 use crate::detect::{EvidenceSentence, Rule};
-use crate::engine::compare::{Compared, Tally};
+use crate::engine::compare::Compared;
 use crate::engine::detectors::DetectorEvent;
 use crate::engine::explain::Explanation;
 use crate::engine::judge::Judged;
 use crate::engine::list::Ranking;
 use crate::engine::recipe::Recipe;
-use crate::engine::sycophancy::Sycophancy;
+use crate::engine::sycophancy::{Sycophancy, Tally};
 use crate::question::Question;
 use crate::read::Answer;
 use crate::read::incremental::Reordered;
@@ -265,6 +265,8 @@ pub struct AnnotationState {
     pub questions: Vec<Question>,
     /// The passages to be labelled.
     pub items: Vec<Item>,
+    /// Those of them that come a second time, as indices.
+    pub repeats: Vec<usize>,
     /// The lanes that found them.
     pub lanes: Vec<String>,
     /// The order in which they are shown at first.

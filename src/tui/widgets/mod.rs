@@ -17,9 +17,38 @@ use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 use super::app::App;
 use super::keymap::Action;
 use super::theme::{Meaning, Theme};
+use crate::engine::Sources;
 use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::plot::Series;
-use text::{columns_of, span};
+use crate::report::safe;
+use text::{columns_of, fit, span};
+
+/// A border's lower line that says on how many judgments a lane's figures rest: ` bm25: judged .97, .34 by the model `.
+pub fn sources_line(name: &str, sources: Sources, width: u16, theme: Theme) -> Span<'static> {
+    let Some(judged) = sources.share() else { return Span::raw("") };
+    let model = sources.model_share().filter(|share| *share > 0.0);
+    let model = model.map_or_else(String::new, |model| format!(", {} by the model", share(model)));
+    let text = format!(" {}: judged {}{model} ", fit(&safe::line(name), 14), share(judged));
+    span(fit(&text, usize::from(width).saturating_sub(2)), Meaning::Muted, theme)
+}
+
+/// The same for a curve: ` judged by k: 1 1.0, 2 .98, … `, with as many points as fit, the last one among them.
+pub fn sources_by_k(sources: &[Sources], width: u16, theme: Theme) -> Span<'static> {
+    let point = |k: usize| Some(format!("{} {}", k + 1, share(sources.get(k)?.share()?)));
+    let model = sources.last().and_then(|all| all.model_share()).filter(|share| *share > 0.0);
+    let model = model.map_or_else(String::new, |model| format!("; {} by the model", share(model)));
+    let room = usize::from(width).saturating_sub(2);
+    let text = |step: usize| {
+        let last = sources.len().saturating_sub(1);
+        let points = (0..last).step_by(step).chain([last]).filter_map(point).collect::<Vec<_>>();
+        format!(" judged by k: {}{model} ", points.join(", "))
+    };
+    if sources.iter().all(|one| one.of == 0) {
+        return Span::raw("");
+    }
+    let fitting = (1..=sources.len()).map(text).find(|text| columns_of(text) <= room);
+    span(fitting.unwrap_or_else(|| fit(&text(sources.len()), room)), Meaning::Muted, theme)
+}
 
 pub mod footer;
 pub mod syntax;

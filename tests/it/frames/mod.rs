@@ -15,7 +15,7 @@ use parallax::engine::recipe::{Diversify, Toward};
 use parallax::engine::{
     Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
 };
-use parallax::engine::{ReadEvent, Reply};
+use parallax::engine::{ReadEvent, Reply, Sources};
 use parallax::expand::{Added, AddedFrom, Expansion, Form, Kind, Queries};
 use parallax::llm::Tokens;
 use parallax::measure::bias::SideShares;
@@ -171,9 +171,10 @@ fn tuning(width: u16, height: u16, tabs: usize) -> App {
         app.lanes.iter().map(|lane| Figures::of(&lane.ranking, &app.judgments, &app.question, 5)).collect();
     let mut tallies = vec![Tally::default(); app.tuning.forms.len()];
     for (tally, figures) in tallies.iter_mut().zip(&figures) {
-        tally.add(figures.as_ref(), None);
+        let of = figures.as_ref().map_or(0, |figures| figures.judged);
+        tally.add(figures.as_ref(), None, Sources { judged: of, of: 5, by_model: of });
     }
-    tallies[1].add(None, None);
+    tallies[1].add(None, None, Sources::default());
     let number = app.tuning.number;
     update(&mut app, Msg::Engine(Reply::Swept { number, tallies: Ok(tallies), ended: false }));
     let mut list = List::clone(&ranking(&PASSAGES, &[5, 0, 1, 2], 0.7));

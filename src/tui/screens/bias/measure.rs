@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Inputs, Measured, SideRow};
-use crate::engine::{Compared, Uneven, covered_sides, desired};
+use crate::engine::{Compared, Sources, Uneven, covered_sides, desired};
 use crate::measure::pir::{crossed, pooled, standings};
 use crate::measure::significance::bootstrap_interval;
 use crate::measure::uncertainty::DRAWS;
@@ -105,6 +105,7 @@ impl SideRow {
             rkl: shown(mean(uneven.iter().map(|one| one.rkl.value))),
             awrf: shown(mean(uneven.iter().map(|one| one.awrf.value))),
             no_side: format!("{none}/{of}"),
+            sources: compared.iter().fold(Sources::default(), |sum, one| sum.plus(one.sources(lane, app.k))),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::corpus::store::{Field, Fields};
 use crate::detect::LabelSource;
-use crate::engine::Ranking;
+use crate::engine::{Ranking, Sources};
 use crate::measure::pir::{Crossed, Standing};
 use crate::question::Question;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
@@ -65,6 +65,8 @@ struct SideRow {
     awrf: String,
     /// How many passages take no side, and of how many: `2/5`.
     no_side: String,
+    /// On how many judgments the figures rest.
+    sources: Sources,
 }
 
 /// The inputs of the tables. Lists and fields are compared by identity: they are replaced, never changed.

@@ -21,7 +21,7 @@ use crate::tui::screens::compare::screen as compare;
 use crate::tui::screens::lanes::update as lanes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, say, span};
-use crate::tui::widgets::{heat_cell, lean_bar, scrolled, share_bar};
+use crate::tui::widgets::{heat_cell, lean_bar, scrolled, share_bar, sources_line};
 use crate::work::Job;
 
 /// The bias screen.
@@ -224,7 +224,13 @@ fn draw_sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &
             format!("{}/{all} questions", app.comparing.questions.iter().flatten().count())
         }
     };
-    let inner = draw_border(theme, format!(" favoured side in the first {k} · {what} "), area, frame);
+    let title = span(format!(" favoured side in the first {k} · {what} "), Meaning::Title, theme);
+    let sources = measured.sides.get(app.lane).map(|row| row.sources).unwrap_or_default();
+    let below = sources_line(&app.short_title(app.lane, 14), sources, area.width, theme);
+    let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(title);
+    let block = block.title_bottom(below);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
     let total = usize::from(inner.width);
     let wide = total >= 70;
     let width = if wide { 20 } else { 12 };

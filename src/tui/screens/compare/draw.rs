@@ -13,7 +13,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, passage_span, span, wrap};
-use crate::tui::widgets::{draw_with_bands, legend, rank_cells};
+use crate::tui::widgets::{draw_with_bands, legend, rank_cells, sources_by_k, sources_line};
 
 /// Columns of a cell's figure.
 const FIGURE: usize = 5;
@@ -132,7 +132,19 @@ fn bordered(
     area: Rect,
     frame: &mut Frame<'_>,
 ) -> Rect {
+    bordered_with(theme, (title, Span::raw("")), meaning, area, frame)
+}
+
+/// The same with a text in the lower line.
+fn bordered_with(
+    theme: Theme,
+    (title, below): (Vec<Span<'static>>, Span<'static>),
+    meaning: Meaning,
+    area: Rect,
+    frame: &mut Frame<'_>,
+) -> Rect {
     let block = Block::bordered().border_style(theme.style(meaning)).title(Line::from(title));
+    let block = block.title_bottom(below);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     inner
@@ -154,7 +166,9 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         if comparing.shown == Shown::Overlap { name.to_owned() } else { format!("{name}@{}", app.k) };
     let title = format!(" {measure} · {done}/{all} questions · {order} ");
     let title = span(fit(&title, usize::from(area.width).saturating_sub(2)), Meaning::Title, theme);
-    let inner = bordered(theme, vec![title], Meaning::Focus, area, frame);
+    let all = comparing.summary.sources.get(app.lane).and_then(|all| all.last()).copied().unwrap_or_default();
+    let below = sources_line(&app.short_title(app.lane, 14), all, area.width, theme);
+    let inner = bordered_with(theme, (vec![title], below), Meaning::Focus, area, frame);
     let columns = Columns::of(app, usize::from(inner.width));
     let lanes = columns.first..columns.first + columns.shown;
     let mut head = vec![Span::raw(" ".repeat(columns.text + 2))];
@@ -449,7 +463,9 @@ fn draw_curves(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut title = vec![span(" MRecall over k ", Meaning::Title, theme)];
     let each = (usize::from(area.width).saturating_sub(18) / app.lanes.len().max(1)).saturating_sub(4);
     title.extend(legend((0..app.lanes.len()).map(|i| app.short_title(i, each.clamp(1, 14))), theme));
-    let inner = bordered(theme, title, Meaning::Muted, area, frame);
+    let sources = app.comparing.summary.sources.get(app.lane).map_or(&[][..], Vec::as_slice);
+    let below = sources_by_k(sources, area.width, theme);
+    let inner = bordered_with(theme, (title, below), Meaning::Muted, area, frame);
     if app.comparing.summary.curves.is_empty() || inner.height < 4 {
         return;
     }

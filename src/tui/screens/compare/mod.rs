@@ -5,7 +5,7 @@
 pub mod draw;
 pub mod screen;
 
-use crate::engine::Compared;
+use crate::engine::{Compared, Sources};
 use crate::report::plot::Series;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
@@ -42,6 +42,8 @@ pub struct Summary {
     pub lanes: Vec<LaneSummary>,
     /// Mean MRecall at 1 … k with its interval, one curve per lane; empty until a question is done.
     pub curves: Vec<Series>,
+    /// On how many judgments each point of each curve rests.
+    pub sources: Vec<Vec<Sources>>,
     /// The batch, questions done, lane under the cursor, lanes, k, order and measure that this was computed from.
     inputs: Option<(u64, usize, usize, usize, usize, Order, Shown)>,
 }

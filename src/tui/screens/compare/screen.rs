@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 
 use super::{Comparing, LaneSummary, Order, Shown, Summary, draw};
-use crate::engine::{Batch, Compared, Reply, covered_sides};
+use crate::engine::{Batch, Compared, Reply, covered_sides, sources_over_k};
 use crate::measure::seeded::SplitMix64;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
 use crate::measure::uncertainty::Spread;
@@ -187,6 +187,7 @@ pub fn refresh(app: &mut App) {
         rows: rows(app),
         lanes: lanes(app, &compared),
         curves: curves(app, &compared),
+        sources: (0..app.lanes.len()).map(|lane| sources_over_k(&compared, lane, app.k)).collect(),
         inputs: Some(inputs),
     };
 }

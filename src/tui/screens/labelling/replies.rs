@@ -153,10 +153,7 @@ pub(super) fn take_changed(app: &mut App, changed: LabelsChanged) {
 fn go_on(app: &mut App, written: Written, advance: bool) {
     let (key, height) = (written.entry.key(), app.size.height);
     let labelling = &mut app.labelling;
-    if let Some(Ok(annotation)) = &mut labelling.annotation {
-        annotation.history.take(written.entry);
-    }
-    labelling.recount();
+    labelling.take(written.entry);
     let Some(at) = labelling.find(&key) else {
         app.notice = Some(format!("written down for another question: {}", key.question));
         return;

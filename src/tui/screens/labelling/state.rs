@@ -1,13 +1,13 @@
 //! The state of the labelling screen: the annotation with its passages, the passage shown, and the decision being made.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 use crate::annotate::narrowing::{Narrowing, narrowing};
-use crate::annotate::{Decision, Human, Item, Key, Order, View, doubt, queue, text_hash};
+use crate::annotate::{Decision, Entry, Human, Item, Key, Order, View, doubt, queue, text_hash};
 use crate::detect::sentences;
 use crate::engine::{AnnotationState, Recipe};
 use crate::measure::agreement::{Agreement, cohen_kappa};
@@ -22,7 +22,7 @@ use crate::tui::widgets::text::Row;
 pub struct Labelling {
     /// The passages to label with their history; `None` until they have arrived.
     pub annotation: Option<Result<Box<AnnotationState>, String>>,
-    /// The order of the passages, as indices into the annotation's items.
+    /// The order of the passages, as indices into the annotation's items; an index beyond them is a passage that comes again.
     pub queue: Vec<usize>,
     /// The passage shown, as an index into the queue.
     pub at: usize,
@@ -70,6 +70,7 @@ pub struct Labelling {
     pub marked: Option<String>,
     /// The text as it is drawn.
     pub text: LabelText,
+    counts: Counts,
 }
 
 /// The passage with its evidence, or the guidelines, laid out for one width.
@@ -149,7 +150,19 @@ impl Labelling {
 
     /// The passage that is shown.
     pub fn item(&self) -> Option<&Item> {
-        self.open()?.items.get(*self.queue.get(self.at)?)
+        self.open()?.items.get(self.place()?)
+    }
+
+    /// The index of the passage that is shown.
+    fn place(&self) -> Option<usize> {
+        self.queue.get(self.at)?.checked_rem(self.counts.states.len())
+    }
+
+    /// Whether the passage shown comes a second time and waits for a label: the first one is hidden.
+    pub fn asks_again(&self) -> bool {
+        let all = self.counts.states.len();
+        let shown = self.queue.get(self.at).copied();
+        shown.is_some_and(|entry| entry >= all && !self.state(entry).done && self.state(entry - all).done)
     }
 
     /// Its question.
@@ -158,9 +171,14 @@ impl Labelling {
         annotation.questions.iter().find(|question| question.text == item.question)
     }
 
-    /// The annotator's label of the passage shown, as written to the journal.
+    /// The annotator's label of the passage shown, as written to the journal; none if it comes again.
     pub fn held(&self) -> View {
-        self.queue.get(self.at).and_then(|place| self.view(*place)).cloned().unwrap_or_default()
+        if self.asks_again() { View::default() } else { self.stored() }
+    }
+
+    /// The same, and the first label of a passage that comes again.
+    pub fn stored(&self) -> View {
+        self.place().and_then(|place| self.view(place)).cloned().unwrap_or_default()
     }
 
     /// The statements on screen, by index: at most nine, because a digit chooses one, and no more than a window of this height has rows
@@ -227,59 +245,55 @@ impl Labelling {
 
     /// The model's probabilities for it, if they have arrived.
     pub fn model(&self) -> Option<&[Option<f32>]> {
-        self.scored.get(*self.queue.get(self.at)?)?.as_deref()
+        self.scored.get(self.place()?)?.as_deref()
     }
 
     /// Whether it takes a side, by the model, but it is unclear which.
     pub fn is_unclear(&self) -> bool {
-        self.queue.get(self.at).is_some_and(|place| self.unclear.contains(place))
+        self.place().is_some_and(|place| self.unclear.contains(&place))
     }
 
     /// The label of the passage at an index; `None` if it was decided on another text.
     fn view(&self, place: usize) -> Option<&View> {
         let annotation = self.open()?;
-        let item = annotation.items.get(place)?;
-        let key = item.key(&annotation.by);
-        let text = text_hash(&item.passage);
-        let same = annotation.history.heads(&key).iter().all(|head| head.text == text);
+        let key = annotation.items.get(place)?.key(&annotation.by);
+        let text = self.counts.texts.get(place)?;
+        let same = annotation.history.heads(&key).iter().all(|head| head.text == *text);
         annotation.history.view(&key).filter(|_| same)
     }
 
-    /// Whether the passage at an index is labelled for every statement of its question.
-    fn is_done(&self, place: usize) -> bool {
-        let Some(annotation) = self.open() else { return false };
-        let question = annotation.items.get(place).map(|item| &item.question);
-        let question =
-            question.and_then(|text| annotation.questions.iter().find(|question| question.text == *text));
-        let Some((question, view)) = question.zip(self.view(place)) else { return false };
-        question.perspectives.iter().all(|statement| view.answers.contains_key(statement))
-    }
-
-    fn is_skipped(&self, place: usize) -> bool {
-        self.view(place).is_some_and(|view| view.skipped)
+    /// What is known of an entry of the queue.
+    fn state(&self, entry: usize) -> ItemState {
+        let states = &self.counts.states;
+        let again =
+            || states.get(entry - states.len()).map(|first| ItemState { done: first.again, ..*first });
+        states.get(entry).copied().or_else(again).unwrap_or_default()
     }
 
     /// The next passage to label, as an index into the queue: after the one shown, then from the top; skipped passages come last.
     pub fn next(&self) -> Option<usize> {
         let following = || (1..=self.queue.len()).map(|step| (self.at + step) % self.queue.len());
-        let open = |at: &usize| !self.is_done(self.queue[*at]);
+        let open = |at: &usize| !self.state(self.queue[*at]).done;
         following()
             .filter(open)
-            .find(|at| !self.is_skipped(self.queue[*at]))
+            .find(|at| !self.state(self.queue[*at]).skipped)
             .or_else(|| following().find(open))
     }
 
     /// The index in the queue of the passage that a key names.
     pub fn find(&self, key: &Key) -> Option<usize> {
-        let annotation = self.open()?;
-        self.queue.iter().position(|place| annotation.items[*place].key(&annotation.by) == *key)
+        let own = self.open().filter(|annotation| annotation.by == key.by);
+        let place = own.and(self.counts.places.get(&(key.question.clone(), key.passage.clone())))?;
+        match self.place() == Some(*place) {
+            true => Some(self.at),
+            false => self.queue.iter().position(|other| other == place),
+        }
     }
 
     /// Puts the passages into the chosen order.
     pub fn arrange(&mut self, threshold: f32) {
         let Some(Ok(annotation)) = &self.annotation else { return };
-        let unsure = |item: &Item| {
-            let place = annotation.items.iter().position(|other| std::ptr::eq(other, item))?;
+        let unsure = |place: usize| {
             let said: Vec<f32> = self.scored.get(place)?.as_ref()?.iter().flatten().copied().collect();
             doubt(&said, threshold)
         };
@@ -288,8 +302,9 @@ impl Labelling {
             // The first n questions of a draw are a random sample for any n, so their order stays; the chosen order holds within each question.
             let place =
                 |item: &Item| annotation.questions.iter().position(|question| question.text == item.question);
-            self.queue.sort_by_key(|at| place(&annotation.items[*at]));
+            self.queue.sort_by_cached_key(|at| place(&annotation.items[*at]));
         }
+        self.queue.extend(annotation.repeats.iter().map(|place| place + annotation.items.len()));
     }
 
     /// Puts all passages but the one shown into the chosen order.
@@ -309,10 +324,10 @@ impl Labelling {
         self.draft = self.held();
     }
 
-    /// Recomputes progress, agreement and interval after a decision.
+    /// Recomputes progress, agreement and interval once the annotation has arrived or other annotators' labels have changed.
     pub fn recount(&mut self) {
-        (self.pace, self.agreement) = (self.measure_pace(), self.agreements());
-        self.narrowing = self.narrowing_of_figure();
+        self.counts = self.open().map(Counts::of).unwrap_or_default();
+        self.sum_up();
     }
 
     /// The chosen figure's name and how its interval narrows.
@@ -348,39 +363,127 @@ impl Labelling {
         self.narrowing = self.narrowing_of_figure();
     }
 
-    /// The annotator's progress over all passages.
-    fn measure_pace(&self) -> Pace {
-        let Some(annotation) = self.open() else { return Pace::default() };
-        let done = (0..annotation.items.len()).filter(|place| self.is_done(*place)).count();
-        let skipped = (0..annotation.items.len())
-            .filter(|place| !self.is_done(*place) && self.is_skipped(*place))
-            .count();
-        let heads =
-            annotation.items.iter().flat_map(|item| annotation.history.heads(&item.key(&annotation.by)));
-        let labelled = heads.filter(|head| !head.view.answers.is_empty());
-        let mut took: Vec<u64> = labelled.filter_map(|head| head.took).collect();
-        took.sort_unstable();
-        Pace { done, skipped, all: annotation.items.len(), median: took.get(took.len() / 2).copied() }
+    /// Takes over a decision that was written.
+    pub fn take(&mut self, entry: Entry) {
+        let key = entry.key();
+        let Some(Ok(annotation)) = &mut self.annotation else { return };
+        self.counts.pair(annotation, &key, false);
+        annotation.history.take(entry);
+        self.counts.pair(annotation, &key, true);
+        if let Some(place) = self.counts.places.get(&(key.question, key.passage)) {
+            self.counts.states[*place] = ItemState::of(annotation, &self.counts.texts[*place], *place);
+        }
+        self.sum_up();
     }
 
-    /// The agreement with every other annotator, over the pairs that both decided.
-    fn agreements(&self) -> Vec<(String, Agreement)> {
-        let Some(annotation) = self.open() else { return Vec::new() };
-        let mut names: Vec<&str> = annotation.others.iter().map(|other| other.by.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let with = |name: &str| {
-            let theirs = annotation.others.iter().filter(|other| other.by == name);
-            let pairs: Vec<(bool, bool)> = theirs
-                .filter_map(|other| {
-                    let (by, question, passage) =
-                        (annotation.by.clone(), other.question.clone(), other.passage.clone());
-                    let view = annotation.history.view(&Key { by, question, passage })?;
-                    Some((*view.answers.get(&other.perspective)?, other.supports))
-                })
-                .collect();
-            (name.to_owned(), cohen_kappa(&pairs))
+    /// The progress and the agreement from the counts.
+    fn sum_up(&mut self) {
+        let states = &self.counts.states;
+        let mut took: Vec<u64> = states.iter().filter_map(|known| known.took).collect();
+        let middle = took.len() / 2;
+        let median = (middle < took.len()).then(|| *took.select_nth_unstable(middle).1);
+        let count = |is: fn(&ItemState) -> bool| states.iter().filter(|known| is(known)).count();
+        let repeats = self.open().map_or(&[][..], |annotation| &annotation.repeats);
+        let again =
+            repeats.iter().filter(|place| states.get(**place).is_some_and(|known| known.again)).count();
+        self.pace = Pace {
+            done: count(|known| known.done) + again,
+            skipped: count(|known| known.skipped && !known.done),
+            all: states.len() + repeats.len(),
+            median,
         };
-        names.into_iter().map(with).filter(|(_, agreement)| agreement.doubly_labelled > 0).collect()
+        self.agreement = self.counts.agreements();
+        self.narrowing = self.narrowing_of_figure();
+    }
+}
+
+/// What the decisions so far amount to. A decision changes its own passage's part alone, because a project may have 100,000 labels.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// The hash of each passage's text.
+    texts: Vec<String>,
+    /// The index of each passage, by question and id.
+    places: HashMap<(String, String), usize>,
+    /// What is known of each passage.
+    states: Vec<ItemState>,
+    /// The other annotators' labels of each passage, as indices into the annotation's.
+    others: HashMap<(String, String), Vec<usize>>,
+    /// The pairs that this annotator and another one decided: both yes, only this one, only the other, both no.
+    pairs: BTreeMap<String, [usize; 4]>,
+}
+
+/// What is known of a passage.
+#[derive(Clone, Copy, Debug, Default)]
+struct ItemState {
+    /// It is labelled for every statement.
+    done: bool,
+    /// It came a second time and was labelled again.
+    again: bool,
+    skipped: bool,
+    /// How long its label took, in milliseconds.
+    took: Option<u64>,
+}
+
+impl ItemState {
+    fn of(annotation: &AnnotationState, text: &str, place: usize) -> Self {
+        let item = &annotation.items[place];
+        let key = item.key(&annotation.by);
+        let heads = annotation.history.heads(&key);
+        let labelled = heads.last().filter(|head| !head.view.answers.is_empty());
+        let took = labelled.and_then(|head| head.took);
+        // A label of another text is none of this passage.
+        let same = heads.iter().all(|head| head.text == text);
+        let Some(view) = annotation.history.view(&key).filter(|_| same) else {
+            return ItemState { took, ..ItemState::default() };
+        };
+        let question = annotation.questions.iter().find(|question| question.text == item.question);
+        let done = question.is_some_and(|question| {
+            question.perspectives.iter().all(|statement| view.answers.contains_key(statement))
+        });
+        let again = done && heads.iter().any(|head| head.seen.as_ref().is_some_and(|seen| seen.again));
+        ItemState { done, again, skipped: view.skipped, took }
+    }
+}
+
+impl Counts {
+    fn of(annotation: &AnnotationState) -> Self {
+        let mut counts = Counts {
+            texts: annotation.items.iter().map(|item| text_hash(&item.passage)).collect(),
+            ..Counts::default()
+        };
+        for (place, (item, text)) in annotation.items.iter().zip(&counts.texts).enumerate() {
+            counts.places.insert((item.question.clone(), item.passage.id.clone()), place);
+            counts.states.push(ItemState::of(annotation, text, place));
+        }
+        for (at, other) in annotation.others.iter().enumerate() {
+            counts.others.entry((other.question.clone(), other.passage.clone())).or_default().push(at);
+        }
+        for (question, passage) in counts.others.keys().cloned().collect::<Vec<_>>() {
+            counts.pair(annotation, &Key { by: annotation.by.clone(), question, passage }, true);
+        }
+        counts
+    }
+
+    /// Adds the pairs that this annotator's view of a passage makes with the others' labels, or takes them away.
+    fn pair(&mut self, annotation: &AnnotationState, key: &Key, add: bool) {
+        let Some(others) = self.others.get(&(key.question.clone(), key.passage.clone())) else { return };
+        let Some(view) = annotation.history.view(key) else { return };
+        for other in others.iter().filter_map(|at| annotation.others.get(*at)) {
+            let Some(own) = view.answers.get(&other.perspective) else { continue };
+            let place = usize::from(!own) * 2 + usize::from(!other.supports);
+            let count = &mut self.pairs.entry(other.by.clone()).or_default()[place];
+            *count = if add { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+
+    /// The agreement with every other annotator.
+    fn agreements(&self) -> Vec<(String, Agreement)> {
+        let all = self.pairs.iter().filter(|(_, counts)| counts.iter().any(|count| *count > 0));
+        let kappa = |(name, counts): (&String, &[usize; 4])| {
+            let kinds = [(true, true), (true, false), (false, true), (false, false)];
+            let pairs = kinds.iter().zip(counts).flat_map(|(kind, n)| std::iter::repeat_n(*kind, *n));
+            (name.clone(), cohen_kappa(&pairs.collect::<Vec<_>>()))
+        };
+        all.map(kappa).collect()
     }
 }

@@ -150,6 +150,7 @@ fn pool(app: &App) -> Vec<Item> {
                     later: BTreeMap::new(),
                     round: 0,
                     annotators: Vec::new(),
+                    labels: BTreeMap::new(),
                 });
                 items.len() - 1
             });
@@ -228,6 +229,18 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         app.notice = Some("two of your machines say different things of this passage: label it first".into());
         return Vec::new();
     }
+    let again = app.labelling.asks_again();
+    if again && action == Action::Skip {
+        // Its first label stays.
+        if let Some(next) = app.labelling.next() {
+            app.labelling.show(next);
+        }
+        return Vec::new();
+    }
+    if again && matches!(action, Action::Flag | Action::Note) {
+        app.notice = Some("this passage comes a second time: label it first".into());
+        return Vec::new();
+    }
     let statements = &question.perspectives;
     if statements.is_empty() {
         let key = app.key(Context::Lanes, Action::EditStatements);
@@ -289,7 +302,7 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         _ => return Vec::new(),
     };
     let held = labelling.held();
-    let mut view = View { skipped: false, evidence: BTreeMap::new(), ..held.clone() };
+    let mut view = View { skipped: false, evidence: BTreeMap::new(), ..labelling.stored() };
     // Labels of statements that the question no longer has stay. A statement that was not on screen gets no label.
     for (i, statement) in statements.iter().enumerate() {
         let decided = if shown.contains(&i) {
@@ -332,7 +345,8 @@ pub fn write(app: &mut App, view: View, advance: bool) -> Vec<Effect> {
     let seen = same.then(|| heads.as_ref()?.last()?.seen.clone()).flatten().or_else(|| {
         let guidelines =
             app.labelling.open().map(|open| guidelines_hash(&open.guidelines)).unwrap_or_default();
-        Some(Seen { blind: !app.labelling.glimpsed, guidelines, settles: None })
+        let (blind, again) = (!app.labelling.glimpsed, app.labelling.asks_again());
+        Some(Seen { blind, guidelines, settles: None, again })
     });
     let act = Act { question, passage, text: text_hash(&item.passage), view, took, seen };
     app.labelling.saving = Some(advance);

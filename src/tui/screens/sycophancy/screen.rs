@@ -21,7 +21,7 @@ use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, paragraph, passage_span, span, wrap};
-use crate::tui::widgets::{cells_width, lean_bar, rank_cells};
+use crate::tui::widgets::{cells_width, lean_bar, rank_cells, sources_line};
 
 /// The sycophancy screen.
 pub struct AsEitherSide;
@@ -200,6 +200,8 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
     if let Some(sycophancy) = answer(app, app.lane) {
         let shift = format!(" shift {} ", signed(sycophancy.shift()).trim());
         block = block.title(Line::from(span(shift, Meaning::Title, theme)).alignment(Alignment::Right));
+        let name = app.short_title(app.lane, 14);
+        block = block.title_bottom(sources_line(&name, sycophancy.sources(app.k), area.width, theme));
     }
     let inner = block.inner(area);
     frame.render_widget(block, area);

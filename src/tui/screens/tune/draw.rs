@@ -88,11 +88,11 @@ fn draw_forms(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let tuning = &app.tuning;
     let over = if tuning.over_set { "over the question set" } else { "on this question" };
     let going = if tuning.ended { "" } else { " …" };
-    let block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
-        format!(" {over}{going} "),
-        Meaning::Title,
-        theme,
-    ));
+    let title = span(format!(" {over}{going} "), Meaning::Title, theme);
+    let block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(title);
+    let tally = tuning.tallies.as_ref().ok().and_then(|all| all.get(tuning.at)).cloned().unwrap_or_default();
+    let name = tuning.forms.get(tuning.at).map_or_else(String::new, |form| form_name(form, tuning.switch));
+    let block = block.title_bottom(widgets::sources_line(&name, tally.sources, area.width, theme));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let (recall, prec) = (format!("MRecall@{}", app.k), format!("Prec@{}", app.k));
