@@ -15,9 +15,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-use super::decision::DetectError;
+use super::decision::{By, DetectError};
 use super::detector::Detector;
-use super::labels::By;
 use super::rule::Reading;
 use crate::corpus::Passage;
 use crate::storage::checked::{set_aside, with_ending};
