@@ -30,7 +30,7 @@ pub use history::History;
 pub use human::Human;
 pub use journal::{Journal, JournalError, Opened};
 pub use material::{Material, Model, Place, Row, RowError};
-pub use order::{assign, doubt, plant, queue, repeats};
+pub use order::{Repeat, assign, doubt, drop_repeats, plant, queue, repeats};
 pub use project::{Item, Order, Progress, Project};
 pub use sample::Sample;
 pub use transfer::{Lost, ONCE_SHOWN, Remap, entries, name_for_journal, remap, restate, unseen};

@@ -1,6 +1,6 @@
 //! The order in which passages are judged, and their annotators: pure functions of the pool, a seed and the model's probabilities.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::project::{Item, Order};
 
@@ -52,6 +52,49 @@ pub fn queue(
 pub fn doubt(probabilities: &[f32], threshold: f32) -> Option<f64> {
     let (p, t) = (probabilities.iter().copied(), f64::from(threshold));
     p.map(|p| 1.0 - (f64::from(p) - t).abs()).max_by(f64::total_cmp)
+}
+
+/// A passage that nearly repeats another of its question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeat {
+    /// The question.
+    pub question: String,
+    /// The id of the passage.
+    pub id: String,
+    /// The id of the passage that it repeats, which stays.
+    pub of: String,
+    /// The words that both have, as a share of those that either has.
+    pub share: f64,
+}
+
+/// Takes out of `items`, from index `from` on, each passage that shares at least `least` of its words with one of the same question that
+/// stays and stands before it. Words are compared as sets, in lower case.
+pub fn drop_repeats(items: &mut Vec<Item>, from: usize, least: f64) -> Vec<Repeat> {
+    let words = |item: &Item| -> HashSet<String> {
+        let text = format!("{} {}", item.passage.title, item.passage.text).to_lowercase();
+        let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        all.map(str::to_owned).collect()
+    };
+    let mut staying: HashMap<String, Vec<(String, HashSet<String>)>> = HashMap::new();
+    let (mut repeats, mut place) = (Vec::new(), 0);
+    items.retain(|item| {
+        let own = words(item);
+        let others = staying.entry(item.question.clone()).or_default();
+        let share = |other: &HashSet<String>| {
+            let both = own.intersection(other).count();
+            both as f64 / (own.len() + other.len() - both).max(1) as f64
+        };
+        let like = others.iter().map(|(id, other)| (id, share(other))).find(|(_, share)| *share >= least);
+        place += 1;
+        if let Some((of, share)) = like.filter(|_| place > from) {
+            let (question, id) = (item.question.clone(), item.passage.id.clone());
+            repeats.push(Repeat { question, id, of: of.clone(), share });
+            return false;
+        }
+        others.push((item.passage.id.clone(), own));
+        true
+    });
+    repeats
 }
 
 /// Assigns every item to one annotator, and a share of `overlap` to two. The annotators' numbers of items differ by at most two. If there
@@ -179,6 +222,40 @@ mod tests {
         assert_eq!(order(&items, Order::Ranked, 0), ["p1", "p0", "p2", "p3", "p4"]);
         assert_eq!(order(&items, Order::Pooled, 0), ["p1", "p2", "p0", "p3", "p4"]);
         assert_eq!(order(&items, Order::Uncertain, 0), ["p2", "p3", "p0", "p1", "p4"]);
+    }
+
+    #[test]
+    fn a_passage_that_nearly_repeats_an_earlier_one_of_its_question_is_dropped_and_named() {
+        let said = |question: &str, n: usize, text: &str| {
+            let mut item = item(question, n, &[("bm25", n + 1)]);
+            (item.passage.title, item.passage.text) = (String::new(), text.into());
+            item
+        };
+        let ten = "one two three four five six seven eight nine ten";
+        let mut items = vec![
+            said("a?", 0, ten),
+            said("a?", 1, "One, two; three four five six seven eight nine TEN."),
+            said("a?", 2, "one two three four five six seven eight nine eleven"),
+            said("b?", 3, ten),
+            said("a?", 4, "another text"),
+        ];
+        let all = items.clone();
+        let repeats = drop_repeats(&mut items, 0, 0.9);
+        let found: Vec<_> = repeats.iter().map(|one| (one.id.as_str(), one.of.as_str(), one.share)).collect();
+        assert_eq!(
+            found,
+            [("p1", "p0", 1.0)],
+            "nine of eleven words are too few, and another question has its own"
+        );
+        assert_eq!(
+            items.iter().map(|item| item.passage.id.as_str()).collect::<Vec<_>>(),
+            ["p0", "p2", "p3", "p4"]
+        );
+        assert_eq!(drop_repeats(&mut items, 0, 0.8).len(), 1);
+        // What a project had before it grew stays.
+        let mut grown = all;
+        assert!(drop_repeats(&mut grown, 2, 0.9).is_empty());
+        assert_eq!(grown.len(), 5);
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub struct Project {
     /// How the questions were drawn; `None` if the project has all questions of a set. `questions` has the order of the draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
+    /// The share of words from which a passage counts as a repetition of another and is left out; `None` if all are in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near_duplicates: Option<f64>,
 }
 
 /// The order in which passages are labelled.
@@ -206,6 +209,7 @@ impl Project {
             repeats: 0.0,
             adjudicators: Vec::new(),
             sample: None,
+            near_duplicates: None,
         }
     }
 

@@ -8,8 +8,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::annotate::{self, Annotate};
-use crate::cli::corpus::{self, CorpusCommand};
-use crate::cli::detect::{self, Detect, Questions, Statements};
+use crate::cli::corpus::{self, CorpusCommand, Questions};
+use crate::cli::detect::{self, Detect, Statements};
 use crate::cli::doctor::{self, Doctor};
 use crate::cli::eval::{self, args::Eval};
 use crate::cli::explore::{self, ConfigAction, Demo, Frame};
@@ -178,6 +178,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     if (common.questions.len() > 1 || common.labels.len() > 1) && !matches!(command, Some(Command::Eval(_))) {
         anyhow::bail!("several --questions or --labels are for `parallax eval`; name one file each");
     }
+    if common.detector.len() > 1 && !matches!(command, Some(Command::Detect(_))) {
+        anyhow::bail!("several --detector are compared by `parallax detect`; name one here");
+    }
     if let Some(twice) = repeated(&common.perspectives) {
         anyhow::bail!("two --perspective are the same statement, {}; name different ones", excerpt(twice));
     }
@@ -195,7 +198,8 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Explore { question }) => explore::run(&common, &question),
         Some(Command::Search(search)) => search::run(&common, &search),
         Some(Command::Statements(statements)) => detect::statements(&common, &statements),
-        Some(Command::Questions(Questions::Info { files })) => detect::questions_info(&files),
+        Some(Command::Questions(Questions::Info { files })) => corpus::questions_info(&files),
+        Some(Command::Questions(Questions::Split(args))) => corpus::questions_split(&args),
         Some(Command::Detect(detect)) => detect::run(&common, &detect),
         Some(Command::Prompts { name }) => detect::prompts(&common, name.as_deref()),
         Some(Command::Eval(eval)) => eval::run(&common, &eval),

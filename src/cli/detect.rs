@@ -15,13 +15,14 @@ use crate::assets::PROMPTS;
 use crate::cli::options::{Common, Format};
 use crate::corpus::Passage;
 use crate::detect::Cache;
-use crate::detect::labels::truth;
+use crate::detect::decision::truth;
 use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
 use crate::expand::written_statements;
 use crate::input::{Expected, InputError, Lines, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
-use crate::question::{self, Question};
+use crate::question;
+use crate::report::decisions::{Judge, against_labels};
 use crate::report::plot::png;
 use crate::report::safe;
 use crate::report::safe::line;
@@ -29,7 +30,7 @@ use crate::report::verdicts::{self, Compared, Judged, Pair};
 use crate::storage::replace;
 use crate::work::{Stop, on_all};
 
-/// `parallax detect`
+/// `parallax detect`: one detector's verdicts, two side by side (--against), or how several agree with the labels (--detector repeated).
 #[derive(Debug, clap::Args)]
 pub struct Detect {
     /// A TSV with a header that names at least `document` and `perspective`; `id`, `question`, `title` and `label` are optional.
@@ -47,20 +48,12 @@ pub struct Detect {
     /// Draw the risk over the coverage into this file, .svg or .png. Needs labels and opposite statements.
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub plot: Option<PathBuf>,
+    /// Begin the random draws behind intervals and the row *random* of several detectors with this number.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     pub format: Format,
-}
-
-/// `parallax questions`
-#[derive(Debug, clap::Subcommand)]
-pub enum Questions {
-    /// Print how many questions, perspectives, words and expansions each set has, as TSV. Perspectives made by rule count.
-    Info {
-        /// Question sets, in any format of --questions.
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
-    },
 }
 
 fn picture(text: &str) -> Result<PathBuf, Expected> {
@@ -99,6 +92,9 @@ pub struct Statements {
 /// The file is not a table of pairs, or a detector cannot be loaded.
 pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let pairs = read(&args.pairs)?;
+    if common.detector.len() > 1 {
+        return several(common, args, &pairs);
+    }
     let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
     let opening = common.opening();
     let open =
@@ -110,13 +106,7 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     let cache = Cache::open(&opening.data_dir)?;
     let all: Vec<&Arc<dyn Detector>> = std::iter::once(&own).chain(&other).collect();
     about(&pairs, &all, cache.unsaved.as_deref())?;
-    for choice in std::iter::once(&common.detector).chain(&args.against) {
-        if let Choice::File(file) = choice {
-            let held = pairs.iter().map(|pair| (&pair.passage, pair.statement.as_str()));
-            let note = Predictions::read(file)?.unmatched_pairs(held).words(&choice.to_string());
-            note.iter().try_for_each(|note| writeln!(safe::stderr(), "parallax: {note}"))?;
-        }
-    }
+    std::iter::once(&choice).chain(&args.against).try_for_each(|choice| unmatched(choice, &pairs))?;
     let own = judged(own, &cache, &pairs, args.price)?;
     let other = other.map(|other| judged(other, &cache, &pairs, args.price)).transpose()?;
     let compared = other.as_ref().map(|other| Compared::of(&pairs, [&own, other]));
@@ -139,6 +129,69 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     }
     let failed = std::iter::once(&own).chain(&other).map(missing).sum::<io::Result<usize>>()?;
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Prints how each of several detectors agrees with the labels.
+fn several(common: &Common, args: &Detect, pairs: &[Pair]) -> anyhow::Result<ExitCode> {
+    let labels: Vec<(&str, bool)> =
+        pairs.iter().filter_map(|pair| Some((pair.group(), pair.label?))).collect();
+    if labels.is_empty() {
+        bail!(
+            "{}: several detectors are compared with labels, and no line has one; add a column `label`, or compare two with --against",
+            args.pairs.display()
+        );
+    }
+    if args.against.is_some() || common.detector_threshold.is_some() {
+        bail!(
+            "--against and --detector-threshold belong to one detector; leave them out, or name one --detector"
+        );
+    }
+    let choices = common.detectors();
+    if let Some(i) = (1..choices.len()).find(|i| choices[..*i].contains(&choices[*i])) {
+        bail!("--detector {} is named twice; name each once", choices[i]);
+    }
+    let opening = common.opening();
+    let opened = choices.iter().map(|choice| {
+        let own = detector(choice, None, &opening).with_context(|| format!("the detector {choice}"))?;
+        Ok((choice, own))
+    });
+    // All are opened before one of them starts judging, which may take long.
+    let opened = opened.collect::<anyhow::Result<Vec<_>>>()?;
+    let cache = Cache::open(&opening.data_dir)?;
+    about(pairs, &opened.iter().map(|(_, own)| own).collect::<Vec<_>>(), cache.unsaved.as_deref())?;
+    let (mut all, mut failed) = (Vec::new(), 0);
+    for (choice, own) in opened {
+        unmatched(choice, pairs)?;
+        let own = judged(own, &cache, pairs, args.price)?;
+        failed += missing(&own)?;
+        all.push((choice, own));
+    }
+    let judges: Vec<Judge<'_>> =
+        all.iter().map(|(choice, own)| Judge::of(choice.to_string(), pairs, own)).collect();
+    let mut table = against_labels("detect", &judges, &labels, "of the file", args.seed);
+    table.provenance["detectors"] =
+        all.iter().map(|(choice, own)| (choice.to_string(), own.detector.key())).collect();
+    if pairs.iter().all(|pair| pair.question.is_none()) {
+        table.notes.push("the file names no questions, so the intervals are by document".into());
+    }
+    let text = match args.format {
+        Format::Json => safe::json(&table.json())?,
+        Format::Tsv => table.tsv(),
+        Format::Text => table.text(),
+    };
+    safe::stdout().write_all(text.as_bytes())?;
+    if let Some(path) = &args.plot {
+        draw_risk(path, pairs, &all.iter().map(|(_, own)| own).collect::<Vec<_>>())?;
+    }
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Prints how many predictions of a file match no pair.
+fn unmatched(choice: &Choice, pairs: &[Pair]) -> anyhow::Result<()> {
+    let Choice::File(file) = choice else { return Ok(()) };
+    let held = pairs.iter().map(|pair| (&pair.passage, pair.statement.as_str()));
+    let note = Predictions::read(file)?.unmatched_pairs(held).words(&choice.to_string());
+    Ok(note.iter().try_for_each(|note| writeln!(safe::stderr(), "parallax: {note}"))?)
 }
 
 /// Prints what the user should know before reading the verdicts.
@@ -328,48 +381,6 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
         return Err(InputError::Empty { path: path.into(), what: "the pairs file", advice });
     }
     Ok(pairs)
-}
-
-/// Runs `questions info`.
-///
-/// # Errors
-/// A file is not a question set.
-pub fn questions_info(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
-    let mut out = String::from(
-        "set\tquestions\twords_a_question\tperspectives_a_question\tmost_perspectives\ttwo_sided\twords_a_perspective\texpansions_a_question\twords_an_expansion\n",
-    );
-    for path in files {
-        let set = question::set::read(path)?;
-        out += &info(&line(&path.display().to_string()), &set);
-    }
-    safe::stdout().write_all(out.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// One line of means over a set; `–` where there is nothing to count.
-fn info(name: &str, set: &[Question]) -> String {
-    let words = |text: &str| text.split_whitespace().count();
-    let mean = |sum: usize, of: usize| match of {
-        0 => "–".to_owned(),
-        of => format!("{:.2}", sum as f64 / of as f64),
-    };
-    let count = set.len();
-    let perspectives = || set.iter().flat_map(|question| &question.perspectives);
-    let expansions = || set.iter().flat_map(|question| &question.expansions);
-    let two_sided = set.iter().filter(|question| question.sides().is_some()).count();
-    let most = set.iter().map(|question| question.perspectives.len()).max().unwrap_or(0);
-    let columns = [
-        name.to_owned(),
-        count.to_string(),
-        mean(set.iter().map(|question| words(&question.text)).sum(), count),
-        mean(perspectives().count(), count),
-        most.to_string(),
-        two_sided.to_string(),
-        mean(perspectives().map(|text| words(text)).sum(), perspectives().count()),
-        mean(expansions().count(), count),
-        mean(expansions().map(|written| words(&written.text)).sum(), expansions().count()),
-    ];
-    columns.join("\t") + "\n"
 }
 
 /// Runs the command.

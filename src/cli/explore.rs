@@ -220,7 +220,7 @@ fn session_options(common: &Common, head: &Head, file: &Path) -> anyhow::Result<
         corpus: head.corpus.clone(),
         questions: head.questions.iter().cloned().collect(),
         labels: head.labels.iter().cloned().collect(),
-        detector,
+        detector: vec![detector],
         label_source: Some(LabelSource::from_str(&head.label_source, false).map_err(wrong)?),
         perspectives: head.perspectives.clone(),
         lane: lanes,
@@ -242,8 +242,9 @@ fn check_servers(common: &Common, lanes: &[Recipe], detector: &Choice, file: &Pa
         bail!("--lane {other}: {file} has no such lane, and a session opens what it was recorded with");
     }
     let typed = common.is_typed("detector");
-    if typed && common.detector != *detector {
-        bail!("--detector {}: {file} was recorded with {detector}; leave it out", common.detector);
+    let own = common.detector();
+    if typed && own != *detector {
+        bail!("--detector {own}: {file} was recorded with {detector}; leave it out");
     }
     let unnamed = |lane: &&Recipe| named.iter().all(|named| lane.base != named.base);
     if let Some(lane) = lanes.iter().filter(|lane| lane.base.remote().is_some()).find(unnamed) {

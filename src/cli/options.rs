@@ -27,14 +27,21 @@ pub struct Common {
     /// Default: the questions of the sample, if it is the corpus.
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Vec<PathBuf>,
-    /// Labels: a TSV table, TREC diversity qrels or Perspectrum's JSON; a missing label means no (complete) or unjudged (positives). Default: the
-    /// labels of the sample, if it is the corpus.
-    #[arg(long, global = true, value_name = "FILE[:complete|:positives]", env = "PARALLAX_LABELS")]
+    /// Labels: a TSV table, TREC diversity qrels or Perspectrum's JSON; a missing label means no (complete) or unjudged (positives). Or
+    /// BERDS results with the verdicts NAME-preds of a judge, who is then named as their source. Default: the labels of the sample, if it is
+    /// the corpus.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE[:complete|:positives|:preds=NAME]",
+        env = "PARALLAX_LABELS"
+    )]
     pub labels: Vec<String>,
     /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its
-    /// class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere.
-    #[arg(long, global = true, value_name = "WHAT", default_value_t)]
-    pub detector: Choice,
+    /// class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere. `detect` takes several.
+    /// Default: builtin.
+    #[arg(long, global = true, value_name = "WHAT")]
+    pub detector: Vec<Choice>,
     /// Which classes of a detector from path: or hf: mean support and opposition, if its own names do not show it: SUPPORTS or
     /// SUPPORTS,OPPOSES.
     #[arg(long, global = true, value_name = "CLASSES")]
@@ -168,14 +175,20 @@ impl Common {
         Ok(())
     }
 
-    /// The detector, with the classes of `--classes`.
+    /// The detector: the first one, if several are named.
     pub fn detector(&self) -> Choice {
-        match (self.detector.clone(), &self.classes) {
+        self.detectors().into_iter().next().unwrap_or_default()
+    }
+
+    /// The detectors that the user named, with the classes of `--classes`.
+    pub fn detectors(&self) -> Vec<Choice> {
+        let with_classes = |choice: &Choice| match (choice.clone(), &self.classes) {
             (Choice::Custom { source, supports: None }, Some(classes)) => {
                 Choice::Custom { source, supports: Some(classes.clone()) }
             }
             (choice, _) => choice,
-        }
+        };
+        self.detector.iter().map(with_classes).collect()
     }
 
     /// The typed option that names a reader, if any.

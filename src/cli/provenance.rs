@@ -102,6 +102,7 @@ fn paths_in(argument: &str) -> impl Iterator<Item = String> {
         let text =
             ["run:", "path:", "file:"].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
         let text = [":complete", ":positives"].iter().find_map(|end| text.strip_suffix(end)).unwrap_or(text);
+        let text = text.rsplit_once(":preds=").map_or(text, |(file, _)| file);
         // A lane's switches follow the file.
         text.to_owned()
     };
@@ -325,6 +326,7 @@ mod tests {
         let paths = |argument: &str| paths_in(argument).collect::<Vec<_>>();
         assert!(paths("run:a/b.run").contains(&"a/b.run".to_owned()));
         assert!(paths("--labels=gold.tsv:complete").contains(&"gold.tsv".to_owned()));
+        assert!(paths("results.jsonl:preds=mistral").contains(&"results.jsonl".to_owned()));
         assert!(paths("bm25,run:x.run").contains(&"x.run".to_owned()));
         assert_eq!(without_password("os:https://me:secret@host/x"), "os:https://…@host/x");
         assert_eq!(without_password("os:https://host/a@b"), "os:https://host/a@b");

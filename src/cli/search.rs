@@ -7,6 +7,7 @@ use anyhow::bail;
 
 use crate::cli::job::{Meter, open_setup, prompts_in_use};
 use crate::cli::options::{Common, Format, SwitchArgs};
+use crate::detect::LabelSource;
 use crate::engine::{Depth, Lists, Query, Run, Setup};
 use crate::measure::Measure;
 use crate::measure::score::ScoreError;
@@ -71,6 +72,7 @@ pub fn run(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         plain: unswitched,
         named: measured,
         corpus,
+        labels: setup.source_name(LabelSource::Gold),
         detector: detector.key(),
         fitted_on: detector.fitted_on(),
         caution,

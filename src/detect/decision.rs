@@ -12,10 +12,15 @@
 //! Swapping the statements does not change e and changes the sign of s. σ(−t·s) is computed directly, not as 1 − σ(t·s), so the
 //! decision is swapped to the last bit. The parameters are fitted by `tools/detector/fit.py` on development questions.
 //!
-//! `rule` holds the parameters, and everything else that turns readings into probabilities and decisions.
+//! `rule` holds the parameters, and everything else that turns readings into probabilities and decisions. Whose decisions count
+//! stands here too: [`By`] and [`LabelSource`].
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::input::Expected;
+use crate::measure::trec::grade;
 use crate::work::Stopped;
 
 /// The threshold of detectors without a fitted one: yes is at least as likely as no.
@@ -272,6 +277,70 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+/// Whether a label means support: true, yes and every number above 0 do.
+pub(crate) fn truth(label: &str) -> Result<bool, Expected> {
+    grade(label.trim()).map(|grade| grade > 0).ok_or_else(|| "a label of 1 or 0".into())
+}
+
+/// The source of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// A detector.
+    Model,
+    /// Gold labels, from a file or the built-in data, or the verdicts of a named judge in that file.
+    Gold,
+    /// A person, in Parallax.
+    Human,
+}
+
+/// Which labels count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LabelSource {
+    /// The most trusted label of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
+    #[default]
+    Auto,
+    /// The detector alone.
+    Model,
+    /// The labels of --labels alone.
+    Gold,
+    /// Human labels alone.
+    Human,
+}
+
+impl LabelSource {
+    /// The next source in the cycle, skipping those without labels.
+    pub fn next(self, gold: bool, human: bool) -> Self {
+        let next = match self {
+            LabelSource::Auto => LabelSource::Model,
+            LabelSource::Model => LabelSource::Gold,
+            LabelSource::Gold => LabelSource::Human,
+            LabelSource::Human => LabelSource::Auto,
+        };
+        match next {
+            LabelSource::Gold if !gold => next.next(gold, human),
+            LabelSource::Human if !human => next.next(gold, human),
+            _ => next,
+        }
+    }
+
+    /// Whether only labels count, so no detector needs to run.
+    pub fn is_labels(self) -> bool {
+        matches!(self, LabelSource::Gold | LabelSource::Human)
+    }
+}
+
+impl fmt::Display for LabelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LabelSource::Auto => "auto",
+            LabelSource::Model => "model",
+            LabelSource::Gold => "gold",
+            LabelSource::Human => "human",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +364,23 @@ mod tests {
 
     fn one(heads: &Heads, evidence: Evidence) -> Decision {
         heads.decide(&[evidence]).unwrap().0
+    }
+
+    #[test]
+    fn the_sources_cycle_and_skip_those_without_labels() {
+        let round = |gold, human| {
+            let mut source = LabelSource::Auto;
+            std::iter::from_fn(|| {
+                source = source.next(gold, human);
+                (source != LabelSource::Auto).then(|| source.to_string())
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+        };
+        assert_eq!(round(true, true), "model gold human");
+        assert_eq!(round(false, true), "model human");
+        assert_eq!(round(true, false), "model gold");
+        assert_eq!(round(false, false), "model");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Gold labels: which passage supports which statement; and which of several labels counts.
+//! Gold labels: which passage supports which statement.
 //!
-//! There are three formats: a table with a header that names `id` (the passage's), `perspective` (the statement) and `label`; TREC
-//! diversity qrels (`question perspective passage label`, statements numbered from 1); and Perspectrum's JSON. A label belongs to
-//! the exact text of its statement.
+//! There are four formats: a table with a header that names `id` (the passage's), `perspective` (the statement) and `label`; TREC
+//! diversity qrels (`question perspective passage label`, statements numbered from 1); Perspectrum's JSON; and BERDS results with the
+//! verdicts of a named judge (`FILE:preds=NAME`). A label belongs to the exact text of its statement.
 //!
 //! In Perspectrum a claim is a question of the set, by number (`cId`) or text, and its evidence is a list of passages, by number.
 //! Evidence of a perspective that supports the claim supports the question's supporting statement; other evidence supports the
@@ -11,14 +11,18 @@
 //! This module reads `--labels`. Label files of other tools are imported by `annotate::formats`.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::decision::truth;
+use super::predictions::results;
+use crate::corpus::{Corpus, PassageIx, exact_object};
 use crate::input::{self, BadLine, Expected, InputError, lines, unquote};
-use crate::measure::trec::{diversity_line, grade};
+use crate::measure::trec::{diversity_line, is_text_id, text_id};
 use crate::question::Question;
+use crate::question::pir::perspectrum;
 
 /// The meaning of a passage that has no line in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,9 @@ pub struct Label {
     pub evidence: Option<String>,
 }
 
+/// The name of the source without a judge's name.
+const GOLD: &str = "gold";
+
 type Row = ((String, String), Label);
 
 /// The labels of one file.
@@ -49,9 +56,21 @@ pub struct Labels {
     statements: HashSet<String>,
     /// The lines about questions that the set does not have: one file may serve several.
     pub elsewhere: usize,
+    /// Who made the labels, where the file has the verdicts of a named judge.
+    by: Option<String>,
 }
 
 impl Labels {
+    /// The name of their source: `gold`, or the judge whose verdicts they are.
+    pub fn source(&self) -> &str {
+        self.by.as_deref().unwrap_or(GOLD)
+    }
+
+    /// The labels in words: `gold labels`, or `verdicts of NAME`.
+    pub fn described(&self) -> String {
+        self.by.as_ref().map_or_else(|| "gold labels".into(), |name| format!("verdicts of {name}"))
+    }
+
     /// The label of a pair, by statement and passage id.
     pub fn supports(&self, statement: &str, id: &str) -> Option<bool> {
         match (self.label(statement, id), self.absent) {
@@ -100,11 +119,14 @@ impl Labels {
         self.by_pair.is_empty()
     }
 
-    /// Reads `FILE`, `FILE:complete` or `FILE:positives`; the last is the default.
+    /// Reads `FILE`, `FILE:complete` or `FILE:positives`, the default; or `FILE:preds=NAME`, the verdicts of a named judge.
     ///
     /// # Errors
     /// A line does not follow its format, or names a question that is not in the set.
     pub fn read(name: &str, questions: &[Question]) -> Result<Self, InputError> {
+        if let Some((path, judge)) = name.rsplit_once(":preds=") {
+            return Self::of_judge(Path::new(path), judge, questions);
+        }
         let (path, absent) = match name.rsplit_once(':') {
             Some((path, "complete")) => (path, Absent::No),
             Some((path, "positives")) => (path, Absent::Unjudged),
@@ -113,7 +135,7 @@ impl Labels {
         let path = Path::new(path);
         let mut reader = Reader::new(questions);
         if input::ending(path) == Some("json") {
-            for pair in read_perspectrum(path, questions)? {
+            for pair in perspectrum(path, questions)? {
                 reader.statements.insert(pair.0.clone());
                 reader.by_pair.insert(pair, Label { supports: true, evidence: None });
             }
@@ -121,6 +143,68 @@ impl Labels {
         }
         lines(path, |number, line| reader.line(number, line))?;
         reader.labels(path.into(), absent)
+    }
+
+    /// Reads the booleans `JUDGE-preds` of BERDS results: one object per line, or a list of them.
+    fn of_judge(path: &Path, judge: &str, questions: &[Question]) -> Result<Self, InputError> {
+        let text = input::text(path)?;
+        let bad = |line: usize, Expected(expected): Expected, found: &str| BadLine {
+            file: path.into(),
+            line,
+            expected,
+            found: found.chars().take(100).collect(),
+        };
+        let objects: Vec<(usize, &str)> = if text.trim_start().starts_with('[') {
+            let all: Vec<&RawValue> = serde_json::from_str(&text).map_err(|error| {
+                let expected = Expected(format!("a JSON list of BERDS results ({error})"));
+                InputError::BadLines(vec![bad(error.line(), expected, &text)])
+            })?;
+            all.into_iter().enumerate().map(|(i, object)| (i + 1, object.get())).collect()
+        } else {
+            let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+            lines.map(|(i, line)| (i + 1, line)).collect()
+        };
+        let (mut reader, mut bad_lines) = (Reader::new(questions), Vec::new());
+        for (number, object) in objects {
+            if let Err(expected) = reader.results(number, object, judge) {
+                bad_lines.push(bad(number, expected, object));
+            }
+        }
+        if !bad_lines.is_empty() {
+            return Err(InputError::BadLines(bad_lines));
+        }
+        if reader.by_pair.is_empty() {
+            let reason = format!("no passage has `{judge}-preds` with a verdict");
+            return Err(InputError::Unreadable { path: path.into(), reason });
+        }
+        let mut labels = reader.labels(path.into(), Absent::Unjudged)?;
+        // A judge called `human` must not pass for labels by hand.
+        let taken = [GOLD, "human", "model", "auto"].contains(&judge.to_ascii_lowercase().as_str());
+        labels.by = Some(if taken { format!("{judge}-preds") } else { judge.to_owned() });
+        Ok(labels)
+    }
+
+    /// Gives the labels of passages that the file names by their text alone the ids that these passages have in the corpus.
+    pub fn find_texts(&mut self, corpus: &Corpus) {
+        let nameless = |id: &str| is_text_id(id) && corpus.find(id).is_none();
+        if !self.by_pair.keys().any(|(_, id)| nameless(id)) {
+            return;
+        }
+        let mut ids: HashMap<String, Vec<String>> = HashMap::new();
+        for place in 0..corpus.len() {
+            let passage = corpus.passage(PassageIx(place as u32));
+            ids.entry(text_id(&passage.text)).or_default().push(passage.id);
+        }
+        for ((statement, id), label) in std::mem::take(&mut self.by_pair) {
+            match ids.get(&id).filter(|_| nameless(&id)) {
+                Some(own) => {
+                    self.by_pair.extend(own.iter().map(|id| ((statement.clone(), id.clone()), label.clone())))
+                }
+                None => {
+                    self.by_pair.insert((statement, id), label);
+                }
+            }
+        }
     }
 
     /// Reads built-in labels in the table format.
@@ -179,7 +263,8 @@ impl<'a> Reader<'a> {
             let advice = "expected a table with a header (id, perspective, label) or diversity qrels";
             return Err(InputError::Empty { path, what: "the label file", advice });
         }
-        Ok(Labels { absent, by_pair: self.by_pair, statements: self.statements, elsewhere: self.elsewhere })
+        let Reader { by_pair, statements, elsewhere, .. } = self;
+        Ok(Labels { absent, by_pair, statements, elsewhere, by: None })
     }
 
     fn line(&mut self, number: usize, line: &str) -> Result<(), Expected> {
@@ -195,6 +280,27 @@ impl<'a> Reader<'a> {
                 found
             }
         };
+        self.take(number, pair, label)
+    }
+
+    /// The verdicts of a judge on the passages of one question.
+    fn results(&mut self, number: usize, object: &str, judge: &str) -> Result<(), Expected> {
+        let object = exact_object(object)
+            .map_err(|error| Expected(format!("an object of BERDS results ({error})")))?;
+        results(&object, Some(judge), &mut |passage, statement, supports| {
+            let id = match passage.get("id").or_else(|| passage.get("docid")) {
+                Some(Value::String(id)) => id.clone(),
+                Some(Value::Null) | None => match passage.get("text").and_then(Value::as_str) {
+                    Some(text) => text_id(text),
+                    None => return Err("an id or a text for each passage".into()),
+                },
+                Some(other) => other.to_string(),
+            };
+            self.take(number, (statement.to_owned(), id), Label { supports, evidence: None })
+        })
+    }
+
+    fn take(&mut self, number: usize, pair: (String, String), label: Label) -> Result<(), Expected> {
         self.statements.insert(pair.0.clone());
         let earlier = *self.lines.entry(pair.clone()).or_insert(number);
         match self.by_pair.insert(pair, label.clone()) {
@@ -259,155 +365,9 @@ impl Columns {
     }
 }
 
-/// Whether a label means support: true, yes and every number above 0 do.
-pub(crate) fn truth(label: &str) -> Result<bool, Expected> {
-    grade(label.trim()).map(|grade| grade > 0).ok_or_else(|| "a label of 1 or 0".into())
-}
-
-#[derive(Deserialize)]
-struct Claim {
-    #[serde(rename = "cId")]
-    id: u64,
-    text: String,
-    perspectives: Vec<Cluster>,
-}
-
-#[derive(Deserialize)]
-struct Cluster {
-    stance_label_3: String,
-    #[serde(default)]
-    evidence: Vec<u64>,
-}
-
-/// Reads pairs of statement and passage id: all evidence in a Perspectrum file that supports a statement of these questions.
-///
-/// # Errors
-/// The file is not a list of claims, a claim's question does not have two sides, a stance is unknown, or no claim is in the set.
-fn read_perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, String)>, InputError> {
-    let text = input::text(path)?;
-    let claims: Vec<Claim> = serde_json::from_str(&text).map_err(|error| {
-        let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-        let expected = format!("a JSON list of Perspectrum's claims (cId, text, perspectives; {error})");
-        let (file, line) = (path.into(), error.line());
-        InputError::BadLines(vec![BadLine { file, line, expected, found: found.chars().take(100).collect() }])
-    })?;
-    let by_name: HashMap<&str, &Question> =
-        questions.iter().flat_map(|q| [(q.id.as_str(), q), (q.text.as_str(), q)]).collect();
-    let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
-    let mut pairs = Vec::new();
-    for claim in &claims {
-        let number = claim.id.to_string();
-        let Some(question) = by_name.get(claim.text.as_str()).or_else(|| by_name.get(number.as_str())) else {
-            // The file covers all claims; the question set may have only some.
-            continue;
-        };
-        let (Some(yes), [first, second]) = (question.supports, question.perspectives.as_slice()) else {
-            return Err(wrong(format!(
-                "claim {number} needs a question with two statements; expected them in the question set"
-            )));
-        };
-        let sides = if yes == 0 { [first, second] } else { [second, first] };
-        for cluster in &claim.perspectives {
-            let side = match cluster.stance_label_3.as_str() {
-                "SUPPORT" => sides[0],
-                "UNDERMINE" => sides[1],
-                other => {
-                    let found = input::excerpt(other);
-                    return Err(wrong(format!(
-                        "claim {number}: expected SUPPORT or UNDERMINE, found {found}"
-                    )));
-                }
-            };
-            pairs.extend(cluster.evidence.iter().map(|passage| (side.clone(), passage.to_string())));
-        }
-    }
-    if pairs.is_empty() {
-        return Err(wrong(
-            "expected a claim of the question set, by its cId or its text; there is none".into(),
-        ));
-    }
-    Ok(pairs)
-}
-
-/// The source of a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// A detector.
-    Model,
-    /// Gold labels, from a file or the built-in data.
-    Gold,
-    /// A person, in Parallax.
-    Human,
-}
-
-/// Which labels count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LabelSource {
-    /// The most trusted label of each passage: human, else gold, else the model's. Sources are never mixed within a passage.
-    #[default]
-    Auto,
-    /// The detector alone.
-    Model,
-    /// Gold labels alone.
-    Gold,
-    /// Human labels alone.
-    Human,
-}
-
-impl LabelSource {
-    /// The next source in the cycle, skipping those without labels.
-    pub fn next(self, gold: bool, human: bool) -> Self {
-        let next = match self {
-            LabelSource::Auto => LabelSource::Model,
-            LabelSource::Model => LabelSource::Gold,
-            LabelSource::Gold => LabelSource::Human,
-            LabelSource::Human => LabelSource::Auto,
-        };
-        match next {
-            LabelSource::Gold if !gold => next.next(gold, human),
-            LabelSource::Human if !human => next.next(gold, human),
-            _ => next,
-        }
-    }
-
-    /// Whether only labels count, so no detector needs to run.
-    pub fn is_labels(self) -> bool {
-        matches!(self, LabelSource::Gold | LabelSource::Human)
-    }
-}
-
-impl fmt::Display for LabelSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LabelSource::Auto => "auto",
-            LabelSource::Model => "model",
-            LabelSource::Gold => "gold",
-            LabelSource::Human => "human",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_sources_cycle_and_skip_those_without_labels() {
-        let round = |gold, human| {
-            let mut source = LabelSource::Auto;
-            std::iter::from_fn(|| {
-                source = source.next(gold, human);
-                (source != LabelSource::Auto).then(|| source.to_string())
-            })
-            .collect::<Vec<_>>()
-            .join(" ")
-        };
-        assert_eq!(round(true, true), "model gold human");
-        assert_eq!(round(false, true), "model human");
-        assert_eq!(round(true, false), "model gold");
-        assert_eq!(round(false, false), "model");
-    }
 
     fn questions() -> Vec<Question> {
         let perspectives = vec!["Zoos should be banned.".into(), "Zoos should not be banned.".into()];
@@ -459,6 +419,39 @@ mod tests {
             ("{}".into(), ":1: expected a JSON list of Perspectrum's claims"),
         ] {
             let error = read(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn verdicts_of_a_named_judge_are_labels_under_its_name_and_never_labels_by_hand() {
+        use std::io::Write;
+        let read = |text: &str, judge: &str| {
+            let mut file = tempfile::Builder::new().suffix(".jsonl").tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let name = format!("{}:preds={judge}", file.path().display());
+            Labels::read(&name, &questions()).map_err(|error| error.to_string())
+        };
+        let line = r#"{"question": "Should zoos be banned?", "perspectives": ["Zoos should be banned.", "Zoos should not be banned."], "ctxs": [{"id": 7, "text": "a", "mistral-preds": [true, false], "human-preds": [false, null]}, {"text": "B  c", "mistral-preds": [false, true]}, {"id": "d9", "text": "x"}]}"#;
+        let (yes, no) = ("Zoos should be banned.", "Zoos should not be banned.");
+        for text in [line.to_owned(), format!("[{line}]"), format!("{line}\n{line}\n")] {
+            let labels = read(&text, "mistral").unwrap();
+            let known = ["7", &text_id("b C"), "d9"].map(|id| [yes, no].map(|one| labels.supports(one, id)));
+            assert_eq!(known, [[Some(true), Some(false)], [Some(false), Some(true)], [None, None]]);
+            assert_eq!((labels.source(), labels.described().as_str()), ("mistral", "verdicts of mistral"));
+        }
+        let human = read(line, "human").unwrap();
+        assert_eq!((human.source(), human.supports(yes, "7")), ("human-preds", Some(false)));
+        let torn = line.replace("[false, true]", "[false]");
+        let both = format!("{line}\n{}", line.replace("[true, false]", "[false, true]"));
+        for (text, judge, expected) in [
+            (line, "gpt", "no passage has `gpt-preds` with a verdict"),
+            (torn.as_str(), "mistral", ":1: expected BERDS results with 2 booleans at passage 2"),
+            (&both, "mistral", ":2: expected one decision for each passage and statement; line 1 says"),
+            ("{\"a\": 1}", "mistral", ":1: expected BERDS results with a list `perspectives`"),
+            ("[{]", "mistral", "a JSON list of BERDS results"),
+        ] {
+            let error = read(text, judge).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `detector` | the [`Detector`] trait, the user's [`Choice`], fitted thresholds |
 //! | `verdict` | the labels and verdict of a pair, and the cache of verdicts |
-//! | `labels` | gold labels from files; which of several labels counts |
+//! | `labels` | gold labels from files |
 //! | `text` | which part of a passage is judged, its language, the decisive sentence |
 //! | [`rule`] | a detector's readings, and how they become probabilities |
-//! | [`decision`] | one decision on a passage and two opposite statements |
+//! | [`decision`] | one decision on a passage and two opposite statements; whose decisions count |
 //! | [`calibration`] | that decision refitted on labels by hand |
 //! | `cross_encoder` | the built-in detector |
 //! | `custom` | a cross-encoder from a folder or the hub |
@@ -37,10 +37,10 @@ mod verdict;
 
 pub use cross_encoder::CrossEncoder;
 pub use custom::CustomCrossEncoder;
-pub use decision::{Decision, DetectError, EVEN, Outcome};
+pub use decision::{By, Decision, DetectError, EVEN, LabelSource, Outcome};
 pub use detector::{Choice, Detector, Fitted, PredictionFile, Refitted, UnknownDetector};
 pub use evidence::{EvidenceSentence, evidence};
-pub use labels::{By, LabelSource, Labels};
+pub use labels::Labels;
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
 pub use predictions::{Predictions, Unmatched};
 pub use prompted::PromptedDetector;

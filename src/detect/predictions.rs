@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::decision::DetectError;
+use super::decision::{DetectError, truth};
 use super::detector::{Detector, PredictionFile};
-use super::labels::truth;
 use super::rule::{Reading, Rule};
 use crate::corpus::{Passage, exact_object};
 use crate::input::{self, Expected, InputError, excerpt, lines, unquote};
@@ -248,7 +247,11 @@ impl Reader<'_> {
             Expected(format!("an object with document, perspective and label or score ({error})"))
         })?;
         if object.contains_key("ctxs") {
-            return self.results(number, &object);
+            let preds = self.preds;
+            return results(&object, preds, &mut |passage, statement, supports| {
+                let text = passage.get("text").and_then(Value::as_str).unwrap_or_default();
+                self.take(number, text, statement, f32::from(u8::from(supports)))
+            });
         }
         let value = |names: &[&str]| names.iter().find_map(|name| object.get(*name));
         let [document, perspective, label, score] = NAMES.map(value);
@@ -269,54 +272,6 @@ impl Reader<'_> {
             _ => return Err("an object with label (true, false, 1, 0, yes, no) or score".into()),
         };
         self.take(number, &document, &perspective, p)
-    }
-
-    /// BERDS results: a question's statements, and the verdicts on them at each passage.
-    fn results(&mut self, number: usize, object: &Map<String, Value>) -> Result<(), Expected> {
-        let expected = |what: &str| Expected(format!("BERDS results with {what}"));
-        let statements = object.get("perspectives").and_then(Value::as_array);
-        let statements: Option<Vec<&str>> =
-            statements.and_then(|all| all.iter().map(Value::as_str).collect());
-        let statements = statements.ok_or_else(|| expected("a list `perspectives`"))?;
-        let passages =
-            object.get("ctxs").and_then(Value::as_array).ok_or_else(|| expected("a list `ctxs`"))?;
-        for (rank, passage) in passages.iter().enumerate() {
-            let passage = passage.as_object().ok_or_else(|| expected("objects in `ctxs`"))?;
-            let verdicts: Vec<(&str, &Value)> =
-                passage.iter().filter_map(|(key, value)| Some((key.strip_suffix(PREDS)?, value))).collect();
-            let own = match (self.preds, verdicts.as_slice()) {
-                (Some(name), all) => all.iter().find(|(own, _)| *own == name).map(|(_, value)| *value),
-                (None, [(_, value)]) => Some(*value),
-                (None, []) => None,
-                (None, several) => {
-                    let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
-                    return Err(Expected(format!(
-                        "one key that ends in `{PREDS}`; name one of {} as in file:PATH@preds={}",
-                        names.join(", "),
-                        names[0]
-                    )));
-                }
-            };
-            let Some(labels) = own.filter(|labels| !labels.is_null()) else { continue };
-            let labels = labels.as_array().filter(|labels| labels.len() == statements.len());
-            let labels = labels.ok_or_else(|| {
-                expected(&format!(
-                    "{} booleans at passage {}, one per perspective",
-                    statements.len(),
-                    rank + 1
-                ))
-            })?;
-            let text = |key: &str| passage.get(key).and_then(Value::as_str).unwrap_or_default();
-            for (statement, label) in statements.iter().zip(labels) {
-                let supports = match label {
-                    Value::Null => continue,
-                    Value::Bool(supports) => *supports,
-                    other => truth(&other.to_string())?,
-                };
-                self.take(number, text("text"), statement, f32::from(u8::from(supports)))?;
-            }
-        }
-        Ok(())
     }
 
     fn take(&mut self, line: usize, document: &str, statement: &str, p: f32) -> Result<(), Expected> {
@@ -341,6 +296,54 @@ impl Reader<'_> {
         self.by_pair.insert(key, Prediction { p, line, document, statement });
         Ok(())
     }
+}
+
+/// Takes each verdict on a passage and a statement.
+type Take<'a> = dyn FnMut(&Map<String, Value>, &str, bool) -> Result<(), Expected> + 'a;
+
+/// BERDS results: a question's statements, and the verdicts on them at each passage, by the judge with this name or the only one.
+pub(super) fn results(
+    object: &Map<String, Value>,
+    preds: Option<&str>,
+    take: &mut Take<'_>,
+) -> Result<(), Expected> {
+    let expected = |what: &str| Expected(format!("BERDS results with {what}"));
+    let statements = object.get("perspectives").and_then(Value::as_array);
+    let statements: Option<Vec<&str>> = statements.and_then(|all| all.iter().map(Value::as_str).collect());
+    let statements = statements.ok_or_else(|| expected("a list `perspectives`"))?;
+    let passages = object.get("ctxs").and_then(Value::as_array).ok_or_else(|| expected("a list `ctxs`"))?;
+    for (rank, passage) in passages.iter().enumerate() {
+        let passage = passage.as_object().ok_or_else(|| expected("objects in `ctxs`"))?;
+        let verdicts: Vec<(&str, &Value)> =
+            passage.iter().filter_map(|(key, value)| Some((key.strip_suffix(PREDS)?, value))).collect();
+        let own = match (preds, verdicts.as_slice()) {
+            (Some(name), all) => all.iter().find(|(own, _)| *own == name).map(|(_, value)| *value),
+            (None, [(_, value)]) => Some(*value),
+            (None, []) => None,
+            (None, several) => {
+                let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+                return Err(Expected(format!(
+                    "one key that ends in `{PREDS}`; name one of {} as in file:PATH@preds={}",
+                    names.join(", "),
+                    names[0]
+                )));
+            }
+        };
+        let Some(labels) = own.filter(|labels| !labels.is_null()) else { continue };
+        let labels = labels.as_array().filter(|labels| labels.len() == statements.len());
+        let labels = labels.ok_or_else(|| {
+            expected(&format!("{} booleans at passage {}, one per perspective", statements.len(), rank + 1))
+        })?;
+        for (statement, label) in statements.iter().zip(labels) {
+            let supports = match label {
+                Value::Null => continue,
+                Value::Bool(supports) => *supports,
+                other => truth(&other.to_string())?,
+            };
+            take(passage, statement, supports)?;
+        }
+    }
+    Ok(())
 }
 
 fn probability(score: f64) -> Result<f32, Expected> {

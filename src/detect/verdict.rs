@@ -16,9 +16,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
-use super::decision::DetectError;
+use super::decision::{By, DetectError};
 use super::detector::Detector;
-use super::labels::By;
 use super::rule::{Reading, Rule};
 use crate::corpus::Passage;
 use crate::storage::checked::{set_aside, with_ending};

@@ -86,6 +86,10 @@ impl Encoder for CustomEncoder {
         }
     }
 
+    fn instructed(&self, instruction: &str, text: &str) -> Result<Vec<f32>, EncodeError> {
+        self.queries.vector(instruction, None, text)
+    }
+
     fn passage(&self, passage: &Passage) -> Result<Vec<f32>, EncodeError> {
         let tower = &self.passages;
         match tower.card.title {
@@ -101,7 +105,8 @@ impl Tower {
     fn load(named: &Named, folder: &Path) -> Result<Self, InputError> {
         let config = Config::read(folder)?;
         let mut card = Card::read(folder, &config, named.family())?;
-        for (own, given) in [(&mut card.query, &named.query), (&mut card.passage, &named.passage)] {
+        let query = named.query.as_ref().filter(|_| !named.instructs());
+        for (own, given) in [(&mut card.query, query), (&mut card.passage, named.passage.as_ref())] {
             if let Some(given) = given {
                 own.clone_from(given);
             }

@@ -28,7 +28,7 @@ mod vectors;
 
 pub use card::Card;
 pub use custom::CustomEncoder;
-pub use encoder::{Directions, EncodeError, Encoder, ModelError, Remembering, Role, Similarity};
+pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Remembering, Role, Similarity};
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use ready::{EmbedError, ReadyError, embed};

@@ -170,11 +170,14 @@ pub struct Named {
     pub source: Source,
     /// The family, if the user names one.
     pub given: Option<&'static Family>,
-    /// A question prefix that overrides the model's.
+    /// A question prefix that overrides the model's. [`PERSPECTIVE`]: an instruction made of each query's perspective.
     pub query: Option<String>,
     /// A passage prefix that overrides the model's.
     pub passage: Option<String>,
 }
+
+/// The value of the option `query` that stands for each query's own perspective.
+pub const PERSPECTIVE: &str = "perspective";
 
 /// The origin of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -258,6 +261,11 @@ impl Named {
             Source::Known(entry) => Some(entry.family),
             _ => None,
         })
+    }
+
+    /// Whether every query has an instruction of its own, made of its perspective.
+    pub fn instructs(&self) -> bool {
+        self.query.as_deref() == Some(PERSPECTIVE)
     }
 
     /// A short name for the user: the last part of its source.

@@ -343,13 +343,13 @@ impl Shares {
         self.human + self.gold + self.by_model()
     }
 
-    /// Says who judged: `judged by gold labels`, or each source with its share; for the model also its figures on our test.
-    pub fn words(&self, rule: &Rule) -> String {
+    /// Says who judged, `labels` being those of the label file in words: `judged by gold labels`, or each source with its share.
+    pub fn words(&self, rule: &Rule, labels: &str) -> String {
         let all = self.all();
         let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / all as f64);
         let model = self.by_model();
         let mut parts = Vec::new();
-        for (count, name) in [(self.human, "labels by hand"), (self.gold, "gold labels")] {
+        for (count, name) in [(self.human, "labels by hand"), (self.gold, labels)] {
             if count == all && all > 0 {
                 return format!("judged by {name}");
             }
@@ -485,7 +485,7 @@ mod tests {
     fn who_judged_is_said_in_words() {
         let mut rule = Rule::default();
         rule.about.name = "MiniLM".into();
-        let words = |shares: Shares| shares.words(&rule);
+        let words = |shares: Shares| shares.words(&rule, "gold labels");
         assert_eq!(words(Shares { gold: 5, ..Shares::default() }), "judged by gold labels");
         let mixed = Shares { human: 1, gold: 1, model: 1, unclear: 1, failed: 0 };
         assert_eq!(
@@ -494,7 +494,7 @@ mod tests {
              1 of 2 verdicts unclear"
         );
         rule.heads.tau = None;
-        let text = Shares { unclear: 2, ..Shares::default() }.words(&rule);
+        let text = Shares { unclear: 2, ..Shares::default() }.words(&rule, "gold labels");
         assert!(text.ends_with("this detector shows no side: it is not right often enough"), "{text}");
     }
 }

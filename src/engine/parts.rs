@@ -441,7 +441,7 @@ impl Setup {
         if shares.by_model() == 0 {
             return Ok(None);
         }
-        let mut text = shares.words(&*self.rule()?);
+        let mut text = shares.words(&*self.rule()?, &self.label_words());
         let percent = 100.0 * shares.by_model() as f64 / shares.all() as f64;
         if shares.by_model() == shares.all() {
             text += &format!(" · {percent:.0} % of the verdicts are the model's");
@@ -449,7 +449,7 @@ impl Setup {
         if self.caution()?.as_deref() == Some("experimental") {
             text += " · the model's verdicts are experimental: read the figures as hints";
             if self.counted(source) == LabelSource::Model && self.has_gold(questions) {
-                text += ", or count gold labels with --label-source gold";
+                text += &format!(", or count {} with --label-source gold", self.label_words());
             }
         }
         Ok(Some(text))

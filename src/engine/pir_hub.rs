@@ -29,6 +29,9 @@ struct Meta {
     src_query: String,
     #[serde(default)]
     perspective: Option<String>,
+    /// The side that the perspective takes, if the file says it.
+    #[serde(default)]
+    label: Option<String>,
 }
 
 /// Why a task cannot be read.
@@ -82,7 +85,8 @@ pub fn read(folder: &Path) -> Result<Task, HubTaskError> {
             return Err(format!("an `_id` of its own (`{}` stood on an earlier line)", query.id).into());
         }
         let perspective = meta.perspective.filter(|text| !text.trim().is_empty());
-        let label = perspective.as_deref().map_or(NO_SIDE, side).to_owned();
+        let by_words = || perspective.as_deref().map_or(NO_SIDE, side).to_owned();
+        let label = meta.label.filter(|label| !label.trim().is_empty()).unwrap_or_else(by_words);
         let (query, root) = (query.text, meta.src_query);
         rows.push(Row { query, root, perspective, label, gold: Vec::new() });
         Ok(())

@@ -10,7 +10,7 @@ use super::recipe::{Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
 use super::wording::{PerspectiveQuery, expansion, for_terms, for_vectors, geometry, mean};
 use crate::corpus::PassageIx;
-use crate::encode::{Directions, Similarity};
+use crate::encode::{Directions, Encoder, Instructed, Named, Similarity};
 use crate::expand::{Expansion, round_robin};
 use crate::project::Projection;
 use crate::remote::{By, Engine, Remote, Scored};
@@ -110,8 +110,16 @@ fn by_query_vectors(
     let perspective = project.map(|project| PerspectiveQuery::new(project, query)).transpose()?;
     let queries = for_vectors(query, expansion.as_deref(), perspective.as_ref());
     let (mut trace, mut lists) = (Trace::default(), Vec::new());
+    let wants = recipe.model().is_some_and(Named::instructs);
+    let instructed = instructed(encoder.as_ref(), query).filter(|_| wants);
+    if wants && instructed.is_none() {
+        trace.note(
+            "the query has no perspective beside itself: it stands behind the model's own prefix".into(),
+        );
+    }
+    let own: &dyn Encoder = instructed.as_ref().map_or(encoder.as_ref(), |one| one as &dyn Encoder);
     for query in &queries {
-        let full = mean(encoder.as_ref(), query.texts())?;
+        let full = mean(own, query.texts())?;
         let Some(perspective) = &perspective else {
             lists.push(search(&full, None, &mut trace)?);
             continue;
@@ -136,6 +144,13 @@ fn by_query_vectors(
         lists.push(hits);
     }
     Ok(merged(recipe.base.clone(), queries, lists, expansion, trace, depth))
+}
+
+/// The encoder that reads a query of PIR behind its perspective; `None` if it has none beside itself.
+fn instructed<'a>(encoder: &'a dyn Encoder, query: LaneQuery<'a>) -> Option<Instructed<'a>> {
+    let root = query.question.root.as_deref()?;
+    let perspective = query.question.perspectives.first().filter(|text| *text != query.text)?;
+    Some(Instructed::new(encoder, query.text, root, perspective))
 }
 
 /// Returns one list as it is, and merges several: the first passage of each, then the second of each, without repeats.

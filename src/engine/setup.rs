@@ -20,7 +20,7 @@ use crate::corpus::source::{CorpusFormat, Source};
 use crate::corpus::store::Fields;
 use crate::corpus::{BuildError, Corpus, PassageIx, results, sample};
 use crate::detect::labels::Absent;
-use crate::detect::{Cache, Choice, Detector, Fitted, Labels, Predictions, foreign_corpus};
+use crate::detect::{Cache, Choice, Detector, Fitted, LabelSource, Labels, Predictions, foreign_corpus};
 use crate::input::{Expected, InputError};
 use crate::llm::{Chat, Prompts};
 use crate::measure::trec::RunOrder;
@@ -107,7 +107,7 @@ impl Setup {
             }
             (None, Some(_)) => Vec::new(),
         };
-        let labels = match &opening.labels {
+        let mut labels = match &opening.labels {
             Some(name) => Some(Labels::read(name, &questions)?),
             None if is_sample => Some(Labels::builtin(sample::LABELS, &questions, Absent::No)?),
             None => None,
@@ -120,6 +120,9 @@ impl Setup {
                 (corpus, Some(folder))
             }
         };
+        if let Some(labels) = &mut labels {
+            labels.find_texts(&corpus);
+        }
         let annotations = opening.annotations.clone().unwrap_or_else(|| opening.data_dir.join("annotate"));
         let place = annotations.join(&corpus.fingerprint.0);
         let (human, mut notes) = human(opening, &place, &corpus, &questions)?;
@@ -181,6 +184,19 @@ impl Setup {
         let (corpus, passages) = (&setup.corpus.name, setup.corpus.len());
         tracing::info!(corpus, passages, questions = setup.questions.len(), "opened");
         Ok(setup)
+    }
+
+    /// The name of a source in tables: for the label file it may be that of a judge.
+    pub fn source_name(&self, source: LabelSource) -> String {
+        match (self.counted(source), &self.labels) {
+            (LabelSource::Gold, Some(labels)) => labels.source().to_owned(),
+            (source, _) => source.to_string(),
+        }
+    }
+
+    /// The labels of the label file in words.
+    pub fn label_words(&self) -> String {
+        self.labels.as_ref().map_or_else(|| "gold labels".into(), Labels::described)
     }
 }
 

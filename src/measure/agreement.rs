@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::intervals::Bounds;
+use super::seeded::SplitMix64;
+use super::significance::quantile;
+
 /// An agreement coefficient with its number of items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
@@ -143,6 +147,100 @@ pub fn class_scores(items: &[(usize, Option<usize>)], of: &[usize]) -> ClassScor
     }
 }
 
+/// How verdicts agree with labels; *yes* means that a passage supports a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Verdict and label are yes.
+    pub hits: usize,
+    /// The verdict alone is yes.
+    pub alarms: usize,
+    /// The label alone is yes.
+    pub misses: usize,
+    /// Neither is yes.
+    pub rejections: usize,
+}
+
+/// The names of [`Tally::figures`].
+pub const FIGURES: [&str; 4] = ["yes", "accuracy", "F1", "κ"];
+
+impl Tally {
+    /// Counts a pair.
+    pub fn count(&mut self, verdict: bool, label: bool) {
+        *match (verdict, label) {
+            (true, true) => &mut self.hits,
+            (true, false) => &mut self.alarms,
+            (false, true) => &mut self.misses,
+            (false, false) => &mut self.rejections,
+        } += 1;
+    }
+
+    /// The number of pairs.
+    pub fn n(&self) -> usize {
+        self.hits + self.alarms + self.misses + self.rejections
+    }
+
+    fn plus(self, other: &Tally) -> Tally {
+        Tally {
+            hits: self.hits + other.hits,
+            alarms: self.alarms + other.alarms,
+            misses: self.misses + other.misses,
+            rejections: self.rejections + other.rejections,
+        }
+    }
+
+    /// The share of verdicts that are yes, accuracy, F1 of yes (0 if neither verdict nor label ever is) and Cohen's κ; `None` without
+    /// pairs, and for κ if agreement by chance is whole.
+    pub fn figures(&self) -> [Option<f64>; 4] {
+        let n = self.n() as f64;
+        if n == 0.0 {
+            return [None; 4];
+        }
+        let (yes, labelled) = ((self.hits + self.alarms) as f64, (self.hits + self.misses) as f64);
+        let accuracy = (self.hits + self.rejections) as f64 / n;
+        let f1 = if yes + labelled == 0.0 { 0.0 } else { 2.0 * self.hits as f64 / (yes + labelled) };
+        let chance = (yes * labelled + (n - yes) * (n - labelled)) / (n * n);
+        [Some(yes / n), Some(accuracy), Some(f1), beyond_chance(accuracy, chance)]
+    }
+}
+
+/// The 95 % intervals of [`Tally::figures`] over all groups together, by resampling whole groups: pairs of one question are alike. `None`
+/// with fewer than two groups. Samples in which a figure is not defined are left out of its interval.
+pub fn grouped_intervals(groups: &[Tally], draws: usize, seed: u64) -> [Option<Bounds>; 4] {
+    let mut values: [Vec<f64>; 4] = Default::default();
+    let mut rng = SplitMix64::new(seed);
+    for _ in 0..if groups.len() < 2 { 0 } else { draws } {
+        let sum =
+            (0..groups.len()).fold(Tally::default(), |sum, _| sum.plus(&groups[rng.below(groups.len())]));
+        for (values, figure) in values.iter_mut().zip(sum.figures()) {
+            values.extend(figure);
+        }
+    }
+    values.map(|mut values| {
+        values.sort_unstable_by(f64::total_cmp);
+        (!values.is_empty()).then(|| Bounds { low: quantile(&values, 0.025), high: quantile(&values, 0.975) })
+    })
+}
+
+/// The mean and the middle 95 % of each of [`Tally::figures`] for verdicts drawn at random, yes as often as the labels are.
+pub fn at_random(labels: &[bool], draws: usize, seed: u64) -> [Option<(f64, Bounds)>; 4] {
+    let positives = labels.iter().filter(|label| **label).count();
+    let mut rng = SplitMix64::new(seed);
+    let mut values: [Vec<f64>; 4] = Default::default();
+    for _ in 0..draws {
+        let mut tally = Tally::default();
+        labels.iter().for_each(|label| tally.count(rng.below(labels.len()) < positives, *label));
+        for (values, figure) in values.iter_mut().zip(tally.figures()) {
+            values.extend(figure);
+        }
+    }
+    values.map(|mut values| {
+        values.sort_unstable_by(f64::total_cmp);
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let middle = || Bounds { low: quantile(&values, 0.025), high: quantile(&values, 0.975) };
+        (!values.is_empty()).then(|| (mean, middle()))
+    })
+}
+
 /// The figures of a detector over labelled pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -228,6 +326,41 @@ mod tests {
 
     fn close(agreement: Agreement, expected: f64, tolerance: f64) -> bool {
         agreement.value.is_some_and(|value| (value - expected).abs() < tolerance)
+    }
+
+    #[test]
+    fn figures_against_labels_are_those_worked_by_hand_and_never_yes_has_no_f1_and_no_kappa() {
+        // Five pairs: two hits, an alarm, a miss and a rejection. By chance (3·3 + 2·2) of 25 agree.
+        let tally = Tally { hits: 2, alarms: 1, misses: 1, rejections: 1 };
+        let [yes, accuracy, f1, kappa] = tally.figures().map(Option::unwrap);
+        assert_eq!((yes, accuracy), (0.6, 0.6));
+        assert!((f1 - 2.0 / 3.0).abs() < 1e-12 && (kappa - (0.6 - 0.52) / 0.48).abs() < 1e-12);
+        let never = Tally { misses: 1, rejections: 4, ..Tally::default() };
+        assert_eq!(never.figures(), [Some(0.0), Some(0.8), Some(0.0), Some(0.0)]);
+        assert_eq!(Tally::default().figures(), [None; 4]);
+        assert_eq!(Tally { rejections: 3, ..Tally::default() }.figures()[3], None);
+    }
+
+    #[test]
+    fn the_random_row_of_the_paper_is_what_as_many_yes_as_labels_make_by_chance() {
+        // 91 of 542 labels are yes: BERDS has accuracy 72.1 and F1 16.9 for random verdicts, and 83.2 for always no.
+        let labels: Vec<bool> = (0..542).map(|i| i < 91).collect();
+        let [yes, accuracy, f1, kappa] = at_random(&labels, 2_000, 1).map(Option::unwrap);
+        assert!((yes.0 - 0.168).abs() < 0.005 && (accuracy.0 - 0.721).abs() < 0.005, "{yes:?} {accuracy:?}");
+        assert!((f1.0 - 0.169).abs() < 0.01 && kappa.0.abs() < 0.005, "{f1:?} {kappa:?}");
+        assert!(accuracy.1.low < 0.721 && accuracy.1.high > 0.721);
+        assert_eq!(at_random(&labels, 20, 1), at_random(&labels, 20, 1));
+        assert_eq!(at_random(&[], 20, 1), [None; 4]);
+    }
+
+    #[test]
+    fn intervals_resample_questions_and_one_question_has_none() {
+        let right = Tally { hits: 1, rejections: 1, ..Tally::default() };
+        let wrong = Tally { alarms: 1, misses: 1, ..Tally::default() };
+        assert_eq!(grouped_intervals(&[right], 100, 0), [None; 4]);
+        let [yes, accuracy, ..] = grouped_intervals(&[right, wrong], 1_000, 0).map(Option::unwrap);
+        assert_eq!((yes.low, yes.high), (0.5, 0.5), "every question has as many yes");
+        assert_eq!((accuracy.low, accuracy.high), (0.0, 1.0));
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Reads the tasks of PIR.
+//! Reads the tasks of PIR, and the claims of Perspectrum, which one of them is made of.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::input::{self, InputError, LISTED, excerpt};
+use super::Question;
+use crate::input::{self, BadLine, InputError, LISTED, excerpt};
 
 /// The label of queries that do not ask for a side.
 pub const NO_SIDE: &str = "general";
@@ -50,6 +53,14 @@ pub fn split(query: &str) -> Option<(&str, &str)> {
     let head = LINKS.iter().find_map(|link| head.strip_suffix(link)).unwrap_or(head);
     let (head, root) = (head.trim(), root.trim());
     (!head.is_empty() && !root.is_empty()).then_some((head, root))
+}
+
+/// The place that a query asks for by PIR's template `a news article happened in PLACE`.
+pub fn place_of(row: &Row) -> Option<&str> {
+    let perspective = row.perspective.as_deref().filter(|text| *text != row.query);
+    let perspective = perspective.or_else(|| split(&row.query).map(|(perspective, _)| perspective))?;
+    let (_, place) = perspective.split_once(" happened in ")?;
+    Some(place.trim()).filter(|place| !place.is_empty())
 }
 
 /// Reads the tasks, in order of their names.
@@ -184,6 +195,71 @@ fn gold(fields: &Map<String, Value>, queries: usize, passages: usize) -> Result<
         }
     }
     Ok(gold)
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    #[serde(rename = "cId")]
+    id: u64,
+    text: String,
+    perspectives: Vec<Cluster>,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    stance_label_3: String,
+    #[serde(default)]
+    evidence: Vec<u64>,
+}
+
+/// Reads pairs of statement and passage id: all evidence in a Perspectrum file that supports a statement of these questions.
+///
+/// # Errors
+/// The file is not a list of claims, a claim's question does not have two sides, a stance is unknown, or no claim is in the set.
+pub fn perspectrum(path: &Path, questions: &[Question]) -> Result<Vec<(String, String)>, InputError> {
+    let text = input::text(path)?;
+    let claims: Vec<Claim> = serde_json::from_str(&text).map_err(|error| {
+        let found = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+        let expected = format!("a JSON list of Perspectrum's claims (cId, text, perspectives; {error})");
+        let (file, line) = (path.into(), error.line());
+        InputError::BadLines(vec![BadLine { file, line, expected, found: found.chars().take(100).collect() }])
+    })?;
+    let by_name: HashMap<&str, &Question> =
+        questions.iter().flat_map(|q| [(q.id.as_str(), q), (q.text.as_str(), q)]).collect();
+    let wrong = |reason: String| InputError::Unreadable { path: path.into(), reason };
+    let mut pairs = Vec::new();
+    for claim in &claims {
+        let number = claim.id.to_string();
+        let Some(question) = by_name.get(claim.text.as_str()).or_else(|| by_name.get(number.as_str())) else {
+            // The file covers all claims; the question set may have only some.
+            continue;
+        };
+        let (Some(yes), [first, second]) = (question.supports, question.perspectives.as_slice()) else {
+            return Err(wrong(format!(
+                "claim {number} needs a question with two statements; expected them in the question set"
+            )));
+        };
+        let sides = if yes == 0 { [first, second] } else { [second, first] };
+        for cluster in &claim.perspectives {
+            let side = match cluster.stance_label_3.as_str() {
+                "SUPPORT" => sides[0],
+                "UNDERMINE" => sides[1],
+                other => {
+                    let found = input::excerpt(other);
+                    return Err(wrong(format!(
+                        "claim {number}: expected SUPPORT or UNDERMINE, found {found}"
+                    )));
+                }
+            };
+            pairs.extend(cluster.evidence.iter().map(|passage| (side.clone(), passage.to_string())));
+        }
+    }
+    if pairs.is_empty() {
+        return Err(wrong(
+            "expected a claim of the question set, by its cId or its text; there is none".into(),
+        ));
+    }
+    Ok(pairs)
 }
 
 #[cfg(test)]

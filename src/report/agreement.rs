@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
+use super::decisions::{Judge, against_labels};
 use super::marks::share;
 use super::safe;
 use crate::annotate::Model;
@@ -153,6 +154,34 @@ impl Sheet<'_> {
     pub fn markdown(&self) -> String {
         self.blocks().iter().map(Block::markdown).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// How every other annotator, and the detector if it took part, agrees with the labels of one; `None` if nobody has this name.
+pub fn against(items: &[Item<'_>], name: &str, model: Option<&Model>) -> Option<super::table::Table> {
+    let own: Vec<(&Item<'_>, bool)> =
+        items.iter().filter_map(|item| Some((item, item.said.get(name)?.supports))).collect();
+    let names: BTreeSet<&str> = own.iter().flat_map(|(item, _)| item.said.keys().copied()).collect();
+    let mut judges: Vec<Judge<'_>> = Vec::new();
+    for other in names.into_iter().filter(|other| *other != name) {
+        let both = own.iter().filter_map(|(item, label)| {
+            Some((item.about.question.as_str(), item.said.get(other)?.supports, *label))
+        });
+        judges.push(Judge { name: other.to_owned(), said: both.collect(), missing: 0 });
+    }
+    if let Some(model) = model {
+        let verdict = |item: &Item<'_>| item.model.and_then(|(supports, _)| supports);
+        let said: Vec<(&str, bool, bool)> = own
+            .iter()
+            .filter_map(|(item, label)| Some((item.about.question.as_str(), verdict(item)?, *label)))
+            .collect();
+        judges.push(Judge { name: model.detector.clone(), said, missing: 0 });
+    }
+    for judge in &mut judges {
+        judge.missing = own.len() - judge.said.len();
+    }
+    let labels: Vec<(&str, bool)> =
+        own.iter().map(|(item, label)| (item.about.question.as_str(), *label)).collect();
+    (!own.is_empty()).then(|| against_labels("agree", &judges, &labels, name, 0))
 }
 
 fn confusion_block(pair: &Pair) -> Block {

@@ -1,5 +1,5 @@
 //! Measures decisions on two opposite statements against labels of both: how many sides are right, how many are shown, risk against coverage,
-//! and the calibration of the probabilities. Also the quality of labels by hand, by annotator.
+//! and the calibration of the probabilities; how detectors agree with labels; the quality of labels by hand, by annotator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,9 @@ use super::table::{Cell, Head, Row, Table};
 use crate::annotate::Decision as Label;
 use crate::annotate::agree::Item;
 use crate::detect::{Decision, NO_SIDE, Outcome};
+use crate::measure::agreement::{FIGURES, Tally, at_random, grouped_intervals};
+use crate::measure::intervals::Bounds;
+use crate::measure::significance::DRAWS;
 use crate::measure::uncertainty::{Bin, Guess, aurc, calibration_error, reliability, risk_coverage};
 
 /// The number of bins of a reliability table.
@@ -319,6 +322,84 @@ pub fn quality(
 
 fn cell(mean: f64, n: usize) -> Cell {
     Cell { mean, n, ..Cell::default() }
+}
+
+/// A row of the table of detectors.
+pub struct Judge<'a> {
+    /// The detector's or the annotator's name.
+    pub name: String,
+    /// The group, the verdict and the label of every pair that has both. A group is a question: its pairs are drawn together.
+    pub said: Vec<(&'a str, bool, bool)>,
+    /// The number of labelled pairs without a verdict.
+    pub missing: usize,
+}
+
+/// The random draws behind the row *random*.
+const RANDOM: usize = 1_000;
+
+/// How often each judge says yes, and how it agrees with the labels, with intervals by question; then verdicts at random, and none at
+/// all (Chen & Choi, Table 7). `labels` are those of all pairs with their groups, by `source`.
+pub fn against_labels(
+    suite: &'static str,
+    judges: &[Judge<'_>],
+    labels: &[(&str, bool)],
+    source: &str,
+    seed: u64,
+) -> Table {
+    let row = |name: &str, said: &[(&str, bool, bool)]| {
+        let mut groups: BTreeMap<&str, Tally> = BTreeMap::new();
+        let mut all = Tally::default();
+        for (group, verdict, label) in said {
+            groups.entry(group).or_default().count(*verdict, *label);
+            all.count(*verdict, *label);
+        }
+        let groups: Vec<Tally> = groups.into_values().collect();
+        let intervals = grouped_intervals(&groups, DRAWS, seed);
+        let cell = |(mean, bounds): (Option<f64>, Option<Bounds>)| {
+            let interval = bounds.map(|bounds| (bounds.low, bounds.high));
+            Some(Cell { mean: mean?, interval, n: all.n(), ..Cell::default() })
+        };
+        Row {
+            lane: name.into(),
+            cells: all.figures().into_iter().zip(intervals).map(cell).collect(),
+            ..Row::default()
+        }
+    };
+    let mut rows: Vec<Row> = judges.iter().map(|judge| row(&judge.name, &judge.said)).collect();
+    let alone: Vec<bool> = labels.iter().map(|(_, label)| *label).collect();
+    let random = at_random(&alone, RANDOM, seed).into_iter().map(|figure| {
+        let (mean, middle) = figure?;
+        Some(Cell { mean, interval: Some((middle.low, middle.high)), n: alone.len(), ..Cell::default() })
+    });
+    rows.push(Row { lane: "random".into(), cells: random.collect(), ..Row::default() });
+    let never: Vec<(&str, bool, bool)> =
+        labels.iter().map(|(group, label)| (*group, false, *label)).collect();
+    rows.push(row("always no", &never));
+    let yes = alone.iter().filter(|label| **label).count();
+    let mut notes = vec![
+        format!(
+            "{} labelled pairs, {yes} of them yes · yes: the share of verdicts that are yes · F1: of yes",
+            alone.len()
+        ),
+        format!(
+            "random: yes as often as the labels; means over {RANDOM} draws with seed {seed}, the interval is their middle 95 %"
+        ),
+    ];
+    let missing = judges.iter().filter(|judge| judge.missing > 0);
+    notes.extend(missing.map(|judge| {
+        format!("{}: no verdict on {} labelled pairs, which its row leaves out", judge.name, judge.missing)
+    }));
+    let groups: BTreeSet<&str> = labels.iter().map(|(group, _)| *group).collect();
+    Table {
+        suite,
+        columns: FIGURES.map(Head::from).to_vec(),
+        rows,
+        questions: groups.len(),
+        label_source: source.into(),
+        notes,
+        provenance: json!({"version": env!("CARGO_PKG_VERSION"), "seed": seed}),
+        ..Table::default()
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::marks::share;
 use super::safe::escape;
 use super::table::Cell;
 use crate::report::lists::{SaveError, make_folder, put};
-use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, intervals, png, stacks};
+use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, heat, intervals, png, stacks};
 use crate::report::table::{Head, Row, Table};
 
 /// The suite of the tables of `eval berds` over k.
@@ -132,6 +132,14 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     }
     let attributes = table.further.iter().filter(|table| table.suite == "bias-attribute");
     plots.extend(attributes.map(|table| ("attribute".to_owned(), bars(&groups(table)))));
+    let desired =
+        table.further.iter().filter(|table| ["bias-desired", "pir-countries"].contains(&table.suite));
+    plots.extend(desired.map(|table| {
+        let heads: Vec<String> = table.columns.iter().map(|head| head.name.clone()).collect();
+        let row = |row: &Row| (row.lane.clone(), (0..heads.len()).map(|at| mean(row, at)).collect());
+        let name = table.set.as_ref().map_or("desired".into(), |set| format!("countries-{set}"));
+        (name, heat(&heads, &table.rows.iter().map(row).collect::<Vec<_>>()))
+    }));
     plots.extend(over_k(table));
     let depths = table.further.iter().filter(|below| below.suite == READER_OVER_K);
     plots.extend(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::marks::{Glyphs, Mark, share, signed};
 use super::safe;
-use crate::detect::{Decision, Outcome as Side};
+use crate::detect::{By, Decision, LabelSource, Outcome as Side};
 use crate::engine::{
     Doubt, Figures, FirstRank, Judgments, Lane, LaneError, Named, Outcome, Plain, Query, Ranking, Recipe,
 };
@@ -22,6 +22,8 @@ pub struct SearchResult<'a> {
     pub named: Vec<Named>,
     /// The corpus's name, its number of passages and the fingerprint of its content.
     pub corpus: (&'a str, usize, &'a str),
+    /// The name of the source of the labels in the label file: `gold`, or a judge's.
+    pub labels: String,
     /// The key of the detector: its name and hash.
     pub detector: &'a str,
     /// The number of labels by hand that the detector's threshold was fitted on; `None` if it was not fitted.
@@ -190,7 +192,10 @@ impl SearchResult<'_> {
                     "threshold_fitted_on": self.fitted_on,
                     "probabilities": sources.words().map(|_| sources),
                 },
-                "labels": self.judgments().source.to_string(),
+                "labels": match self.judgments().source {
+                    LabelSource::Gold => self.labels.clone(),
+                    source => source.to_string(),
+                },
                 "corpus": fingerprint,
                 "seed": 0,
             },
@@ -222,7 +227,10 @@ impl SearchResult<'_> {
                         "perspective": perspective,
                         "p": verdict.and_then(|verdict| verdict.p),
                         "supports": verdict.and_then(|verdict| verdict.supports),
-                        "by": verdict.map(|verdict| verdict.by),
+                        "by": verdict.map(|verdict| match verdict.by {
+                            By::Gold => json!(self.labels),
+                            by => json!(by),
+                        }),
                         "detector": self.detector,
                         "error": failed,
                     })

@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::decisions::Decisions;
+use super::decisions::{Decisions, Judge};
 use super::plot::{Series, curves};
 use super::safe;
 use super::search::decision;
 use crate::annotate::agree::Confusion;
 use crate::corpus::Passage;
 use crate::detect::{Decision, DetectError, Detector, Outcome, Reading, Sources};
-use crate::measure::agreement::cohen_kappa;
-use crate::measure::agreement::{Report, report};
+use crate::measure::agreement::{Report, cohen_kappa, report};
 
 /// One line of the file: a passage and a statement.
 pub struct Pair {
@@ -136,6 +135,29 @@ impl Judged {
             Some((decision, [pairs[rows[0]].label?, pairs[rows[1]].label?]))
         });
         Decisions::of(&known.collect::<Vec<_>>())
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// The verdicts of a detector. Lines without a question are grouped by their document.
+    pub fn of(name: String, pairs: &'a [Pair], judged: &Judged) -> Self {
+        let threshold = judged.report(pairs).map_or(0.0, |(_, threshold)| threshold);
+        let (mut said, mut missing) = (Vec::new(), 0);
+        for (pair, verdict) in pairs.iter().zip(&judged.verdicts) {
+            match (pair.label, verdict) {
+                (Some(label), Ok(verdict)) => said.push((pair.group(), verdict.p >= threshold, label)),
+                (Some(_), Err(_)) => missing += 1,
+                (None, _) => {}
+            }
+        }
+        Judge { name, said, missing }
+    }
+}
+
+impl Pair {
+    /// The question, or the document if the file does not name one.
+    pub fn group(&self) -> &str {
+        self.question.as_deref().map(str::trim).filter(|text| !text.is_empty()).unwrap_or(&self.passage.text)
     }
 }
 

@@ -815,6 +815,40 @@ fn labels_of_texts_that_changed_and_of_a_corpus_that_shrank_do_not_count_and_are
 }
 
 #[test]
+fn near_duplicates_are_left_out_of_a_drawn_project_and_named() {
+    let workspace = Workspace::new();
+    let long = "Zoos keep rare animals safe and breed them so that some can return to the wild one day";
+    let corpus = crate::program::jsonl(&[
+        ("a", "", long),
+        ("b", "", &format!("{long}!")),
+        ("c", "", "Zoos should be banned because animals suffer in cages."),
+    ]);
+    fs::write(workspace.path("corpus.jsonl"), corpus).unwrap();
+    fs::write(workspace.path("set.jsonl"), "{\"question\": \"Should zoos be banned?\"}\n").unwrap();
+    let (corpus, set) = (workspace.path("corpus.jsonl"), workspace.path("set.jsonl"));
+    let files = ["--corpus", corpus.to_str().unwrap(), "--questions", set.to_str().unwrap()];
+    let folder = workspace.path("drawn");
+    let place = folder.to_str().unwrap();
+    let new = ["annotate", "new", place, "--sample", "1", "--seed", "1", "--depth", "5", "--lanes", "bm25"];
+    let printed = workspace.good(&[&new[..], &files, &["--no-near-duplicates", ".9"]].concat());
+    assert!(printed.contains("2 passages of 1 question"), "{printed}");
+    assert!(printed.contains("left out as near duplicates: 1 passage"), "{printed}");
+    assert!(
+        printed.contains("has 1.00 of its words in common with [")
+            && printed.contains("Should zoos be banned?"),
+        "{printed}"
+    );
+    assert!(printed.contains("to correct a model, leave --no-near-duplicates out"), "{printed}");
+    let card = fs::read_to_string(folder.join("project.json")).unwrap();
+    assert!(card.contains("\"near_duplicates\": 0.9"), "{card}");
+    // A project that grows leaves the same out.
+    let grown = workspace.good(&[&["annotate", "grow", place, "--depth", "6"][..], &files[..2]].concat());
+    assert!(grown.contains("0 passages") && grown.contains("near duplicates: 1 passage"), "{grown}");
+    let (code, _, errors) = workspace.run(&["annotate", "new", "x", "--no-near-duplicates", "1.5"]);
+    assert!(code == 2 && errors.contains("above 0, at most 1"), "{errors}");
+}
+
+#[test]
 fn the_status_of_a_project_that_nobody_has_touched_says_how_to_begin() {
     let workspace = Workspace::new();
     let folder = workspace.path("fresh");
@@ -911,6 +945,31 @@ mod agreement {
         assert!(markdown.contains("| anna | ben | 400 |"), "{markdown}");
         let tsv = workspace.run(&["annotate", "agree", "project", "--format", "tsv"]).good();
         assert!(tsv.contains(&format!("anna\tben\t\t\t\tkappa\t{expected:.6}\n")), "{tsv}");
+    }
+
+    #[test]
+    fn one_annotator_is_measured_against_another_as_a_detector_is() {
+        let workspace = Workspace::new();
+        let counts @ [yes_yes, yes_no, no_yes, no_no] = two_annotators(&workspace);
+        let table = workspace.json(&["annotate", "agree", "project", "--against", "anna"]);
+        let lanes: Vec<&str> =
+            table["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap()).collect();
+        assert_eq!(lanes, ["ben", "random", "always no"]);
+        let ben = &table["rows"][0]["measures"];
+        let mean = |name: &str| ben[name]["mean"].as_f64().unwrap();
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+        near(mean("yes"), (yes_yes + no_yes) as f64 / 400.0);
+        near(mean("accuracy"), (yes_yes + no_no) as f64 / 400.0);
+        near(mean("F1"), 2.0 * yes_yes as f64 / (2 * yes_yes + yes_no + no_yes) as f64);
+        near(mean("κ"), kappa(counts));
+        let (low, high) = (ben["κ"]["low"].as_f64().unwrap(), ben["κ"]["high"].as_f64().unwrap());
+        assert!(low < mean("κ") && mean("κ") < high, "{ben}");
+        let never = &table["rows"][2]["measures"];
+        near(never["accuracy"]["mean"].as_f64().unwrap(), (no_yes + no_no) as f64 / 400.0);
+        assert_eq!((never["F1"]["mean"].as_f64(), never["κ"]["mean"].as_f64()), (Some(0.0), Some(0.0)));
+        workspace
+            .run(&["annotate", "agree", "project", "--against", "carl"])
+            .bad(&["--against carl: no label is by this annotator"]);
     }
 
     /// All labels in a folder of journals, in the form of the table.

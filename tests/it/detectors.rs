@@ -329,6 +329,76 @@ fn two_detectors_are_compared_disagreements_first() {
 }
 
 #[test]
+fn several_detectors_make_a_table_against_the_labels_with_random_and_always_no() {
+    let data = tempfile::tempdir().unwrap();
+    let path = |name: &str| data.path().join(name).to_string_lossy().into_owned();
+    // Two questions with three pairs each; A errs once in each question, B never says yes.
+    let rows = [
+        ("q1", "a", 1, 1),
+        ("q1", "b", 0, 1),
+        ("q1", "c", 0, 0),
+        ("q2", "d", 1, 1),
+        ("q2", "e", 1, 0),
+        ("q2", "f", 0, 0),
+    ];
+    let lines = |head: &str, line: &dyn Fn(&(&str, &str, i32, i32)) -> String| {
+        rows.iter().fold(format!("{head}\n"), |text, row| text + &line(row) + "\n")
+    };
+    let text = |name: &str| format!("Passage {name} about zoos.");
+    fs::write(
+        path("pairs.tsv"),
+        lines("question\tdocument\tperspective\tlabel", &|(q, name, label, _)| {
+            format!("{q}\t{}\tZoos should be banned.\t{label}", text(name))
+        }),
+    )
+    .unwrap();
+    for (file, own) in [("a.tsv", 1), ("b.tsv", 0)] {
+        fs::write(
+            path(file),
+            lines("document\tperspective\tlabel", &|(_, name, _, said)| {
+                format!("{}\tZoos should be banned.\t{}", text(name), said * own)
+            }),
+        )
+        .unwrap();
+    }
+    let (pairs, a, b) =
+        (path("pairs.tsv"), format!("file:{}", path("a.tsv")), format!("file:{}", path("b.tsv")));
+    let args = ["detect", "--pairs", &pairs, "--detector", &a, "--detector", &b];
+    let run = |more: &[&str]| parallax(data.path(), &[&args[..], more].concat());
+    let (code, out, err) = run(&["--format", "json", "--seed", "1"]);
+    assert_eq!(code, Some(0), "{err}");
+    let table: Value = serde_json::from_str(&out).unwrap();
+    let names: Vec<&str> =
+        table["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap()).collect();
+    assert_eq!(names, [a.as_str(), &b, "random", "always no"]);
+    let mean = |row: usize, name: &str| table["rows"][row]["measures"][name]["mean"].as_f64().unwrap();
+    // Three labels and three verdicts are yes, two of them together: by chance half would agree.
+    assert_eq!((mean(0, "yes"), mean(0, "accuracy"), mean(0, "F1")), (0.5, 4.0 / 6.0, 4.0 / 6.0));
+    assert!((mean(0, "κ") - (4.0 / 6.0 - 0.5) / 0.5).abs() < 1e-12);
+    for row in [1, 3] {
+        assert_eq!(["yes", "accuracy", "F1", "κ"].map(|name| mean(row, name)), [0.0, 0.5, 0.0, 0.0]);
+    }
+    let accuracy = &table["rows"][0]["measures"]["accuracy"];
+    assert_eq!(
+        (accuracy["low"].as_f64(), accuracy["high"].as_f64(), accuracy["n"].as_u64()),
+        (Some(4.0 / 6.0), Some(4.0 / 6.0), Some(6))
+    );
+    assert!((mean(2, "accuracy") - 0.5).abs() < 0.05, "{table}");
+    assert_eq!(run(&["--format", "json", "--seed", "1"]).1, out, "the same seed draws the same");
+    let (_, out, _) = run(&["--format", "text"]);
+    assert!(out.contains("2 questions · labels: of the file · 95 % intervals by question"), "{out}");
+    for (more, expected) in [
+        (&["--detector", a.as_str()][..], "is named twice"),
+        (&["--against", &a], "--against and --detector-threshold belong to one detector"),
+    ] {
+        let (code, _, err) = run(more);
+        assert!(code == Some(2) && err.contains(expected), "{err}");
+    }
+    let (code, _, err) = parallax(data.path(), &["search", "zoos", "--detector", &a, "--detector", &b]);
+    assert!(code == Some(2) && err.contains("several --detector are compared by `parallax detect`"), "{err}");
+}
+
+#[test]
 fn a_failed_detector_sets_the_exit_code_and_an_empty_passage_is_reported() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");

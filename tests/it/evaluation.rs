@@ -377,6 +377,96 @@ fn a_question_set_is_described_by_its_counts() {
 }
 
 #[test]
+fn a_question_set_is_split_by_topic_with_a_seed_and_no_topic_is_on_both_sides() {
+    let folder = TempDir::new().unwrap();
+    let line = |i: usize| {
+        let topic = ["zoos", "sugar", "parks", "schools", "films"][i % 5];
+        format!(
+            "{{\"id\": \"q{i}\",  \"question\": \"Should {topic} number {i} be banned?\", \"metadata\": {{\"topic\": \"{topic}\"}}}}"
+        )
+    };
+    let all: Vec<String> = (0..20).map(line).collect();
+    fs::write(folder.path().join("all.jsonl"), all.join("\n")).unwrap();
+    let split = |topic: &str, seed: &str, test: &str| {
+        let part = ["questions", "split", "all.jsonl", "--topic", topic, "--share", ".4", "--seed", seed];
+        let files = ["--dev", "dev.jsonl", "--test", test];
+        command(folder.path(), "data", &[&part[..], &files].concat()).output().unwrap()
+    };
+    let part = |name: &str| {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let printed = good(split("topic", "1", "test.jsonl"));
+    assert!(
+        printed.contains("dev.jsonl: 8 questions of 2 topics\ntest.jsonl: 12 questions of 3 topics\n"),
+        "{printed}"
+    );
+    assert!(printed.contains("drawn with seed 1"), "{printed}");
+    let (dev, test) = (part("dev.jsonl"), part("test.jsonl"));
+    let topics = |lines: &[String]| -> std::collections::BTreeSet<String> {
+        lines.iter().map(|line| json(line)["metadata"]["topic"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(topics(&dev).is_disjoint(&topics(&test)));
+    let mut both = [dev.clone(), test].concat();
+    both.sort();
+    let mut lines = all;
+    lines.sort();
+    assert_eq!(both, lines, "every line is in one part, byte for byte");
+    good(split("topic", "1", "test.jsonl"));
+    assert_eq!(part("dev.jsonl"), dev, "the same seed draws the same topics");
+    let others = (2..10).map(|seed: u32| {
+        good(split("topic", &seed.to_string(), "test.jsonl"));
+        part("dev.jsonl")
+    });
+    assert!(others.into_iter().any(|other| other != dev));
+    refused(split("theme", "1", "test.jsonl"), &["no question has the field `theme`"]);
+    refused(split("topic", "1", "dev.jsonl"), &["dev.jsonl: named twice"]);
+}
+
+#[test]
+fn verdicts_of_authors_count_under_their_judges_name_and_never_as_labels_by_hand() {
+    let folder = TempDir::new().unwrap();
+    judged_corpus(folder.path());
+    let (yes, no) = ("Zoos should be banned.", "Zoos should not be banned.");
+    let asked = serde_json::json!({"id": "q1", "question": "Should zoos be banned?", "perspectives": [yes, no], "supports": 0});
+    fs::write(folder.path().join("set.jsonl"), format!("{asked}\n")).unwrap();
+    // The authors' passages have no ids; they are those of the corpus by their text.
+    let results = serde_json::json!({"question": "Should zoos be banned?", "perspectives": [yes, no], "ctxs": [
+        {"text": "animals in cages suffer.  Zoos keep cages.", "score": 2, "mistral-preds": [true, false]},
+        {"text": "Zoos breed rare animals. Some of them return to the wild.", "score": 1, "mistral-preds": [false, true]}]});
+    fs::write(folder.path().join("results.jsonl"), format!("{results}\n")).unwrap();
+    let files =
+        ["--corpus", "corpus.jsonl", "--questions", "set.jsonl", "--labels", "results.jsonl:preds=mistral"];
+    let only = ["--label-source", "gold", "--lane", "bm25", "-k", "3", "--format", "json"];
+    let table = json(&good(
+        command(folder.path(), "data", &[&["eval", "berds"][..], &files, &only].concat()).output().unwrap(),
+    ));
+    assert_eq!(table["label_source"], "mistral");
+    assert_eq!(table["rows"][0]["measures"]["Prec@3"]["mean"], 2.0 / 3.0, "{table}");
+    assert_eq!(table["rows"][0]["measures"]["MRecall@3"]["mean"], 1.0);
+    let search = ["search", "Should zoos be banned?"];
+    let found =
+        json(&good(command(folder.path(), "data", &[&search[..], &files, &only].concat()).output().unwrap()));
+    let by: Vec<&str> = found["lanes"][0]["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|hit| hit["verdicts"].as_array().unwrap())
+        .filter_map(|verdict| verdict["by"].as_str())
+        .collect();
+    assert_eq!(by, ["mistral"; 4]);
+    assert_eq!(found["provenance"]["labels"], "mistral");
+    let human = [&search[..], &files, &["--label-source", "human"]].concat();
+    refused(command(folder.path(), "data", &human).output().unwrap(), &["no labels were made by hand"]);
+    let other =
+        ["--labels", "results.jsonl:preds=gpt", "--corpus", "corpus.jsonl", "--questions", "set.jsonl"];
+    refused(
+        command(folder.path(), "data", &[&search[..], &other].concat()).output().unwrap(),
+        &["results.jsonl", "no passage has `gpt-preds`"],
+    );
+}
+
+#[test]
 fn rows_of_eval_trec_are_lists_of_one_depth_which_is_printed() {
     let folder = TempDir::new().unwrap();
     judged_corpus(folder.path());
@@ -1098,6 +1188,87 @@ mod pir {
         assert!((mean(&table, "tiny", "found") - 1.0 / 3.0).abs() < 1e-9);
         let (code, out, _) = run(&["--llm", "http://127.0.0.1:9/v1", "--llm-model", "gone"]);
         assert_eq!(code, Some(1), "a server that is not there fails: {out}");
+    }
+
+    #[test]
+    fn a_task_is_made_of_metadata_and_its_sides_are_those_of_the_field() {
+        let workspace = Workspace::new("{}");
+        let passages = [
+            ("Dogs are loyal friends.", json!({"about": "dogs", "leaning": "left"})),
+            ("Dogs bite children.", json!({"about": "dogs", "leaning": "right"})),
+            ("Taxes pay for schools.", json!({"about": "taxes", "leaning": "left"})),
+            ("Taxes cost jobs.", json!({"about": "taxes", "leaning": "right"})),
+            ("Cats are clean animals.", json!({"about": "cats", "leaning": "left"})),
+            ("Bread needs flour.", json!({"about": "bread"})),
+        ];
+        let lines = passages.iter().enumerate().map(|(i, (text, metadata))| {
+            json!({"_id": format!("p{i}"), "text": text, "metadata": metadata}).to_string() + "\n"
+        });
+        fs::write(workspace.0.path().join("corpus.jsonl"), lines.collect::<String>()).unwrap();
+        let made = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+            command.args(["corpus", "pir", "corpus.jsonl"]).args(arguments).args(["--data-dir", "data"]);
+            let output = command.current_dir(workspace.0.path()).stdin(Stdio::null()).output().unwrap();
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (output.status.code(), text(output.stdout), text(output.stderr))
+        };
+        let fields = ["--topic", "about", "--side", "leaning"];
+        let (code, out, err) = made(&[&fields[..], &["--out", "task"]].concat());
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out.contains("task: 4 queries on 2 topics; sides: left, right"), "{out}");
+        assert!(out.contains("topics with one side: 1") && out.contains("lack a field: 1 passages"), "{out}");
+        let table = workspace.run(&["--questions", "task", "--lane", "bm25", "-k", "1", "--format", "json"]);
+        assert_eq!(table.code, Some(0), "{}", table.err);
+        let table: Value = serde_json::from_str(&table.out).unwrap();
+        // Both passages of a topic have its word once, and the shorter one comes first: one of its two sides is found.
+        assert_eq!(mean(&table, "bm25@k1=0.9,b=0.4", "task"), 0.5);
+        let labels = further(&table, "pir-perspective");
+        for side in ["left", "right"] {
+            assert_eq!(labels["rows"][0]["measures"][format!("task/{side}@1")]["n"], 2, "{labels}");
+        }
+        let (code, _, err) = made(&[&fields[..], &["--out", "task"]].concat());
+        assert!(code == Some(2) && err.contains("task exists already"), "{err}");
+        let (code, _, err) = made(&["--topic", "leaning", "--side", "nothing", "--out", "other"]);
+        assert!(code == Some(2) && err.contains("no topic has passages of two sides"), "{err}");
+    }
+
+    #[test]
+    fn countries_that_queries_ask_for_are_set_against_those_they_retrieve() {
+        let task = json!({"news": {
+            "corpus": ["A flood in Peru destroyed homes.", "Floods hit Chile again.", "Rain in Chile and a flood.", "Bread needs flour."],
+            "queries": [
+                "Find a news article happened in Peru and similar to the following news: A flood destroyed homes.",
+                "Find a news article happened in Chile and similar to the following news: A flood destroyed homes.",
+                "Find a news article relates to disasters and similar the following news: A flood destroyed homes.",
+            ],
+            "source_queries": ["A flood destroyed homes.", "A flood destroyed homes.", "A flood destroyed homes."],
+            "perspectives": ["a news article happened in Peru", "a news article happened in Chile", "a news article relates to disasters"],
+            "query_labels": ["location", "location", "subtopic"],
+            "key_ref": {"0": [0], "1": [1], "2": [0]},
+        }});
+        let workspace = Workspace::new(&task.to_string());
+        let table = workspace.json(&["--lane", "bm25", "-k", "4", "--attribute", "country"]);
+        let countries = further(&table, "pir-countries");
+        // Three passages match: one of Peru and one of Chile by their queries, and one of Chile by its words.
+        for asked in ["Peru", "Chile"] {
+            let row = format!("bm25@k1=0.9,b=0.4 asked for {asked}");
+            let found = ["Chile@4", "Peru@4", "no country@4"].map(|name| mean(&countries, &row, name));
+            assert_eq!(found, [2.0 / 3.0, 1.0 / 3.0, 0.0]);
+        }
+        assert_eq!(
+            (countries["rows"].as_array().unwrap().len(), countries["questions"].as_u64()),
+            (2, Some(2))
+        );
+        let first = further(
+            &workspace.json(&["--lane", "bm25", "-k", "1", "--attribute", "country"]),
+            "pir-countries",
+        );
+        assert_eq!(mean(&first, "bm25@k1=0.9,b=0.4 asked for Peru", "Peru@1"), 1.0);
+        workspace.json(&["--lane", "bm25", "-k", "4", "--attribute", "country", "--plots", "plots"]);
+        let heat = fs::read_to_string(workspace.0.path().join("plots/pir-countries-news.svg")).unwrap();
+        assert!(heat.contains("asked for Peru</text>") && heat.contains(">.67</text>"), "{heat}");
+        let other = workspace.run(&["--questions", "tasks.json", "--attribute", "outlet"]);
+        assert!(other.code == Some(2) && other.err.contains("--attribute outlet"), "{}", other.err);
     }
 
     #[test]

@@ -125,6 +125,7 @@ pub fn opened() -> Opened {
         passages: 600,
         questions: vec![question()],
         labelled: false,
+        labels: ("gold".into(), "gold labels".into()),
         by_hand: false,
         reader: None,
         rule: rule(),

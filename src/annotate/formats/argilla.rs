@@ -14,7 +14,7 @@ use super::{
 };
 use crate::annotate::entry::{Decision, Seen};
 use crate::annotate::material::{Material, Model, Row, RowError};
-use crate::detect::labels::truth;
+use crate::detect::decision::truth;
 use crate::input::{InputError, read_json};
 
 const YES: &str = "supports";

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::annotate::entry::Decision;
 use crate::annotate::material::{Material, Model, Row, RowError};
-use crate::detect::labels::truth;
+use crate::detect::decision::truth;
 use crate::input::{InputError, read_json};
 
 /// The labelling interface.

@@ -15,7 +15,7 @@ use std::path::Path;
 use super::{ExportError, Exported, Imported, Reading};
 use crate::annotate::entry::{Decision, Seen};
 use crate::annotate::material::{Material, Row};
-use crate::detect::labels::truth;
+use crate::detect::decision::truth;
 use crate::input::{self, BadLine, Expected, InputError};
 
 /// The columns as they are written.

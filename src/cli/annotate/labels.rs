@@ -21,7 +21,7 @@ use crate::corpus::Passage;
 use crate::detect::{self, DetectError, Fitted};
 use crate::engine::Setup;
 use crate::input::{self, check_output};
-use crate::report::agreement::Sheet;
+use crate::report::agreement::{Sheet, against};
 use crate::report::safe;
 use crate::storage::replace;
 use crate::work::{Job, Progress, Stop, on_all};
@@ -290,6 +290,10 @@ pub struct Agree {
     /// Add the detector as one more annotator.
     #[arg(long)]
     pub model: bool,
+    /// Take this annotator's labels as true, and print how often each of the others, and the detector of --model, says yes and is right:
+    /// accuracy, F1 and κ with intervals by question, beside verdicts at random and none.
+    #[arg(long, value_name = "NAME", conflicts_with = "refit")]
+    pub against: Option<String>,
     /// Leave out decisions that were made with lane, rank or verdict in sight, or of which that is not known.
     #[arg(long)]
     pub blind: bool,
@@ -317,7 +321,6 @@ pub enum AgreeFormat {
 }
 
 pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
-    // Before the models are opened.
     if let Some(Some(place)) = &args.refit {
         check_output(place)?;
     }
@@ -350,6 +353,20 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
     };
     let items = items(&decisions, model.as_ref());
     let shown = model.as_ref().filter(|_| args.model);
+    if let Some(name) = &args.against {
+        let Some(page) = against(&items, name, shown) else {
+            bail!(
+                "--against {name}: no label is by this annotator; `annotate status` and `annotate agree` name them"
+            )
+        };
+        let text = match args.format {
+            AgreeFormat::Text => page.text(),
+            AgreeFormat::Md => page.markdown(),
+            AgreeFormat::Tsv => page.tsv(),
+            AgreeFormat::Json => safe::json(&page.json())?,
+        };
+        return Ok(safe::stdout().write_all(text.as_bytes()).map(|()| ExitCode::SUCCESS)?);
+    }
     let fitted = match (&args.refit, &model) {
         (Some(place), Some(model)) => {
             let mut fitted = refit(&items, model)?;

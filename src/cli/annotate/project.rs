@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 
 use crate::annotate::agree::{items, table};
 use crate::annotate::{
-    Decision, Item, Order, Project, Sample, assign, is_name, journals, one_name, plant, text_hash,
+    Decision, Item, Order, Project, Repeat, Sample, assign, drop_repeats, is_name, journals, one_name, plant,
+    text_hash,
 };
 use crate::cli::annotate::journals::count;
 use crate::cli::eval::args::TableFormat;
@@ -39,6 +40,10 @@ pub struct New {
     /// With --sample, also take the top of every lane for either statement as the query, which eval sycophancy --correct needs.
     #[arg(long, requires = "sample")]
     pub wordings: bool,
+    /// Leave out a passage that has at least this share of its words in common with a better one of the same question, such as .9; what is
+    /// left out is printed. Default: all passages stay.
+    #[arg(long, value_name = "SHARE")]
+    pub no_near_duplicates: Option<f64>,
     /// The annotators, separated by commas. Default: anybody labels everything.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub annotators: Vec<String>,
@@ -98,6 +103,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
         }
         meter.show(progress(done + 1));
     }
+    let repeats = args.no_near_duplicates.map(|least| drop_repeats(&mut items, 0, least)).unwrap_or_default();
     let overlap = if args.annotators.len() < 2 { 0.0 } else { args.overlap };
     assign(&mut items, &args.annotators, overlap, args.seed);
     let (checks, wanted) =
@@ -117,6 +123,7 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     project.annotators.clone_from(&args.annotators);
     project.overlap = overlap;
     (project.checks, project.repeats) = (args.checks, args.repeats);
+    project.near_duplicates = args.no_near_duplicates;
     let folder = args.folder.display();
     project.write(&items, &args.folder).with_context(|| format!("{folder} was not written"))?;
     let mut out = safe::stdout();
@@ -129,6 +136,14 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
             out,
             "  drawn at random from {} with seed {seed}; label them in this order, then: parallax eval berds --correct {folder}",
             count(sample.of, "question", "questions")
+        )?;
+    }
+    out.write_all(dropped(&repeats).as_bytes())?;
+    if !repeats.is_empty() && project.sample.is_some() {
+        writeln!(
+            out,
+            "  eval --correct needs labels of these too and stops at the first question that lacks one: to correct a model, leave \
+             --no-near-duplicates out"
         )?;
     }
     for by in &project.annotators {
@@ -149,7 +164,24 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a pool leaves out, a line each.
+fn dropped(repeats: &[Repeat]) -> String {
+    if repeats.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        format!("  left out as near duplicates: {}\n", count(repeats.len(), "passage", "passages"));
+    for Repeat { question, id, of, share } in repeats {
+        let (question, id, of) = (safe::line(question), safe::line(id), safe::line(of));
+        text += &format!("    [{id}] has {share:.2} of its words in common with [{of}]: {question}\n");
+    }
+    text
+}
+
 fn check(args: &New) -> anyhow::Result<()> {
+    if let Some(share) = args.no_near_duplicates.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
+        bail!("--no-near-duplicates: expected a share above 0, at most 1, found {share}");
+    }
     if Project::is_in(&args.folder) {
         bail!("{} already holds a project; name another folder", args.folder.display());
     }
@@ -375,6 +407,8 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
             return Ok(interrupted());
         }
     }
+    let repeats =
+        project.near_duplicates.map(|least| drop_repeats(&mut items, had, least)).unwrap_or_default();
     let seed = project.seed.wrapping_add(round as u64);
     assign(&mut items[had..], &project.annotators, project.overlap, seed);
     let share = (project.checks, seed);
@@ -392,6 +426,7 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
     if wanted > 0 {
         writeln!(out, "  checks: {}{}", count(checks, "passage", "passages"), fewer(checks, wanted))?;
     }
+    out.write_all(dropped(&repeats).as_bytes())?;
     out.write_all(contributions(&project, &items).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! Corpora that are stored on this machine: `corpus add`, `list`, `info`, `vectors` and `rm`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,10 +16,12 @@ use crate::corpus::{
 };
 use crate::engine::{Opening, Recipe, SetupError, index_terms};
 use crate::input::excerpt;
+use crate::report::lists::{make_folder, put};
 use crate::report::safe;
 use crate::report::thousands;
 use crate::retrieve::RetrieveError;
 use crate::work::Stop;
+use serde_json::{Value, json};
 
 /// The number of passages between two progress reports of a dry run.
 const BATCH: u64 = 2_000;
@@ -285,6 +287,109 @@ pub fn list(library: &Library) -> anyhow::Result<ExitCode> {
         let (passages, size, mark) = (kept.passages(), megabytes(kept.bytes()), &kept.fingerprint.0);
         writeln!(out, "{name}\t{passages}\t{size}\t{vectors}\t{built}\t{mark}\t{source}")?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `parallax corpus pir`
+#[derive(Debug, clap::Args)]
+pub struct Pir {
+    /// The corpus: a file, a folder, or a name from `parallax corpus list`.
+    pub name: PathBuf,
+    /// The metadata field that names what a passage is about: each value with passages of two sides or more becomes a root query.
+    #[arg(long, value_name = "FIELD")]
+    pub topic: String,
+    /// The metadata field that names a passage's side, such as its outlet's leaning: each value becomes a perspective.
+    #[arg(long, value_name = "FIELD")]
+    pub side: String,
+    /// The words of a perspective; {side} stands for the side. Default: a passage whose FIELD is {side}.
+    #[arg(long, value_name = "TEXT")]
+    pub template: Option<String>,
+    /// The new folder, as PIR's tasks lie on the hub: corpus.jsonl, queries.jsonl, qrels/test.jsonl.
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+}
+
+/// Makes a task from metadata.
+///
+/// # Errors
+/// No passage has both fields, no topic has two sides, or the folder exists or cannot be written.
+pub fn pir(common: &Common, args: &Pir) -> anyhow::Result<ExitCode> {
+    let Pir { name, topic, side, template, out } = args;
+    if topic == side {
+        bail!("--topic and --side are the same field, {topic}; name two");
+    }
+    let template = template.clone().unwrap_or_else(|| format!("a passage whose {side} is {{side}}"));
+    if !template.contains("{side}") {
+        bail!("--template: expected {{side}} in `{template}`, where the side is to stand");
+    }
+    if out.exists() {
+        bail!("{} exists already; name a new folder", out.display());
+    }
+    let opening = Opening { corpus: Some(name.clone()), questions: None, labels: None, ..common.opening() };
+    let setup = open_setup(&opening, &Meter::default(), &Stop::never())?;
+    let (mut gold, mut without) = (BTreeMap::<String, BTreeMap<String, Vec<PassageIx>>>::new(), 0);
+    let mut passages = String::new();
+    for at in setup.corpus.places() {
+        let (passage, metadata) = (setup.corpus.passage(at), setup.corpus.metadata(at));
+        let line =
+            json!({"_id": passage.id, "title": passage.title, "text": passage.text, "metadata": metadata});
+        passages += &format!("{line}\n");
+        let value = |name: &str| match metadata.get(name)? {
+            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        };
+        match (value(topic), value(side)) {
+            (Some(topic), Some(side)) => gold.entry(topic).or_default().entry(side).or_default().push(at),
+            _ => without += 1,
+        }
+    }
+    setup.corpus.sound()?;
+    let (named, topics) = (gold.len(), gold.into_iter().filter(|(_, sides)| sides.len() > 1));
+    let topics: Vec<(String, BTreeMap<String, Vec<PassageIx>>)> = topics.collect();
+    if topics.is_empty() {
+        bail!(
+            "{}: no topic has passages of two sides ({named} values of `{topic}` with a `{side}`, {without} passages without one of the two); \
+             `corpus info` lists the fields",
+            name.display()
+        );
+    }
+    let (mut queries, mut qrels, mut sides) = (String::new(), String::new(), BTreeSet::new());
+    let mut asked = 0;
+    for (root, own) in &topics {
+        for (label, passages) in own {
+            asked += 1;
+            let id = format!("q{asked}");
+            let perspective = template.replace("{side}", label);
+            let meta = json!({"src_query": root, "perspective": perspective, "label": label}).to_string();
+            let text = format!("Find {perspective} on the topic: {root}");
+            queries += &format!("{}\n", json!({"_id": id, "text": text, "meta": meta}));
+            for at in passages {
+                let line = json!({"query-id": id, "corpus-id": setup.corpus.id(*at), "score": 1});
+                qrels += &format!("{line}\n");
+            }
+            sides.insert(label.as_str());
+        }
+    }
+    make_folder(&out.join("qrels"))?;
+    put(out, "corpus.jsonl", passages.as_bytes())?;
+    put(out, "queries.jsonl", queries.as_bytes())?;
+    put(&out.join("qrels"), "test.jsonl", qrels.as_bytes())?;
+    let mut text = format!(
+        "{}: {asked} queries on {} topics; sides: {}\n",
+        out.display(),
+        topics.len(),
+        sides.iter().map(|side| safe::line(side)).collect::<Vec<_>>().join(", ")
+    );
+    if named > topics.len() {
+        text += &format!("left out, topics with one side: {}\n", named - topics.len());
+    }
+    if without > 0 {
+        text +=
+            &format!("in the corpus, but gold of no query, because they lack a field: {without} passages\n");
+    }
+    text += &format!("measure it with: parallax eval pir --questions {}\n", out.display());
+    safe::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,7 +33,7 @@ pub struct Eval {
     /// Add one row per lane: the best order of its first 100 passages that the labels allow. Needs --label-source gold or human.
     #[arg(help_heading = "Options of berds", long)]
     pub oracle: bool,
-    /// For `bias`: a metadata field of the passages; also show which of its values each lane returns.
+    /// For `bias`: a metadata field of the passages; also show which of its values each lane returns. For `pir`: `country`.
     #[arg(long, value_name = "FIELD")]
     pub attribute: Option<String>,
     /// Correct the model's verdicts by the labels of a project that `annotate new --sample` drew: single lanes, and their

@@ -2,7 +2,7 @@
 //! (Figures 3, 5 and 6 of Zhao et al.). `eval berds` measures how often the sides are covered. Also the stance that a lane's first k
 //! take together, for `eval reader`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -13,12 +13,14 @@ use crate::cli::options::Common;
 use crate::corpus::store::{Field, Fields};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::Labels;
+use crate::engine::pir::{Positions, RankedTask};
 use crate::engine::{Compared, Depth, Recipe, Shares, StanceTimeline, category, desired, readers};
 use crate::measure::agreement::pearson;
 use crate::measure::pir::grouped_interval;
 use crate::measure::pir::{crossed, distance, pooled, standings};
 use crate::measure::significance::{DRAWS, Interval};
 use crate::question::Question;
+use crate::question::pir::place_of;
 use crate::read::Context;
 use crate::read::pattern::Stance;
 use crate::report::means::{Values, rows};
@@ -197,7 +199,6 @@ impl Attribute<'_> {
 
     /// Desired × retrieved values; `None` if no question asks for a value.
     fn by_desired_value(&self, asked: &[Vec<usize>]) -> anyhow::Result<Option<Table>> {
-        let values = self.field.values.len();
         let named = asked.iter().filter(|values| !values.is_empty()).count();
         let note = format!(
             "{}: what the questions that ask for a value bring up; {named} of {} questions ask for one",
@@ -205,25 +206,103 @@ impl Attribute<'_> {
             asked.len()
         );
         let mut table = self.table("bias-desired", named, note);
+        let names: Vec<&str> = self.field.values.iter().map(|(value, _)| value.as_str()).collect();
         let mut columns = Vec::new();
         for (lane, name) in self.names.iter().enumerate() {
-            let counts = self.counts(lane);
-            let rows = crossed(asked, &counts, values);
-            columns = rows.iter().map(|row| row.desired).collect();
-            for row in rows {
-                let of: Vec<Vec<usize>> = row.questions.iter().map(|i| counts[*i].clone()).collect();
-                let mut cells =
-                    columns.iter().map(|value| share(&of, *value)).collect::<anyhow::Result<Vec<_>>>()?;
-                let others = (0..values).filter(|value| !columns.contains(value)).collect::<Vec<_>>();
-                cells.push(share_of(&of, |counts| others.iter().map(|value| counts[*value]).sum())?);
-                let value = &self.field.values[row.desired].0;
-                table.rows.push(Row { lane: format!("{name} asked for {value}"), cells, ..Row::default() });
-            }
+            columns = desired_rows(name, asked, &self.counts(lane), &names, &mut table.rows)?;
         }
         table.columns = columns.iter().map(|value| self.column(&self.field.values[*value].0)).collect();
         table.columns.push(format!("others@{}", self.k).into());
         Ok((!columns.is_empty()).then_some(table))
     }
+}
+
+/// Adds one row for every value that is asked for: the share of each such value among the retrieved passages, then of all others. Returns
+/// the values that are asked for.
+fn desired_rows(
+    lane: &str,
+    asked: &[Vec<usize>],
+    counts: &[Vec<usize>],
+    names: &[&str],
+    to: &mut Vec<Row>,
+) -> anyhow::Result<Vec<usize>> {
+    let rows = crossed(asked, counts, names.len());
+    let columns: Vec<usize> = rows.iter().map(|row| row.desired).collect();
+    let others = (0..names.len()).filter(|value| !columns.contains(value)).collect::<Vec<_>>();
+    for row in rows {
+        let of: Vec<Vec<usize>> = row.questions.iter().map(|i| counts[*i].clone()).collect();
+        let mut cells = columns.iter().map(|value| share(&of, *value)).collect::<anyhow::Result<Vec<_>>>()?;
+        cells.push(share_of(&of, |counts| others.iter().map(|value| counts[*value]).sum())?);
+        to.push(Row { lane: format!("{lane} asked for {}", names[row.desired]), cells, ..Row::default() });
+    }
+    Ok(columns)
+}
+
+/// The countries that queries of PIR ask for, against those of the passages that they retrieve (Zhao et al., Figures 3 and 6); `None` if
+/// no query of the task names one. A passage has the country of a query that it is gold for, else the first one that its text names.
+pub fn countries(names: &[String], ranked: &RankedTask, k: usize) -> anyhow::Result<Option<Table>> {
+    let task = &ranked.task;
+    let wanted: Vec<Option<&str>> = task.rows.iter().map(place_of).collect();
+    let all: BTreeSet<&str> = wanted.iter().flatten().copied().collect();
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut values: Vec<&str> = all.into_iter().collect();
+    values.push("no country");
+    let none = values.len() - 1;
+    let place = |name: &str| values.iter().position(|value| *value == name).unwrap_or(none);
+    let mut of_passage: HashMap<usize, usize> = HashMap::new();
+    for (row, name) in task.rows.iter().zip(&wanted) {
+        let Some(name) = name else { continue };
+        row.gold.iter().for_each(|passage| {
+            of_passage.entry(*passage).or_insert_with(|| place(name));
+        });
+    }
+    for (passage, text) in task.corpus.iter().enumerate() {
+        let mentions =
+            values[..none].iter().enumerate().filter_map(|(i, name)| Some((named_at(text, name)?, i)));
+        let first = mentions.min().map_or(none, |(_, value)| value);
+        of_passage.entry(passage).or_insert(first);
+    }
+    let asked: Vec<Vec<usize>> = wanted.iter().map(|name| name.map(place).into_iter().collect()).collect();
+    let (mut rows, mut columns) = (Vec::new(), Vec::new());
+    for (name, lists) in names.iter().zip(&ranked.lanes.lists) {
+        let count = |list: &Positions| {
+            let mut counts = vec![0; values.len()];
+            list.iter()
+                .take(k)
+                .for_each(|passage| counts[of_passage.get(passage).copied().unwrap_or(none)] += 1);
+            counts
+        };
+        let counts: Vec<Vec<usize>> = lists.iter().map(count).collect();
+        columns = desired_rows(name, &asked, &counts, &values, &mut rows)?;
+    }
+    let known = of_passage.values().filter(|value| **value != none).count();
+    let heads = columns.iter().map(|value| values[*value]).chain(["no country"]);
+    Ok(Some(Table {
+        suite: "pir-countries",
+        set: Some(task.name.clone()),
+        columns: heads.map(|name| Head::from(format!("{name}@{k}"))).collect(),
+        rows,
+        questions: wanted.iter().flatten().count(),
+        k: Some(k),
+        label_source: "the query's words".into(),
+        notes: vec![format!(
+            "the country that a query asks for × the countries of its first k; {known} of {} passages have one: that of a query that they are \
+             gold for, else the first one that their text names",
+            of_passage.len()
+        )],
+        ..Table::default()
+    }))
+}
+
+/// The place of a name in a text, as whole words.
+fn named_at(text: &str, name: &str) -> Option<usize> {
+    let bounded = |at: usize| {
+        let apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+        apart(text[..at].chars().next_back()) && apart(text[at + name.len()..].chars().next())
+    };
+    text.match_indices(name).map(|(at, _)| at).find(|at| bounded(*at))
 }
 
 /// A value's share of all retrieved passages, with its interval over questions.

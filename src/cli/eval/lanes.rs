@@ -136,8 +136,8 @@ impl Lanes {
             questions: question_ids.len(),
             question_ids,
             k: Some(k),
-            label_source: self.setup.counted(self.source).to_string(),
-            judged_by: counts(shares),
+            label_source: self.setup.source_name(self.source),
+            judged_by: counts(shares, &self.setup.source_name(LabelSource::Gold)),
             baseline: self.baseline.map(|base| self.recipes[base].to_string()),
             caution: self.caution(shares)?,
             provenance: self.provenance()?,
@@ -250,8 +250,8 @@ pub fn name_the_model(rows: &mut [Row], shares: &[Shares]) {
 }
 
 /// How many passages each source judged: `40 by hand, 12 the model's`.
-fn counts(shares: Shares) -> String {
-    let parts = [(shares.human, "by hand"), (shares.gold, "gold"), (shares.by_model(), "the model's")];
+fn counts(shares: Shares, labels: &str) -> String {
+    let parts = [(shares.human, "by hand"), (shares.gold, labels), (shares.by_model(), "the model's")];
     let known = parts.iter().filter(|(count, _)| *count > 0);
     known.map(|(count, who)| format!("{count} {who}")).collect::<Vec<_>>().join(", ")
 }

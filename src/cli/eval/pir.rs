@@ -10,6 +10,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
+use crate::cli::eval::bias::countries;
 use crate::cli::eval::lanes::Lanes;
 use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;
@@ -45,6 +46,9 @@ struct Study {
 pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if common.questions.is_empty() {
         bail!("eval pir needs its tasks: --questions FILE, such as the authors' demo_pir_dataset.json");
+    }
+    if let Some(other) = args.attribute.as_deref().filter(|name| *name != "country") {
+        bail!("--attribute {other}: eval pir reads `country` from its queries, and no other attribute");
     }
     let recipes = args.switches.apply(common.named_recipes())?;
     if !args.runs.is_empty() || recipes.iter().any(|recipe| recipe.run().is_some()) {
@@ -212,6 +216,11 @@ impl Study {
         }
         for ranked in &self.tasks {
             further.push(self.perspective_table(ranked, k)?);
+        }
+        if args.attribute.is_some() {
+            for ranked in &self.tasks {
+                further.extend(countries(&self.names, ranked, k)?);
+            }
         }
         further.push(self.cards());
         Ok(Table {

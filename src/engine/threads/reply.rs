@@ -32,6 +32,8 @@ pub struct Opened {
     pub questions: Vec<Question>,
     /// Whether it has gold labels.
     pub labelled: bool,
+    /// The name of the source of those labels, `gold` or a judge's, and the labels in words.
+    pub labels: (String, String),
     /// Whether it has labels by hand.
     pub by_hand: bool,
     /// The name of the reader, if there is one, and whether its answers were recorded.

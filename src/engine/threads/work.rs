@@ -66,6 +66,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         passages: setup.corpus.len(),
         questions: setup.questions.clone(),
         labelled: setup.labels.is_some(),
+        labels: (setup.source_name(LabelSource::Gold), setup.label_words()),
         by_hand: setup.has_human(),
         reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
         rule: setup.rule()?,

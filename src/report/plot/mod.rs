@@ -15,7 +15,7 @@ mod sides;
 
 pub use rows::{Group, bars, intervals};
 pub use sheet::{png, shorten};
-pub use sides::{Arrow, arrows, stacks};
+pub use sides::{Arrow, arrows, heat, stacks};
 
 /// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]

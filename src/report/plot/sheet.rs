@@ -54,6 +54,14 @@ impl Sheet {
         );
     }
 
+    /// Draws a rectangle of which so much of the colour shows: from 0 to 1.
+    pub fn shade(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), class: &str, share: f64) {
+        let _ = writeln!(
+            self.body,
+            "<rect class=\"{class}\" fill-opacity=\"{share:.2}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        );
+    }
+
     /// Draws a mark centred at a place.
     pub fn mark(&mut self, shape: Shape, place: (f64, f64), radius: f64, class: &str) {
         self.path(&shape.path(place, radius), class);

@@ -1,7 +1,8 @@
-//! Draws the sides that a lane retrieves: leans under three wordings (BERDS Figure 3), and the sides that its top k covers (BERDS Figure 2).
+//! Draws the sides that a lane retrieves: leans under three wordings (BERDS Figure 3), the sides that its top k covers (BERDS Figure 2), and
+//! what it finds by what it was asked for (PIR Figures 3 and 6).
 
 use super::rows::{Rows, Side};
-use super::sheet::{COLUMN, Scale, Shape, Sheet, columns, empty, hatch, ticks};
+use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, shorten, ticks};
 use crate::report::marks::{share, signed};
 
 /// A lane's shares of supporting and of opposing passages (`p`, `n`) under three wordings.
@@ -137,6 +138,40 @@ pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     sheet.finish(layout.size(&side), label)
 }
 
+/// The height of a row of a heat map, and the most of the colour that a field takes: the number on it stays readable.
+const FIELD: (f64, f64) = (26.0, 0.55);
+
+/// Draws shares as a heat map: one row for everything that was asked for, one column for everything that was found. The stronger a field's
+/// colour, the greater its number.
+pub fn heat(heads: &[String], rows: &[(String, Vec<Option<f64>>)]) -> String {
+    let label = "Shares of what was found, by column, for what was asked for, by row";
+    if rows.is_empty() || heads.is_empty() {
+        return empty(label);
+    }
+    let widest = |texts: &mut dyn Iterator<Item = &String>| {
+        texts.map(|text| columns(text).min(NAME)).max().unwrap_or(0) as f64 * COLUMN
+    };
+    let left = 28.0 + widest(&mut rows.iter().map(|(name, _)| name));
+    let (width, top) = (widest(&mut heads.iter()).max(34.0) + 12.0, 34.0);
+    let mut sheet = Sheet::default();
+    for (i, head) in heads.iter().enumerate() {
+        sheet.text((left + (i as f64 + 0.5) * width, top - 10.0), "mono mid", &shorten(head, NAME));
+    }
+    for (row, (name, shares)) in rows.iter().enumerate() {
+        let y = top + row as f64 * FIELD.0;
+        sheet.text((left - 14.0, y + FIELD.0 / 2.0 + 4.0), "mono end", &shorten(name, NAME));
+        for (i, value) in shares.iter().enumerate().take(heads.len()) {
+            let (x, value) = (left + i as f64 * width, value.unwrap_or(f64::NAN));
+            if value.is_finite() {
+                let colour = FIELD.1 * value.clamp(0.0, 1.0);
+                sheet.shade((x + 1.0, y + 1.0), (width - 2.0, FIELD.0 - 2.0), "support", colour);
+            }
+            sheet.text((x + width / 2.0, y + FIELD.0 / 2.0 + 4.0), "mono mid", &number(value));
+        }
+    }
+    sheet.finish((left + heads.len() as f64 * width + 14.0, top + rows.len() as f64 * FIELD.0 + 14.0), label)
+}
+
 /// Whether a number fits into its part of the bar.
 fn fits(part: f64) -> bool {
     part >= 0.07
@@ -225,6 +260,14 @@ mod tests {
         let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(String::from).collect();
         let (end, beyond): (Vec<_>, Vec<_>) = (marks(&end), marks(&beyond));
         assert_eq!(end, beyond);
+    }
+
+    #[test]
+    fn a_heat_map_shows_every_share_with_as_much_colour_and_a_dash_for_none() {
+        let svg = heat(&["Peru".into(), "Chile".into()], &[("asked for Peru".into(), vec![Some(0.8), None])]);
+        assert!(svg.contains("fill-opacity=\"0.44\"") && svg.contains(">.80</text>"), "{svg}");
+        assert_eq!((svg.matches("fill-opacity").count(), svg.matches(">–</text>").count()), (1, 1));
+        assert!(heat(&[], &[]).contains("nothing to show"));
     }
 
     #[test]

@@ -150,20 +150,24 @@ pub mod header {
     fn judged_by(app: &App) -> (String, String) {
         let (shares, rule) = (app.judged_by, app.judgments.rule());
         let source = app.judgments.source;
+        let labels = match &app.corpus {
+            Corpus::Open(opened) => safe::line(&opened.labels.1),
+            _ => "gold labels".into(),
+        };
         if shares.all() == 0 {
             let name = match (source, &app.corpus) {
-                (LabelSource::Gold, _) => "gold labels",
+                (LabelSource::Gold, _) => &labels,
                 (LabelSource::Human, _) => "labels by hand",
-                (LabelSource::Auto, Corpus::Open(opened)) if opened.labelled => "gold labels",
+                (LabelSource::Auto, Corpus::Open(opened)) if opened.labelled => &labels,
                 _ => "the model",
             };
             return (format!("judged by {name}"), format!("labels: {source}"));
         }
-        let words = safe::line(&shares.words(rule));
+        let words = safe::line(&shares.words(rule, &labels));
         let name = if shares.by_model() == shares.all() {
             fit(&safe::line(&rule.about.name), 24)
         } else if shares.gold == shares.all() {
-            "gold labels".into()
+            labels
         } else if shares.human == shares.all() {
             "labels by hand".into()
         } else {

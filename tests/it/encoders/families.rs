@@ -74,6 +74,37 @@ fn a_prefix_in_the_recipe_replaces_the_models_and_gives_other_vectors() {
 }
 
 #[test]
+fn an_instruction_is_made_of_each_querys_perspective_and_its_root_stands_behind_it() {
+    let data = tempfile::tempdir().unwrap();
+    let path = parallax::engine::recipe::escaped(&fixture("instructor").to_string_lossy());
+    let lane = |query: &str| -> Recipe { format!("path:{path}@query={query}").parse().unwrap() };
+    let instruction = "Represent%20the%20text%20for%20retrieving%20a%20claim%20against%20zoos:%20";
+    let lanes = [lane("perspective"), lane(instruction), format!("path:{path}").parse().unwrap()];
+    assert_eq!(lanes[0].to_string().parse(), Ok(lanes[0].clone()));
+    let setup = opened(data.path(), &lanes);
+    let full = Question {
+        text: "Find a claim against zoos: wolves in cages".into(),
+        perspectives: vec!["a claim against zoos".into()],
+        root: Some("wolves in cages".into()),
+        ..Question::default()
+    };
+    let root = Question { text: "wolves in cages".into(), ..Question::default() };
+    let ranked = |lane: &Recipe, question: &Question| {
+        let asked = LaneQuery::neutral(question);
+        rank(&setup, lane, asked, &mut Lists::default(), &Stop::never()).unwrap()
+    };
+    let scores = |lane: &Recipe, question: &Question| {
+        ranked(lane, question).iter().map(|one| (one.at, one.score)).collect::<Vec<_>>()
+    };
+    assert_eq!(scores(&lanes[0], &full), scores(&lanes[1], &root));
+    assert_ne!(scores(&lanes[0], &full), scores(&lanes[2], &full));
+    // A query without a perspective of its own stands behind the model's prefix, and the trace says so.
+    assert_eq!(scores(&lanes[0], &root), scores(&lanes[2], &root));
+    let notes = |question: &Question| ranked(&lanes[0], question).trace.notes.join(" ");
+    assert!(notes(&root).contains("no perspective beside itself") && notes(&full).is_empty());
+}
+
+#[test]
 fn lanes_of_custom_encoders_rank_by_their_own_vectors_and_similarity() {
     let data = tempfile::tempdir().unwrap();
     let path = |name: &str| parallax::engine::recipe::escaped(&fixture(name).to_string_lossy());

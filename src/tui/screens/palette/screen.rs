@@ -75,14 +75,14 @@ fn actions(app: &App, below: Context, typed: &str) -> Vec<Entry> {
     all.extend(
         ks.map(|k| entry("k", format!("{k}: let the first {k} count{}", now(k == app.k)), Does::K(k))),
     );
-    let (gold, human) = match &app.corpus {
-        Corpus::Open(opened) => (opened.labelled, opened.by_hand),
-        _ => (false, false),
+    let (gold, human, labels) = match &app.corpus {
+        Corpus::Open(opened) => (opened.labelled, opened.by_hand, format!("{} alone", opened.labels.0)),
+        _ => (false, false, String::new()),
     };
     let sources = [
         (LabelSource::Auto, "by hand first, then gold, then the model", true),
         (LabelSource::Model, "the model alone", true),
-        (LabelSource::Gold, "gold alone", gold),
+        (LabelSource::Gold, labels.as_str(), gold),
         (LabelSource::Human, "by hand alone", human),
     ];
     all.extend(sources.into_iter().filter(|(.., is)| *is).map(|(source, words, _)| {

@@ -10,7 +10,7 @@ use crate::engine::{Reply, Study};
 use crate::report::marks::{Mark, share};
 use crate::report::{explanations, safe};
 use crate::retrieve::terms;
-use crate::tui::app::{App, LaneState};
+use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::{panes, reading_text};
 use crate::tui::message::Effect;
@@ -408,13 +408,17 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
                 None => "unclear",
             };
             let p = verdict.p.map_or_else(String::new, |p| format!(" {}", share(f64::from(p))));
+            let gold = match &app.corpus {
+                Corpus::Open(opened) => safe::line(&opened.labels.0),
+                _ => "gold".into(),
+            };
             let by = match verdict.by {
                 By::Model => "model",
-                By::Gold => "gold",
+                By::Gold => &gold,
                 By::Human => "human",
             };
             let mut other = String::new();
-            for (name, label) in [("human", known.human), ("gold", known.gold)] {
+            for (name, label) in [("human", known.human), (gold.as_str(), known.gold)] {
                 match label.filter(|label| Some(*label) != verdict.supports) {
                     Some(true) => other += &format!(", {name}: yes"),
                     Some(false) => other += &format!(", {name}: no"),
