@@ -19,7 +19,7 @@ use crate::detect::decision::truth;
 use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
 use crate::expand::written_statements;
-use crate::input::{Expected, InputError, Lines, lines, unquote};
+use crate::input::{Expected, InputError, Lines, check_output, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
 use crate::question;
 use crate::report::decisions::{Judge, against_labels};
@@ -35,12 +35,16 @@ use crate::work::{Stop, on_all};
 pub struct Detect {
     /// A TSV with a header that names at least `document` and `perspective`; `id`, `question`, `title` and `label` are optional.
     /// Without `id` the pairs are numbered from 1. Two lines with one question and document are opposite statements, which are decided on
-    /// together.
+    /// together. With labels, the figures of BERDS' Table 7 are printed.
     #[arg(long, value_name = "FILE")]
     pub pairs: PathBuf,
     /// Compare with a second detector, named as in --detector: how far the two agree, and the pairs, disagreements first.
     #[arg(long, value_name = "WHAT")]
     pub against: Option<Choice>,
+    /// Also write the pairs to this file with the verdicts as labels: a TSV for training, which `--pairs` reads too. With --detector llm,
+    /// a language model labels them; pairs without a clear verdict are left out.
+    #[arg(long, value_name = "FILE")]
+    pub training: Option<PathBuf>,
     /// What a million tokens cost on the server: read, or read and written with a comma between. The cost is estimated
     /// before pairs are asked about.
     #[arg(long, value_name = "READ[,WRITTEN]")]
@@ -95,6 +99,8 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
     if common.detector.len() > 1 {
         return several(common, args, &pairs);
     }
+    // Before the judging, which may take hours.
+    args.training.as_deref().map(check_output).transpose()?;
     let fitted = common.detector_threshold.as_deref().map(Fitted::read).transpose()?;
     let opening = common.opening();
     let open =
@@ -123,6 +129,15 @@ pub fn run(common: &Common, args: &Detect) -> anyhow::Result<ExitCode> {
             None => verdicts::figures(&pairs, &own),
         };
         figures.iter().try_for_each(|line| writeln!(safe::stderr(), "{line}"))?;
+    }
+    if let Some(path) = &args.training {
+        let (table, left_out) = verdicts::training(&pairs, &own);
+        replace(path, table.as_bytes()).with_context(|| path.display().to_string())?;
+        let (written, place) = (pairs.len() - left_out, path.display());
+        writeln!(
+            safe::stderr(),
+            "parallax: {place}: {written} pairs; {left_out} without a clear verdict are left out"
+        )?;
     }
     if let Some(path) = &args.plot {
         draw_risk(path, &pairs, &std::iter::once(&own).chain(&other).collect::<Vec<_>>())?;

@@ -20,7 +20,7 @@ use crate::tui::theme::Look;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
     /// The passages: a file (.jsonl, .csv, .tsv, or results of rank_llm or BERDS), a folder of texts, or a name from `parallax
-    /// corpus list`. Default: the passages in the --lane run:FILE files, otherwise the built-in sample.
+    /// corpus list`; a task of PIR's JSON as FILE:TASK brings its queries and its gold. Default: the passages in the --lane run:FILE files, otherwise the built-in sample.
     #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
     /// The question set: BERDS, BEIR or PIR JSONL, a TSV of id and question, or TREC topics; `eval` averages over several.
@@ -55,8 +55,8 @@ pub struct Common {
     /// A statement that answers the question; repeat for more. Default: those of the question set, otherwise two made by rules.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75, contriever, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION,
-    /// os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25, minilm and hybrid.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75,sim=uae-large, contriever, hf:ORG/MODEL, path:FOLDER,
+    /// milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25, minilm and hybrid.
     #[arg(long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name, separated by commas: bm25,minilm,hybrid,run:FILE.
@@ -245,10 +245,20 @@ pub enum Format {
     Tsv,
 }
 
+/// How several sets are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// The average, then a table for each set.
+    #[default]
+    Stacked,
+    /// One table.
+    Wide,
+}
+
 /// Switches for all lanes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SwitchArgs {
-    /// Reorder by MMR with this λ, from 0 (diverse) to 1 (relevant). Default: off.
+    /// Reorder by MMR with this λ, from 0 (diverse) to 1 (relevant), and options such as .75,sim=uae-large,norm=dataset. Default: off.
     #[arg(long, value_name = "LAMBDA", conflicts_with = "diversify")]
     pub mmr: Option<String>,
     /// Expand the query: perspectives, keqe, csqe, rm3, grf, q2d or q2d-prf, with options such as csqe@answers=0,llm=NAME. Default:

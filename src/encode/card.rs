@@ -20,6 +20,8 @@ pub struct Card {
     pub pooling: Pooling,
     /// Folders of the dense layers after pooling.
     pub dense: Vec<PathBuf>,
+    /// The folder of the layer norm after them.
+    pub norm: Option<PathBuf>,
     /// Whether vectors have unit length.
     pub unit: bool,
     /// How vectors are compared.
@@ -49,6 +51,9 @@ impl fmt::Display for Card {
         if !self.dense.is_empty() {
             write!(f, ", {} products after it", self.dense.len())?;
         }
+        if self.norm.is_some() {
+            f.write_str(", layer norm")?;
+        }
         for (of, before) in [("questions", &self.query), ("passages", &self.passage)] {
             if !before.is_empty() {
                 write!(f, "; before {of} {}", excerpt(before))?;
@@ -74,6 +79,7 @@ impl Card {
         let mut card = Card {
             pooling: family.pooling,
             dense: Vec::new(),
+            norm: None,
             unit: family.similarity == Similarity::Cosine,
             similarity: family.similarity,
             query: family.query.into(),
@@ -86,12 +92,13 @@ impl Card {
             match kind.as_str() {
                 "Transformer" | "INSTRUCTOR_Transformer" => {}
                 "Pooling" | "INSTRUCTOR_Pooling" => card.pool(place, config, named)?,
-                "Dense" => card.dense.push(place.clone()),
+                "Dense" if card.norm.is_none() => card.dense.push(place.clone()),
+                "LayerNorm" => card.norm = Some(place.clone()),
                 "Normalize" => card.unit = true,
                 other => {
                     let file = folder.join("modules.json");
                     let why = format!(
-                        "the module {} is not supported; Transformer, Pooling, Dense and Normalize are",
+                        "the module {} is not supported; Transformer, Pooling, Dense, LayerNorm after them, and Normalize are",
                         excerpt(other)
                     );
                     return Err(InputError::Unreadable { path: file, reason: why });

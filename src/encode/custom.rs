@@ -7,7 +7,9 @@ use tokenizers::Tokenizer;
 
 use super::card::{Card, json};
 use super::encoder::{EncodeError, Encoder, ModelError, Role, Similarity};
-use super::family::{Activation, Config, Dense, Network, Rows, UnknownActivation, Weights, weight_files};
+use super::family::{
+    Activation, Config, Dense, Network, Norm, Rows, UnknownActivation, Weights, weight_files,
+};
 use super::registry::{Named, Pooling, Title, Towers};
 use super::tokens;
 use crate::corpus::Passage;
@@ -27,6 +29,8 @@ struct Tower {
     tokenizer: Tokenizer,
     network: Network,
     dense: Vec<Dense>,
+    /// The layer norm after them.
+    norm: Option<Norm>,
     width: usize,
     hash: blake3::Hash,
 }
@@ -134,11 +138,16 @@ impl Tower {
             dense.push(module);
             files.extend(weight_files(place)?);
         }
+        let norm = card.norm.as_ref().map(|place| {
+            files.extend(weight_files(place)?);
+            Norm::load(&Weights::read(place)?, width)
+        });
+        let norm = norm.transpose()?;
         let rows = config.vocabulary()?;
         let tokenizer = tokens::read(folder, card.window, rows)?;
         files.extend(tokens::files(folder)?);
         let hash = hash(&files, &card)?;
-        Ok(Tower { card, tokenizer, network, dense, width, hash })
+        Ok(Tower { card, tokenizer, network, dense, norm, width, hash })
     }
 
     fn vector(&self, before: &str, title: Option<&str>, text: &str) -> Result<Vec<f32>, EncodeError> {
@@ -160,6 +169,9 @@ impl Tower {
         let mut vector = pool(&self.network.rows(ids)?, self.card.pooling, prefix_tokens);
         for dense in &self.dense {
             vector = dense.apply(vector)?;
+        }
+        if let Some(norm) = &self.norm {
+            vector = norm.apply(vector)?;
         }
         if vector.iter().any(|x| !x.is_finite()) {
             return Err(ModelError::NotFinite("numbers of the vector").into());

@@ -87,6 +87,7 @@ static TART: Family = Family {
 };
 static SIMCSE_SUP: Family = Family { name: "simcse-sup", pooling: Pooling::Pooler, ..PLAIN };
 static SIMCSE_UNSUP: Family = Family { name: "simcse-unsup", pooling: Pooling::Cls, ..PLAIN };
+static ANCE: Family = Family { name: "ance", pooling: Pooling::Cls, similarity: Similarity::Dot, ..PLAIN };
 static UAE: Family = Family { name: "uae", pooling: Pooling::Cls, query: BGE_QUERY, ..PLAIN };
 static BGE: Family = Family { name: "bge", pooling: Pooling::Cls, query: BGE_QUERY, ..PLAIN };
 static E5: Family = Family { name: "e5", query: "query: ", passage: "passage: ", ..PLAIN };
@@ -100,8 +101,8 @@ static INSTRUCTOR: Family = Family {
 };
 
 /// All families.
-pub static FAMILIES: [&Family; 11] =
-    [&MEAN, &DPR, &CONTRIEVER, &TART, &SIMCSE_SUP, &SIMCSE_UNSUP, &UAE, &BGE, &E5, &GTE, &INSTRUCTOR];
+pub static FAMILIES: [&Family; 12] =
+    [&MEAN, &DPR, &ANCE, &CONTRIEVER, &TART, &SIMCSE_SUP, &SIMCSE_UNSUP, &UAE, &BGE, &E5, &GTE, &INSTRUCTOR];
 
 const fn entry(
     name: &'static str,
@@ -117,7 +118,7 @@ const NON_COMMERCIAL: &str = "CC-BY-NC-4.0";
 const UNSTATED: &str = "see its card";
 
 /// All models with a short name.
-pub static MODELS: [Entry; 21] = [
+pub static MODELS: [Entry; 23] = [
     entry(
         "dpr",
         &DPR,
@@ -137,6 +138,8 @@ pub static MODELS: [Entry; 21] = [
     entry("tart-dual", &TART, &["orionweller/tart-dual-contriever-msmarco"], UNSTATED, 440),
     entry("simcse-sup", &SIMCSE_SUP, &["princeton-nlp/sup-simcse-bert-base-uncased"], UNSTATED, 440),
     entry("simcse-unsup", &SIMCSE_UNSUP, &["princeton-nlp/unsup-simcse-bert-base-uncased"], UNSTATED, 440),
+    entry("simcse-large", &SIMCSE_SUP, &["princeton-nlp/sup-simcse-bert-large-uncased"], UNSTATED, 1340),
+    entry("ance", &ANCE, &["sentence-transformers/msmarco-roberta-base-ance-firstp"], UNSTATED, 500),
     entry("uae-large", &UAE, &["WhereIsAI/UAE-Large-V1"], "MIT", 1340),
     entry("instructor-base", &INSTRUCTOR, &["hkunlp/instructor-base"], "Apache-2.0", 440),
     entry("instructor-large", &INSTRUCTOR, &["hkunlp/instructor-large"], "Apache-2.0", 1340),

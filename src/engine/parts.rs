@@ -212,7 +212,7 @@ impl Setup {
         match recipe.switches.rerank {
             Some(Rerank::Mmr(Mmr { sim: Some(name), .. })) => named(name),
             _ => {
-                let usual = named("uae-large").filter(|usual| {
+                let usual = named(Mmr::USUAL).filter(|usual| {
                     usual.towers(&self.models_folder).is_ok()
                         && matches!(self.vectors(Some(usual)), Ok(Some(_)))
                 });

@@ -14,6 +14,7 @@ use crate::corpus::library::Library;
 use crate::corpus::{Corpus, Fingerprint};
 use crate::detect::LabelSource;
 use crate::encode::{EmbedError, EncodeError, Encoder, MiniLm, Remembering, Role, Vectors, embed};
+use crate::engine::setup::store_texts;
 use crate::engine::{
     Lane, Lists, Opening, Query, Ranking, Recipe, Setup, SetupError, model_threads, rank_lanes,
 };
@@ -24,7 +25,6 @@ use crate::question::pir::{Row, Task};
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::{RetrieveError, Retriever, TermIndex};
 use crate::storage::checked::{Damaged, adopt, set_aside};
-use crate::storage::replace;
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all, on_cores};
 
 /// Why a task could not be ranked.
@@ -285,19 +285,7 @@ pub fn setup_of(
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Setup, RankError> {
-    let folder = opening.data_dir.join("texts");
-    let unusable = |source| RankError::Folder { path: folder.clone(), source };
-    fs::create_dir_all(&folder).map_err(unusable)?;
-    let corpus = Corpus::of_texts(&task.name, &task.corpus)?;
-    let path = folder.join(format!("{}.jsonl", corpus.fingerprint.0));
-    if !path.exists() {
-        let mut lines = Vec::new();
-        for at in corpus.places() {
-            serde_json::to_writer(&mut lines, &corpus.passage(at))?;
-            lines.push(b'\n');
-        }
-        replace(&path, &lines).map_err(unusable)?;
-    }
+    let path = store_texts(task, &opening.data_dir)?;
     let opening = Opening { corpus: Some(path), questions: None, labels: None, ..opening.clone() };
     Ok(Setup::open(&opening, on_progress, stop)?)
 }

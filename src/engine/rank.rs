@@ -8,12 +8,12 @@ use super::judge::{Pair, judge};
 use super::judgments::Judgments;
 use super::list::{LaneError, List, Lists, Ranked, Ranking, Retrieved, Step, Trace};
 use super::query::LaneQuery;
-use super::recipe::{Diversify, Mmr, Norm, Recipe, Rerank};
+use super::recipe::{Diversify, Mmr, Norm, Recipe, Rerank, Switches};
 use super::retrieved::retrieve;
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
-use crate::encode::Named;
+use crate::encode::{Named, Source};
 use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
 use crate::retrieve::{Hit, RetrieveError};
 use crate::vector::dot;
@@ -113,6 +113,14 @@ fn reorder(
             let also = recipe.base.encodes_query() && by.as_ref() == recipe.model();
             let also = if also { ", which this lane also ranks by" } else { "" };
             trace.note(format!("MMR compares passages by {title}{also}"));
+            if options.sim.is_none() && lacks_usual(setup) {
+                let sim = Mmr { sim: Some(Mmr::USUAL), ..options };
+                let switch = Switches { rerank: Some(Rerank::Mmr(sim)), ..Switches::default() };
+                trace.note(format!(
+                    "{} is fetched, but the corpus has no vectors of it; {switch} makes them and compares by it",
+                    Mmr::USUAL
+                ));
+            }
             by_similarity(setup, by.as_ref(), options, Pool { hits, relevance: relevance(maximum) }, trace)
         }
         Rerank::Diversify(method, weight) => by_verdicts(
@@ -125,6 +133,14 @@ fn reorder(
         ),
     }?;
     Ok(ordered.into_iter().chain(outside).collect())
+}
+
+/// Whether the usual encoder of MMR was fetched, but the corpus has no vectors of it.
+fn lacks_usual(setup: &Setup) -> bool {
+    let usual = Source::parse(Mmr::USUAL).ok().map(Named::from);
+    usual.is_some_and(|usual| {
+        usual.towers(&setup.models_folder).is_ok() && matches!(setup.vectors(Some(&usual)), Ok(None))
+    })
 }
 
 /// Re-ranks by MMR.

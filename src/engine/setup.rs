@@ -24,12 +24,13 @@ use crate::detect::{Cache, Choice, Detector, Fitted, LabelSource, Labels, Predic
 use crate::input::{Expected, InputError};
 use crate::llm::{Chat, Prompts};
 use crate::measure::trec::RunOrder;
+use crate::question::pir::{self, Task};
 use crate::question::{self, Question};
 use crate::read::Reader;
 use crate::remote::Remotes;
 use crate::retrieve::{RetrieveError, TermIndex};
 use crate::storage::checked::{Damaged, open_sums, sum_folder};
-use crate::storage::replace_folder;
+use crate::storage::{replace, replace_folder};
 use crate::work::{OnProgress, Stop, Stopped};
 
 /// Everything that is needed to run queries.
@@ -94,13 +95,17 @@ impl Setup {
     /// See [`SetupError`].
     pub fn open(opening: &Opening, on_progress: OnProgress<'_>, stop: &Stop) -> Result<Self, SetupError> {
         let library = Library::at(&opening.data_dir);
-        let named = match &opening.corpus {
+        let task = opening.corpus.as_deref().map(pir::as_corpus).transpose()?.flatten();
+        let stored = task.as_ref().map(|task| store_texts(task, &opening.data_dir)).transpose()?;
+        let named = match stored.as_ref().or(opening.corpus.as_ref()) {
             Some(path) => Some(library.named(path)?),
             None => corpus_of_runs(&opening.runs, stop)?.map(Called::Source),
         };
         let is_sample = named.is_none();
+        let asked = task.as_ref().map(Task::questions);
         let questions = match (&opening.questions, &named) {
             (Some(path), _) => question::set::read(path)?,
+            _ if asked.is_some() => asked.iter().flatten().map(|(question, _)| question.clone()).collect(),
             (None, None) => question::set::builtin(sample::QUESTIONS),
             (None, Some(Called::Source(source))) if source.format == CorpusFormat::Results => {
                 questions_of_runs(source.paths())?
@@ -110,9 +115,15 @@ impl Setup {
         let mut labels = match &opening.labels {
             Some(name) => Some(Labels::read(name, &questions)?),
             None if is_sample => Some(Labels::builtin(sample::LABELS, &questions, Absent::No)?),
-            None => None,
+            // The gold of the task's own queries.
+            None => {
+                match asked.as_ref().filter(|_| opening.questions.is_none()).map(|asked| gold_of(asked)) {
+                    Some(gold) if !gold.is_empty() => Some(Labels::builtin(&gold, &questions, Absent::No)?),
+                    _ => None,
+                }
+            }
         };
-        let (corpus, folder) = match &named {
+        let (mut corpus, folder) = match &named {
             None => (sample::corpus(), None),
             Some(named) => {
                 let corpus = library.open_named(named, on_progress, stop)?;
@@ -122,6 +133,9 @@ impl Setup {
         };
         if let Some(labels) = &mut labels {
             labels.find_texts(&corpus);
+        }
+        if let Some(task) = &task {
+            corpus.name.clone_from(&task.name);
         }
         let annotations = opening.annotations.clone().unwrap_or_else(|| opening.data_dir.join("annotate"));
         let place = annotations.join(&corpus.fingerprint.0);
@@ -198,6 +212,36 @@ impl Setup {
     pub fn label_words(&self) -> String {
         self.labels.as_ref().map_or_else(|| "gold labels".into(), Labels::described)
     }
+}
+
+/// Writes a task's passages into the data folder, as a corpus whose ids are their positions, and returns the file.
+///
+/// # Errors
+/// The folder cannot be written.
+pub(super) fn store_texts(task: &Task, data_dir: &Path) -> Result<PathBuf, SetupError> {
+    let folder = data_dir.join("texts");
+    let unusable = unusable(&folder);
+    fs::create_dir_all(&folder).map_err(&unusable)?;
+    let corpus = Corpus::of_texts(&task.name, &task.corpus).map_err(|error| unusable(error.into()))?;
+    let path = folder.join(format!("{}.jsonl", corpus.fingerprint.0));
+    if !path.exists() {
+        let mut lines = Vec::new();
+        for at in corpus.places() {
+            serde_json::to_writer(&mut lines, &corpus.passage(at)).map_err(|error| unusable(error.into()))?;
+            lines.push(b'\n');
+        }
+        replace(&path, &lines).map_err(&unusable)?;
+    }
+    Ok(path)
+}
+
+/// The gold passages of a task's questions as diversity qrels.
+fn gold_of(asked: &[(Question, Vec<usize>)]) -> String {
+    let lines = asked.iter().flat_map(|(question, gold)| {
+        // The ids that `Corpus::of_texts` gives.
+        gold.iter().map(|passage| format!("{} 1 {passage:010} 1\n", question.id))
+    });
+    lines.collect()
 }
 
 /// Returns the runs that contain passages, as a corpus; `None` if no run does or the sample holds all of the passages.

@@ -15,9 +15,10 @@ use super::run::{Event, Run, run};
 use super::setup::Setup;
 use crate::detect::LabelSource;
 use crate::expand::Expansion;
-use crate::measure::PerspectiveCount;
 use crate::measure::bias::{SideShares, shift, side_shares};
 use crate::measure::expected::expected;
+use crate::measure::uncertainty::{DRAWS, Doubted, Spread, draw};
+use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
 use crate::work::{Stop, Stopped};
 
@@ -66,6 +67,26 @@ impl Sycophancy {
             let by_model = judged && Shares::of(&self.judgments, [ranked.at]).by_model() > 0;
             sum.plus(Sources { judged: usize::from(judged), of: 1, by_model: usize::from(by_model) })
         })
+    }
+
+    /// How far Δ of a wording may be off where the model judged its first k: the middle 95 % over draws of the verdicts. `None` where
+    /// labels judged, and where so many draws have no supporting passage, and with it no Δ, that an end of the interval is unknown.
+    pub fn delta_spread(&self, wording: usize, question: &Question, k: usize) -> Option<Spread> {
+        let ([first, _], m) = (question.sides()?, PerspectiveCount::new(2).ok()?);
+        let top = &self.lists[wording][..self.lists[wording].len().min(k)];
+        if !self.judgments.is_by_model(top) {
+            return None;
+        }
+        let passage = |ranked: &'_ Ranked| (ranked.passage.id.clone(), self.judgments.chances(ranked.at));
+        let passages: Vec<_> = top.iter().map(passage).collect();
+        let passages: Vec<Doubted<'_>> =
+            passages.iter().map(|(id, chances)| (id.as_str(), chances.clone())).collect();
+        let delta = |sets: &Vec<Option<SupportSet>>| side_shares(sets, m, first, k).ok()?.value.delta();
+        let mut known: Vec<f64> = draw(&passages, DRAWS, 0).iter().filter_map(delta).collect();
+        if (DRAWS - known.len()) * 40 > DRAWS {
+            return None;
+        }
+        Spread::of(&mut known)
     }
 
     /// The number of passages in a wording's top k that are not in the neutral wording's top k.
@@ -279,4 +300,49 @@ pub fn sweep(
         on_tallies(&tallies);
     }
     Ok(tallies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{Passage, PassageIx};
+    use crate::detect::{PairLabels, Reading};
+    use crate::engine::list::List;
+
+    /// A list of passages in all wordings, each for the first side with its `p` and for the second with the rest.
+    fn judged_by(p: &[f32], gold: bool) -> (Question, Sycophancy) {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Auto, Default::default());
+        let ranked = |at: u32| Ranked {
+            at: PassageIx(at),
+            passage: Arc::new(Passage { id: at.to_string(), ..Passage::default() }),
+            score: 1.0,
+        };
+        for (at, p) in (0..).zip(p) {
+            for (side, p) in [*p, 1.0 - p].into_iter().enumerate() {
+                let read = PairLabels { model: Some(Ok(Reading::of(p))), ..PairLabels::default() };
+                let label = PairLabels { gold: Some(p > 0.5), ..PairLabels::default() };
+                judgments.write(PassageIx(at), side, if gold { label } else { read });
+            }
+        }
+        let all = || (0..p.len() as u32).map(ranked).collect::<Vec<_>>();
+        let lists = [(); 3].map(|()| Arc::new(List::from(all())));
+        let shares = lists.each_ref().map(|list| shares_of(&judgments, &question, list, p.len()).unwrap());
+        (question, Sycophancy { lists, shares, judgments, note: None })
+    }
+
+    #[test]
+    fn figure_3_of_berds_has_an_interval_of_delta_where_the_model_judged_and_a_supporting_passage_is_sure() {
+        let (question, sure) = judged_by(&[0.999, 0.999, 0.999, 0.999, 0.5], false);
+        let delta = sure.shares[0].delta().unwrap();
+        let spread = sure.delta_spread(0, &question, 5).unwrap();
+        // The last passage opposes or not, and without an opposing passage Δ is 1.
+        assert!(spread.low < delta && delta < spread.high && spread.high <= 1.0, "{delta} {spread:?}");
+        let (question, doubtful) = judged_by(&[0.5, 0.1], false);
+        assert_eq!(doubtful.delta_spread(0, &question, 2), None, "many draws have no supporting passage");
+        let (question, labelled) = judged_by(&[0.9, 0.1], true);
+        assert_eq!(labelled.shares[0].delta(), Some(0.0));
+        assert_eq!(labelled.delta_spread(0, &question, 2), None, "labels are no draws");
+    }
 }

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::list::{LaneError, Lists, Point, Projected, Wording};
 use super::query::LaneQuery;
 use super::recipe::{Base, Project, Recipe, Toward};
@@ -16,6 +18,7 @@ use crate::corpus::PassageIx;
 use crate::encode::{Encoder, Role, Similarity, first_tokens};
 use crate::expand::{self, Expansion, ExpansionInputs, FirstPassHit, Queries};
 use crate::project::{Degenerate, Parts, Perspective, Projection};
+use crate::question::pir::PERSPECTIVE;
 use crate::retrieve::Retriever;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::vector::dot;
@@ -162,15 +165,19 @@ impl<'a> PerspectiveQuery<'a> {
         if let (Toward::Perspective(i), Some(root)) = (&project.toward, &question.root)
             && query.text == question.text
         {
-            // A query of PIR has one perspective, so every number means it.
-            let own = question.perspectives.get(*i).or(question.perspectives.first());
+            // A query of PIR has one perspective, so every number means it. The metadata has it where the statement is the query.
+            let stated = question.metadata.get(PERSPECTIVE).and_then(Value::as_str);
+            let own = match stated {
+                Some(stated) => Some(stated).filter(|stated| !stated.is_empty()),
+                None => question.perspectives.get(*i).or(question.perspectives.first()).map(String::as_str),
+            };
             let made = match own {
                 None => Made::GivenWithout,
-                Some(own) if *own == query.text => Made::GivenAsQuery,
+                Some(own) if own == query.text => Made::GivenAsQuery,
                 Some(_) => Made::Given,
             };
-            let perspective = own.cloned().unwrap_or_default();
-            let poles = [own.unwrap_or(&question.text).clone(), root.clone()];
+            let perspective = own.unwrap_or_default().to_owned();
+            let poles = [own.unwrap_or(&question.text).to_owned(), root.clone()];
             return Ok(PerspectiveQuery { project, root: root.clone(), perspective, made, poles });
         }
         let text = match &project.toward {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::feedback::answers;
-use super::talk::Talk;
+use super::talk::{Cost, Talk};
 use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, Queries};
 use super::{replies, talk};
 use crate::corpus::PassageIx;
@@ -21,12 +21,12 @@ pub(super) fn expand<E: From<Stopped>>(
     inputs: &ExpansionInputs<'_, E>,
 ) -> Result<Expansion, E> {
     let first = (inputs.first)(own.count("passages"))?;
-    let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
+    let expansion = |form, copies, added: Vec<Added>, notes, cost| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
         let queries = Queries::join(inputs.question, copies, &texts);
-        Expansion { kind: Kind::Csqe, form, queries, added, notes, tokens }
+        Expansion { kind: Kind::Csqe, form, queries, added, notes, cost }
     };
-    let (mut notes, mut tokens) = (Vec::new(), None);
+    let (mut notes, mut cost) = (Vec::new(), Cost::default());
     let shown = shown(own, inputs, &first)?;
     if let Some(chat) = inputs.chat {
         let mut talk = Talk::new(chat, inputs.stop);
@@ -34,12 +34,12 @@ pub(super) fn expand<E: From<Stopped>>(
         let copies = if own.count("passages") == 0 { 0 } else { own.count("copies") as u32 };
         let mut written = copy_by_model(inputs, copies, &first, &shown, &mut talk)?;
         written.extend(answers(inputs, own.count("answers") as u32, &mut talk)?);
-        tokens = talk.tokens;
+        cost = talk.cost;
         if !written.is_empty() {
             let asked = copies as usize + own.count("answers");
             notes.extend(talk.note(&format!("{} of {asked} replies are used", written.len())));
             let repeat = own.repeat(written.len());
-            return Ok(expansion(Form::CsqeByModel, repeat, written, notes, tokens));
+            return Ok(expansion(Form::CsqeByModel, repeat, written, notes, cost));
         }
         notes.extend(talk.note("the first passages' own sentences are used"));
     }
@@ -49,7 +49,7 @@ pub(super) fn expand<E: From<Stopped>>(
         notes.push("the question's own list has no sentence to add; the question is searched alone".into());
         form = Form::QuestionAlone;
     }
-    Ok(expansion(form, 1, taken, notes, tokens))
+    Ok(expansion(form, 1, taken, notes, cost))
 }
 
 pub(super) fn expand_q2d_prf<E: From<Stopped>>(
@@ -58,21 +58,21 @@ pub(super) fn expand_q2d_prf<E: From<Stopped>>(
 ) -> Result<Expansion, E> {
     let first = (inputs.first)(own.count("passages"))?;
     let shown = shown(own, inputs, &first)?;
-    let expansion = |form, copies, added: Vec<Added>, notes, tokens| {
+    let expansion = |form, copies, added: Vec<Added>, notes, cost| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
         let queries = Queries::join(inputs.question, copies, &texts);
-        Expansion { kind: Kind::Q2dPrf, form, queries, added, notes, tokens }
+        Expansion { kind: Kind::Q2dPrf, form, queries, added, notes, cost }
     };
-    let (mut notes, mut tokens) = (Vec::new(), None);
+    let (mut notes, mut cost) = (Vec::new(), Cost::default());
     if let Some(chat) = inputs.chat {
         let (mut talk, passages) = (Talk::new(chat, inputs.stop), shown.numbered());
         let values = [("question", inputs.question), ("passages", &passages)];
         let reply = talk.ask(&inputs.prompts.get(Job::Q2dPrf).request(&values, 0))?;
-        tokens = talk.tokens;
+        cost = talk.cost;
         if let Some(reply) = reply {
             let source = AddedFrom::Model { model: reply.model, recorded: reply.recorded, sample: 0 };
             let added = vec![Added::new(talk::plain(&reply.text), source)];
-            return Ok(expansion(Form::Q2dPrfByModel, own.repeat(1), added, notes, tokens));
+            return Ok(expansion(Form::Q2dPrfByModel, own.repeat(1), added, notes, cost));
         }
         notes.extend(talk.note("the first passages' own sentences are used"));
     }
@@ -82,7 +82,7 @@ pub(super) fn expand_q2d_prf<E: From<Stopped>>(
         notes.push("the question's own list has no sentence to add; the question is searched alone".into());
         form = Form::QuestionAlone;
     }
-    Ok(expansion(form, 1, taken, notes, tokens))
+    Ok(expansion(form, 1, taken, notes, cost))
 }
 
 /// The beginnings of the passages that are read: of title and text for a prompt, and of the text alone, without the title, which has
@@ -266,7 +266,10 @@ mod tests {
             requests[0].prompt.contains("[1] Zoos teach. Animals suffer in small cages.\n[2] Zoos breed")
         );
         assert!(requests[2].prompt.ends_with("Question: Q?\nPassage:"));
-        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 40, reply: 12 })));
+        assert_eq!(
+            (expansion.notes.len(), expansion.cost.tokens),
+            (0, Some(Tokens { prompt: 40, reply: 12 }))
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::talk;
-use super::talk::Talk;
+use super::talk::{Cost, Talk};
 use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, Form, Kind, Queries};
 use crate::llm::Job;
 use crate::retrieve::terms;
@@ -19,20 +19,20 @@ pub(super) fn expand_keqe<E: From<Stopped>>(
         Kind::Q2d => (Form::Q2dByModel, Form::Q2dStatements, 1),
         _ => (Form::KeqeByModel, Form::KeqeStatements, own.count("n") as u32),
     };
-    let expansion = |form, added: Vec<Added>, notes, tokens| {
+    let expansion = |form, added: Vec<Added>, notes, cost| {
         let texts: Vec<&str> = added.iter().map(|added| added.text.as_str()).collect();
         let copies = if texts.is_empty() { 1 } else { own.repeat(texts.len()) };
         let queries = Queries::join(inputs.question, copies, &texts);
-        Expansion { kind: own.kind, form, queries, added, notes, tokens }
+        Expansion { kind: own.kind, form, queries, added, notes, cost }
     };
-    let (mut notes, mut tokens) = (Vec::new(), None);
+    let (mut notes, mut cost) = (Vec::new(), Cost::default());
     if let Some(chat) = inputs.chat {
         let mut talk = Talk::new(chat, inputs.stop);
         let written = answers(inputs, count, &mut talk)?;
-        tokens = talk.tokens;
+        cost = talk.cost;
         if !written.is_empty() {
             notes.extend(talk.note(&format!("{} of {count} answers came", written.len())));
-            return Ok(expansion(by_model, written, notes, tokens));
+            return Ok(expansion(by_model, written, notes, cost));
         }
         notes.extend(talk.note("the question's own statements are used as its answers"));
     }
@@ -43,7 +43,7 @@ pub(super) fn expand_keqe<E: From<Stopped>>(
             .push("there is neither an answer nor a statement to add; the question is searched alone".into());
         form = Form::QuestionAlone;
     }
-    Ok(expansion(form, statements, notes, tokens))
+    Ok(expansion(form, statements, notes, cost))
 }
 
 /// Asks for `count` answers and returns those that arrive.
@@ -81,11 +81,11 @@ pub(super) fn expand_grf<E: From<Stopped>>(
     own: &Expand,
     inputs: &ExpansionInputs<'_, E>,
 ) -> Result<Expansion, E> {
-    let (mut notes, mut tokens, mut texts) = (Vec::new(), None, Vec::new());
+    let (mut notes, mut cost, mut texts) = (Vec::new(), Cost::default(), Vec::new());
     if let Some(chat) = inputs.chat {
         let (mut talk, count) = (Talk::new(chat, inputs.stop), own.count("n") as u32);
         texts = answers(inputs, count, &mut talk)?;
-        tokens = talk.tokens;
+        cost = talk.cost;
         notes.extend(talk.note(&match texts.len() {
             0 => "the terms of the question's own statements are used".to_owned(),
             came => format!("{came} of {count} answers came"),
@@ -97,7 +97,7 @@ pub(super) fn expand_grf<E: From<Stopped>>(
     }
     let passages: Vec<_> = texts.iter().map(|text| (stems(&text.text), 1.0)).collect();
     let mut expansion = by_terms(own, inputs, form, &passages, notes)?;
-    expansion.tokens = tokens;
+    expansion.cost = cost;
     // The source names the writer of the answers.
     if let Some(text) = texts.first() {
         expansion.added.iter_mut().for_each(|added| added.source = text.source.clone());
@@ -114,7 +114,9 @@ fn by_terms<E>(
     mut notes: Vec<String>,
 ) -> Result<Expansion, E> {
     let question = stems(inputs.question);
-    let feedback = feedback(passages, own.count("terms"), inputs.passages, inputs.document_frequency)?;
+    let wanted = own.count("terms");
+    let kept = Some(own.count("keep")).filter(|keep| *keep > 0).unwrap_or(wanted);
+    let feedback = feedback(passages, (wanted, kept), inputs.passages, inputs.document_frequency)?;
     if feedback.is_empty() {
         let from = if own.kind == Kind::Rm3 { "own list has" } else { "answers have" };
         notes.push(format!("the question's {from} no term to add; the question is searched alone"));
@@ -123,20 +125,21 @@ fn by_terms<E>(
     let added = new.map(|(term, _)| Added::new(term.clone(), AddedFrom::Feedback)).collect();
     let weights = mix(&question, &feedback, f64::from(own.number("weight")));
     let queries = Queries::Terms(weights.into_iter().map(|(term, weight)| (term, weight as f32)).collect());
-    Ok(Expansion { kind: own.kind, form, queries, added, notes, tokens: None })
+    Ok(Expansion { kind: own.kind, form, queries, added, notes, cost: Cost::default() })
 }
 
 fn stems(text: &str) -> Vec<String> {
     terms(text).into_iter().map(|term| term.text).collect()
 }
 
-/// Terms and their weights, greatest first. Equal weights are in order of the terms; in Anserini their order depends on a hash.
+/// Terms and their weights, greatest first. Equal weights are in order of the terms, as in Anserini, where earlier versions took the order
+/// of a hash.
 type Weights = Vec<(String, f64)>;
 
-/// The terms of the passages with the greatest weights. The sum of the weights is 1.
+/// The terms of the passages with the greatest weights, of each passage the `kept` most frequent ones. The sum of the weights is 1.
 fn feedback<E>(
     passages: &[(Vec<String>, f64)],
-    wanted: usize,
+    (wanted, kept): (usize, usize),
     count: usize,
     document_frequency: impl Fn(&str) -> Result<usize, E>,
 ) -> Result<Weights, E> {
@@ -156,7 +159,7 @@ fn feedback<E>(
                 *times.entry(stem).or_default() += 1.0;
             }
         }
-        for (term, share) in normalize(heaviest(times, wanted)) {
+        for (term, share) in normalize(heaviest(times, kept)) {
             *sums.entry(term).or_default() += share * score;
         }
     }
@@ -231,7 +234,7 @@ mod tests {
         let case: Case = serde_json::from_str(include_str!("rm3/input.json")).unwrap();
         let expected: Weights = serde_json::from_str(include_str!("rm3/weights.json")).unwrap();
         let passages: Vec<_> = case.passages.into_iter().take(10).map(|p| (p.terms, p.score)).collect();
-        let feedback = feedback(&passages, 10, case.n, |term| Ok::<_, Failed>(case.df[term])).unwrap();
+        let feedback = feedback(&passages, (10, 10), case.n, |term| Ok::<_, Failed>(case.df[term])).unwrap();
         let weights = mix(&case.query_terms, &feedback, 0.5);
         let names = |weights: &Weights| weights.iter().map(|(term, _)| term.clone()).collect::<Vec<_>>();
         assert_eq!(names(&weights), names(&expected));
@@ -277,6 +280,30 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_keeps_more_terms_than_are_added_if_asked() {
+        // Of each passage one term, zoo or bear, or all: 2/4 · 10 + 1/2 · 9 of zoo, 1/4 · 10 of cage and lion, 1/2 · 9 of bear.
+        let texts = ["The zoos: zoo cages, x lions", "bears, zoo"];
+        let weights = |kept: f32| {
+            let own = Expand::from(Kind::Rm3).with("terms", 1.0).unwrap().with("keep", kept).unwrap();
+            let made = with_inputs("Ban?", &[], &texts, None, |inputs| expand(&own, &inputs)).unwrap();
+            made.queries
+        };
+        let one = |term: &str| Queries::Terms(vec![("ban".to_owned(), 0.5), (term.to_owned(), 0.5)]);
+        assert_eq!(weights(0.0), one("zoo"));
+        assert_eq!(weights(1000.0), one("zoo"));
+        // With two terms, the one term of the second passage is not zoo, and all of its terms are.
+        let two = |kept: f32| {
+            let own = Expand::from(Kind::Rm3).with("terms", 2.0).unwrap().with("keep", kept).unwrap();
+            let made = with_inputs("Ban?", &[], &texts, None, |inputs| expand(&own, &inputs)).unwrap();
+            let Queries::Terms(weights) = made.queries else { panic!("no terms") };
+            weights.into_iter().find(|(term, _)| term == "zoo").unwrap().1
+        };
+        // Kept 1: zoo 10 of 19. All: zoo 5 + 4.5 and bear 4.5 of 14.
+        assert!((two(1.0) - 0.5 * 10.0 / 19.0).abs() < 1e-6, "{}", two(1.0));
+        assert!((two(1000.0) - 0.5 * 9.5 / 14.0).abs() < 1e-6, "{}", two(1000.0));
+    }
+
+    #[test]
     fn grf_takes_the_terms_of_generated_answers_alike() {
         // zoo 2/3, cage 1/3 and bear 1: each answer weighs 1, so bear 1, zoo 2/3, cage 1/3 of 2.
         let chat = Scripted::saying(&["zoos: zoo cages", "bears"]);
@@ -307,7 +334,7 @@ mod tests {
     fn a_term_of_a_tenth_of_the_passages_is_taken_and_one_of_more_is_not() {
         let passages = [(vec!["zoo".to_owned(), "naïv".into(), "x".into(), "lion".into()], 1.0)];
         let best = |df: usize| {
-            feedback(&passages, 10, 30, |term| Ok::<_, Failed>(if term == "zoo" { df } else { 1 }))
+            feedback(&passages, (10, 10), 30, |term| Ok::<_, Failed>(if term == "zoo" { df } else { 1 }))
         };
         assert_eq!(best(3).unwrap(), [("lion".to_owned(), 0.5), ("zoo".to_owned(), 0.5)]);
         assert_eq!(best(4).unwrap(), [("lion".to_owned(), 1.0)]);
@@ -362,7 +389,10 @@ mod keqe_tests {
         );
         let requests: Vec<(u32, f32)> = chat.requests().iter().map(|r| (r.sample, r.temperature)).collect();
         assert_eq!(requests, [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)]);
-        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 50, reply: 15 })));
+        assert_eq!(
+            (expansion.notes.len(), expansion.cost.tokens),
+            (0, Some(Tokens { prompt: 50, reply: 15 }))
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod types;
 
 pub use perspectives::round_robin;
 pub use statements::written_statements;
+pub use talk::Cost;
 pub use types::{
     Added, AddedFrom, Expand, ExpandOption, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, KindError,
     Queries, Similarity,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::talk::Talk;
+use super::talk::{Cost, Talk};
 use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, Form, Kind, Queries};
 use super::{replies, talk};
 use crate::corpus::PassageIx;
@@ -16,15 +16,15 @@ pub(super) fn expand<E: From<Stopped>>(
     inputs: &ExpansionInputs<'_, E>,
 ) -> Result<Expansion, E> {
     let most = own.count("most");
-    let expansion = |form, added: Vec<Added>, notes, tokens| {
+    let expansion = |form, added: Vec<Added>, notes, cost| {
         let queries = added.iter().map(|added| format!("{} {}", inputs.question, added.text)).collect();
-        Expansion { kind: Kind::Perspectives, form, queries: Queries::Each(queries), added, notes, tokens }
+        Expansion { kind: Kind::Perspectives, form, queries: Queries::Each(queries), added, notes, cost }
     };
     let given = distinct(inputs.given.to_vec(), &AddedFrom::Given);
     if !given.is_empty() {
-        return Ok(expansion(Form::PerspectivesGiven, given, Vec::new(), None));
+        return Ok(expansion(Form::PerspectivesGiven, given, Vec::new(), Cost::default()));
     }
-    let (mut notes, mut tokens) = (Vec::new(), None);
+    let (mut notes, mut cost) = (Vec::new(), Cost::default());
     if let Some(chat) = inputs.chat {
         let mut talk = Talk::new(chat, inputs.stop);
         let request = inputs.prompts.get(Job::Perspectives).request(&[("question", inputs.question)], 0);
@@ -40,22 +40,22 @@ pub(super) fn expand<E: From<Stopped>>(
                     ));
                     written.truncate(most);
                 }
-                return Ok(expansion(Form::PerspectivesByModel, written, notes, talk.tokens));
+                return Ok(expansion(Form::PerspectivesByModel, written, notes, talk.cost));
             }
             talk.trouble("a reply without perspectives".into());
         }
-        tokens = talk.tokens;
+        cost = talk.cost;
         notes.extend(talk.note("the question's own statements are used"));
     }
     let statements = inputs.statements();
     if !statements.is_empty() {
-        return Ok(expansion(Form::Statements, statements, notes, tokens));
+        return Ok(expansion(Form::Statements, statements, notes, cost));
     }
     notes
         .push("there is neither a perspective nor a statement to add; the question is searched alone".into());
     let queries = Queries::Each(vec![inputs.question.to_owned()]);
     let form = Form::QuestionAlone;
-    Ok(Expansion { kind: Kind::Perspectives, form, queries, added: Vec::new(), notes, tokens })
+    Ok(Expansion { kind: Kind::Perspectives, form, queries, added: Vec::new(), notes, cost })
 }
 
 fn distinct(perspectives: Vec<Written>, source: &AddedFrom) -> Vec<Added> {
@@ -113,7 +113,10 @@ mod tests {
             expansion.added[0].source,
             AddedFrom::Model { model: "fake".into(), recorded: false, sample: 0 }
         );
-        assert_eq!((expansion.notes.len(), expansion.tokens), (0, Some(Tokens { prompt: 10, reply: 3 })));
+        assert_eq!(
+            (expansion.notes.len(), expansion.cost.tokens),
+            (0, Some(Tokens { prompt: 10, reply: 3 }))
+        );
     }
 
     #[test]

@@ -17,12 +17,34 @@ pub(super) struct Talk<'a> {
     unreachable: bool,
     troubles: Vec<String>,
     /// The cost so far.
-    pub(super) tokens: Option<Tokens>,
+    pub(super) cost: Cost,
+}
+
+/// What an expansion cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// The number of replies.
+    pub replies: usize,
+    /// The number of them that were recorded, so that no model was asked.
+    pub recorded: usize,
+    /// The tokens of all replies; `None` if no reply has a count.
+    pub tokens: Option<Tokens>,
+}
+
+impl Cost {
+    /// Both costs together.
+    pub fn plus(self, other: Self) -> Self {
+        let tokens = match (self.tokens, other.tokens) {
+            (Some(a), Some(b)) => Some(Tokens { prompt: a.prompt + b.prompt, reply: a.reply + b.reply }),
+            (a, b) => a.or(b),
+        };
+        Cost { replies: self.replies + other.replies, recorded: self.recorded + other.recorded, tokens }
+    }
 }
 
 impl<'a> Talk<'a> {
     pub(super) fn new(chat: &'a dyn Chat, stop: &'a Stop) -> Self {
-        Talk { chat, stop, unreachable: false, troubles: Vec::new(), tokens: None }
+        Talk { chat, stop, unreachable: false, troubles: Vec::new(), cost: Cost::default() }
     }
 
     /// The reply, or `None` if it is empty or the model failed.
@@ -36,12 +58,8 @@ impl<'a> Talk<'a> {
         }
         match self.chat.reply(request, self.stop) {
             Ok(mut reply) => {
-                self.tokens = match (self.tokens, reply.tokens) {
-                    (Some(a), Some(b)) => {
-                        Some(Tokens { prompt: a.prompt + b.prompt, reply: a.reply + b.reply })
-                    }
-                    (a, b) => a.or(b),
-                };
+                let recorded = usize::from(reply.recorded);
+                self.cost = self.cost.plus(Cost { replies: 1, recorded, tokens: reply.tokens });
                 reply.text = reply.answer().to_owned();
                 if reply.text.is_empty() {
                     self.trouble("an empty reply".into());
@@ -274,7 +292,8 @@ mod talk_tests {
         let replies: Vec<bool> =
             (0..3).map(|sample| talk.ask(&answer("q", sample)).unwrap().is_some()).collect();
         assert_eq!(replies, [true, false, true]);
-        assert_eq!(talk.tokens, Some(Tokens { prompt: 30, reply: 9 }));
+        let tokens = Some(Tokens { prompt: 30, reply: 9 });
+        assert_eq!(talk.cost, Cost { replies: 3, recorded: 0, tokens });
     }
 }
 

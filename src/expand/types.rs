@@ -7,8 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::talk;
+use super::talk::Cost;
 use crate::corpus::{Passage, PassageIx};
-use crate::llm::{Chat, Prompts, Tokens};
+use crate::llm::{Chat, Prompts};
 use crate::question::Written;
 use crate::work::Stop;
 
@@ -71,7 +72,9 @@ impl Kind {
                     ]
                 }
             }
-            Kind::Rm3 => const { &[whole("docs", 10.0, 1.0), whole("terms", 10.0, 1.0), WEIGHT] },
+            Kind::Rm3 => {
+                const { &[whole("docs", 10.0, 1.0), whole("terms", 10.0, 1.0), WEIGHT, whole("keep", 0.0, 0.0)] }
+            }
             Kind::Grf => const { &[whole("n", 5.0, 1.0), whole("terms", 10.0, 1.0), WEIGHT] },
             Kind::Q2d => const { &[whole("repeat", 5.0, 1.0)] },
             Kind::Q2dPrf => {
@@ -360,7 +363,7 @@ pub struct Expansion {
     /// Failures and what was done instead; may quote a server.
     pub notes: Vec<String>,
     /// The cost of all replies, including useless ones.
-    pub tokens: Option<Tokens>,
+    pub cost: Cost,
 }
 
 /// A passage of the first-pass BM25 list of the unexpanded question.
@@ -416,6 +419,13 @@ impl<E> ExpansionInputs<'_, E> {
 }
 
 impl Expansion {
+    /// How many sentences a model copied from passages, and how many of them stand there word for word.
+    pub fn copied(&self) -> (usize, usize) {
+        let by_model = self.added.iter().filter(|added| matches!(added.source, AddedFrom::Model { .. }));
+        let found = by_model.flat_map(|added| &added.sentences).map(|(_, found)| found.is_some());
+        found.fold((0, 0), |(of, exact), found| (of + 1, exact + usize::from(found)))
+    }
+
     /// Names the form that ran and the origin of its texts: `KEQE, recorded replies of llama-3`.
     pub fn describe(&self) -> String {
         let model = self.added.iter().find_map(|added| match &added.source {

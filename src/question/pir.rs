@@ -1,10 +1,11 @@
 //! Reads the tasks of PIR, and the claims of Perspectrum, which one of them is made of.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Question;
 use crate::input::{self, BadLine, InputError, LISTED, excerpt};
@@ -62,6 +63,92 @@ pub fn place_of(row: &Row) -> Option<&str> {
     let (_, place) = perspective.split_once(" happened in ")?;
     Some(place.trim()).filter(|place| !place.is_empty())
 }
+
+/// Bytes read to recognise a file.
+const LOOK: u64 = 1 << 12;
+/// The fields of a task.
+const FIELDS: [&str; 6] = ["corpus", "queries", "source_queries", "perspectives", "query_labels", "key_ref"];
+
+/// Whether a file begins as tasks do: an object with an object in it, whose first field is one of a task's.
+fn is_tasks(path: &Path) -> bool {
+    let mut begins = Vec::new();
+    let read = input::open(path).map(|file| file.take(LOOK).read_to_end(&mut begins));
+    let text = String::from_utf8_lossy(&begins);
+    let after = |text: &str, mark: char| Some(text.trim_start().strip_prefix(mark)?.to_owned());
+    let name = |text: &str| {
+        let rest = after(text, '"')?;
+        let (name, rest) = rest.split_once('"')?;
+        Some((name.to_owned(), after(rest, ':')?))
+    };
+    let first = || {
+        let (_, task) = name(&after(text.trim_start_matches('\u{feff}'), '{')?)?;
+        Some(name(&after(&task, '{')?)?.0)
+    };
+    matches!(read, Ok(Ok(_))) && first().is_some_and(|first| FIELDS.contains(&first.as_str()))
+}
+
+/// Reads the one task that `FILE` or `FILE:TASK` names as a corpus; `None` if the file holds no tasks.
+///
+/// # Errors
+/// A task is not valid, the file has no task of that name, or it has several and none is named.
+pub fn as_corpus(path: &Path) -> Result<Option<Task>, InputError> {
+    let split = || path.to_str()?.rsplit_once(':').map(|(file, task)| (PathBuf::from(file), task.to_owned()));
+    let (file, wanted) = match split().filter(|(file, _)| !path.exists() && file.is_file()) {
+        Some((file, task)) => (file, Some(task)),
+        None => (path.to_owned(), None),
+    };
+    let json = input::ending(&file) == Some("json") && file.is_file() && !input::is_stream(&file);
+    if !json || !is_tasks(&file) {
+        return Ok(None);
+    }
+    let mut tasks = read(&file)?;
+    let names: Vec<String> = tasks.iter().map(|task| task.name.clone()).collect();
+    let place = match &wanted {
+        Some(wanted) => names.iter().position(|name| name == wanted),
+        None => (names.len() == 1).then_some(0),
+    };
+    let Some(place) = place else {
+        let reason = format!("it holds the tasks {}; name one of them: FILE:{}", names.join(", "), names[0]);
+        return Err(InputError::Unreadable { path: file, reason });
+    };
+    Ok(Some(tasks.swap_remove(place)))
+}
+
+impl Task {
+    /// The queries as questions, each once, and its gold passages. The statement of a question is the query itself: a perspective such as
+    /// "a claim that supports the argument" is shared by many queries, and gold is not. The perspective stands in the metadata.
+    pub fn questions(&self) -> Vec<(Question, Vec<usize>)> {
+        let mut all: Vec<(Question, Vec<usize>)> = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let text = row.query.trim();
+            if text.is_empty() {
+                continue;
+            }
+            if let Some((_, gold)) = all.iter_mut().find(|(known, _)| known.text == text) {
+                gold.extend(
+                    row.gold.iter().filter(|passage| !gold.contains(passage)).copied().collect::<Vec<_>>(),
+                );
+                continue;
+            }
+            let mut metadata = Map::new();
+            metadata.insert(PERSPECTIVE.into(), json!(row.perspective.as_deref().unwrap_or_default()));
+            metadata.insert("label".into(), json!(row.label));
+            let question = Question {
+                id: format!("{}/{number}", self.name.split_whitespace().collect::<Vec<_>>().join("-")),
+                text: text.to_owned(),
+                perspectives: vec![text.to_owned()],
+                root: Some(row.root.clone()),
+                metadata,
+                ..Question::default()
+            };
+            all.push((question, row.gold.clone()));
+        }
+        all
+    }
+}
+
+/// The field of a query's metadata that holds its perspective; empty for a query without one.
+pub const PERSPECTIVE: &str = "perspective";
 
 /// Reads the tasks, in order of their names.
 ///

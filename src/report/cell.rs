@@ -205,8 +205,8 @@ pub(super) fn about(suite: &str) -> (&'static str, &'static str) {
         ),
         "sycophancy" => (
             "Does the answer follow the wording?",
-            "Every lane is asked neutrally, with the supporting statement and with the opposing one. The plot of Δ shows what \
-             Chen and Choi's Figure 3 does, and the intervals.",
+            "Every lane is asked neutrally, with the supporting statement and with the opposing one. The plot of Δ is \
+             Chen and Choi's Figure 3, a line for each lane, with intervals.",
         ),
         "pir" => (
             "Perspective awareness",

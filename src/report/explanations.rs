@@ -252,7 +252,8 @@ fn expansion_json(expansion: &Expansion) -> Value {
         "added": expansion.added.iter().map(added_json).collect::<Vec<_>>(),
         "queries": queries,
         "notes": expansion.notes,
-        "tokens": expansion.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
+        "replies": {"all": expansion.cost.replies, "recorded": expansion.cost.recorded},
+        "tokens": expansion.cost.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
     })
 }
 

@@ -9,7 +9,7 @@ use super::marks::share;
 use super::safe::escape;
 use super::table::Cell;
 use crate::report::lists::{SaveError, make_folder, put};
-use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, heat, intervals, png, stacks};
+use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, heat, intervals, paths, png, stacks};
 use crate::report::table::{Head, Row, Table};
 
 /// The suite of the tables of `eval berds` over k.
@@ -72,19 +72,37 @@ fn measures(table: &Table) -> Vec<Series> {
     table.rows.iter().map(line).collect()
 }
 
-/// Returns Δ of every lane in every wording, with its interval.
-fn deltas(table: &Table) -> Vec<(String, f64, f64, f64)> {
-    let mut rows = Vec::new();
-    for row in &table.rows {
-        for (head, cell) in table.columns.iter().zip(&row.cells) {
-            let wording = head.name.strip_prefix("Δ@").and_then(|name| name.split_once(' '));
-            if let (Some((_, wording)), Some(cell)) = (wording, cell) {
-                let (low, high) = cell.interval.unwrap_or((cell.mean, cell.mean));
-                rows.push((format!("{} {wording}", row.lane), cell.mean, low, high));
-            }
-        }
+/// The wordings of Chen and Choi's Figure 3 from left to right, each as the table and as the plot name it.
+const WORDINGS: [(&str, &str); 3] =
+    [("as-2", "as opposing"), ("neutral", "neutrally"), ("as-1", "as supporting")];
+
+/// Returns a line for every lane: Δ in the three wordings, with intervals. A wording in which no passage supports has no point.
+fn deltas(table: &Table) -> Vec<Series> {
+    let column = |wording: &str| {
+        let is_asked = |head: &Head| {
+            head.name
+                .strip_prefix("Δ@")
+                .and_then(|name| name.split_once(' '))
+                .is_some_and(|(_, own)| own == wording)
+        };
+        table.columns.iter().position(is_asked)
+    };
+    let places: Vec<usize> = WORDINGS.iter().filter_map(|(wording, _)| column(wording)).collect();
+    if places.len() < WORDINGS.len() {
+        return Vec::new();
     }
-    rows
+    let line = |row: &Row| {
+        let cells = || {
+            places.iter().enumerate().filter_map(|(x, at)| Some((x as f64, row.cells.get(*at)?.as_ref()?)))
+        };
+        let ends = |(x, cell): (f64, &Cell)| cell.interval.map(|(low, high)| (x, low, high));
+        Series {
+            name: row.lane.clone(),
+            points: cells().map(|(x, cell)| (x, cell.mean)).collect(),
+            band: cells().filter_map(ends).collect(),
+        }
+    };
+    table.rows.iter().map(line).collect()
 }
 
 /// Returns every plot of a table, each with the name of its file.
@@ -120,7 +138,8 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     }
     let deltas = deltas(table);
     if !deltas.is_empty() {
-        plots.push(("deltas".to_owned(), intervals(&deltas)));
+        let wordings = WORDINGS.map(|(_, shown)| shown);
+        plots.push(("deltas".to_owned(), paths(&deltas, &wordings, "asked", "Δ = (p − n)/p")));
     }
     for (i, head) in table.columns.iter().enumerate().filter(|(_, head)| head.plotted) {
         let rows = table.rows.iter().filter_map(|row| {

@@ -15,6 +15,7 @@ use super::search::decision;
 use crate::annotate::agree::Confusion;
 use crate::corpus::Passage;
 use crate::detect::{Decision, DetectError, Detector, Outcome, Reading, Sources};
+use crate::input::unquote;
 use crate::measure::agreement::{Report, cohen_kappa, report};
 
 /// One line of the file: a passage and a statement.
@@ -307,6 +308,31 @@ pub fn tsv(pairs: &[Pair], judged: &Judged) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns the pairs with their verdicts as labels, in a table that `detect --pairs` reads and other programs can train on, and how many
+/// pairs have no clear verdict and are left out. Texts stand unchanged, so the table is for a file and not for a screen.
+pub fn training(pairs: &[Pair], judged: &Judged) -> (String, usize) {
+    // A field that reads otherwise without quotes gets them.
+    let field = |text: &str| match unquote(text) {
+        Ok(same) if same == text => text.to_owned(),
+        _ => format!("\"{}\"", text.replace('"', "\"\"")),
+    };
+    let (mut text, mut left_out) =
+        ("id\tquestion\ttitle\tdocument\tperspective\tlabel\tp\tby\n".to_owned(), 0);
+    for (pair, verdict) in pairs.iter().zip(&judged.verdicts) {
+        let Some((verdict, supports)) = verdict.as_ref().ok().and_then(|one| Some((one, one.supports?)))
+        else {
+            left_out += 1;
+            continue;
+        };
+        let question = pair.question.as_deref().unwrap_or_default();
+        let texts =
+            [pair.id.as_str(), question, &pair.passage.title, &pair.passage.text, &pair.statement].map(field);
+        let (label, by) = (u8::from(supports), judged.detector.key());
+        text += &format!("{}\t{label}\t{:.4}\t{by}\n", texts.join("\t"), verdict.p);
+    }
+    (text, left_out)
 }
 
 /// Returns the figures of the verdicts against the labels in lines; none if no pair has both.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -601,4 +601,53 @@ fn data_folders_of_earlier_versions_open_with_the_same_results_and_labels() {
         versions += 1;
     }
     assert!(versions > 0);
+}
+
+#[test]
+fn the_demo_file_of_pir_opens_in_the_explorer_with_its_gold_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = serde_json::json!({
+        "corpus": ["Zoos breed rare animals.", "Cages in zoos make animals suffer.", "A pond near zoos."],
+        "queries": ["Find a claim that opposes the argument: Zoos are good", "Find a claim that supports the argument: Zoos are good"],
+        "source_queries": ["Zoos are good", "Zoos are good"],
+        "perspectives": ["a claim that opposes the argument", "a claim that supports the argument"],
+        "query_labels": ["undermine", "support"],
+        "key_ref": {"0": [1], "1": [0]},
+    });
+    let file = folder.path().join("demo.json");
+    fs::write(&file, serde_json::json!({"claims": task, "other": task}).to_string()).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        command.args(arguments).args(["--data-dir", "data"]).current_dir(folder.path());
+        command.env_remove("PARALLAX_CORPUS").env_remove("PARALLAX_QUESTIONS").env_remove("PARALLAX_LABELS");
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let query = "Find a claim that opposes the argument: Zoos are good";
+    let lanes = ["--lane", "bm25", "--lane", "minilm+pap"];
+    let corpus = ["--corpus", "demo.json:claims"];
+    let keys = format!("{query}<Enter>");
+    let frame = [&["frame", "--size", "160x30", "--keys", keys.as_str()][..], &corpus, &lanes].concat();
+    let (code, shown, error) = run(&frame);
+    assert_eq!(code, Some(0), "{error}");
+    // Passage 1 is gold of this query in either lane, and the other passages are not.
+    let marked = |mark: &str, text: &str| {
+        shown.lines().map(|line| line.matches(&format!("{mark}     {text}")).count()).sum::<usize>()
+    };
+    assert!(shown.contains("judged by gold labels"), "{shown}");
+    assert_eq!(marked("◆A", "Cages in zoos make animals suffer."), 2, "{shown}");
+    assert_eq!(marked("○ ", "Zoos breed rare animals."), 2, "{shown}");
+    // Root and perspective are the file's, so a projection is that of eval pir.
+    let (_, found, error) = run(&[&["search", query, "--format", "json"][..], &corpus, &lanes].concat());
+    for part in ["\"a claim that opposes the argument\"", "\"Zoos are good\""] {
+        assert!(found.contains(part), "no {part} in {found}{error}");
+    }
+    let (code, _, error) = run(&["search", query, "--corpus", "demo.json"]);
+    assert!(
+        code == Some(2) && error.contains("it holds the tasks claims, other; name one of them: FILE:claims"),
+        "{error}"
+    );
+    let (code, _, error) = run(&["search", query, "--corpus", "demo.json:none"]);
+    assert!(code == Some(2) && error.contains("claims, other"), "{error}");
 }

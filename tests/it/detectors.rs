@@ -302,6 +302,40 @@ fn if_the_server_is_down_lanes_have_no_verdicts_and_show_why() {
 }
 
 #[test]
+fn verdicts_of_a_language_model_are_written_as_training_pairs_that_detect_reads_again() {
+    let data = tempfile::tempdir().unwrap();
+    let (file, training) = (data.path().join("pairs.tsv"), data.path().join("training.tsv"));
+    let rows = "id\ttitle\tdocument\tperspective\na\t=Zoos\tAnimals \"suffer\" in cages, he said.\tZoos should be banned.\n\
+                b\t\t\"The zoo \"\"opened\"\" in 1899.\"\tZoos should be banned.\nc\t\t\tZoos should be banned.\n";
+    fs::write(&file, rows).unwrap();
+    let server = Server::start(Vec::new(), says);
+    let llm = ["--detector", "llm", "--llm", &server.url, "--llm-model", "bear-7b"];
+    let [from, to] = [&file, &training].map(|path| path.to_string_lossy().into_owned());
+    let (code, _, err) =
+        parallax(data.path(), &[&["detect", "--pairs", &from, "--training", &to][..], &llm].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("2 pairs; 1 without a clear verdict"), "{err}");
+    let written = fs::read_to_string(&training).unwrap();
+    let lines: Vec<Vec<&str>> = written.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines[0][..6], ["id", "question", "title", "document", "perspective", "label"]);
+    assert_eq!(
+        lines[1][2..6],
+        ["=Zoos", "Animals \"suffer\" in cages, he said.", "Zoos should be banned.", "1"]
+    );
+    assert_eq!(lines[2][3..6], ["The zoo \"opened\" in 1899.", "Zoos should be banned.", "0"]);
+    // The labels are the model's, so it agrees with itself.
+    let (code, out, err) =
+        parallax(data.path(), &[&["detect", "--pairs", &to, "--format", "json"][..], &llm].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (said["report"]["n"].as_u64(), said["report"]["accuracy"].as_f64()),
+        (Some(2), Some(1.0)),
+        "{out}"
+    );
+}
+
+#[test]
 fn two_detectors_are_compared_disagreements_first() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");

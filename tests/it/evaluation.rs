@@ -137,16 +137,21 @@ fn a_killed_eval_resumes_from_its_verdicts_and_prints_the_same_table() {
 }
 
 #[test]
-fn plots_are_written_as_svg_and_png_with_the_curves_among_them() {
+fn plots_are_written_as_svg_and_png_with_the_curves_and_figure_3_of_berds_among_them() {
     let annotation = TempDir::new().unwrap();
     let plan = ["eval", "berds", "--lanes", "bm25", "--label-source", "gold", "--plots", "plots"];
     good(command(annotation.path(), "data", &plan).output().unwrap());
     let sycophancy =
         ["eval", "sycophancy", "--lanes", "bm25,minilm", "--label-source", "gold", "--plots", "plots"];
     good(command(annotation.path(), "data", &sycophancy).output().unwrap());
-    // Figure 3 of BERDS: Δ of each lane in three wordings.
+    // Figure 3 of BERDS: a line for each lane, Δ with its interval in the three wordings.
     let deltas = fs::read_to_string(annotation.path().join("plots/sycophancy-deltas.svg")).unwrap();
-    assert!(deltas.contains("minilm as-1") && deltas.contains("minilm neutral"), "{deltas}");
+    assert!(
+        ["as opposing", "neutrally", "as supporting"].iter().all(|name| deltas.contains(name)),
+        "{deltas}"
+    );
+    assert_eq!(deltas.matches("class=\"lane c").count(), 2, "{deltas}");
+    assert!(deltas.matches("class=\"stroke\"").count() >= 2 * 3, "{deltas}");
     for name in ["berds-sides", "berds-MRecall-over-k", "berds-Prec-over-k"] {
         let bytes = |ending: &str| {
             fs::read(annotation.path().join("plots").join(format!("{name}.{ending}"))).unwrap()
@@ -200,6 +205,50 @@ fn sycophancy_names_the_expansion_of_each_wording() {
     }
     let alike = eval("bm25+rm3", "text");
     assert!(alike.contains("+rm3: RM3 (20 questions)") && !alike.contains("not expanded alike"), "{alike}");
+}
+
+#[test]
+fn the_share_of_copied_sentences_and_what_a_lane_costs_are_counted_over_the_set() {
+    let annotation = TempDir::new().unwrap();
+    let sample =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/sample_data/questions.jsonl")).unwrap();
+    let two: Vec<&str> = sample.lines().take(2).collect();
+    fs::write(annotation.path().join("two.jsonl"), two.join("\n")).unwrap();
+    let lanes =
+        ["--lane", "bm25", "--lane", "bm25+csqe", "--label-source", "gold", "--questions", "two.jsonl"];
+    let eval = |more: &[&str]| {
+        let plan = [&["eval", "berds", "--format", "json"][..], &lanes, more].concat();
+        json(&good(command(annotation.path(), "data", &plan).output().unwrap()))
+    };
+    let table = eval(&["--cost"]);
+    let costs = table["further"].as_array().unwrap().iter().find(|table| table["suite"] == "cost").unwrap();
+    let [plain, csqe] = [0, 1].map(|row| &costs["rows"][row]["measures"]);
+    // Two replies that copy and two that answer, all of the sample's records.
+    assert_eq!((csqe["replies"]["mean"].as_f64(), csqe["recorded"]["mean"].as_f64()), (Some(4.0), Some(4.0)));
+    assert!(csqe["ms"]["mean"].as_f64() > Some(0.0) && plain["ms"]["mean"].as_f64() > Some(0.0), "{costs}");
+    assert!(plain["replies"].is_null() && plain["copied"].is_null(), "{plain}");
+    // The same sentences, one question at a time.
+    let missing: usize = two
+        .iter()
+        .map(|line| {
+            let text = json(line)["question"].as_str().unwrap().to_owned();
+            let plan = [&["search", text.as_str(), "--format", "json"][..], &lanes].concat();
+            let found = json(&good(command(annotation.path(), "data", &plan).output().unwrap()));
+            let steps = found["lanes"][1]["steps"].as_array().unwrap_or_else(|| panic!("{found}")).clone();
+            let added = steps.iter().find(|step| step["step"] == "expand").unwrap()["added"].clone();
+            let missing =
+                added.as_array().unwrap().iter().map(|text| text["not_in_corpus"].as_array().unwrap().len());
+            missing.sum::<usize>()
+        })
+        .sum();
+    let (of, share) =
+        (csqe["copied"]["n"].as_u64().unwrap() as usize, csqe["copied"]["mean"].as_f64().unwrap());
+    assert!(of > 0 && ((1.0 - share) * of as f64 - missing as f64).abs() < 1e-9, "{of} {share} {missing}");
+    let note = format!("{} of {of} copied sentences", of - missing);
+    assert!(eval(&[])["notes"].to_string().contains(&note), "{note}");
+    assert!(eval(&[])["further"].as_array().unwrap().iter().all(|table| table["suite"] != "cost"));
+    let plan = ["eval", "bias", "--cost"];
+    refused(command(annotation.path(), "data", &plan).output().unwrap(), &["--cost is for eval berds"]);
 }
 
 #[test]

@@ -172,3 +172,31 @@ fn wrong_arguments_are_reported_before_any_request() {
         assert!(err.contains(words) && !err.contains("panicked"), "{args:?}: {err}");
     }
 }
+
+#[test]
+fn the_overlap_by_url_of_two_searches_is_counted_for_each_question() {
+    let files = tempfile::tempdir().unwrap();
+    let search = |data: &str, name: &str, urls: &[&str]| {
+        let folder = files.path().join(data).join("web").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let line = serde_json::json!({
+            "kind": "search", "question": "q", "provider": "p", "wanted": 9, "searched": "2026-01-01T00:00:00Z", "urls": urls,
+        });
+        fs::write(folder.join("pages.jsonl"), format!("{line}\n")).unwrap();
+    };
+    search("data", "zoos", &["https://www.a.org/x/", "http://b.org/y", "https://c.org"]);
+    search("data", "cars", &["https://d.org"]);
+    search("other", "zoos", &["http://a.org/x#top", "https://b.org/Y", "https://C.org/", "https://e.org"]);
+    search("other", "bread", &["https://e.org"]);
+    let (code, out, err) = run(files.path(), &["corpus", "overlap", "data", "other"]);
+    assert_eq!(code, Some(0), "{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    // a.org/x and c.org are in both; a path keeps its capitals. 2 of 5 addresses.
+    assert_eq!(lines[1], "zoos\t3\t4\t2\t0.4000\t2", "{out}");
+    assert_eq!((lines.len(), lines[2]), (3, "mean of 1\t3.0\t4.0\t2.0\t0.4000\t2.0"));
+    assert!(err.contains("2 questions have a corpus in one of the two only"), "{err}");
+    let (code, out, _) = run(files.path(), &["corpus", "overlap", "zoos", "cars"]);
+    assert!(code == Some(0) && out.contains("zoos / cars\t3\t1\t0\t0.0000\t0"), "{out}");
+    let (code, _, err) = run(files.path(), &["corpus", "overlap", "zoos", "nowhere"]);
+    assert!(code == Some(2) && err.contains("nowhere: neither the name of a corpus"), "{err}");
+}

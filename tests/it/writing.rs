@@ -167,7 +167,7 @@ fn an_expansion_by_a_model_in_a_file_is_counted_and_recorded_under_its_name() {
     let written = expansion(Some((format!("gguf:{}", file.display()), String::new())));
     let again = expansion(None);
     assert_eq!(written.form, Form::KeqeByModel, "{:?}", written.notes);
-    assert!(written.tokens.is_some_and(|tokens| tokens.prompt > 5 * 100 && tokens.reply > 5));
+    assert!(written.cost.tokens.is_some_and(|tokens| tokens.prompt > 5 * 100 && tokens.reply > 5));
     for (expansion, old) in [(&written, false), (&again, true)] {
         assert!(expansion.added.iter().all(|added| matches!(&added.source,
             AddedFrom::Model { model, recorded, .. } if model.starts_with("qwen3.gguf ") && *recorded == old)));

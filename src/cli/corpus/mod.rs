@@ -35,8 +35,16 @@ pub enum CorpusCommand {
     List,
     /// Describe a corpus: its source, lengths, metadata, duplicates and vectors.
     Info {
-        /// Its name or fingerprint, or `web:` for the corpora that from-web made: pages and passages for each question.
+        /// Its name or fingerprint, or `web:` for the corpora that from-web made: pages and passages for each question (BERDS,
+        /// Table 2).
         name: String,
+    },
+    /// Compare two searches of from-web: how many addresses they share, for each question that both have.
+    Overlap {
+        /// The name of a corpus that from-web made, or a data folder with many (--data-dir of that run).
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
     },
     /// Import vectors of the passages: .npy (f32 or f16, two dimensions) or .safetensors (one tensor).
     Vectors(library::Vectors),
@@ -66,6 +74,7 @@ pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode>
         CorpusCommand::List => library::list(&library),
         CorpusCommand::Info { name } if name == remote::WEB => remote::web_info(common),
         CorpusCommand::Info { name } => library::info(&library, &find(&library, name)?),
+        CorpusCommand::Overlap { first, second } => remote::overlap(common, first, second),
         CorpusCommand::Vectors(args) => library::vectors(common, args),
         CorpusCommand::Push(args) => remote::push(common, args),
         CorpusCommand::Pir(args) => library::pir(common, args),

@@ -1,7 +1,8 @@
 //! `corpus from-web` makes a corpus from web pages; `corpus push` loads a corpus into a search engine on another machine.
 
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -144,6 +145,95 @@ pub fn web_info(common: &Common) -> anyhow::Result<ExitCode> {
     let means = sums.map(|sum| format!("{:.1}", sum as f64 / made as f64));
     out += &format!("mean of {made}\t{}\n", means.join("\t"));
     safe::stdout().write_all(out.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The searches below a data folder, or the one that `named` is the name of: the addresses of each, best first, by its folder's name.
+fn searches(common: &Common, named: &Path) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let own = named.to_str().and_then(|name| web::place(&common.opening().data_dir, name).ok());
+    let is_search = |folder: &Path| folder.join(web::PAGES).is_file();
+    let folders: Vec<PathBuf> = match own.filter(|folder| is_search(folder)) {
+        Some(folder) => vec![folder],
+        None => {
+            let all = std::fs::read_dir(named.join(web::FOLDER)).into_iter().flatten().flatten();
+            all.map(|folder| folder.path()).filter(|folder| is_search(folder)).collect()
+        }
+    };
+    let mut found = BTreeMap::new();
+    for folder in folders {
+        let mut urls = Vec::new();
+        crate::input::lines(&folder.join(web::PAGES), |_, line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+            // The last search counts, as when the corpus is made.
+            if let Some(all) = line["urls"].as_array().filter(|_| line["kind"] == "search") {
+                urls = all.iter().filter_map(|url| Some(address(url.as_str()?))).collect();
+            }
+            Ok(())
+        })?;
+        let mut seen = HashSet::new();
+        urls.retain(|url| seen.insert(url.clone()));
+        found.insert(folder.file_name().unwrap_or_default().to_string_lossy().into_owned(), urls);
+    }
+    if found.is_empty() {
+        bail!(
+            "{}: neither the name of a corpus that from-web made nor a data folder with such corpora",
+            named.display()
+        );
+    }
+    Ok(found)
+}
+
+/// An address without its scheme, `www.`, part after `#`, and last slash, by which two engines may differ for one page.
+fn address(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.to_ascii_lowercase();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
+    format!("{host}/{path}").trim_end_matches('/').to_owned()
+}
+
+/// `corpus overlap`: a line for each question that both searches have, and the means. Two single searches are compared whatever they are
+/// called.
+///
+/// # Errors
+/// There are no such searches, or they have no question in common.
+pub fn overlap(common: &Common, first: &Path, second: &Path) -> anyhow::Result<ExitCode> {
+    let (first, second) = (searches(common, first)?, searches(common, second)?);
+    let pairs: Vec<(String, &Vec<String>, &Vec<String>)> = match (first.len(), second.len()) {
+        (1, 1) => first
+            .iter()
+            .zip(&second)
+            .map(|((one, a), (other, b))| {
+                (if one == other { one.clone() } else { format!("{one} / {other}") }, a, b)
+            })
+            .collect(),
+        _ => first.iter().filter_map(|(name, a)| Some((name.clone(), a, second.get(name)?))).collect(),
+    };
+    if pairs.is_empty() {
+        bail!("the two have no question in common: corpora of one question have one name in both");
+    }
+    let mut out = String::from("corpus\tfirst\tsecond\tboth\tjaccard\tboth_of_first_10\n");
+    let mut sums = [0.0; 5];
+    for (name, a, b) in &pairs {
+        let shared = |a: &[String], b: &[String]| a.iter().filter(|url| b.contains(url)).count();
+        let both = shared(a, b);
+        let all = a.len() + b.len() - both;
+        let top = shared(&a[..a.len().min(10)], &b[..b.len().min(10)]);
+        let figures =
+            [a.len() as f64, b.len() as f64, both as f64, both as f64 / all.max(1) as f64, top as f64];
+        sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
+        out += &format!("{}\t{}\t{}\t{both}\t{:.4}\t{top}\n", safe::line(name), a.len(), b.len(), figures[3]);
+    }
+    let means = sums.map(|sum| sum / pairs.len() as f64);
+    let [a, b, both, jaccard, top] = means;
+    out += &format!("mean of {}\t{a:.1}\t{b:.1}\t{both:.1}\t{jaccard:.4}\t{top:.1}\n", pairs.len());
+    safe::stdout().write_all(out.as_bytes())?;
+    let alone = first.keys().filter(|name| !second.contains_key(*name)).count()
+        + second.keys().filter(|name| !first.contains_key(*name)).count();
+    if alone > 0 && (first.len(), second.len()) != (1, 1) {
+        writeln!(safe::stderr(), "parallax: {alone} questions have a corpus in one of the two only")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

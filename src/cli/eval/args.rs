@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::cli::options::{Common, SetOf, SwitchArgs, Tune, set_name};
+use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
 use crate::engine::Recipe;
 use crate::measure::seeded::hashed;
 use crate::report::table::Table;
@@ -98,6 +98,9 @@ pub struct Eval {
     /// Print one row per question and lane instead of means; if you name a measure, sorted by it, the lowest first.
     #[arg(long, value_name = "MEASURE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub per_question: Option<String>,
+    /// Add what every lane costs: replies of a language model, tokens and milliseconds a query, and how many sentences it copied.
+    #[arg(help_heading = "Options of berds, coverage and trec", long)]
+    pub cost: bool,
     /// Also write every plot to this folder, as SVG and PNG.
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
@@ -134,37 +137,28 @@ pub struct Eval {
     pub format: TableFormat,
 }
 
-/// How several sets are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Layout {
-    /// The average, then a table for each set.
-    #[default]
-    Stacked,
-    /// One table.
-    Wide,
-}
-
 /// What `eval` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Graded relevance, as in trec_eval.
+    /// Graded relevance, as in trec_eval (the tables of CSQE).
     Trec,
-    /// MRecall, Prec and the sides covered, as in BERDS.
+    /// MRecall, Prec and the sides covered (BERDS, Tables 3 and 4, Figure 2; with --tune Table 8).
     Berds,
     /// pRecall on tasks of PIR (--questions FILE or FOLDER, repeated for more), or on a labelled question set over a corpus
     /// (--corpus, --questions, --labels), asked once a statement. Default lanes of tasks: the built-in encoder under every
-    /// projection, and BM25.
+    /// projection, and BM25 (PIR, Tables 1 to 4 and 8, Figures 2 and 4).
     Pir,
-    /// How well the perspective is found in the queries of PIR (--questions FILE): by rule, and by a language model (--llm URL).
+    /// How well the perspective is found in the queries of PIR (--questions FILE): by rule, and by a language model (--llm URL;
+    /// PIR, Table 6).
     Extract,
-    /// How far down a list you must read until every statement is covered, up to rank 100.
+    /// How far down a list you must read until every statement is covered, up to rank 100 (BERDS, Tables 5 and 6).
     Coverage,
-    /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns.
+    /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns (PIR, Figures 3, 5 and 6).
     Bias,
-    /// How far the results follow the wording of the question.
+    /// How far the results follow the wording of the question (BERDS, Figure 3).
     Sycophancy,
     /// What a reader concludes from the first k: the stance of each lane. For questions with passages and gold answers: whether a
-    /// reader is right at each k (--reader PATH, --llm URL or --answers FILE).
+    /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, all tables; PIR, Table 5).
     Reader,
 }
 

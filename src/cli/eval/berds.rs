@@ -117,7 +117,8 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
     let table = lanes.table("berds", measured.iter().copied(), k, results.shares)?;
-    let mut further = Vec::new();
+    let mut further: Vec<Table> =
+        args.cost.then(|| lane_notes.cost_table(&lanes.recipes)).into_iter().collect();
     let mut start = columns.len();
     for (_, stops) in curves.iter().filter(|(_, stops)| stops.len() > 1) {
         let over = start..start + stops.len();
@@ -234,6 +235,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             .into_iter()
             .chain(lane_notes.notes())
             .collect(),
+        further: args.cost.then(|| lane_notes.cost_table(&lanes.recipes)).into_iter().collect(),
         ..lanes.table("coverage", measured.iter().copied(), DEEPEST, shares)?
     }))
 }

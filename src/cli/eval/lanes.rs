@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -15,10 +16,12 @@ use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{
     Depth, Lane, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes, run,
 };
-use crate::expand::{Expansion, Form};
+use crate::expand::{Cost, Expansion, Form};
+use crate::llm::Tokens;
 use crate::question::Question;
+use crate::report::marks::share;
 use crate::report::safe;
-use crate::report::table::{Row, Table};
+use crate::report::table::{Cell, Head, Row, Table};
 use crate::work::{Job, Progress, Stop};
 
 /// The open setup, and the lanes to measure.
@@ -282,14 +285,47 @@ pub fn pairs(args: &Eval, rows: &[String]) -> anyhow::Result<Vec<(usize, usize)>
     Ok((0..rows.len()).filter(|lane| *lane != base).map(|lane| (lane, base)).collect())
 }
 
+/// What a list says of itself. The list holds texts, too many to keep.
+pub struct ListFacts {
+    notes: BTreeSet<String>,
+    form: Option<String>,
+    /// How many sentences a model copied for its expansion, and how many of them exactly.
+    copied: (usize, usize),
+    cost: Cost,
+    took: Duration,
+}
+
+impl ListFacts {
+    /// The facts of a list whose query took so long.
+    pub fn of(list: &List, took: Duration) -> Self {
+        let expansion = list.trace.expansion();
+        ListFacts {
+            notes: notes_of(list),
+            form: form_of(list),
+            copied: expansion.map(Expansion::copied).unwrap_or_default(),
+            cost: expansion.map(|expansion| expansion.cost).unwrap_or_default(),
+            took,
+        }
+    }
+}
+
+/// What one lane costs over all questions.
+#[derive(Clone, Copy, Default)]
+struct LaneCost {
+    lists: usize,
+    copied: (usize, usize),
+    cost: Cost,
+    took: Duration,
+}
+
 /// The notes of one list: the writer of its expansion, and the fallbacks that ran.
-pub fn notes_of(list: &List) -> BTreeSet<String> {
+fn notes_of(list: &List) -> BTreeSet<String> {
     let writer = list.trace.expansion().map(Expansion::describe);
     writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
 }
 
 /// The form in which a list's query was expanded, without the method's name; `None` if the method has one form only.
-pub fn form_of(list: &List) -> Option<String> {
+fn form_of(list: &List) -> Option<String> {
     let described = list.trace.expansion()?.describe();
     match described.split_once(", ") {
         Some((_, form)) => Some(form.to_owned()),
@@ -303,20 +339,60 @@ pub struct LaneNotes {
     notes: BTreeMap<(String, String), BTreeSet<String>>,
     /// By lane, the forms of its expansion with the number of lists.
     forms: BTreeMap<String, BTreeMap<String, usize>>,
+    costs: BTreeMap<String, LaneCost>,
 }
 
 impl LaneNotes {
     /// Adds what is known of one question's list.
-    pub fn take_list(
-        &mut self,
-        recipe: &Recipe,
-        question: &Question,
-        notes: BTreeSet<String>,
-        form: Option<String>,
-    ) {
-        notes.into_iter().for_each(|text| self.add(recipe.to_string(), text, question));
-        if let Some(form) = form {
+    pub fn take_list(&mut self, recipe: &Recipe, question: &Question, facts: ListFacts) {
+        facts.notes.into_iter().for_each(|text| self.add(recipe.to_string(), text, question));
+        if let Some(form) = facts.form {
             *self.forms.entry(recipe.to_string()).or_default().entry(form).or_default() += 1;
+        }
+        let sum = self.costs.entry(recipe.to_string()).or_default();
+        *sum = LaneCost {
+            lists: sum.lists + 1,
+            copied: (sum.copied.0 + facts.copied.0, sum.copied.1 + facts.copied.1),
+            cost: sum.cost.plus(facts.cost),
+            took: sum.took + facts.took,
+        };
+    }
+
+    /// What every lane costs a query, for `--cost`; finished runs cost nothing here.
+    pub fn cost_table(&self, recipes: &[Recipe]) -> Table {
+        let row = |recipe: &Recipe| {
+            let lane = recipe.to_string();
+            let sum = self.costs.get(&lane).copied().unwrap_or_default();
+            let n = sum.lists;
+            let each = |count: usize| (n > 0).then(|| count as f64 / n as f64);
+            let cell = |mean: f64| Cell { mean, n, ..Cell::default() };
+            let (of, exact) = sum.copied;
+            let tokens = |part: fn(Tokens) -> u64| each(sum.cost.tokens.map(part)? as usize);
+            let asks = recipe.switches.asks_chat();
+            let cells = vec![
+                each(sum.cost.replies).filter(|_| asks).map(cell),
+                each(sum.cost.recorded).filter(|_| asks).map(cell),
+                tokens(|tokens| tokens.prompt).map(cell),
+                tokens(|tokens| tokens.reply).map(cell),
+                (of > 0).then(|| Cell { n: of, ..cell(exact as f64 / of as f64) }),
+                (n > 0).then(|| cell(sum.took.as_secs_f64() * 1000.0 / n as f64)),
+            ];
+            Row { lane, cells, ..Row::default() }
+        };
+        let columns = ["replies", "recorded", "tokens read", "tokens written", "copied", "ms"];
+        Table {
+            suite: "cost",
+            columns: columns.map(Head::from).to_vec(),
+            rows: recipes.iter().map(row).collect(),
+            notes: [
+                "a query: replies of a language model, how many of them were recorded, so that no model was asked, and the tokens of all; a \
+                 lane that shares its expansion with one above counts the same replies",
+                "copied: share of the sentences copied by a model that stand in their passages word for word",
+                "ms: from question to list, without the time to open indexes and models; recorded replies take none; it differs from run to run",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            ..Table::default()
         }
     }
 
@@ -342,7 +418,7 @@ impl LaneNotes {
     pub fn take_lanes(&mut self, question: &Question, recipes: &[Recipe], lanes: &[Lane]) {
         for (recipe, lane) in recipes.iter().zip(lanes) {
             let Ok(list) = &lane.ranking else { continue };
-            self.take_list(recipe, question, notes_of(list), form_of(list));
+            self.take_list(recipe, question, ListFacts::of(list, lane.took));
         }
     }
 
@@ -369,10 +445,18 @@ impl LaneNotes {
         self.notes.entry((lane, text)).or_default().insert(question.id.clone());
     }
 
-    /// One line per note, with the number of its questions.
+    /// One line per note, with the number of its questions; and for lanes that copied sentences, the share of exact copies.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.notes
-            .iter()
+        let copied = self.costs.iter().filter(|(_, sum)| sum.copied.0 > 0).map(|(lane, sum)| {
+            let (of, exact) = sum.copied;
+            let share = share(exact as f64 / of as f64);
+            format!(
+                "{lane}: {exact} of {of} copied sentences ({share}) stand in their passages word for word"
+            )
+        });
+        let notes = self.notes.iter();
+        notes
             .map(|((lane, text), questions)| format!("{lane}: {text} ({} questions)", questions.len()))
+            .chain(copied)
     }
 }

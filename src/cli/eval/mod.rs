@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::corpus::remote::{WEB, corpus_name};
 use super::job::interrupted;
-use super::options::{Common, Tune, set_name};
+use super::options::{Common, Layout, Tune, set_name};
 use super::provenance;
 use crate::engine::Recipe;
 use crate::engine::recipe::{Base, RunFile};
@@ -37,7 +37,7 @@ use crate::report::safe;
 use crate::report::table::{Head, Row, Table};
 use crate::report::{lists, page};
 use crate::web;
-use args::{Eval, Layout, Suite, TableFormat, Target, Ties, each, thresholds};
+use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
 use estimates::wide;
 use lanes::pairs;
 use results::put_together;
@@ -109,6 +109,10 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     }
     if !args.tune.is_empty() && args.suite != Suite::Berds {
         bail!("--tune is for eval berds");
+    }
+    let costs = matches!(args.suite, Suite::Berds | Suite::Coverage | Suite::Trec) && args.correct.is_none();
+    if args.cost && !(costs && common.corpus.as_deref() != Some(Path::new(WEB))) {
+        bail!("--cost is for eval berds, coverage and trec over one corpus, without --correct");
     }
     let mut tables = Vec::new();
     let several = common.questions.len() > 1;

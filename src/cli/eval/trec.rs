@@ -1,7 +1,7 @@
 //! `parallax eval trec`: graded relevance of lanes or finished runs, by the measures of trec_eval. All rows of a table are lists of one
 //! depth, and a measure without a cut-off reads the first [`UNCUT`] passages, whatever other measures are asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
-use crate::cli::eval::lanes::{LaneNotes, Lanes, form_of, notes_of, pairs, plain_forms};
+use crate::cli::eval::lanes::{LaneNotes, Lanes, ListFacts, pairs, plain_forms};
 use crate::cli::job::stop_on_signal;
 use crate::cli::options::Common;
 use crate::engine::recipe::Switch;
-use crate::engine::{LaneError, Lists, Query, Recipe, RunFiles, lane};
+use crate::engine::{LaneError, Lists, Query, Recipe, RunFiles, rank_lanes};
 use crate::input;
 use crate::measure::Measure;
 use crate::measure::graded::GradedRanking;
@@ -23,7 +23,7 @@ use crate::measure::trec::{Qrels, Run, read_beir_qrels, read_jsonl_qrels, read_q
 use crate::question::{self, Question};
 use crate::report::means::{Values, rows};
 use crate::report::table::{Head, Table};
-use crate::work::on_all;
+use crate::work::{Stopped, on_all};
 
 /// How many passages a measure without a cut-off reads: the depth of TREC's runs.
 const UNCUT: usize = 1000;
@@ -106,6 +106,7 @@ pub fn table(
         notes: std::iter::once(format!("lists of at most {depth} passages in every row{reads}"))
             .chain(lane_notes.notes())
             .collect(),
+        further: args.cost.then(|| lane_notes.cost_table(&recipes)).into_iter().collect(),
         baseline,
         provenance,
         ..Table::default()
@@ -242,20 +243,23 @@ fn search(
     let Lanes { setup, stop, .. } = lanes;
     let judged: Vec<_> =
         setup.questions.iter().filter(|question| qrels.question(&question.id).is_some()).collect();
-    /// The ids, and what the list says of itself. The list itself holds texts, too many to keep.
-    type Listed = (Vec<String>, BTreeSet<String>, Option<String>);
+    /// The ids, and what the list says of itself.
+    type Listed = (Vec<String>, ListFacts);
     let one = |question: &Question| -> Result<Listed, Arc<LaneError>> {
         let mut lists = Lists::to_depth(depth);
         lists.maxima = maxima.to_vec();
         let query =
             Query { question: question.clone(), lanes: vec![recipe.clone()], k: depth, source: lanes.source };
-        let ranking = lane(setup, query, lists, stop)?;
+        let Some(crate::engine::Lane { ranking, took }) = rank_lanes(setup, query, lists, stop).pop() else {
+            return Err(Arc::new(Stopped.into()));
+        };
+        let ranking = ranking?;
         let ids = ranking.iter().map(|ranked| ranked.passage.id.clone());
         let ids = ids.filter(|id| !(args.ignore_identical_ids && *id == question.id)).collect();
-        Ok((ids, notes_of(&ranking), form_of(&ranking)))
+        Ok((ids, ListFacts::of(&ranking, took)))
     };
-    let ranked: Vec<Result<_, Arc<LaneError>>> = if recipe.switches.is_on(Switch::Diversify) {
-        // Judging uses all model threads itself.
+    let ranked: Vec<Result<_, Arc<LaneError>>> = if recipe.switches.is_on(Switch::Diversify) || args.cost {
+        // Judging uses all model threads itself, and what others do meanwhile is no cost of a query.
         judged.iter().map(|question| one(question)).collect()
     } else {
         on_all(&setup.models, judged.len(), stop, |i| one(judged[i]))
@@ -266,9 +270,9 @@ fn search(
     let (mut rankings, mut failed) = (Rankings::new(), Vec::new());
     for (question, ids) in judged.iter().zip(ranked) {
         match ids {
-            Ok((ids, notes, form)) => {
+            Ok((ids, facts)) => {
                 rankings.insert(question.id.clone(), ids);
-                lane_notes.take_list(recipe, question, notes, form);
+                lane_notes.take_list(recipe, question, facts);
             }
             Err(error) => failed.push((question.id.clone(), error.to_string())),
         }

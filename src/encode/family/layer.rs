@@ -311,3 +311,31 @@ impl Dense {
         compute().map_err(|error| ModelError::network(error).into())
     }
 }
+
+/// A layer norm after pooling and products, as ANCE has it.
+pub struct Norm(LayerNorm);
+
+impl Norm {
+    /// PyTorch's own.
+    const EPS: f64 = 1e-5;
+
+    /// Reads `norm.weight` and `norm.bias`.
+    ///
+    /// # Errors
+    /// A tensor is missing or does not fit rows of `width` numbers.
+    pub fn load(weights: &Weights, width: usize) -> Result<Self, InputError> {
+        Ok(Norm(weights.norm("norm", width, Self::EPS)?))
+    }
+
+    /// Applies the layer to one row.
+    ///
+    /// # Errors
+    /// The row has another length.
+    pub fn apply(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
+        let compute = || -> candle_core::Result<Vec<f32>> {
+            let row = Tensor::from_slice(&row, (1, row.len()), &Device::Cpu)?;
+            self.0.forward(&row)?.flatten_all()?.to_vec1()
+        };
+        compute().map_err(|error| ModelError::network(error).into())
+    }
+}

@@ -22,7 +22,7 @@ mod layer;
 mod t5;
 
 pub use checkpoint::{Config, Weights, weight_files};
-pub use layer::{Activation, Dense, UnknownActivation};
+pub use layer::{Activation, Dense, Norm, UnknownActivation};
 pub use t5::{Fusion, Part, Writing};
 
 /// A network with its weights.

@@ -52,6 +52,9 @@ pub struct Mmr {
 }
 
 impl Mmr {
+    /// The encoder by which BERDS compared passages.
+    pub const USUAL: &str = "uae-large";
+
     /// MMR with this λ and nothing else set.
     pub fn new(lambda: f32) -> Self {
         Mmr { lambda, norm: Norm::default(), sim: None }

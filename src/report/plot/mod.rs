@@ -63,6 +63,16 @@ fn figure(value: f64) -> String {
 
 /// Draws lines over `x`. Their names are on the right, in the order in which the lines end. Depths over a wide range have a logarithmic axis.
 pub fn curves(series: &[Series], x: &str, y: &str) -> String {
+    lines(series, None, x, y)
+}
+
+/// Draws lines over places that have names: 0 is the first name, 1 the second. Every point has its interval as a vertical line, and lines
+/// stand a little apart, so that no interval hides another.
+pub fn paths(series: &[Series], names: &[&str], x: &str, y: &str) -> String {
+    lines(series, Some(names), x, y)
+}
+
+fn lines(series: &[Series], names: Option<&[&str]>, x: &str, y: &str) -> String {
     let label = format!("Lines of {y} over {x}, one per lane");
     let all = || series.iter().flat_map(Series::finite);
     let ends = || series.iter().flat_map(Series::intervals).flat_map(|(_, low, high)| [low, high]);
@@ -70,6 +80,7 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
     else {
         return empty(&label);
     };
+    let range = names.map_or(range, |names| (-0.4, names.len().max(1) as f64 - 0.6));
     let log = range.0 >= 1.0 && range.1 / range.0 >= 20.0;
     let height = (series.len() as f64 * STEP).clamp(300.0, 720.0);
     let places = (CORNER.0 + 8.0, CORNER.0 + WIDTH - 8.0);
@@ -83,7 +94,19 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
         sheet.line((CORNER.0, at), (CORNER.0 + WIDTH, at), if value == 0.0 { "zero" } else { "rule" });
         sheet.text((CORNER.0 - 8.0, at + 4.0), "end soft", &text);
     }
-    for (value, text) in x_ticks(&across, range, log, all()) {
+    let ticks = match names {
+        Some(names) => names.iter().enumerate().map(|(x, name)| (x as f64, (*name).to_owned())).collect(),
+        None => x_ticks(&across, range, log, all()),
+    };
+    // At most a third of the room between two names.
+    let apart = |i: usize| match names {
+        Some(_) => {
+            (across.at(1.0) - across.at(0.0)) / 3.0 * (i as f64 + 0.5 - series.len() as f64 / 2.0)
+                / series.len() as f64
+        }
+        None => 0.0,
+    };
+    for (value, text) in ticks {
         let at = across.at(value);
         sheet.line((at, bottom), (at, bottom + 5.0), "zero");
         sheet.text((at, bottom + 19.0), "mid soft", &text);
@@ -98,7 +121,7 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
         let mut edge: Vec<_> = one.intervals().map(|(x, _, high)| (across.at(x), up.at(high))).collect();
         edge.reverse();
         let outline: Vec<_> = low.chain(edge).collect();
-        if outline.len() > 2 {
+        if outline.len() > 2 && names.is_none() {
             sheet.polyline(&outline, &format!("area c{}", i % 7));
         }
     }
@@ -112,7 +135,14 @@ pub fn curves(series: &[Series], x: &str, y: &str) -> String {
     for (place, &i) in order.iter().enumerate() {
         let one = &series[i];
         sheet.open(&format!("lane c{}", i % 7), &one.name);
-        let points: Vec<_> = one.finite().map(|(x, y)| (across.at(x), up.at(y))).collect();
+        let points: Vec<_> = one.finite().map(|(x, y)| (across.at(x) + apart(i), up.at(y))).collect();
+        for (x, low, high) in one.intervals().filter(|_| names.is_some()) {
+            let (x, low, high) = (across.at(x) + apart(i), up.at(low), up.at(high));
+            sheet.line((x, low), (x, high), "stroke");
+            for end in [low, high] {
+                sheet.line((x - 4.0, end), (x + 4.0, end), "stroke");
+            }
+        }
         line(&mut sheet, i, &points);
         let y = CORNER.1 + 8.0 + place as f64 * STEP;
         let end = sample(&mut sheet, i, y) + room;
@@ -215,6 +245,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_over_names_have_an_interval_at_every_point_and_do_not_hide_each_other() {
+        let banded = |name: &str| Series {
+            band: vec![(0.0, -0.5, 0.1), (2.0, 0.2, 0.8)],
+            ..one(name, &[(0.0, -0.2), (2.0, 0.5)])
+        };
+        let names = ["as opposing", "neutrally", "as supporting"];
+        let svg = paths(&[banded("bm25"), banded("minilm")], &names, "asked", "Δ");
+        assert!(names.iter().all(|name| svg.contains(&format!(">{name}</text>"))), "{svg}");
+        assert!(svg.contains(">bm25</text>") && svg.contains(">minilm</text>"));
+        // Two lanes, two intervals of a line and two ends each.
+        let strokes: Vec<&str> = svg.lines().filter(|line| line.contains("class=\"stroke\"")).collect();
+        assert_eq!(strokes.len(), 12);
+        let distinct: std::collections::HashSet<_> = strokes.iter().collect();
+        assert_eq!(distinct.len(), 12, "{svg}");
+        assert!(!svg.contains("class=\"area"));
+    }
+
+    #[test]
     fn depths_over_a_wide_range_have_a_logarithmic_axis_and_weights_do_not() {
         let depths = [(1.0, 0.1), (10.0, 0.2), (100.0, 0.3)];
         assert!(curves(&[one("a", &depths)], "k", "y").contains("k (log scale)"));
@@ -249,7 +297,7 @@ mod every_plot_tests {
     }
 
     /// Draws one of each plot, with a name and a value in it.
-    fn all(name: &str, value: f64) -> [String; 5] {
+    fn all(name: &str, value: f64) -> [String; 6] {
         let name = name.to_owned();
         let both = (value, 0.5);
         [
@@ -262,6 +310,16 @@ mod every_plot_tests {
                 &name,
                 &name,
             ),
+            paths(
+                &[Series {
+                    name: name.clone(),
+                    points: vec![(0.0, value), (1.0, 0.5)],
+                    band: vec![(0.0, value, 0.6), (1.0, 0.4, value)],
+                }],
+                &[&name, "b"],
+                &name,
+                &name,
+            ),
             stacks(&[(name.clone(), [value, 0.1, 0.2, 0.3])]),
             arrows(&[Arrow { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
             intervals(&[(name.clone(), value, 0.1, 0.9)]),
@@ -271,7 +329,14 @@ mod every_plot_tests {
 
     #[test]
     fn a_plot_without_data_says_so() {
-        let plots = [curves(&[], "k", "y"), stacks(&[]), arrows(&[]), intervals(&[]), bars(&[])];
+        let plots = [
+            curves(&[], "k", "y"),
+            paths(&[], &[], "k", "y"),
+            stacks(&[]),
+            arrows(&[]),
+            intervals(&[]),
+            bars(&[]),
+        ];
         for plot in plots {
             assert_balanced(&plot);
             assert!(plot.contains("nothing to show"), "{plot}");

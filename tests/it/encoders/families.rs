@@ -42,6 +42,43 @@ fn distilbert_in_two_f16_files_with_max_pooling() {
 }
 
 #[test]
+fn ance_has_a_layer_norm_after_its_products_and_a_short_name() {
+    for name in ["ance", "simcse-large"] {
+        assert!(
+            matches!(format!("{name}+mmr@.5").parse::<Recipe>().unwrap().base, Base::Custom(_)),
+            "{name}"
+        );
+    }
+    let plain = load(&fixture("distilbert"), "").unwrap();
+    let folder = copy("distilbert");
+    let file = folder.path().join("modules.json");
+    let mut modules: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let module = json!({"idx": 2, "name": "2", "path": "2_LayerNorm", "type": "sentence_transformers.models.LayerNorm"});
+    modules.as_array_mut().unwrap().push(module);
+    fs::write(&file, modules.to_string()).unwrap();
+    // Weights of 2 and biases of .5.
+    let width = plain.dimensions();
+    let bytes = |x: f32| std::iter::repeat_n(x.to_le_bytes(), width).flatten().collect::<Vec<u8>>();
+    let tensor = |at: usize| json!({"dtype": "F32", "shape": [width], "data_offsets": [at * 4 * width, (at + 1) * 4 * width]});
+    let header = json!({"norm.weight": tensor(0), "norm.bias": tensor(1)}).to_string();
+    let place = folder.path().join("2_LayerNorm");
+    fs::create_dir(&place).unwrap();
+    let whole =
+        [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes(2.0), &bytes(0.5)].concat();
+    fs::write(place.join("model.safetensors"), whole).unwrap();
+    let normed = load(folder.path(), "").unwrap();
+    assert_ne!(plain.key(), normed.key());
+    let [own, made] =
+        [&plain, &normed].map(|encoder| encoder.encode("wolves and bears", Role::Query).unwrap());
+    let n = width as f32;
+    let mean = own.iter().sum::<f32>() / n;
+    let deviation = (own.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / n + 1e-5).sqrt();
+    for (x, made) in own.iter().zip(&made) {
+        assert!((2.0 * (x - mean) / deviation + 0.5 - made).abs() < 1e-3, "{x} {made}");
+    }
+}
+
+#[test]
 fn instructor_excludes_its_instruction_from_the_mean_and_projects() {
     for name in ["instructor", "instructor-gated"] {
         agrees(name, "", "query", Role::Query);
@@ -159,6 +196,37 @@ fn lanes_of_custom_encoders_rank_by_their_own_vectors_and_similarity() {
     for recipe in &lanes {
         let key = setup.encoder(recipe.model()).unwrap().key().to_owned();
         assert!(stored.iter().any(|name| name.starts_with(&key)), "{key}: {stored:?}");
+    }
+}
+
+#[test]
+fn mmr_compares_by_uae_large_where_it_is_fetched_and_embedded_and_says_so_where_it_is_not() {
+    let data = tempfile::tempdir().unwrap();
+    let fetched = data.path().join("models/WhereIsAI--UAE-Large-V1");
+    fs::create_dir_all(fetched.parent().unwrap()).unwrap();
+    let lane = |text: &str| text.parse::<Recipe>().unwrap();
+    let setup = opened(data.path(), &[lane("bm25+mmr@.5")]);
+    let question = Question { text: "wolves and bears".into(), ..Question::default() };
+    let notes = |setup: &Setup, recipe: &str| {
+        let asked = LaneQuery::neutral(&question);
+        let list = rank(setup, &lane(recipe), asked, &mut Lists::default(), &Stop::never()).unwrap();
+        list.trace.notes.join("\n")
+    };
+    assert_eq!(notes(&setup, "bm25+mmr@.5"), "MMR compares passages by MiniLM");
+    // A tiny model in the place of the large one.
+    fs::rename(copy("contriever").keep(), &fetched).unwrap();
+    fs::write(fetched.join("manifest.json"), "{}").unwrap();
+    let setup = opened(data.path(), &[]);
+    let said = notes(&setup, "bm25+mmr@.5");
+    assert!(said.contains("by MiniLM") && said.contains("+mmr@0.5,sim=uae-large makes them"), "{said}");
+    setup.embed_for(&[lane("bm25+mmr@.5,sim=uae-large")], &|_| {}, &Stop::never()).unwrap();
+    for (recipe, by) in [
+        ("bm25+mmr@.5", "uae-large"),
+        ("bm25+mmr@.5,sim=uae-large", "uae-large"),
+        ("minilm+mmr@.5", "uae-large"),
+        ("bm25+mmr@.5,sim=minilm", "MiniLM"),
+    ] {
+        assert_eq!(notes(&setup, recipe), format!("MMR compares passages by {by}"), "{recipe}");
     }
 }
 

@@ -81,6 +81,24 @@ fn the_lanes_asked_as_either_side() {
 }
 
 #[test]
+fn figure_3_of_berds_stands_in_the_sycophancy_table_a_line_a_lane_with_delta_of_every_wording() {
+    let text = |width| frame(&sycophancy_screen(width, 40), COLOURED).unwrap().dump(false);
+    // Shares .4 and .4, .6 and .4, 0 and .6: Δ is 0, 1/3 and nothing.
+    let line = |width: u16| {
+        let text = text(width);
+        let row = text.lines().filter(|line| line.contains("BM25") && line.contains("shift")).next_back();
+        row.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    for width in [80, 140, 200] {
+        let row = line(width);
+        let delta = row.split_once('Δ').unwrap_or_else(|| panic!("{row}")).1;
+        assert!(delta.contains("○.00") && delta.contains("▲+.33") && delta.contains("▼–"), "{row}");
+    }
+    // The model judged the first passages, so there is room for its doubt on a wide screen.
+    assert!(text(200).contains("Δ = (p − n)/p of each"));
+}
+
+#[test]
 fn the_lanes_compared_over_a_question_set() {
     looks("compare-140x40", &comparing(140, 40), COLOURED);
     looks("compare-80x24", &comparing(80, 24), COLOURED);

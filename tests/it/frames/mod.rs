@@ -16,7 +16,7 @@ use parallax::engine::{
     Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
 };
 use parallax::engine::{ReadEvent, Reply, Sources};
-use parallax::expand::{Added, AddedFrom, Expansion, Form, Kind, Queries};
+use parallax::expand::{Added, AddedFrom, Cost, Expansion, Form, Kind, Queries};
 use parallax::llm::Tokens;
 use parallax::measure::bias::SideShares;
 use parallax::project::Variant;
@@ -207,7 +207,7 @@ fn printed() -> Trace {
         queries: Queries::Each(vec![QUESTION.into()]),
         added: added.to_vec(),
         notes: Vec::new(),
-        tokens: Some(Tokens { prompt: 812, reply: 96 }),
+        cost: Cost { replies: 2, recorded: 0, tokens: Some(Tokens { prompt: 812, reply: 96 }) },
     };
     let point = |i: u32| {
         let at = i as f32 / 10.0;

@@ -145,7 +145,7 @@ fn a_lane_shows_its_expansion_before_the_reason() {
         queries: Queries::Each(vec![QUESTION.into()]),
         added: Vec::new(),
         notes: vec![note.into()],
-        tokens: None,
+        cost: Default::default(),
     };
     list.trace.steps.push(Step::Expand(Arc::new(expansion)));
     list.trace.note(note.into());

@@ -242,7 +242,7 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
             lines.push(Line::from(spans));
         }
         if areas.tall > 1 {
-            let delta = shares.delta().map_or_else(|| "–".into(), |delta| signed(delta).trim().to_owned());
+            let delta = delta_of(app, answer, i, true);
             let text = format!(
                 "{:LABEL$}supporting {}, opposing {}, Δ {delta}",
                 "",
@@ -253,6 +253,17 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
         }
     }
     frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Δ of a wording, with its interval where the model judged and `with_interval` is set.
+fn delta_of(app: &App, answer: &Sycophancy, wording: usize, with_interval: bool) -> String {
+    let text = |value: f64| signed(value).trim().to_owned();
+    let Some(delta) = answer.shares[wording].delta() else { return "–".into() };
+    let spread = if with_interval { answer.delta_spread(wording, &app.question, app.k) } else { None };
+    spread.map_or_else(
+        || text(delta),
+        |ends| format!("{} ({} to {})", text(delta), text(ends.low), text(ends.high)),
+    )
 }
 
 /// The spans that fit the width.
@@ -374,7 +385,10 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
     let title = match area.width {
         ..74 => " all lanes: lean asked, as either side; shift ",
-        _ => " all lanes: lean when asked neutrally, as either side, and the shift between them ",
+        74..98 => " all lanes: lean when asked neutrally, as either side, the shift between them, Δ ",
+        _ => {
+            " all lanes: lean when asked neutrally, as either side, the shift between them, and Δ = (p − n)/p of each "
+        }
     };
     let block =
         Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
@@ -394,8 +408,23 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let figures = 3 * 6 + 11;
     let name_width = width.saturating_sub(figures).clamp(4, NAME);
     let ranks = app.k.min(10);
-    let strips = width >= name_width + figures + 3 * (ranks + 1);
-    let spare = width.saturating_sub(name_width + figures + if strips { 3 * (ranks + 1) } else { 0 });
+    let mut spare = width.saturating_sub(name_width + figures);
+    let mut room_for = |columns: usize| {
+        let fits = columns > 0 && spare >= columns;
+        spare -= if fits { columns } else { 0 };
+        fits
+    };
+    // Δ of each wording comes before the strips, which stand above in large, and its intervals before the bar of the shift.
+    let deltas = |with_interval: bool| {
+        let lanes = (0..app.lanes.len()).filter_map(|lane| answer(app, lane));
+        let texts = lanes.flat_map(|own| (0..3).map(move |i| delta_of(app, own, i, with_interval)));
+        texts.map(|text| columns_of(&text) + 2).max().unwrap_or(0)
+    };
+    let (short, long) = (deltas(false), deltas(true));
+    let has_deltas = room_for(3 * short + 1);
+    let strips = room_for(3 * (ranks + 1));
+    let has_intervals = has_deltas && room_for(3 * (long - short));
+    let delta_width = if has_intervals { long } else { short };
     let bar = if spare >= 14 { (spare - 1).min(44) } else { 0 };
     let lines = shown_lanes(app, inner).map(|i| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
@@ -425,6 +454,17 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             spans.push(Span::raw(format!("{:<5}", signed(shares.lean()).trim())));
         }
         spans.push(span(format!("shift {:<5}", signed(answer.shift()).trim()), Meaning::Title, theme));
+        if has_deltas {
+            spans.push(Span::raw("Δ"));
+        }
+        for (wording, mark) in
+            [Mark::None, Mark::Support, Mark::Oppose].into_iter().enumerate().filter(|_| has_deltas)
+        {
+            let text = delta_of(app, answer, wording, has_intervals);
+            spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
+            let pad = " ".repeat(delta_width.saturating_sub(columns_of(&text) + 1));
+            spans.push(Span::raw(format!("{text}{pad}")));
+        }
         if bar > 0 {
             // A shift goes from −2 to 2.
             spans.extend(lean_bar(answer.shift() / 2.0, None, bar, theme, app.glyphs));

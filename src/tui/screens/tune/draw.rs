@@ -438,7 +438,7 @@ fn expansion_lines(expansion: &Expansion, list: &List, width: usize, theme: Them
     for note in &list.trace.notes {
         lines.extend(paragraph(note, "  ", width, Meaning::Warn, theme));
     }
-    if let Some(tokens) = expansion.tokens {
+    if let Some(tokens) = expansion.cost.tokens {
         let text = format!("{} tokens read, {} written", tokens.prompt, tokens.reply);
         lines.push(Line::from(span(text, Meaning::Muted, theme)));
     }
