@@ -15,7 +15,7 @@ mod sides;
 
 pub use rows::{Group, bars, intervals};
 pub use sheet::{png, shorten};
-pub use sides::{Arrow, arrows, stacks};
+pub use sides::{Arrow, Moved, arrows, moves, stacks};
 
 /// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -249,7 +249,7 @@ mod every_plot_tests {
     }
 
     /// Draws one of each plot, with a name and a value in it.
-    fn all(name: &str, value: f64) -> [String; 5] {
+    fn all(name: &str, value: f64) -> [String; 6] {
         let name = name.to_owned();
         let both = (value, 0.5);
         [
@@ -263,6 +263,7 @@ mod every_plot_tests {
                 &name,
             ),
             stacks(&[(name.clone(), [value, 0.1, 0.2, 0.3])]),
+            moves(&[Moved { side: Some(0), from: (0.1, 0.2), to: both }], &name, &name),
             arrows(&[Arrow { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
             intervals(&[(name.clone(), value, 0.1, 0.9)]),
             bars(&[Group { name: name.clone(), corpus: 0.2, top: vec![(name, value)] }]),
@@ -271,7 +272,14 @@ mod every_plot_tests {
 
     #[test]
     fn a_plot_without_data_says_so() {
-        let plots = [curves(&[], "k", "y"), stacks(&[]), arrows(&[]), intervals(&[]), bars(&[])];
+        let plots = [
+            curves(&[], "k", "y"),
+            moves(&[], "x", "y"),
+            stacks(&[]),
+            arrows(&[]),
+            intervals(&[]),
+            bars(&[]),
+        ];
         for plot in plots {
             assert_balanced(&plot);
             assert!(plot.contains("nothing to show"), "{plot}");
