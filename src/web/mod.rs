@@ -199,13 +199,10 @@ fn fetch(
             let (store, fetched, failed) = &mut *state();
             let kept = store.keep_page(page).and_then(|()| {
                 let (read, mut next) = (store.read(), grows_to.lock());
-                match grown.filter(|_| read >= *next) {
-                    Some(grown) => {
-                        *next = 2 * read;
-                        store.write_corpus()?;
-                        grown(&store.corpus(), read);
-                    }
-                    None => {}
+                if let Some(grown) = grown.filter(|_| read >= *next) {
+                    *next = 2 * read;
+                    store.write_corpus()?;
+                    grown(&store.corpus(), read);
                 }
                 Ok(())
             });
